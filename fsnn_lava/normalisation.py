@@ -1,0 +1,30 @@
+"""How raw values become what the first layer sees: x = (p / divisor - mean) / std, per channel (E8)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fsnn_lava.errors import BadArgument
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """x = (p / divisor - mean[c]) / std[c] for a raw value p of channel c; one entry stands for every channel."""
+
+    divisor: float = 255.0
+    mean: tuple[float, ...] = (0.0,)
+    std: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "divisor", float(self.divisor))
+        object.__setattr__(self, "mean", tuple(float(value) for value in self.mean))
+        object.__setattr__(self, "std", tuple(float(value) for value in self.std))
+        if not (math.isfinite(self.divisor) and self.divisor > 0):
+            raise BadArgument(f"normalisation: divisor must be a positive number, got {self.divisor}")
+        if not self.mean or len(self.mean) != len(self.std):
+            raise BadArgument(f"normalisation: mean and std need one entry per channel each, got {len(self.mean)} and {len(self.std)}")
+        if not all(math.isfinite(value) for value in self.mean):
+            raise BadArgument(f"normalisation: every mean must be finite, got {self.mean}")
+        if not all(math.isfinite(value) and value > 0 for value in self.std):
+            raise BadArgument(f"normalisation: every std must be a positive number, got {self.std}")
