@@ -1,0 +1,32 @@
+# Every target does its own set-up: it finds a Python 3.10, makes .venv and installs into it, once. PYTHON=python3.11 takes another.
+export PYTHON TORCH
+python := .ci/with-python
+
+.PHONY: help demo test lint format clean
+
+help:
+	@echo 'make demo      set up, then the whole pipeline on the embedded digits'
+	@echo 'make test      set up, then style, types and tests      (ARGS="tests/test_data.py -x" for some of them)'
+	@echo 'make lint      set up, then style and types only'
+	@echo 'make format    rewrite the code in the project style'
+	@echo 'make clean     remove the environments and caches'
+	@echo 'PYTHON=python3.11 after any of them: that interpreter, without the Lava part'
+
+demo:
+	@$(python) --any examples/demo.py $(ARGS)
+
+test: lint
+	@$(python) -m pytest $(ARGS)
+
+lint:
+	@$(python) -m ruff check .
+	@$(python) -m ruff format --check .
+	@$(python) -m mypy fsnn_lava
+
+format:
+	@$(python) -m ruff check --fix .
+	@$(python) -m ruff format .
+
+clean:
+	rm -rf .venv .venv-* build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
