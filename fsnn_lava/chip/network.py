@@ -55,6 +55,12 @@ def _exponent(value: Any, what: str) -> int:
     return exponent
 
 
+def _pair(value: Any, what: str) -> tuple[int, int]:
+    pair = tuple(int(n) for n in value)
+    _require(len(pair) == 2, f"{what} must be two numbers, got {pair}")
+    return pair[0], pair[1]
+
+
 def _decay(value: Any, what: str) -> int:
     decay = int(value)
     _require(0 <= decay < limits.DECAY_UNIT, f"{what}: decay must lie in 0 … {limits.DECAY_UNIT - 1} (1/4096), got {decay}")
@@ -87,6 +93,7 @@ class Input:
     def __post_init__(self) -> None:
         _require(self.kind in ("pixels", "events", "current"), f"input: kind must be pixels, events or current, got {self.kind!r}")
         object.__setattr__(self, "shape", _shape(self.shape, "input"))
+        object.__setattr__(self, "divisor", float(self.divisor))
         object.__setattr__(self, "mean", tuple(float(m) for m in self.mean))
         object.__setattr__(self, "std", tuple(float(s) for s in self.std))
         _require(np.isfinite(self.divisor) and self.divisor > 0, f"input: divisor must be positive, got {self.divisor}")
@@ -120,6 +127,7 @@ class Layer:
         object.__setattr__(self, "bias", bias)
         object.__setattr__(self, "scale", _scale(self.scale, shape, what))
         object.__setattr__(self, "decay", _decay(self.decay, what))
+        object.__setattr__(self, "strict", bool(self.strict))
         _require(self.reset in ("subtract", "zero"), f"{what}: reset must be 'subtract' or 'zero', got {self.reset!r}")
 
     @property
@@ -154,6 +162,9 @@ class Synapse:
         _require(weight.ndim == self.weight_axes, f"{what}: weight must be {self.weight_form}, got {weight.shape}")
         object.__setattr__(self, "weight", weight)
         object.__setattr__(self, "exponent", _exponent(self.exponent, what))
+        for name in ("stride", "padding", "output_padding"):
+            if hasattr(self, name):
+                object.__setattr__(self, name, _pair(getattr(self, name), f"{what}: {name}"))
 
     def __str__(self) -> str:
         return f"synapse {self.source!r} -> {self.target!r}"
@@ -260,6 +271,8 @@ class HostDrive:
             _require(bool(np.all(np.isfinite(array))), f"host drive: {name} must be finite")
             array.setflags(write=False)
             object.__setattr__(self, name, array)
+        for name in ("stride", "padding"):
+            object.__setattr__(self, name, _pair(getattr(self, name), f"host drive: {name}"))
         _require(self.weight.ndim in (2, 4), f"host drive: weight must be [N, N_in] or [C_out, C_in, kH, kW], got {self.weight.shape}")
 
 
@@ -280,6 +293,7 @@ class ChipNetwork:
         for name in ("layers", "synapses", "class_names"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         _require(len(self.layers) > 0, "a network needs at least one layer")
+        object.__setattr__(self, "steps", int(self.steps))
         _require(1 <= self.steps <= limits.STEPS_MAX, f"steps must lie in 1 … {limits.STEPS_MAX}, got {self.steps}")
         names = [layer.name for layer in self.layers]
         _require(len(set(names)) == len(names), f"layer names must differ, got {names}")

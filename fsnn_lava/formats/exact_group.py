@@ -1,0 +1,152 @@
+"""The group /fsnn of a network file: a ChipNetwork exactly as it is. Stock NetX ignores it; we read nothing else where it is there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal, cast
+
+import h5py
+import numpy as np
+
+from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Readout, Synapse, TransposedConvSynapse
+from fsnn_lava.errors import BadFile
+from fsnn_lava.formats.hdf5 import Node, put
+
+GROUP = "fsnn"
+FORMAT = "fsnn-lava"
+VERSION = 1
+
+_KINDS: dict[str, type[Synapse]] = {"dense": DenseSynapse, "conv": ConvSynapse, "transposed": TransposedConvSynapse}
+
+
+def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
+    root = file.create_group(GROUP)
+    root.attrs.update(format=FORMAT, version=VERSION, digest=chip.digest(), steps=chip.steps)
+    _write_json(root, "class_names", list(chip.class_names))
+    _write_json(root, "notes", chip.notes)
+    source = root.create_group("input")
+    source.attrs.update(kind=chip.input.kind, shape=chip.input.shape, divisor=chip.input.divisor, mean=chip.input.mean, std=chip.input.std)
+    layers, synapses = root.create_group("layers"), root.create_group("synapses")
+    for i, layer in enumerate(chip.layers):
+        _write_layer(layers.create_group(str(i)), layer)
+    for i, synapse in enumerate(chip.synapses):
+        _write_synapse(synapses.create_group(str(i)), synapse)
+    readout = root.create_group("readout")
+    readout.attrs.update(exponent=chip.readout.exponent, decay=chip.readout.decay)
+    _put_all(readout, weight=chip.readout.weight, bias=chip.readout.bias, scale=chip.readout.scale)
+    if chip.host_drive is not None:
+        drive = root.create_group("host_drive")
+        drive.attrs.update(stride=chip.host_drive.stride, padding=chip.host_drive.padding)
+        _put_all(drive, weight=chip.host_drive.weight, bias=chip.host_drive.bias)
+
+
+def _write_layer(group: h5py.Group, layer: Layer) -> None:
+    group.attrs.update(name=layer.name, shape=layer.shape, decay=layer.decay, reset=layer.reset, strict=int(layer.strict))
+    _put_all(group, threshold=layer.threshold, bias=layer.bias, scale=layer.scale)
+
+
+def _write_synapse(group: h5py.Group, synapse: Synapse) -> None:
+    kind = next(name for name, kind in _KINDS.items() if type(synapse) is kind)
+    group.attrs.update(kind=kind, source=synapse.source, target=synapse.target, exponent=synapse.exponent)
+    for name in ("stride", "padding", "output_padding", "groups"):
+        if hasattr(synapse, name):
+            group.attrs[name] = getattr(synapse, name)
+    _put_all(group, weight=synapse.weight)
+
+
+def _put_all(group: h5py.Group, **arrays: Any) -> None:
+    for name, array in arrays.items():
+        put(group, name, np.asarray(array))
+
+
+def _write_json(group: h5py.Group, name: str, value: Any) -> None:
+    put(group, name, np.frombuffer(json.dumps(value, ensure_ascii=False, sort_keys=True).encode(), dtype=np.uint8))
+
+
+def read_exact(root: Node) -> ChipNetwork:
+    """The network, equal to the one that was written: its digest is compared with the one in the file."""
+    if root.text("format") != FORMAT:
+        raise root.fail(f"format must be {FORMAT!r}, got {root.text('format')!r}")
+    version = root.integer("version")
+    if version != VERSION:
+        newer = "install a newer fsnn-lava" if version > VERSION else "export it again"
+        raise root.fail(f"written as version {version} of the format, this program reads version {VERSION}: {newer}")
+    chip = ChipNetwork(
+        input=_read_input(root.group("input")),
+        layers=tuple(_read_layer(node) for node in root.numbered("layers")),
+        synapses=tuple(_read_synapse(node) for node in root.numbered("synapses")),
+        readout=_read_readout(root.group("readout")),
+        steps=root.integer("steps"),
+        host_drive=_read_drive(root.group("host_drive")) if root.has("host_drive") else None,
+        class_names=_texts(root, "class_names"),
+        notes=_read_notes(root),
+    )
+    if chip.digest() != root.text("digest"):
+        raise root.fail("the digest does not fit the content: the file is damaged or was changed by hand")
+    return chip
+
+
+def _read_input(node: Node) -> Input:
+    kind = cast(Literal["pixels", "events", "current"], node.text("kind"))
+    return Input(
+        kind=kind, shape=node.integers("shape"), divisor=node.number("divisor"), mean=node.numbers("mean"), std=node.numbers("std")
+    )
+
+
+def _read_layer(node: Node) -> Layer:
+    return Layer(
+        name=node.text("name"),
+        shape=node.integers("shape"),
+        threshold=node.array("threshold", "iu", (0, 1)),
+        bias=node.array("bias", "iu", (1, 3)),
+        scale=node.array("scale", "f", (0, 1)),
+        decay=node.integer("decay"),
+        reset=cast(Literal["subtract", "zero"], node.text("reset")),
+        strict=bool(node.integer("strict")),
+    )
+
+
+def _read_synapse(node: Node) -> Synapse:
+    kind = node.text("kind")
+    if kind not in _KINDS:
+        raise node.fail(f"kind must be one of {', '.join(_KINDS)}, got {kind!r}")
+    common: dict[str, Any] = {"source": node.text("source"), "target": node.text("target"), "exponent": node.integer("exponent")}
+    weight = node.array("weight", "iu", (_KINDS[kind].weight_axes,))
+    if kind == "dense":
+        return DenseSynapse(weight=weight, **common)
+    common.update(stride=node.pair("stride"), padding=node.pair("padding"))
+    if kind == "conv":
+        return ConvSynapse(weight=weight, groups=node.integer("groups"), **common)
+    return TransposedConvSynapse(weight=weight, output_padding=node.pair("output_padding"), **common)
+
+
+def _read_readout(node: Node) -> Readout:
+    weight, bias, scale = node.array("weight", "iu", (2,)), node.array("bias", "iu", (1,)), node.array("scale", "f", (0,))
+    return Readout(weight=weight, bias=bias, scale=scale, exponent=node.integer("exponent"), decay=node.integer("decay"))
+
+
+def _read_drive(node: Node) -> HostDrive:
+    weight, bias = node.array("weight", "f", (2, 4)), node.array("bias", "f", (1, 3))
+    return HostDrive(weight=weight, bias=bias, stride=node.pair("stride"), padding=node.pair("padding"))
+
+
+def _read_json(node: Node, name: str) -> Any:
+    data = node.array(name, "u", (1,))
+    try:
+        return json.loads(data.astype(np.uint8).tobytes().decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadFile(f"{node.where}: {name!r} must be JSON in UTF-8") from error
+
+
+def _texts(node: Node, name: str) -> tuple[str, ...]:
+    value = _read_json(node, name)
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise node.fail(f"{name!r} must be a list of texts")
+    return tuple(value)
+
+
+def _read_notes(node: Node) -> dict[str, str]:
+    value = _read_json(node, "notes")
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise node.fail("'notes' must be texts by name")
+    return value

@@ -1,0 +1,36 @@
+"""Network files: one HDF5 file that stock NetX loads (group /layer) and that holds the ChipNetwork exactly (group /fsnn).
+
+A file written is the file read back: `read(path).digest() == chip.digest()`. Files without /fsnn, as lava-dl's slayer exports
+them, are read too (hard reset, no feedback but dense_rec). The name may end in .h5 or .net.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+
+from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.formats import exact_group, slayer_group, standard_group
+from fsnn_lava.formats.hdf5 import open_file, write_file
+
+
+def write(chip: ChipNetwork, path: str | Path) -> None:
+    """`path` afterwards holds `chip`; on any failure it holds what it held before (BadFile says why)."""
+
+    def fill(file: h5py.File) -> None:
+        exact_group.write_exact(file, chip)
+        file[exact_group.GROUP].create_group("netx").attrs.update(standard_group.write_standard(file, chip))
+
+    write_file(path, fill)
+
+
+def read(path: str | Path) -> ChipNetwork:
+    """The network in a file; BadFile with a sentence if it is missing, damaged, newer than this program, or something else."""
+    with open_file(path) as root:
+        if root.has(exact_group.GROUP):
+            return exact_group.read_exact(root.group(exact_group.GROUP))
+        if root.has(standard_group.GROUP):
+            return slayer_group.read_slayer(root)
+        raise root.fail("an HDF5 file, but not a network: it has neither a group 'fsnn' nor a group 'layer'")
+    raise AssertionError("unreachable")

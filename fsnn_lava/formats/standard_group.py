@@ -1,0 +1,222 @@
+"""The group /layer of a network file: what lava-dl's NetX can load and run of a ChipNetwork.
+
+NetX knows a chain of layers, one weight unit per layer, int8 weights, int16 biases, reset to zero and a spike at v > threshold.
+So each layer is written in a unit in which all of it is an integer where that fits (`exact`), and rounded into the range where
+it does not. A feedback of a dense layer onto itself becomes `dense_rec`; any other feedback has no word in NetX and is left
+out (`complete` is false). The readout is a last dense layer whose threshold is never reached: its potential is the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.chip import limits
+from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse
+from fsnn_lava.formats.exact_group import GROUP as EXACT
+from fsnn_lava.formats.hdf5 import put
+
+GROUP = "layer"
+BIAS_MAX = 2**15 - 1  # NetX keeps a bias in 16 bits
+MIXED_WEIGHT_MAX = 127
+
+FORWARDING = {
+    "pixels": ("pixel values, input_message_bits=8", 1),
+    "spikes": ("spikes that come at the rate pixel / 255", limits.MESSAGE_MAX),
+    "events": ("events, input_message_bits=8", 1),
+    "current": ("the host's drive in weight units, input_message_bits=24", 1),
+}
+
+
+@dataclass(frozen=True)
+class Expressed:
+    """One layer in NetX's words: every array an integer array, in units of `1 / factor` weight units of the layer."""
+
+    weight: NDArray[np.int64]
+    recurrent: NDArray[np.int64] | None
+    threshold: NDArray[np.int64]
+    bias: NDArray[np.int64]
+    factor: float
+    exact: bool
+
+
+def express(weight: NDArray[Any], recurrent: NDArray[Any] | None, threshold: NDArray[Any], bias: NDArray[Any]) -> Expressed:
+    """The four arrays (in the layer's weight units, float64) times the largest factor with which they fit NetX."""
+    parts = [weight] if recurrent is None else [weight, recurrent]
+    exact = _integer_factor([*parts, threshold, bias])
+    largest = max((float(np.abs(p).max()) for p in parts if p.size), default=0.0)
+    room = [MIXED_WEIGHT_MAX / largest if largest else np.inf, limits.THRESHOLD_MAX / float(threshold.max())]
+    if np.any(bias):
+        room.append(BIAS_MAX / float(np.abs(bias).max()))
+    factor = exact if exact is not None and exact <= min(room) else min(room)
+
+    def whole(array: NDArray[Any]) -> NDArray[np.int64]:
+        return np.rint(array * factor).astype(np.int64)
+
+    return Expressed(
+        weight=whole(weight),
+        recurrent=None if recurrent is None else whole(recurrent),
+        threshold=np.maximum(whole(threshold), 1),
+        bias=whole(bias),
+        factor=factor,
+        exact=factor == exact,
+    )
+
+
+def _integer_factor(arrays: list[NDArray[Any]]) -> float | None:
+    """Smallest power of two that makes every number whole; None if there is none up to 2**24."""
+    for power in range(25):
+        if all(np.array_equal(np.rint(a * 2.0**power), a * 2.0**power) for a in arrays):
+            return 2.0**power
+    return None
+
+
+def write_standard(file: h5py.File, chip: ChipNetwork) -> dict[str, Any]:
+    """Write /layer and return what a user of NetX must know: `input`, `complete`, `exact`."""
+    root = file.create_group(GROUP)
+    style, first = _first_layer(chip)
+    shapes = _written_shape(chip)
+    _new(root, "input", shape=shapes)
+    exact = True
+    for position, layer in enumerate(chip.layers):
+        synapse = _forward(chip, layer)
+        expressed = first if position == 0 else _express_layer(chip, layer, 1)
+        source = chip.input.shape if position == 0 else chip.layers[position - 1].shape
+        if len(source) == 3 and len(layer.shape) == 1 and position > 0:
+            _new(root, "flatten", shape=(int(np.prod(source)),))
+        _write_layer(root, layer, synapse, expressed)
+        _share_weights(file, chip, root[str(len(root) - 1)], synapse, _self_loop(chip, layer))
+        exact = exact and expressed.exact and _same_neuron(layer) and _same_rounding(chip, layer, expressed)
+    exact = _write_readout(root, chip) and exact
+    return {"input": FORWARDING[style][0], "complete": _complete(chip), "exact": exact}
+
+
+def _same_neuron(layer: Layer) -> bool:
+    return layer.reset == "zero" and (layer.strict or layer.decay == 0)
+
+
+def _same_rounding(chip: ChipNetwork, layer: Layer, expressed: Expressed) -> bool:
+    """In a finer unit nothing may be rounded that E9 rounds: neither a leaking potential nor a current below 2**-6."""
+    fraction = min((s.exponent for s in chip.into(layer)), default=0)
+    return expressed.factor == 1.0 or (layer.decay == 0 and fraction >= -limits.STATE_FRACTION_BITS)
+
+
+def _written_shape(chip: ChipNetwork) -> tuple[int, ...]:
+    shape = chip.layers[0].shape if chip.input.kind == "current" else chip.input.shape
+    return (int(np.prod(shape)),) if len(chip.layers[0].shape) == 1 else shape
+
+
+def _first_layer(chip: ChipNetwork) -> tuple[str, Expressed]:
+    """Pixels are sent as they are where that fits; where it does not, the first layer is written for spikes at their rate."""
+    layer = chip.layers[0]
+    plain = _express_layer(chip, layer, 1)
+    if chip.input.kind != "pixels" or plain.exact:
+        return chip.input.kind, plain
+    return "spikes", _express_layer(chip, layer, limits.MESSAGE_MAX)
+
+
+def _express_layer(chip: ChipNetwork, layer: Layer, gain: int) -> Expressed:
+    synapse, loop = _forward(chip, layer), _self_loop(chip, layer)
+    if synapse is None:
+        weight = np.ones((layer.shape[0], 1, 1, 1)) if len(layer.shape) == 3 else np.eye(layer.size)
+    else:
+        weight = synapse.weight * 2.0**synapse.exponent * gain
+    recurrent = None if loop is None else loop.weight * 2.0**loop.exponent
+    return express(weight, recurrent, layer.threshold.astype(np.float64), layer.bias.astype(np.float64))
+
+
+def _forward(chip: ChipNetwork, layer: Layer) -> Synapse | None:
+    return next((s for s in chip.into(layer) if chip.is_forward(s)), None)
+
+
+def _self_loop(chip: ChipNetwork, layer: Layer) -> DenseSynapse | None:
+    loops = [s for s in chip.into(layer) if s.source == layer.name and isinstance(s, DenseSynapse)]
+    return loops[0] if len(loops) == 1 and len(layer.shape) == 1 else None
+
+
+def _complete(chip: ChipNetwork) -> bool:
+    written = [s for layer in chip.layers for s in (_forward(chip, layer), _self_loop(chip, layer)) if s is not None]
+    return len(written) == len(chip.synapses)
+
+
+def _new(root: h5py.Group, kind: str, *, shape: tuple[int, ...]) -> h5py.Group:
+    group = root.create_group(str(len(root)))
+    group.create_dataset("type", data=np.array([kind.encode()], dtype="S10"))
+    group.create_dataset("shape", data=np.array(shape, dtype=np.int64))
+    return group
+
+
+def _write_layer(root: h5py.Group, layer: Layer, synapse: Synapse | None, expressed: Expressed) -> None:
+    dense = len(layer.shape) == 1
+    kind = "conv" if not dense else "dense" if expressed.recurrent is None else "dense_rec"
+    group = _new(root, kind, shape=layer.shape)
+    group.attrs["weight_unit"] = np.asarray(layer.scale) / expressed.factor
+    put(group, "weight", expressed.weight.astype(np.int8))
+    if dense:
+        group.create_dataset("inFeatures", data=expressed.weight.shape[1])
+        group.create_dataset("outFeatures", data=expressed.weight.shape[0])
+    else:
+        _write_geometry(group, layer, synapse)
+    if expressed.recurrent is not None:
+        put(group, "weight_rec", expressed.recurrent.astype(np.int8))
+    _write_bias(group, expressed.bias)
+    reachable = expressed.threshold if layer.strict or layer.decay else expressed.threshold - 1  # whole numbers: v >= t is v > t - 1
+    _write_neuron(group, layer.decay, reachable)
+
+
+def _share_weights(file: h5py.File, chip: ChipNetwork, group: h5py.Group, forward: Synapse | None, loop: Synapse | None) -> None:
+    """Weights that equal those of the exact group are stored once, under both names."""
+    for name, synapse in (("weight", forward), ("weight_rec", loop)):
+        if synapse is not None and np.array_equal(group[name][()], synapse.weight):
+            del group[name]
+            group[name] = file[f"{EXACT}/synapses/{chip.synapses.index(synapse)}/weight"]
+
+
+def _write_geometry(group: h5py.Group, layer: Layer, synapse: Synapse | None) -> None:
+    conv = isinstance(synapse, ConvSynapse)
+    stride, padding = (synapse.stride, synapse.padding) if isinstance(synapse, ConvSynapse) else ((1, 1), (0, 0))
+    groups = synapse.groups if isinstance(synapse, ConvSynapse) else layer.shape[0]
+    kernel = synapse.weight.shape[2:] if conv and synapse is not None else (1, 1)
+    for name, value in (("stride", stride), ("padding", padding), ("dilation", (1, 1)), ("kernelSize", kernel)):
+        group.create_dataset(name, data=np.array(value, dtype=np.int64))
+    inner = group["weight"].shape[1] * groups
+    for name, number in (("groups", groups), ("inChannels", inner), ("outChannels", layer.shape[0])):
+        group.create_dataset(name, data=int(number))
+
+
+def _write_bias(group: h5py.Group, bias: NDArray[np.int64]) -> None:
+    if not np.any(bias):
+        return
+    if bias.ndim == 3:  # NetX wants one per channel, or one per neuron in (W, H, C) order
+        per_channel = np.array_equal(bias, np.broadcast_to(bias[:, :1, :1], bias.shape))
+        bias = bias[:, 0, 0] if per_channel else bias.transpose(2, 1, 0)
+    put(group, "bias", np.ascontiguousarray(bias).astype(np.int32))
+
+
+def _write_neuron(group: h5py.Group, decay: int, threshold: NDArray[np.int64] | int) -> None:
+    neuron = group.create_group("neuron")
+    neuron.create_dataset("type", data="CUBA")
+    for name, value in (("iDecay", limits.DECAY_UNIT), ("vDecay", decay), ("refDelay", 1)):
+        neuron.create_dataset(name, data=int(value))
+    value = np.asarray(threshold, dtype=np.int64)
+    neuron.create_dataset("vThMant", data=value if value.ndim else int(value))
+    neuron.create_dataset("gradedSpike", data=False)
+
+
+def _write_readout(root: h5py.Group, chip: ChipNetwork) -> bool:
+    readout, last = chip.readout, chip.layers[-1]
+    if len(last.shape) == 3:
+        _new(root, "flatten", shape=(last.size,))
+    threshold = np.array(float(limits.THRESHOLD_MAX))
+    weight = readout.weight.astype(np.float64) * 2.0**readout.exponent
+    expressed = express(weight, None, np.array(1.0), readout.bias.astype(np.float64))
+    group = _new(root, "dense", shape=(readout.classes,))
+    group.attrs.update(weight_unit=float(readout.scale) / expressed.factor, readout=True)
+    put(group, "weight", expressed.weight.astype(np.int8))
+    _write_bias(group, expressed.bias)
+    _write_neuron(group, readout.decay, int(threshold))
+    return expressed.exact
