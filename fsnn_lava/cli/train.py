@@ -1,0 +1,71 @@
+"""fsnn-train: train the network of a recipe."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from fsnn_lava.cli._shared import run_command
+from fsnn_lava.errors import BadArgument
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse, train, and say what came out; 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
+    return run_command("fsnn-train", _run, _parser().parse_args(argv))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fsnn-train",
+        description="Train a feedback spiking network from a recipe. Every epoch leaves best.pt, last.pt, state.pt and a line in log.jsonl.",
+        epilog="On several processes: torchrun --nproc_per_node 2 -m fsnn_lava.cli.train RECIPE …",
+    )
+    parser.add_argument("recipe", type=Path, help="a recipe, for example train/digits.toml")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run (default: runs/<name of the recipe>)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the data sets (default: $FSNN_DATA)")
+    parser.add_argument("--download", action="store_true", help="fetch the data set if it is not there")
+    parser.add_argument("--resume", action="store_true", help="continue the run in the folder, bit for bit")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="changes", help="change a key of the recipe, for example seed=2")
+    parser.add_argument("--threads", type=int, metavar="N", help="threads to compute with (default: all cores)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--plot", type=Path, metavar="PNG", help="draw loss, accuracy, rates and residual of every epoch")
+    parser.add_argument("--tensorboard", action="store_true", help="also write the log for TensorBoard into the folder")
+    return parser
+
+
+def _run(args: argparse.Namespace) -> int:
+    import torch
+
+    from fsnn_lava.training.log import Progress
+    from fsnn_lava.training.loop import train
+    from fsnn_lava.training.recipe import load_recipe
+    from fsnn_lava.training.samples import load_samples
+
+    recipe = load_recipe(args.recipe, changes=args.changes)
+    if args.threads is not None:
+        if args.threads < 1:
+            raise BadArgument(f"--threads must be at least 1, got {args.threads}")
+        torch.set_num_threads(args.threads)
+    folder = args.out or Path("runs") / args.recipe.stem
+    samples = load_samples(recipe, folder=args.data, download=args.download)
+    outcome = train(recipe, samples, folder, resume=args.resume, progress=Progress())
+    if args.plot:
+        from fsnn_lava.training.curves import draw_curves
+
+        draw_curves(folder, args.plot)
+    if args.json:
+        print(json.dumps({**dataclasses.asdict(outcome), "folder": str(outcome.folder)}))
+    else:
+        print(
+            f"{outcome.epochs} epochs in {outcome.seconds:.0f} s: test accuracy {outcome.last_accuracy:.2%} in {folder / 'last.pt'}, "
+            f"best {outcome.best_accuracy:.2%} (epoch {outcome.best_epoch}) in {folder / 'best.pt'}"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""Which samples come in which batch, and how they are changed: decided by (seed, epoch, batch) alone, so a resumed run sees the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+SHUFFLE, AUGMENT, DROPOUT = 1, 2, 3  # streams of random numbers that share nothing
+MARGIN = 4  # pixels by which a crop may shift
+
+
+def stream_seed(stream: int, *where: int) -> int:
+    """A 63-bit seed for one stream at one place (seed, epoch, batch, …); different places give unrelated numbers."""
+    return int(np.random.SeedSequence([stream, *where]).generate_state(1, np.uint64)[0] >> 1)
+
+
+def generator(stream: int, *where: int) -> torch.Generator:
+    """A random generator that starts afresh at `where`."""
+    return torch.Generator().manual_seed(stream_seed(stream, *where))
+
+
+def epoch_batches(samples: int, batch: int, *, seed: int, epoch: int) -> Iterator[Tensor]:
+    """The indices of every batch of an epoch, each sample once; a last batch of one sample is left out (it has no variance)."""
+    order = torch.randperm(samples, generator=generator(SHUFFLE, seed, epoch))
+    for chunk in order.split(batch):
+        if len(chunk) > 1 or samples == 1:
+            yield chunk
+
+
+def batch_count(samples: int, batch: int) -> int:
+    """How many batches `epoch_batches` gives."""
+    return samples // batch + (samples % batch > 1)
+
+
+def crop_and_flip(images: Tensor, random: torch.Generator) -> Tensor:
+    """Every image [B, C, H, W] shifted by up to MARGIN pixels, black moving in at the border, and mirrored with probability 1/2."""
+    count, _, height, width = images.shape
+    padded = torch.nn.functional.pad(images, (MARGIN,) * 4)
+    top = torch.randint(0, 2 * MARGIN + 1, (count, 1), generator=random)
+    left = torch.randint(0, 2 * MARGIN + 1, (count, 1), generator=random)
+    mirror = torch.rand((count, 1), generator=random) < 0.5
+    rows = top + torch.arange(height)  # [B, H]
+    columns = torch.where(mirror, left + torch.arange(width - 1, -1, -1), left + torch.arange(width))  # [B, W]
+    sample = torch.arange(count).view(count, 1, 1)
+    return padded.permute(0, 2, 3, 1)[sample, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2).contiguous()

@@ -1,0 +1,63 @@
+"""From a recipe to the network and the optimiser it names."""
+
+from __future__ import annotations
+
+import torch
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.network import FSNN
+from fsnn_lava.neurons import IF, LIF
+from fsnn_lava.normalisation import Normalisation
+from fsnn_lava.training.batches import stream_seed
+from fsnn_lava.training.recipe import Recipe
+
+INITIALISE = 4  # the stream of random numbers that the first weights come from
+
+
+def build_network(
+    recipe: Recipe, *, input_shape: tuple[int, ...], classes: int, normalisation: Normalisation | None, class_names: tuple[str, ...] = ()
+) -> FSNN:
+    """The network of a recipe: fresh weights decided by the seed, or those of `quantise.start`."""
+    if recipe.quantise is not None and recipe.quantise.start:
+        net = _started(recipe, input_shape=input_shape, classes=classes)
+    else:
+        torch.manual_seed(stream_seed(INITIALISE, recipe.seed))
+        net = FSNN(
+            recipe.architecture,
+            input_shape=input_shape,
+            classes=classes,
+            neuron=IF() if recipe.neuron == "if" else LIF(recipe.leak),
+            vth=recipe.vth,
+            steps=recipe.steps,
+            schedule=recipe.schedule,
+            dropout=recipe.dropout,
+            norm=recipe.norm,
+            limit=recipe.limit,
+            normalisation=normalisation,
+            class_names=class_names,
+        )
+    net.solver = type(net.solver)(method=recipe.solver.method, tol=recipe.solver.tol, max_steps=recipe.solver.max_steps)
+    if recipe.quantise is not None:
+        from fsnn_lava.chip.fake_quantise import enable
+
+        enable(net, bits=recipe.quantise.bits)
+    return net
+
+
+def _started(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int) -> FSNN:
+    """The network in the file the recipe starts from, refused where it is not the recipe's."""
+    path = recipe.quantise.start if recipe.quantise is not None else ""
+    net = FSNN.load(path)
+    said = {"architecture": recipe.architecture, "leak": recipe.leak, "vth": recipe.vth, "input shape": input_shape, "classes": classes}
+    held = {"architecture": str(net.architecture), "leak": net.neuron.leak, "vth": net.vth, "input shape": net.input_shape, "classes": net.classes}
+    for key, value in said.items():
+        if held[key] != value:
+            raise BadArgument(f"the network in {path} (quantise.start) has {key} {held[key]!r}, the recipe says {value!r}; they must agree")
+    net.steps, net.schedule, net.dropout = recipe.steps, recipe.schedule, recipe.dropout
+    return net
+
+
+def build_optimiser(recipe: Recipe, net: FSNN) -> torch.optim.SGD:
+    """SGD with momentum on every parameter; the learning rate is set before each step."""
+    plan = recipe.optimiser
+    return torch.optim.SGD(net.parameters(), lr=plan.learning_rate, momentum=plan.momentum, weight_decay=plan.weight_decay)

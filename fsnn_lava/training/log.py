@@ -1,0 +1,76 @@
+"""What an epoch came to: one JSON line in DIR/log.jsonl, and one line or a progress bar for the reader."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tqdm import tqdm
+
+from fsnn_lava.errors import BadFile
+from fsnn_lava.formats.atomic import atomic_path
+
+Item = TypeVar("Item")
+
+
+@dataclasses.dataclass(frozen=True)
+class EpochRecord:
+    """One epoch. Rates and residual are of the trained network on test samples after the epoch; solver figures are epoch means."""
+
+    epoch: int  # full epochs done, 1 after the first
+    loss: float
+    train_accuracy: float
+    test_accuracy: float
+    firing_rates: list[float]  # spikes per step and neuron, one per layer
+    equilibrium_residual: float  # mean over samples of ||f(a[T]) - a[T]|| of the last layer
+    solver_steps: float
+    solver_residual: float  # relative
+    alpha: float | None
+    learning_rate: float
+    seconds: float
+
+    def line(self) -> str:
+        """The epoch in one readable line."""
+        rates = " ".join(f"{rate:.4f}" for rate in self.firing_rates)
+        alpha = "" if self.alpha is None else f"  alpha {self.alpha:+.3f}"
+        return (
+            f"epoch {self.epoch:3d}  loss {self.loss:.4f}  train {self.train_accuracy:.2%}  test {self.test_accuracy:.2%}  rates {rates}"
+            f"  residual {self.equilibrium_residual:.3g}  solver {self.solver_steps:.1f} steps to {self.solver_residual:.1e}{alpha}"
+            f"  lr {self.learning_rate:.3g}  {self.seconds:.1f} s"
+        )
+
+
+def append_record(path: Path, record: dict[str, Any]) -> None:
+    """Add one JSON line."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+    except OSError as error:
+        raise BadFile(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def rewrite_records(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """Make the log say exactly `records`: lines of an epoch that will be done again are gone."""
+    with atomic_path(path) as temporary:
+        temporary.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """Shows progress on stderr: a bar on a terminal, plain lines otherwise; nothing if `quiet`."""
+
+    quiet: bool = False
+
+    def batches(self, batches: Iterable[Item], *, total: int, title: str) -> Iterator[Item]:
+        """The batches, with a bar that goes away afterwards where there is a terminal."""
+        shown = not self.quiet and sys.stderr.isatty()
+        yield from tqdm(batches, total=total, desc=title, leave=False, disable=not shown, file=sys.stderr)
+
+    def say(self, line: str) -> None:
+        """One line."""
+        if not self.quiet:
+            print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,240 @@
+"""The training loop: every epoch ends in a checkpoint, and a resumed run computes what a never stopped one would have."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from fsnn_lava.errors import Diverged
+from fsnn_lava.formats.atomic import atomic_path
+from fsnn_lava.network import FSNN
+from fsnn_lava.training import run_folder
+from fsnn_lava.training.batches import AUGMENT, DROPOUT, batch_count, crop_and_flip, epoch_batches, generator, stream_seed
+from fsnn_lava.training.build import build_network, build_optimiser
+from fsnn_lava.training.checkpoint import State, load_state, save_state
+from fsnn_lava.training.evaluate import evaluate
+from fsnn_lava.training.log import EpochRecord, Progress, append_record, rewrite_records
+from fsnn_lava.training.recipe import Recipe
+from fsnn_lava.training.samples import Samples
+from fsnn_lava.training.schedule import learning_rate
+
+PATIENCE = 20  # iterations in a row whose backward solve may end above its start before the feedback counts as diverging
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What a run came to. `best` is chosen on the test samples, `last` is not chosen at all."""
+
+    folder: Path
+    epochs: int
+    best_accuracy: float
+    best_epoch: int
+    last_accuracy: float
+    seconds: float  # of all epochs, earlier sittings included
+
+
+def train(recipe: Recipe, samples: Samples, folder: Path, *, resume: bool = False, progress: Progress | None = None) -> Outcome:
+    """Train until `recipe.epochs` epochs are done; the folder then holds best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
+
+    Raises Diverged when the loss or the feedback leaves the finite numbers; the folder then holds the last good epoch.
+    """
+    progress = progress or Progress()
+    with run_folder.opened(folder, resume=resume):
+        run = Run(recipe, samples, folder, progress)
+        if resume:
+            run.restore(load_state(folder / run_folder.STATE, recipe))
+        _write_text(folder / run_folder.RECIPE, recipe.to_toml())
+        while run.epoch < recipe.epochs:
+            run.one_epoch()
+        return run.outcome()
+
+
+class Run:
+    """A run in progress: network, optimiser and what happened so far."""
+
+    def __init__(self, recipe: Recipe, samples: Samples, folder: Path, progress: Progress) -> None:
+        self.recipe, self.samples, self.folder, self.progress = recipe, samples, folder, progress
+        self.net: FSNN = build_network(
+            recipe,
+            input_shape=samples.input_shape,
+            classes=samples.classes,
+            normalisation=samples.normalisation,
+            class_names=samples.class_names,
+        )
+        self.optimiser = build_optimiser(recipe, self.net)
+        self.epoch = 0
+        self.iteration = 0
+        self.best_accuracy, self.best_epoch = -1.0, 0
+        self.history: list[dict[str, object]] = []
+        self.unsolved = 0
+
+    def one_epoch(self) -> None:
+        """Train one epoch, evaluate, and write the checkpoint."""
+        start = time.perf_counter()
+        sums = _Sums()
+        for index, (images, labels) in enumerate(self._batches()):
+            self._one_batch(index, images, labels, sums)
+        evaluation = evaluate(self.net, self.samples.test_images, self.samples.test_labels)
+        self.epoch += 1
+        record = EpochRecord(
+            epoch=self.epoch,
+            loss=sums.loss / sums.count,
+            train_accuracy=sums.correct / sums.count,
+            test_accuracy=evaluation.accuracy,
+            firing_rates=evaluation.firing_rates,
+            equilibrium_residual=evaluation.equilibrium_residual,
+            solver_steps=sums.steps / sums.batches,
+            solver_residual=sums.residual / sums.batches,
+            alpha=None if self.net.feedback is None else float(self.net.feedback.alpha),
+            learning_rate=float(self.optimiser.param_groups[0]["lr"]),
+            seconds=time.perf_counter() - start,
+        )
+        self._keep(record)
+
+    def _batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """The batches of this epoch, augmented if the recipe says so."""
+        recipe, data = self.recipe, self.samples
+        count = len(data.train_labels)
+        order = epoch_batches(count, recipe.batch, seed=recipe.seed, epoch=self.epoch)
+        title = f"epoch {self.epoch + 1}/{recipe.epochs}"
+        for index, chosen in enumerate(self.progress.batches(order, total=batch_count(count, recipe.batch), title=title)):
+            images = data.train_images[chosen]
+            if recipe.augment:
+                images = crop_and_flip(images, generator(AUGMENT, recipe.seed, self.epoch, index))
+            yield images, data.train_labels[chosen]
+
+    def _one_batch(self, index: int, images: Tensor, labels: Tensor, sums: _Sums) -> None:
+        """One step of the optimiser."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate(self.recipe, epoch=self.epoch, iteration=self.iteration)
+        torch.manual_seed(stream_seed(DROPOUT, self.recipe.seed, self.epoch, index))
+        self.net.train()
+        self.optimiser.zero_grad(set_to_none=True)
+        logits = self.net(images)
+        loss = cross_entropy(logits, labels)
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise Diverged(self._sentence(f"the loss became {value}", index))
+        loss.backward()
+        self._check_solver(index)
+        self.optimiser.step()
+        if self.net.feedback is not None:
+            self.net.feedback.clip_()
+        self.iteration += 1
+        sums.add(value, logits.detach(), labels, self.net.last_solve)
+
+    def _check_solver(self, index: int) -> None:
+        """Diverged if the backward solve gave no number, or ended above its start PATIENCE times in a row."""
+        steps, residual = self.net.last_solve
+        if not math.isfinite(residual):
+            raise Diverged(self._sentence(f"the solver of the gradient ended with residual {residual}", index))
+        self.unsolved = self.unsolved + 1 if steps > 0 and residual >= 1.0 else 0
+        if self.unsolved >= PATIENCE:
+            text = f"the feedback is diverging: {PATIENCE} backward solves in a row ended with relative residual >= 1 (now {residual:.3g})"
+            raise Diverged(self._sentence(text, index))
+
+    def _sentence(self, what: str, index: int) -> str:
+        kept = f"the checkpoint of epoch {self.epoch} is kept in {self.folder}" if self.epoch else "no epoch was finished"
+        return f"{what} in epoch {self.epoch + 1}, batch {index + 1}; {kept}; use a smaller learning rate or feedback limit"
+
+    def _keep(self, record: EpochRecord) -> None:
+        """Write state first: whatever is lost after it can be written again from it."""
+        if not all(bool(torch.isfinite(value).all()) for value in self.net.state_dict().values()):
+            self.epoch -= 1
+            raise Diverged(self._sentence("a parameter is no finite number", batch_count(len(self.samples.train_labels), self.recipe.batch) - 1))
+        if record.test_accuracy > self.best_accuracy:
+            self.best_accuracy, self.best_epoch = record.test_accuracy, record.epoch
+        self.history.append(dataclasses.asdict(record))
+        save_state(self.folder / run_folder.STATE, self._state())
+        self._write_models()
+        append_record(self.folder / run_folder.LOG, self.history[-1])
+        self.progress.say(record.line())
+
+    def _state(self) -> State:
+        return State(
+            epoch=self.epoch,
+            iteration=self.iteration,
+            network=self.net.state_dict(),
+            optimiser=self.optimiser.state_dict(),
+            best_accuracy=self.best_accuracy,
+            best_epoch=self.best_epoch,
+            history=self.history,
+            recipe=self.recipe.digest(),
+            threads=torch.get_num_threads(),
+        )
+
+    def _write_models(self) -> None:
+        """last.pt, and best.pt if this epoch is the best."""
+        self.net.metrics = self._metrics()
+        names = [run_folder.LAST] + ([run_folder.BEST] if self.best_epoch == self.epoch else [])
+        for name in names:
+            self.net.save(self.folder / name)
+
+    def _metrics(self) -> dict[str, float | str]:
+        last = self.history[-1]
+        return {
+            "data": self.recipe.data,
+            "accuracy": float(str(last["test_accuracy"])),
+            "loss": float(str(last["loss"])),
+            "epochs": float(self.epoch),
+            "seed": float(self.recipe.seed),
+        }
+
+    def restore(self, state: State) -> None:
+        """Continue after `state`: its models and log lines are written again, so a kill between two files leaves no trace."""
+        self.net.load_state_dict(state.network)
+        self.optimiser.load_state_dict(state.optimiser)
+        self.epoch, self.iteration = state.epoch, state.iteration
+        self.best_accuracy, self.best_epoch = state.best_accuracy, state.best_epoch
+        self.history = list(state.history)
+        self._write_models()
+        rewrite_records(self.folder / run_folder.LOG, self.history)
+        self.progress.say(f"resuming after epoch {self.epoch}")
+        if state.threads != torch.get_num_threads():
+            self.progress.say(
+                f"note: the run began with {state.threads} threads, now {torch.get_num_threads()}: sums may round differently; "
+                f"--threads {state.threads} continues it bit for bit"
+            )
+
+    def outcome(self) -> Outcome:
+        last = self.history[-1]
+        return Outcome(
+            folder=self.folder,
+            epochs=self.epoch,
+            best_accuracy=self.best_accuracy,
+            best_epoch=self.best_epoch,
+            last_accuracy=float(str(last["test_accuracy"])),
+            seconds=sum(float(str(record["seconds"])) for record in self.history),
+        )
+
+
+@dataclasses.dataclass
+class _Sums:
+    """Totals over the batches of an epoch."""
+
+    loss: float = 0.0
+    correct: int = 0
+    count: int = 0
+    batches: int = 0
+    steps: float = 0.0
+    residual: float = 0.0
+
+    def add(self, loss: float, logits: Tensor, labels: Tensor, solve: tuple[int, float]) -> None:
+        self.loss += loss * len(labels)
+        self.correct += int((logits.argmax(1) == labels).sum())
+        self.count += len(labels)
+        self.batches += 1
+        self.steps += solve[0]
+        self.residual += solve[1]
+
+
+def _write_text(path: Path, text: str) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

@@ -1,0 +1,161 @@
+"""The recipe: everything that decides what a training run computes, read from a TOML file."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from fsnn_lava.errors import BadArgument, BadFile
+from fsnn_lava.training.table import print_table, read_table, rule, subtable
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DATA = ("digits", "mnist", "fashion-mnist", "cifar10", "cifar100", "nmnist")
+METHODS = ("anderson", "broyden", "damped", "fixed-point")
+
+
+@dataclasses.dataclass(frozen=True)
+class Optimiser:
+    """Stochastic gradient descent with momentum. Weight decay acts on every parameter, alpha and batch norm included, as in the paper."""
+
+    learning_rate: float = rule(float, 0.05, low=0.0, open_low=True)
+    momentum: float = rule(float, 0.9, low=0.0, high=1.0, open_high=True)
+    weight_decay: float = rule(float, 5e-4, low=0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class LearningRate:
+    """The rate is multiplied by `decay` every `every` epochs (0: never) or at each of `milestones`, after `warmup` linear iterations."""
+
+    decay: float = rule(float, 0.1, low=0.0, open_low=True, high=1.0)
+    every: int = rule(int, 0, low=0)
+    milestones: tuple[int, ...] = rule(int, (), low=1, many=True)
+    warmup: int = rule(int, 0, low=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class SolverChoice:
+    """How E5 is solved: until the relative residual is `tol`, at most `max_steps` products (0: the Jacobian-free gradient)."""
+
+    method: str = rule(str, "anderson", choices=METHODS)
+    tol: float = rule(float, 1e-3, low=0.0, open_low=True)
+    max_steps: int = rule(int, 30, low=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantise:
+    """Train through the rounding to `bits`-bit weights, fine-tuning the network in the file `start` if one is named."""
+
+    bits: int = rule(int, low=2, high=8)
+    start: str = rule(str, "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
+
+    data: str = rule(str, choices=DATA)
+    architecture: str = rule(str)
+    neuron: str = rule(str, choices=("if", "lif"))
+    steps: int = rule(int, low=1)
+    epochs: int = rule(int, low=1)
+    leak: float = rule(float, 1.0, low=0.0, open_low=True, high=1.0)
+    vth: float = rule(float, 2.0, low=0.0, open_low=True)
+    schedule: str = rule(str, "sequential", choices=("sequential", "pipelined"))
+    norm: str = rule(str, "kernel", choices=("kernel", "operator"))
+    limit: float = rule(float, 1.0, low=0.0, open_low=True)
+    dropout: float = rule(float, 0.2, low=0.0, high=1.0, open_high=True)
+    augment: bool = rule(bool, False)
+    seed: int = rule(int, 1, low=0, high=2**31 - 1)
+    batch: int = rule(int, 128, low=2)
+    train_samples: int = rule(int, 0, low=0)
+    test_samples: int = rule(int, 0, low=0)
+    optimiser: Optimiser = subtable(Optimiser)
+    learning_rate: LearningRate = subtable(LearningRate)
+    solver: SolverChoice = subtable(SolverChoice)
+    quantise: Quantise | None = subtable(Quantise, optional=True)
+
+    def to_toml(self) -> str:
+        """The whole recipe, defaults included; reads back to an equal one."""
+        return print_table(self)
+
+    def digest(self) -> str:
+        """A hash of everything that decides the result but the number of epochs: a longer run continues a shorter one."""
+        return hashlib.sha256(dataclasses.replace(self, epochs=1).to_toml().encode()).hexdigest()
+
+
+def load_recipe(path: str | Path, *, changes: Iterable[str] = ()) -> Recipe:
+    """The recipe in a TOML file, after `changes` ("key=value", dotted for tables); BadFile or BadArgument names key and file."""
+    file = Path(path)
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadFile(f"cannot read the recipe {file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise BadFile(f"{file} is not a recipe: not a text file ({error.reason} at byte {error.start})") from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadFile(f"{file} is not a TOML file: {error}") from error
+    where = str(file)
+    for change in changes:
+        _apply(values, change)
+        where = f"{file} with --set {change}" if where == str(file) else f"{where} --set {change}"
+    return parse_recipe(values, where=where)
+
+
+def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
+    """The recipe that a parsed TOML document says; every key and every pair of keys checked."""
+    recipe = read_table(Recipe, values, where=where)
+    if recipe.neuron == "lif" and recipe.leak == 1.0:
+        raise BadFile(f"{where}: neuron 'lif' needs 'leak' below 1 (the paper: 0.95, or 0.99 for CIFAR), got {recipe.leak:g}")
+    if recipe.neuron == "if" and recipe.leak != 1.0:
+        raise BadFile(f"{where}: neuron 'if' has no leak, got 'leak' = {recipe.leak:g}; remove it or say neuron = \"lif\"")
+    decay = recipe.learning_rate
+    if decay.every and decay.milestones:
+        raise BadFile(f"{where}: give 'learning_rate.every' or 'learning_rate.milestones', not both")
+    if list(decay.milestones) != sorted(set(decay.milestones)):
+        raise BadFile(f"{where}: 'learning_rate.milestones' must rise, got {list(decay.milestones)}")
+    if recipe.augment and not recipe.data.startswith("cifar"):
+        raise BadFile(f"{where}: 'augment' (crop and flip) is for CIFAR only, got data = {recipe.data!r}")
+    return recipe
+
+
+def differences(first: Recipe, second: Recipe) -> list[str]:
+    """The keys whose values differ, each as 'key: first, second' in dotted form, `epochs` left out."""
+    left, right = (_flat(dataclasses.asdict(recipe)) for recipe in (first, second))
+    keys = sorted(set(left) | set(right))
+    return [f"{key}: {left.get(key)!r}, {right.get(key)!r}" for key in keys if key != "epochs" and left.get(key) != right.get(key)]
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value})
+    return flat
+
+
+def _apply(values: dict[str, Any], change: str) -> None:
+    key, equals, text = change.partition("=")
+    parts = [part.strip() for part in key.split(".")]
+    if not equals or not all(parts):
+        raise BadArgument(f"--set must be key=value, for example seed=2 or optimiser.momentum=0.8, got {change!r}")
+    table = values
+    for part in parts[:-1]:
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            raise BadArgument(f"--set {change}: {part!r} is a value, not a table of values")
+    table[parts[-1]] = _toml_value(text.strip())
+
+
+def _toml_value(text: str) -> Any:
+    """The TOML value that `text` says; a bare word is text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,18 @@
+"""The learning rate of an iteration: linear warm-up, then steps down."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from fsnn_lava.training.recipe import Recipe
+
+
+def learning_rate(recipe: Recipe, *, epoch: int, iteration: int) -> float:
+    """The rate of epoch `epoch` (0 first) in the run's iteration `iteration` (0 first, counted over all epochs).
+
+    Warm-up reaches the full rate in its last iteration: (i + 1) / warmup of it in iteration i.
+    """
+    plan = recipe.learning_rate
+    drops = epoch // plan.every if plan.every else bisect_right(plan.milestones, epoch)
+    warm = min(1.0, (iteration + 1) / plan.warmup) if plan.warmup else 1.0
+    return recipe.optimiser.learning_rate * plan.decay**drops * warm

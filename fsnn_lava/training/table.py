@@ -1,0 +1,117 @@
+"""Read a table of a TOML file into a frozen dataclass: every key known, every value of its type and inside its range."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from fsnn_lava.errors import BadFile
+
+Table = TypeVar("Table")
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """What one value may be. `low` and `high` are inclusive unless `open_low` / `open_high`."""
+
+    kind: type
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+    choices: tuple[str, ...] = ()
+    many: bool = False
+
+    def sentence(self) -> str:
+        """The rule in words, as it follows 'must be'."""
+        if self.choices:
+            return "one of " + ", ".join(repr(choice) for choice in self.choices)
+        noun = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[self.kind]
+        if self.many:
+            noun = f"a list, each {noun}"
+        lower = "" if self.low == -math.inf else f" {'>' if self.open_low else '>='} {self.low:g}"
+        upper = "" if self.high == math.inf else f" {'<' if self.open_high else '<='} {self.high:g}"
+        return noun + (" and".join(part for part in (lower, upper) if part))
+
+    def fits(self, value: Any) -> bool:
+        """Whether one value has the type and lies in the range."""
+        if self.kind is bool or self.kind is str:
+            return isinstance(value, self.kind) and (not self.choices or value in self.choices)
+        if isinstance(value, bool) or not isinstance(value, int if self.kind is int else (int, float)) or not math.isfinite(value):
+            return False
+        above = value > self.low if self.open_low else value >= self.low
+        below = value < self.high if self.open_high else value <= self.high
+        return above and below
+
+
+def rule(kind: type, default: Any = dataclasses.MISSING, **limits: Any) -> Any:
+    """A dataclass field with a Rule; without `default` the key must be given."""
+    return dataclasses.field(default=default, metadata={"rule": Rule(kind, **limits)})
+
+
+def subtable(kind: type, *, optional: bool = False) -> Any:
+    """A dataclass field that is a table of its own; an optional one may be absent (None), another takes its defaults."""
+    if optional:
+        return dataclasses.field(default=None, metadata={"table": kind})
+    return dataclasses.field(default_factory=kind, metadata={"table": kind})
+
+
+def read_table(kind: type[Table], values: Mapping[str, Any], *, where: str, prefix: str = "") -> Table:
+    """The dataclass `kind` filled from `values`; raises BadFile naming file (`where`) and key for anything it must not be."""
+    fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    for key in values:
+        if key not in fields:
+            raise BadFile(f"{where}: unknown key {prefix + key!r}{_suggestion(key, fields, prefix)}")
+    read: dict[str, Any] = {}
+    for name, field in fields.items():
+        if name in values:
+            read[name] = _read_value(field, values[name], where=where, key=prefix + name)
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise BadFile(f"{where}: key {prefix + name!r} is missing; it must be {field.metadata['rule'].sentence()}")
+    return kind(**read)
+
+
+def _read_value(field: dataclasses.Field[Any], value: Any, *, where: str, key: str) -> Any:
+    if "table" in field.metadata:
+        if not isinstance(value, Mapping):
+            raise BadFile(f"{where}: {key!r} must be a table, got {value!r}; write its keys under [{key}]")
+        return read_table(field.metadata["table"], value, where=where, prefix=f"{key}.")
+    limit: Rule = field.metadata["rule"]
+    each = value if limit.many and isinstance(value, list) else [value]
+    if limit.many != isinstance(value, list) or not all(limit.fits(one) for one in each):
+        raise BadFile(f"{where}: {key!r} must be {limit.sentence()}, got {value!r}")
+    typed = [limit.kind(one) for one in each]
+    return tuple(typed) if limit.many else typed[0]
+
+
+def _suggestion(key: str, fields: Mapping[str, Any], prefix: str) -> str:
+    close = difflib.get_close_matches(key, fields, n=1)
+    return f"; did you mean {prefix + close[0]!r}?" if close else f"; known here: {', '.join(prefix + name for name in fields)}"
+
+
+def print_table(table: Any) -> str:
+    """The dataclass as TOML that reads back to an equal one."""
+    lines: list[str] = []
+    nested: list[str] = []
+    for field in dataclasses.fields(table):
+        value = getattr(table, field.name)
+        if "table" in field.metadata:
+            if value is not None:
+                nested.append(f"\n[{field.name}]\n{print_table(value)}")
+        else:
+            lines.append(f"{field.name} = {_print_value(value)}\n")
+    return "".join(lines) + "".join(nested)
+
+
+def _print_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_print_value(one) for one in value) + "]"
+    return repr(value)
