@@ -1,0 +1,182 @@
+"""Feedback that contracts: the restricted weight W = alpha W^/||W^||, and norms of operators that really hold (E6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as nnf
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from fsnn_lava.architecture import FeedbackSpec, Shape
+from fsnn_lava.errors import BadArgument
+
+Kind = Literal["dense", "conv", "transposed"]
+
+
+def apply_linear(
+    weight: Tensor,
+    values: Tensor,
+    *,
+    kind: str,
+    stride: int = 1,
+    padding: int = 0,
+    output_padding: tuple[int, int] = (0, 0),
+) -> Tensor:
+    """The operation itself on [B, ...]: dense (flattens), conv or transposed."""
+    if kind == "dense":
+        return nnf.linear(values.flatten(1), weight)
+    if kind == "conv":
+        return nnf.conv2d(values, weight, stride=stride, padding=padding)
+    return nnf.conv_transpose2d(values, weight, stride=stride, padding=padding, output_padding=output_padding)
+
+
+class RestrictedFeedback(nn.Module):
+    """W = alpha W^/||W^|| with a learnable alpha kept in [-limit, limit] (E6).
+
+    `norm` "kernel" is the paper's (the largest singular value of the kernel as a matrix, tracked by power iteration while
+    training); "operator" tracks that of the zero-padded operator itself. Both are estimates from below: `operator_norm_bound`
+    is what certifies.
+    """
+
+    def __init__(self, spec: FeedbackSpec, *, norm: str = "kernel", limit: float = 1.0) -> None:
+        super().__init__()
+        if norm not in ("kernel", "operator"):
+            raise BadArgument(f"norm must be 'kernel' or 'operator', got {norm!r}")
+        if not limit > 0:
+            raise BadArgument(f"limit must be positive, got {limit}")
+        self.spec, self.norm, self.limit = spec, norm, float(limit)
+        if spec.kind == "dense":
+            shape: tuple[int, ...] = (spec.channels, prod(spec.in_shape))
+        elif spec.kind == "conv":
+            shape = (spec.channels, spec.in_shape[0], spec.kernel, spec.kernel)
+        else:
+            shape = (spec.in_shape[0], spec.channels, spec.kernel, spec.kernel)
+        self.direction = nn.Parameter(initial_weight(shape))
+        left = shape[0] if norm == "kernel" else prod(spec.out_shape)
+        self.register_buffer("singular", nnf.normalize(torch.randn(left), dim=0))
+        self.singular: Tensor
+        with torch.no_grad():
+            for _ in range(20):
+                self._iterate()
+            self.alpha = nn.Parameter(self.spectral_norm().clamp(max=self.limit).reshape(()))
+
+    def forward(self, spikes: Tensor) -> Tensor:
+        return self.connect(self.weight(), spikes)
+
+    def connect(self, weight: Tensor, values: Tensor) -> Tensor:
+        """W values, for a weight that `weight()` made before."""
+        spec = self.spec
+        return apply_linear(
+            weight, values, kind=spec.kind, stride=spec.stride, padding=spec.padding, output_padding=spec.output_padding
+        )
+
+    def connect_transposed(self, weight: Tensor, values: Tensor) -> Tensor:
+        """W^T values."""
+        spec = self.spec
+        if spec.kind == "dense":
+            return (values @ weight).view(len(values), *spec.in_shape)
+        if spec.kind == "conv":  # odd kernel, stride 1, same padding: the adjoint needs no output padding
+            return nnf.conv_transpose2d(values, weight, padding=spec.padding)
+        return nnf.conv2d(values, weight, stride=spec.stride, padding=spec.padding)
+
+    def weight(self) -> Tensor:
+        """alpha W^/||W^||; with gradients to both. Power iteration moves on by one step in training."""
+        if self.training and torch.is_grad_enabled():
+            with torch.no_grad():
+                self._iterate()
+        return self.direction * (self.alpha.clamp(-self.limit, self.limit) / self.spectral_norm())
+
+    @torch.no_grad()
+    def clip_(self) -> None:
+        """alpha is within [-limit, limit] afterwards; called after every optimiser step."""
+        self.alpha.clamp_(-self.limit, self.limit)
+
+    def spectral_norm(self) -> Tensor:
+        """The tracked estimate of ||W^||, differentiable in W^."""
+        right = self._transposed(self.singular)
+        return (right * nnf.normalize(right.detach(), dim=0)).sum()
+
+    def _matrix(self) -> Tensor:
+        return self.direction.flatten(1)
+
+    def _transposed(self, left: Tensor) -> Tensor:
+        if self.norm == "kernel":
+            return self._matrix().t() @ left
+        return self.connect_transposed(self.direction, left.view(1, *self.spec.out_shape)).flatten()
+
+    def _iterate(self) -> None:
+        right = nnf.normalize(self._transposed(self.singular), dim=0)
+        if self.norm == "kernel":
+            left = self._matrix() @ right
+        else:
+            left = self.connect(self.direction, right.view(1, *self.spec.in_shape)).flatten()
+        self.singular.copy_(nnf.normalize(left, dim=0))
+
+
+def initial_weight(shape: Sequence[int]) -> Tensor:
+    """Uniform in [-1, 1], then every output dimension scaled to length 1 (the paper's initialisation)."""
+    weight = torch.empty(*shape).uniform_(-1.0, 1.0)
+    return nnf.normalize(weight.flatten(1), dim=1).view(*shape)
+
+
+def operator_norm_bound(
+    weight: NDArray[np.float64], *, kind: str, in_shape: Shape, stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] = 0,
+    output_padding: tuple[int, int] = (0, 0), groups: int = 1,
+) -> float:
+    """An upper bound of the largest singular value of the operation on inputs of `in_shape` that holds (E6).
+
+    Dense: the SVD. Convolution: the largest singular value of the kernel's DFT symbol on a torus of side n + k - 1; a stride is
+    written as stride 1 on its phases first. Transposed: the norm of the convolution it is the adjoint of.
+    """
+    matrix = np.asarray(weight, dtype=np.float64)
+    if kind == "dense":
+        return float(np.linalg.norm(matrix, 2))
+    strides, pads = _pair(stride), _pair(padding)
+    if kind == "transposed":
+        sizes = [(n - 1) * s - 2 * p + k + o for n, s, p, k, o in zip(in_shape[1:], strides, pads, matrix.shape[2:], output_padding, strict=True)]
+        return operator_norm_bound(matrix, kind="conv", in_shape=(matrix.shape[1], *sizes), stride=stride, padding=padding)
+    if groups > 1:
+        inner = in_shape[0] // groups
+        return max(
+            operator_norm_bound(part, kind="conv", in_shape=(inner, *in_shape[1:]), stride=stride, padding=padding)
+            for part in np.split(matrix, groups)
+        )
+    phases, sizes = _phases(matrix, strides, pads, in_shape[1:])
+    return _largest_symbol(phases, [n + k - 1 for n, k in zip(sizes, phases.shape[2:], strict=True)])
+
+
+def _pair(value: int | tuple[int, int]) -> tuple[int, int]:
+    return (value, value) if isinstance(value, int) else (value[0], value[1])
+
+
+def _phases(
+    weight: NDArray[np.float64], stride: tuple[int, int], padding: tuple[int, int], size: Shape
+) -> tuple[NDArray[np.float64], list[int]]:
+    """The same operation with stride 1 on prod(stride) times the channels: input row s q + r becomes row q of phase r."""
+    out, inner, rows, columns = weight.shape
+    offsets = [[divmod(a - p, s) for a in range(k)] for k, p, s in zip((rows, columns), padding, stride, strict=True)]
+    first = [min(q for q, _ in axis) for axis in offsets]
+    length = [max(q for q, _ in axis) - f + 1 for axis, f in zip(offsets, first, strict=True)]
+    phases = np.zeros((out, stride[0], stride[1], inner, *length))
+    for i, (row, row_phase) in enumerate(offsets[0]):
+        for j, (column, column_phase) in enumerate(offsets[1]):
+            phases[:, row_phase, column_phase, :, row - first[0], column - first[1]] += weight[:, :, i, j]
+    return phases.reshape(out, -1, *length), [-(-n // s) for n, s in zip(size, stride, strict=True)]
+
+
+def _largest_symbol(kernel: NDArray[np.float64], torus: list[int]) -> float:
+    """max over frequencies of the largest singular value of the kernel's Fourier transform."""
+    symbol = np.fft.rfft2(kernel, s=torus).transpose(2, 3, 0, 1).reshape(-1, *kernel.shape[:2])
+    largest = 0.0
+    for part in np.array_split(symbol, max(1, symbol.size // 2**22)):
+        if part.shape[1] > part.shape[2]:
+            gram = np.conj(part).transpose(0, 2, 1) @ part
+        else:
+            gram = part @ np.conj(part).transpose(0, 2, 1)
+        largest = max(largest, float(np.linalg.eigvalsh(gram)[:, -1].max()))
+    return float(np.sqrt(largest)) * (1 + 1e-12 * kernel.shape[0])

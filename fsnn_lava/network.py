@@ -1,0 +1,363 @@
+"""FSNN: the float network. Simulated in spikes, understood by its equilibrium, trained by implicit differentiation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor, nn
+
+from fsnn_lava.architecture import LayerSpec, parse
+from fsnn_lava.contraction import RestrictedFeedback, initial_weight
+from fsnn_lava.equilibrium import Equilibrium, Solution, Solver, anderson
+from fsnn_lava.errors import BadArgument, Diverged
+from fsnn_lava.gradient import implicit
+from fsnn_lava.neurons import IF, LIF
+from fsnn_lava.normalisation import Normalisation
+from fsnn_lava.simulation import Dynamics, Trace, simulate
+
+SCHEDULES = ("sequential", "pipelined")
+
+
+class Stage(nn.Module):
+    """F of one layer: linear operation, average pooling, batch norm (E7)."""
+
+    def __init__(self, spec: LayerSpec, *, batch_norm: bool) -> None:
+        super().__init__()
+        self.spec, self.pool = spec, spec.pool
+        self.linear: nn.Linear | nn.Conv2d
+        if spec.kind == "dense":
+            self.linear = nn.Linear(prod(spec.in_shape), spec.channels)
+        else:
+            self.linear = nn.Conv2d(spec.in_shape[0], spec.channels, spec.kernel, spec.stride, spec.padding)
+        self.norm: nn.BatchNorm1d | nn.BatchNorm2d | None = None
+        if batch_norm:
+            self.norm = nn.BatchNorm1d(spec.channels) if spec.kind == "dense" else nn.BatchNorm2d(spec.channels)
+        with torch.no_grad():
+            self.linear.weight.copy_(initial_weight(self.linear.weight.shape))
+            if self.linear.bias is not None:
+                self.linear.bias.zero_()
+
+    def current(self, values: Tensor) -> Tensor:
+        """The linear part with its pooling, before batch norm."""
+        out = self.linear(values.flatten(1) if self.spec.kind == "dense" else values)
+        return nnf.avg_pool2d(out, self.pool) if self.pool > 1 else out
+
+    def normalise(self, current: Tensor, *, running: bool) -> Tensor:
+        """Batch norm with its running statistics, or with the mini-batch's, which then update the running ones (E7)."""
+        if self.norm is None:
+            return current
+        norm = self.norm
+        if running:
+            return nnf.batch_norm(current, norm.running_mean, norm.running_var, norm.weight, norm.bias, False, 0.0, norm.eps)
+        return norm(current)
+
+    def affine(self) -> tuple[Tensor, Tensor]:
+        """Weight and bias of the linear operation with batch norm's running statistics folded in (E7)."""
+        weight, bias = self.linear.weight, self.linear.bias
+        if self.norm is None:
+            return weight, bias
+        running_mean, running_var = self.norm.running_mean, self.norm.running_var
+        if running_mean is None or running_var is None:
+            raise BadArgument("batch norm without running statistics cannot be folded")
+        gain = self.norm.weight * torch.rsqrt(running_var + self.norm.eps)
+        return weight * gain.view(-1, *[1] * (weight.dim() - 1)), (bias - running_mean) * gain + self.norm.bias
+
+    def connection(self) -> Callable[[Tensor], Tensor]:
+        """values -> current, all constants worked out once: what the simulation steps with."""
+        weight, bias = (part.detach() for part in self.affine())
+        if self.spec.kind == "dense":
+            return lambda values: nnf.linear(values.flatten(1), weight, bias)
+        stride, padding, pool = self.spec.stride, self.spec.padding, self.pool
+        if pool == 1:
+            return lambda values: nnf.conv2d(values, weight, bias, stride, padding)
+        return lambda values: nnf.avg_pool2d(nnf.conv2d(values, weight, bias, stride, padding), pool)
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Variational dropout: one mask per current and sequence, on every stage's current and on the feedback's."""
+
+    stages: tuple[Tensor | None, ...]
+    feedback: Tensor | None
+
+
+def _masked(mask: Tensor | None, current: Tensor) -> Tensor:
+    return current if mask is None else current * mask
+
+
+class FSNN(nn.Module):
+    """A feedback spiking network: stages F¹ … Fᴺ, feedback W from the last layer to the first, a non-spiking readout.
+
+    In training mode `net(images)` simulates T steps without a graph and attaches the implicit gradient (E5); memory does not
+    depend on T. Raw uint8 images are normalised here; float images are taken as normalised. [B, T, C, H, W] is a sequence.
+    """
+
+    def __init__(
+        self,
+        architecture: str,
+        *,
+        input_shape: Sequence[int],
+        classes: int,
+        neuron: LIF | None = None,
+        vth: float = 2.0,
+        steps: int = 30,
+        schedule: str = "sequential",
+        dropout: float = 0.0,
+        norm: str = "kernel",
+        limit: float = 1.0,
+        batch_norm: bool = True,
+        normalisation: Normalisation | None = None,
+        class_names: Sequence[str] = (),
+        solver: Solver | None = None,
+    ) -> None:
+        super().__init__()
+        _check(vth=vth, steps=steps, schedule=schedule, dropout=dropout)
+        self.architecture = parse(architecture, input_shape=tuple(input_shape), classes=classes)
+        self.neuron = neuron if neuron is not None else IF()
+        self.vth, self.steps, self.schedule, self.dropout = float(vth), int(steps), schedule, float(dropout)
+        self.norm_kind, self.limit, self.batch_norm = norm, float(limit), bool(batch_norm)
+        self.normalisation, self.class_names = normalisation, tuple(class_names)
+        if self.class_names and len(self.class_names) != classes:
+            raise BadArgument(f"there are {classes} classes and {len(self.class_names)} class names")
+        self.solver = solver if solver is not None else Solver()
+        self.metrics: dict[str, Any] = {}
+        self.last_solve: tuple[int, float] | None = None  # steps and relative residual of the last backward pass
+        self.last_trace: Trace | None = None  # the simulation of the last forward pass
+        self.stages = nn.ModuleList(Stage(spec, batch_norm=batch_norm) for spec in self.architecture.layers)
+        spec = self.architecture.feedback
+        self.feedback = RestrictedFeedback(spec, norm=norm, limit=limit) if spec else None
+        self.readout = nn.Linear(self.architecture.layers[-1].size, classes)
+
+    # --- running -----------------------------------------------------------------------------------------------------
+
+    def forward(self, images: Tensor, steps: int | None = None) -> Tensor:
+        """Logits [B, classes] after `steps` steps; in training mode with the gradient of E5."""
+        values, steps = self._checked(images, steps)
+        weight = self.feedback.weight() if self.feedback else None
+        masks = self._masks(len(values), values)
+        if not (self.training and torch.is_grad_enabled()):
+            rates = self._simulate(values, steps, weight, masks).rates[-1]
+            return self.readout(rates.flatten(1))
+        average = self.average(values, steps)
+        first = self.stages[0].current(average)  # type: ignore[operator]
+        known = first.detach() if values is average else None
+        rates = self._simulate(values, steps, weight, masks, known).rates[-1]
+        return self.readout(self._attach(rates, first, weight, masks).flatten(1))
+
+    @torch.no_grad()
+    def simulate(self, images: Tensor, steps: int | None = None, *, residuals: bool = False) -> Trace:
+        """Run in spikes; with `residuals`, also max |f(a[t]) - a[t]| of the last layer after every step, [B] each."""
+        values, steps = self._checked(images, steps)
+        masks = Masks((None,) * len(self.stages), None)
+        weight = self.feedback.weight() if self.feedback else None
+        if not residuals:
+            return self._simulate(values, steps, weight, masks)
+        seen: list[Tensor] = []
+
+        def observe(t: int, sums: tuple[Tensor, ...]) -> None:
+            rates = sums[-1] / self.neuron.weight_sum(t + 1)
+            mapped = self.rate_map(self.average(values, t + 1))(rates)[-1]
+            seen.append((mapped - rates).abs().flatten(1).amax(1))
+
+        trace = self._simulate(values, steps, weight, masks, observe=observe)
+        return Trace(trace.rates, trace.counts, trace.potentials, seen)
+
+    @torch.no_grad()
+    def equilibrium(self, images: Tensor, *, steps: int | None = None, tol: float = 1e-6, max_steps: int = 500) -> Equilibrium:
+        """Rates with a = f(a) (E4); `steps` says how much of a sequence is averaged. Look at `.converged`."""
+        values, steps = self._checked(images, steps)
+        f = self.rate_map(self.average(values, steps))
+        start = values.new_zeros(len(values), *self.architecture.layers[-1].out_shape)
+        solution = anderson(lambda last: f(last)[-1], start, tol=tol, max_steps=max_steps)
+        return Equilibrium(f(solution.value)[:-1] + (solution.value,), solution.residual, solution.steps, solution.converged)
+
+    def rate_map(self, average: Tensor, *, batch_statistics: bool = False) -> Callable[[Tensor], tuple[Tensor, ...]]:
+        """f of E4 at an averaged input: the last layer's rates -> the rates of every layer, the last one mapped once around."""
+        weight = self.feedback.weight() if self.feedback else None
+        masks = Masks((None,) * len(self.stages), None)
+        first = self.stages[0].current(average)  # type: ignore[operator]
+        return lambda rates: self._map(rates, first, weight, masks, running=not batch_statistics)
+
+    def average(self, values: Tensor, steps: int) -> Tensor:
+        """x* of E3: a constant input itself, the weighted mean of a sequence's first `steps` frames."""
+        if values.dim() == len(self.architecture.input_shape) + 1:
+            return values
+        weights = values.new_tensor(self.neuron.weights(steps))
+        return torch.einsum("t,bt...->b...", weights, values[:, :steps])
+
+    def normalise(self, images: Tensor) -> Tensor:
+        """Raw uint8 values as the first stage wants them; float values unchanged."""
+        dtype = self.readout.weight.dtype
+        if images.dtype != torch.uint8:
+            return images.to(dtype)
+        values = images.to(dtype)
+        if self.normalisation is None:
+            return values
+        shape = (-1, *[1] * (len(self.architecture.input_shape) - 1))
+        mean = values.new_tensor(self.normalisation.mean).view(shape)
+        std = values.new_tensor(self.normalisation.std).view(shape)
+        return (values / self.normalisation.divisor - mean) / std
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _checked(self, images: Tensor, steps: int | None) -> tuple[Tensor, int]:
+        steps = self.steps if steps is None else steps
+        if steps < 1:
+            raise BadArgument(f"steps must be at least 1, got {steps}")
+        shape = self.architecture.input_shape
+        sequence = images.dim() == len(shape) + 2
+        if tuple(images.shape[1:]) != shape and not (sequence and tuple(images.shape[2:]) == shape):
+            raise BadArgument(f"images must be [B, {', '.join(map(str, shape))}], or [B, T, …] for a sequence; got {list(images.shape)}")
+        if sequence and images.shape[1] < steps:
+            raise BadArgument(f"a sequence of {images.shape[1]} frames cannot run {steps} steps")
+        return self.normalise(images), steps
+
+    @property
+    def delay(self) -> int:
+        """Steps the feedback takes in the layers' own time."""
+        return 1 if self.schedule == "sequential" else len(self.stages)
+
+    def _masks(self, batch: int, like: Tensor) -> Masks:
+        if not self.training or self.dropout == 0.0:
+            return Masks((None,) * len(self.stages), None)
+
+        def mask(shape: Sequence[int]) -> Tensor:
+            return like.new_empty(batch, *shape).bernoulli_(1.0 - self.dropout).div_(1.0 - self.dropout)
+
+        shapes = [spec.out_shape for spec in self.architecture.layers]
+        return Masks(tuple(mask(shape) for shape in shapes), mask(shapes[0]) if self.feedback else None)
+
+    @torch.no_grad()
+    def _simulate(
+        self,
+        values: Tensor,
+        steps: int,
+        weight: Tensor | None,
+        masks: Masks,
+        first: Tensor | None = None,
+        observe: Callable[[int, tuple[Tensor, ...]], None] | None = None,
+    ) -> Trace:
+        """`first` is F¹x without batch norm where it is known already."""
+        trace = simulate(self._dynamics(values, weight, masks, first), steps, observe=observe)
+        self.last_trace = trace
+        return trace
+
+    def _dynamics(self, values: Tensor, weight: Tensor | None, masks: Masks, first: Tensor | None) -> Dynamics:
+        entry: Stage = self.stages[0]  # type: ignore[assignment]
+        if values.dim() == len(self.architecture.input_shape) + 1:
+            current = entry.normalise(entry.current(values) if first is None else first, running=True)
+            constant = _masked(masks.stages[0], current)
+            drive = lambda _t: constant  # noqa: E731
+        else:
+            connect = entry.connection()
+            drive = lambda t: _masked(masks.stages[0], connect(values[:, t]))  # noqa: E731
+        forward = []
+        for stage, mask in zip(list(self.stages)[1:], masks.stages[1:], strict=True):
+            forward.append(_masking(stage.connection(), mask))  # type: ignore[operator]
+        loop = None
+        if self.feedback is not None and weight is not None:
+            feedback, fixed = self.feedback, weight.detach()
+            loop = _masking(lambda spikes: feedback.connect(fixed, spikes), masks.feedback)
+        return Dynamics(drive, forward, loop, self.neuron, self.vth, self.delay)
+
+    def _map(self, rates: Tensor, first: Tensor, weight: Tensor | None, masks: Masks, *, running: bool) -> tuple[Tensor, ...]:
+        """One turn around the loop (E4), from the last layer's rates; `first` is F¹x* without batch norm."""
+        out = []
+        for position, stage in enumerate(self.stages):
+            current = stage.normalise(first if position == 0 else stage.current(out[-1]), running=running)  # type: ignore[operator]
+            current = _masked(masks.stages[position], current)
+            if position == 0 and self.feedback is not None and weight is not None:
+                current = current + _masked(masks.feedback, self.feedback.connect(weight, rates))
+            out.append(torch.clamp(current / self.vth, 0.0, 1.0))
+        return tuple(out)
+
+    def _attach(self, rates: Tensor, first: Tensor, weight: Tensor | None, masks: Masks) -> Tensor:
+        """`rates` with the gradient of the equilibrium they stand for (E5), batch norm in its training mode (E7)."""
+        if self.feedback is None or weight is None:
+            mapped = self._map(rates, first, weight, masks, running=False)[-1]
+            return implicit(mapped, rates, torch.zeros_like, solver=Solver(max_steps=0), report=self._report)
+        single = len(self.stages) == 1
+        start = rates.detach() if single else rates.detach().requires_grad_()
+        mapped = self._map(start, first, weight, masks, running=False)[-1]
+        if single:
+            product = self._single_product(mapped.detach(), weight.detach(), masks.feedback)
+        else:
+            product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
+        return implicit(mapped, rates, product, solver=self.solver, report=self._report)
+
+    def _single_product(self, mapped: Tensor, weight: Tensor, mask: Tensor | None) -> Callable[[Tensor], Tensor]:
+        """v -> J_f^T v of a single layer: W^T (sigma' v / vth), where sigma' is 0 or 1 per neuron."""
+        feedback = self.feedback
+        if feedback is None:
+            raise BadArgument("there is no feedback to differentiate")
+        active = ((mapped > 0.0) & (mapped < 1.0)).to(mapped.dtype).div_(self.vth)
+        if mask is not None:
+            active = active * mask
+        return lambda v: feedback.connect_transposed(weight, v * active)
+
+    def _report(self, solution: Solution) -> None:
+        self.last_solve = (solution.steps, float(solution.residual.max()) if solution.steps else float("nan"))
+        if not bool(torch.isfinite(solution.value).all()):
+            raise Diverged("the gradient is not finite: the feedback diverges (lower the learning rate, or the feedback's limit)")
+
+    # --- files -------------------------------------------------------------------------------------------------------
+
+    def config(self) -> dict[str, Any]:
+        """Everything but the weights, as plain values; `FSNN.from_config` is the way back."""
+        normalisation = self.normalisation
+        return {
+            "architecture": self.architecture.text,
+            "input_shape": list(self.architecture.input_shape),
+            "classes": self.architecture.classes,
+            "leak": self.neuron.leak,
+            "vth": self.vth,
+            "steps": self.steps,
+            "schedule": self.schedule,
+            "dropout": self.dropout,
+            "norm": self.norm_kind,
+            "limit": self.limit,
+            "batch_norm": self.batch_norm,
+            "normalisation": None if normalisation is None else [normalisation.divisor, list(normalisation.mean), list(normalisation.std)],
+            "class_names": list(self.class_names),
+        }
+
+    @staticmethod
+    def from_config(config: dict[str, Any]) -> FSNN:
+        values = dict(config)
+        leak, normalisation = values.pop("leak"), values.pop("normalisation")
+        if normalisation is not None:
+            divisor, mean, std = normalisation
+            values["normalisation"] = Normalisation(divisor, tuple(mean), tuple(std))
+        return FSNN(values.pop("architecture"), neuron=IF() if leak == 1.0 else LIF(leak), **values)
+
+    def save(self, path: str | Path) -> None:
+        from fsnn_lava.formats import model
+
+        model.write(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> FSNN:
+        from fsnn_lava.formats import model
+
+        return model.read(path)
+
+
+def _masking(connection: Callable[[Tensor], Tensor], mask: Tensor | None) -> Callable[[Tensor], Tensor]:
+    return connection if mask is None else lambda spikes: connection(spikes).mul_(mask)
+
+
+def _check(*, vth: float, steps: int, schedule: str, dropout: float) -> None:
+    if not vth > 0:
+        raise BadArgument(f"vth must be positive, got {vth}")
+    if steps < 1:
+        raise BadArgument(f"steps must be at least 1, got {steps}")
+    if schedule not in SCHEDULES:
+        raise BadArgument(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
+    if not 0.0 <= dropout < 1.0:
+        raise BadArgument(f"dropout must lie in [0, 1), got {dropout}")

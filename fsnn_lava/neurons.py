@@ -1,0 +1,55 @@
+"""Integrate-and-fire neurons in float: one time step, and what their rates are weighted with (E1, E3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from fsnn_lava.errors import BadArgument
+
+
+@dataclass(frozen=True)
+class LIF:
+    """Leaky integrate and fire: a share `leak` of the potential is left after each step (lambda of E1)."""
+
+    leak: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.leak <= 1.0:
+            raise BadArgument(f"leak must lie in (0, 1], got {self.leak}")
+
+    def weight_sum(self, steps: int) -> float:
+        """Sum of leak**(T - tau) over tau = 1 … T: what a rate is divided by (E3)."""
+        return float(steps) if self.leak == 1.0 else (1.0 - self.leak**steps) / (1.0 - self.leak)
+
+    def weights(self, steps: int) -> list[float]:
+        """leak**(T - tau) for tau = 1 … T, divided by their sum (E3)."""
+        total = self.weight_sum(steps)
+        return [self.leak ** (steps - tau) / total for tau in range(1, steps + 1)]
+
+
+@dataclass(frozen=True)
+class IF(LIF):
+    """Integrate and fire: nothing leaks."""
+
+    leak: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.leak != 1.0:
+            raise BadArgument(f"an IF neuron has no leak; use LIF({self.leak})")
+
+
+def step(potential: Tensor, current: Tensor, *, leak: float, vth: float) -> Tensor:
+    """One step of E1 in place: `potential` holds u[t+1] afterwards; the spikes s[t+1] (0 or 1) are returned."""
+    if leak != 1.0:
+        potential.mul_(leak)
+    potential.add_(current)
+    return fire(potential, vth=vth)
+
+
+def fire(potential: Tensor, *, vth: float) -> Tensor:
+    """Spikes of an integrated potential, which is reset by subtraction in place (E1)."""
+    spikes = potential.ge(vth).to(potential.dtype)
+    potential.sub_(spikes, alpha=vth)
+    return spikes
