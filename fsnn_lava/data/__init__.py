@@ -1,0 +1,8 @@
+"""Data sets: real images and recordings, raw, as uint8."""
+
+from __future__ import annotations
+
+from fsnn_lava.data.dataset import ArraySplit, Dataset, Split
+from fsnn_lava.data.load import NAMES, load
+
+__all__ = ["NAMES", "ArraySplit", "Dataset", "Split", "load"]

@@ -1,0 +1,79 @@
+"""What every data set looks like once it is loaded: raw uint8 values and class numbers, in a training and a test split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+
+from fsnn_lava.errors import BadData
+from fsnn_lava.normalisation import Normalisation
+
+
+class Split(Protocol):
+    """Labelled samples that are read a batch at a time."""
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Class numbers, [N] int64."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one sample: [C, H, W], or [T, C, H, W] for events."""
+
+    def __len__(self) -> int: ...
+
+    def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        """The raw values of these samples, [B, *shape] uint8."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySplit:
+    """Samples that lie in memory."""
+
+    values: np.ndarray  # [N, ...] uint8
+    labels: np.ndarray  # [N] int64
+
+    def __post_init__(self) -> None:
+        if self.values.dtype != np.uint8:
+            raise BadData(f"values must be raw numbers of type uint8, got {self.values.dtype}")
+        if self.labels.shape != (len(self.values),):
+            raise BadData(f"{len(self.values)} samples need as many labels in one row, got labels of shape {self.labels.shape}")
+        object.__setattr__(self, "labels", np.ascontiguousarray(self.labels, np.int64))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.values.shape[1:])
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        return self.values[indices if isinstance(indices, slice) else np.asarray(indices, np.int64)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """A data set, raw; `normalisation` says how a network sees it, `augment` what training does to it."""
+
+    name: str
+    train: Split
+    test: Split
+    normalisation: Normalisation
+    class_names: tuple[str, ...] = ()
+    kind: Literal["static", "events"] = "static"
+    augment: Literal["none", "crop-flip"] = "none"
+    source: Path | None = None  # where it was read from; None: it came with a package
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one sample as a network's input: [C, H, W]; the time axis of events is left out."""
+        return self.test.shape[1:] if self.kind == "events" else self.test.shape
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names) or 1 + max(int(part.labels.max(initial=-1)) for part in (self.train, self.test))

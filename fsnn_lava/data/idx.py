@@ -1,0 +1,43 @@
+"""The IDX format of the MNIST family: a big-endian header with the shape, then the bytes."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import struct
+import zlib
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from fsnn_lava.data.places import damaged
+from fsnn_lava.errors import BadData
+
+MOST_BYTES = 2**30  # far above any set of this family; a header that asks for more is damaged
+UNSIGNED_BYTES = 0x08
+
+
+def read_idx(path: Path, *, axes: int) -> np.ndarray:
+    """The array in an IDX file of unsigned bytes with so many axes, gzipped or not; exactly as long as its header says."""
+    try:
+        with cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb") as stream:
+            return _read(stream, path, axes)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise damaged(path, f"it does not unpack ({error})") from error
+    except OSError as error:
+        raise BadData(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _read(stream: BinaryIO, path: Path, axes: int) -> np.ndarray:
+    header = stream.read(4 + 4 * axes)
+    if len(header) < 4 + 4 * axes or header[:4] != bytes((0, 0, UNSIGNED_BYTES, axes)):
+        raise damaged(path, f"it must begin as an IDX file of unsigned bytes with {axes} axes, got {header[:4].hex(' ') or 'nothing'}")
+    shape = struct.unpack(f">{axes}I", header[4:])
+    count = math.prod(shape)
+    if not 0 < count <= MOST_BYTES:
+        raise damaged(path, f"its header says shape {list(shape)}")
+    body = stream.read(count + 1)
+    if len(body) != count:
+        raise damaged(path, f"its header says {count} bytes, it holds {'more' if len(body) > count else len(body)}")
+    return np.frombuffer(body, np.uint8).reshape(shape)

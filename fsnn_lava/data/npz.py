@@ -1,0 +1,78 @@
+"""A user's own samples: an .npz file with `x` (raw uint8 values) and `y` (class numbers)."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+import zlib
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from fsnn_lava.data.dataset import ArraySplit, Dataset
+from fsnn_lava.errors import BadData
+from fsnn_lava.normalisation import Normalisation
+
+MOST_BYTES = 2**33  # unpacked
+AXES = {2: "static", 3: "events", 4: "static", 5: "events"}
+SHAPES = "[B, C, H, W] or [B, N] for images, [B, T, C, H, W] or [B, T, N] for input sequences"
+HOW_TO_WRITE = "write it with numpy.savez(path, x=uint8 values, y=class numbers)"
+
+
+def load_npz(path: str | Path) -> Dataset:
+    """The samples of an .npz file, all of them in the test split. Nothing in it is executed, sizes are checked before they are believed."""
+    source = Path(path).expanduser()
+    try:
+        with zipfile.ZipFile(source) as archive:
+            values, labels = _read(archive, "x", source), _read(archive, "y", source)
+    except FileNotFoundError as error:
+        raise BadData(f"there is no file {source}; {HOW_TO_WRITE}") from error
+    except OSError as error:
+        raise BadData(f"cannot read {source}: {error.strerror or error}") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise BadData(f"{source} is not a whole .npz file ({error}); {HOW_TO_WRITE}") from error
+    if values.dtype != np.uint8 or values.ndim not in AXES or not values.size:
+        raise BadData(f"{source}: x must be uint8 of shape {SHAPES}, got {values.dtype} of shape {list(values.shape)}")
+    if labels.dtype.kind not in "iu" or labels.shape != values.shape[:1]:
+        raise BadData(f"{source}: y must be {len(values)} whole numbers in one row, got {labels.dtype} of shape {list(labels.shape)}")
+    if labels.min() < 0 or labels.max() >= 2**31:
+        raise BadData(f"{source}: y must hold class numbers from 0, got {labels.min()} … {labels.max()}")
+    return Dataset(
+        name=source.stem,
+        train=ArraySplit(values[:0], labels[:0]),
+        test=ArraySplit(values, labels),
+        normalisation=Normalisation(),
+        kind="events" if AXES[values.ndim] == "events" else "static",
+        source=source,
+    )
+
+
+def _read(archive: zipfile.ZipFile, name: str, source: Path) -> np.ndarray:
+    try:
+        entry = archive.getinfo(f"{name}.npy")
+    except KeyError:
+        raise BadData(f"{source}: the array {name!r} is missing; {HOW_TO_WRITE}") from None
+    with archive.open(entry) as stream:
+        shape, fortran, dtype = _header(cast(BinaryIO, stream), name, source)
+        expected = math.prod(shape) * dtype.itemsize
+        if expected > MOST_BYTES:
+            raise BadData(f"{source}: the array {name!r} has {expected} bytes, more than {MOST_BYTES}: split the file")
+        if entry.file_size - stream.tell() != expected:
+            raise BadData(f"{source} is damaged: {name!r} has shape {list(shape)} of {dtype}, its file holds {entry.file_size} bytes")
+        body = stream.read(expected)
+    if len(body) != expected:
+        raise BadData(f"{source} is damaged: {name!r} has {len(body)} of {expected} bytes")
+    return np.frombuffer(body, dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _header(stream: BinaryIO, name: str, source: Path) -> tuple[tuple[int, ...], bool, np.dtype]:
+    try:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(stream)
+    except (ValueError, SyntaxError, TypeError) as error:
+        raise BadData(f"{source} is damaged: the array {name!r} has no readable header ({error})") from error
+    if dtype.hasobject or dtype.names is not None:
+        raise BadData(f"{source}: the array {name!r} must hold plain numbers, got {dtype}; {HOW_TO_WRITE}")
+    return shape, fortran, dtype

@@ -1,0 +1,188 @@
+"""Read a pickle as data: its instructions are followed on a stack of inert values, so nothing is imported and nothing is called.
+
+Enough of the language for the files that numpy arrays, lists, dictionaries, numbers and texts are kept in (protocols 2 to 4).
+"""
+
+from __future__ import annotations
+
+import math
+import pickletools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+_MARK = object()
+_CONSTANTS = {"EMPTY_TUPLE": (), "NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+_VALUES = {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"}
+_TEXTS = {"BINSTRING", "SHORT_BINSTRING", "BINUNICODE", "SHORT_BINUNICODE"}
+_BYTES = {"BINBYTES", "SHORT_BINBYTES"}
+_IGNORED = {"PROTO", "FRAME"}
+_RECONSTRUCT = {"numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct"}
+
+
+class NotPlain(ValueError):
+    """The pickle holds more than data, or is damaged."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """What would have been imported."""
+
+    path: str
+
+
+@dataclass
+class Call:
+    """What would have been called, and the state it would have been given."""
+
+    function: Name
+    arguments: tuple[Any, ...]
+    state: Any = None
+
+
+def read_plain_pickle(data: bytes) -> Any:
+    """The value in a pickle, arrays as `Call` objects (see `array_of`); texts of Python 2 become str, one character per byte."""
+    machine = _Machine()
+    try:
+        for opcode, argument, _ in pickletools.genops(data):
+            if opcode.name == "STOP":
+                return machine.pop()
+            machine.step(opcode.name, argument)
+    except NotPlain:
+        raise
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise NotPlain(f"the pickle is damaged ({error})") from error
+    raise NotPlain("the pickle has no end")
+
+
+class _Machine:
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+        self.memo: dict[int, Any] = {}
+
+    def pop(self) -> Any:
+        value = self.stack.pop()
+        if value is _MARK:
+            raise NotPlain("the pickle is damaged (a value is missing)")
+        return value
+
+    def pop_to_mark(self) -> list[Any]:
+        start = len(self.stack) - 1
+        while self.stack[start] is not _MARK:
+            start -= 1
+            if start < 0:
+                raise NotPlain("the pickle is damaged (a mark is missing)")
+        items = self.stack[start + 1 :]
+        del self.stack[start:]
+        return items
+
+    def step(self, name: str, argument: Any) -> None:
+        if name in _VALUES or name in _TEXTS or name in _BYTES:
+            self.stack.append(argument)
+        elif name in _CONSTANTS:
+            self.stack.append(_CONSTANTS[name])
+        elif name not in _IGNORED:
+            action = getattr(self, f"do_{name.lower()}", None)
+            if action is None:
+                raise NotPlain(f"the pickle uses {name}, which plain data has no need of")
+            action(argument)
+
+    def do_mark(self, _: None) -> None:
+        self.stack.append(_MARK)
+
+    def do_empty_dict(self, _: None) -> None:
+        self.stack.append({})
+
+    def do_empty_list(self, _: None) -> None:
+        self.stack.append([])
+
+    def do_binput(self, slot: int) -> None:
+        self.memo[slot] = self.stack[-1]
+
+    do_long_binput = do_binput
+
+    def do_memoize(self, _: None) -> None:
+        self.memo[len(self.memo)] = self.stack[-1]
+
+    def do_binget(self, slot: int) -> None:
+        self.stack.append(self.memo[slot])
+
+    do_long_binget = do_binget
+
+    def do_append(self, _: None) -> None:
+        value = self.pop()
+        _expect(self.stack[-1], list).append(value)
+
+    def do_appends(self, _: None) -> None:
+        items = self.pop_to_mark()
+        _expect(self.stack[-1], list).extend(items)
+
+    def do_setitem(self, _: None) -> None:
+        value, key = self.pop(), self.pop()
+        _expect(self.stack[-1], dict)[key] = value
+
+    def do_setitems(self, _: None) -> None:
+        items = self.pop_to_mark()
+        _expect(self.stack[-1], dict).update(zip(items[::2], items[1::2], strict=True))
+
+    def do_tuple(self, _: None) -> None:
+        self.stack.append(tuple(self.pop_to_mark()))
+
+    def do_tuple1(self, _: None) -> None:
+        self._tuple(1)
+
+    def do_tuple2(self, _: None) -> None:
+        self._tuple(2)
+
+    def do_tuple3(self, _: None) -> None:
+        self._tuple(3)
+
+    def _tuple(self, size: int) -> None:
+        items = [self.pop() for _ in range(size)]
+        self.stack.append(tuple(reversed(items)))
+
+    def do_global(self, path: str) -> None:
+        self.stack.append(Name(path))
+
+    def do_stack_global(self, _: None) -> None:
+        name, module = self.pop(), self.pop()
+        self.stack.append(Name(f"{_expect(module, str)} {_expect(name, str)}"))
+
+    def do_reduce(self, _: None) -> None:
+        arguments, function = self.pop(), self.pop()
+        self.stack.append(Call(_expect(function, Name), _expect(arguments, tuple)))
+
+    def do_build(self, _: None) -> None:
+        state = self.pop()
+        _expect(self.stack[-1], Call).state = state
+
+
+def _expect(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise NotPlain(f"the pickle is damaged (a {kind.__name__} is missing)")
+    return value
+
+
+def array_of(value: Any) -> np.ndarray:
+    """The array of unsigned bytes that a `Call` describes; its shape agrees with the bytes that are there."""
+    call = _expect(value, Call)
+    if call.function.path not in _RECONSTRUCT:
+        raise NotPlain(f"an array is missing, the pickle has {call.function.path!r} in its place")
+    if not (isinstance(call.state, tuple) and len(call.state) == 5):
+        raise NotPlain("an array has no content")
+    _, shape, dtype, fortran, raw = call.state
+    if not (isinstance(dtype, Call) and dtype.function.path == "numpy dtype" and dtype.arguments[:1] in (("u1",), ("|u1",))):
+        raise NotPlain("an array must hold unsigned bytes")
+    content = _bytes_of(raw)
+    if not (isinstance(shape, tuple) and all(isinstance(side, int) and side >= 0 for side in shape) and math.prod(shape) == len(content)):
+        raise NotPlain(f"an array of shape {shape} has {len(content)} bytes")
+    return np.frombuffer(content, np.uint8).reshape(shape, order="F" if fortran else "C")
+
+
+def _bytes_of(raw: Any) -> bytes:
+    if isinstance(raw, Call) and raw.function.path == "_codecs encode" and raw.arguments[1:] == ("latin1",):
+        raw = raw.arguments[0]
+    if isinstance(raw, str):
+        return raw.encode("latin-1")
+    return _expect(raw, bytes)
