@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="fsnn-train",
-        description="Train a feedback spiking network from a recipe. Every epoch leaves best.pt, last.pt, state.pt and a line in log.jsonl.",
+        description="Train a feedback spiking network from a recipe. Every epoch leaves best.pt, last.pt, state.pt and a log line.",
         epilog="On several processes: torchrun --nproc_per_node 2 -m fsnn_lava.cli.train RECIPE …",
     )
     parser.add_argument("recipe", type=Path, help="a recipe, for example train/digits.toml")
@@ -29,7 +29,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the data sets (default: $FSNN_DATA)")
     parser.add_argument("--download", action="store_true", help="fetch the data set if it is not there")
     parser.add_argument("--resume", action="store_true", help="continue the run in the folder, bit for bit")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="changes", help="change a key of the recipe, for example seed=2")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", dest="changes", help="change a key of the recipe, for example seed=2"
+    )
     parser.add_argument("--threads", type=int, metavar="N", help="threads to compute with (default: all cores)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="draw loss, accuracy, rates and residual of every epoch")
@@ -51,7 +53,7 @@ def _run(args: argparse.Namespace) -> int:
             raise BadArgument(f"--threads must be at least 1, got {args.threads}")
         torch.set_num_threads(args.threads)
     folder = args.out or Path("runs") / args.recipe.stem
-    samples = load_samples(recipe, folder=args.data, download=args.download)
+    samples = load_samples(recipe, root=args.data, download=args.download)
     outcome = train(recipe, samples, folder, resume=args.resume, progress=Progress())
     if args.plot:
         from fsnn_lava.training.curves import draw_curves

@@ -14,7 +14,7 @@ MARGIN = 4  # pixels by which a crop may shift
 
 def stream_seed(stream: int, *where: int) -> int:
     """A 63-bit seed for one stream at one place (seed, epoch, batch, …); different places give unrelated numbers."""
-    return int(np.random.SeedSequence([stream, *where]).generate_state(1, np.uint64)[0] >> 1)
+    return int(np.random.SeedSequence([stream, *where]).generate_state(1, np.uint64)[0]) >> 1
 
 
 def generator(stream: int, *where: int) -> torch.Generator:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from fsnn_lava.architecture import parse
+from fsnn_lava.equilibrium import Solver
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.network import FSNN
 from fsnn_lava.neurons import IF, LIF
@@ -36,7 +38,7 @@ def build_network(
             normalisation=normalisation,
             class_names=class_names,
         )
-    net.solver = type(net.solver)(method=recipe.solver.method, tol=recipe.solver.tol, max_steps=recipe.solver.max_steps)
+    net.solver = Solver(method=recipe.solver.method, tol=recipe.solver.tol, max_steps=recipe.solver.max_steps)
     if recipe.quantise is not None:
         from fsnn_lava.chip.fake_quantise import enable
 
@@ -48,8 +50,10 @@ def _started(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int) -> F
     """The network in the file the recipe starts from, refused where it is not the recipe's."""
     path = recipe.quantise.start if recipe.quantise is not None else ""
     net = FSNN.load(path)
-    said = {"architecture": recipe.architecture, "leak": recipe.leak, "vth": recipe.vth, "input shape": input_shape, "classes": classes}
-    held = {"architecture": str(net.architecture), "leak": net.neuron.leak, "vth": net.vth, "input shape": net.input_shape, "classes": net.classes}
+    text = parse(recipe.architecture, input_shape=input_shape, classes=classes).text
+    said = {"architecture": text, "leak": recipe.leak, "vth": recipe.vth, "input shape": input_shape, "classes": classes}
+    plan = net.architecture
+    held = {"architecture": plan.text, "leak": net.neuron.leak, "vth": net.vth, "input shape": plan.input_shape, "classes": plan.classes}
     for key, value in said.items():
         if held[key] != value:
             raise BadArgument(f"the network in {path} (quantise.start) has {key} {held[key]!r}, the recipe says {value!r}; they must agree")

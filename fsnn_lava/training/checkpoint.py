@@ -52,7 +52,8 @@ def load_state(path: Path, recipe: Recipe) -> State:
     except (OSError, RuntimeError, KeyError, TypeError, AttributeError, EOFError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
         raise BadFile(f"{path} is damaged or not a training state; last.pt and best.pt beside it may still be loaded") from error
     if state.recipe != recipe.digest():
-        raise BadArgument(f"{path.parent} holds a run of another recipe{_named(path.parent / RECIPE, recipe)}; give another folder with --out")
+        named = _named(path.parent / RECIPE, recipe)
+        raise BadArgument(f"{path.parent} holds a run of another recipe{named}; give another folder with --out")
     return state
 
 

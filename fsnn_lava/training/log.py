@@ -26,9 +26,9 @@ class EpochRecord:
     train_accuracy: float
     test_accuracy: float
     firing_rates: list[float]  # spikes per step and neuron, one per layer
-    equilibrium_residual: float  # mean over samples of ||f(a[T]) - a[T]|| of the last layer
+    equilibrium_residual: float  # mean over samples of max |f(a[T]) - a[T]| of the last layer
     solver_steps: float
-    solver_residual: float  # relative
+    solver_residual: float | None  # relative, of the worst sample; None where nothing was solved
     alpha: float | None
     learning_rate: float
     seconds: float
@@ -36,10 +36,11 @@ class EpochRecord:
     def line(self) -> str:
         """The epoch in one readable line."""
         rates = " ".join(f"{rate:.4f}" for rate in self.firing_rates)
+        solved = "none" if self.solver_residual is None else f"{self.solver_steps:.1f} steps to {self.solver_residual:.1e}"
         alpha = "" if self.alpha is None else f"  alpha {self.alpha:+.3f}"
         return (
             f"epoch {self.epoch:3d}  loss {self.loss:.4f}  train {self.train_accuracy:.2%}  test {self.test_accuracy:.2%}  rates {rates}"
-            f"  residual {self.equilibrium_residual:.3g}  solver {self.solver_steps:.1f} steps to {self.solver_residual:.1e}{alpha}"
+            f"  residual {self.equilibrium_residual:.3g}  solver {solved}{alpha}"
             f"  lr {self.learning_rate:.3g}  {self.seconds:.1f} s"
         )
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from fsnn_lava.data import Dataset
 from fsnn_lava.errors import Diverged
 from fsnn_lava.formats.atomic import atomic_path
 from fsnn_lava.network import FSNN
@@ -22,7 +23,6 @@ from fsnn_lava.training.checkpoint import State, load_state, save_state
 from fsnn_lava.training.evaluate import evaluate
 from fsnn_lava.training.log import EpochRecord, Progress, append_record, rewrite_records
 from fsnn_lava.training.recipe import Recipe
-from fsnn_lava.training.samples import Samples
 from fsnn_lava.training.schedule import learning_rate
 
 PATIENCE = 20  # iterations in a row whose backward solve may end above its start before the feedback counts as diverging
@@ -40,14 +40,14 @@ class Outcome:
     seconds: float  # of all epochs, earlier sittings included
 
 
-def train(recipe: Recipe, samples: Samples, folder: Path, *, resume: bool = False, progress: Progress | None = None) -> Outcome:
+def train(recipe: Recipe, data: Dataset, folder: Path, *, resume: bool = False, progress: Progress | None = None) -> Outcome:
     """Train until `recipe.epochs` epochs are done; the folder then holds best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
 
     Raises Diverged when the loss or the feedback leaves the finite numbers; the folder then holds the last good epoch.
     """
     progress = progress or Progress()
     with run_folder.opened(folder, resume=resume):
-        run = Run(recipe, samples, folder, progress)
+        run = Run(recipe, data, folder, progress)
         if resume:
             run.restore(load_state(folder / run_folder.STATE, recipe))
         _write_text(folder / run_folder.RECIPE, recipe.to_toml())
@@ -59,15 +59,12 @@ def train(recipe: Recipe, samples: Samples, folder: Path, *, resume: bool = Fals
 class Run:
     """A run in progress: network, optimiser and what happened so far."""
 
-    def __init__(self, recipe: Recipe, samples: Samples, folder: Path, progress: Progress) -> None:
-        self.recipe, self.samples, self.folder, self.progress = recipe, samples, folder, progress
+    def __init__(self, recipe: Recipe, data: Dataset, folder: Path, progress: Progress) -> None:
+        self.recipe, self.data, self.folder, self.progress = recipe, data, folder, progress
         self.net: FSNN = build_network(
-            recipe,
-            input_shape=samples.input_shape,
-            classes=samples.classes,
-            normalisation=samples.normalisation,
-            class_names=samples.class_names,
+            recipe, input_shape=data.shape, classes=data.classes, normalisation=data.normalisation, class_names=data.class_names
         )
+        self.labels = torch.from_numpy(data.train.labels)
         self.optimiser = build_optimiser(recipe, self.net)
         self.epoch = 0
         self.iteration = 0
@@ -81,7 +78,7 @@ class Run:
         sums = _Sums()
         for index, (images, labels) in enumerate(self._batches()):
             self._one_batch(index, images, labels, sums)
-        evaluation = evaluate(self.net, self.samples.test_images, self.samples.test_labels)
+        evaluation = evaluate(self.net, self.data.test)
         self.epoch += 1
         record = EpochRecord(
             epoch=self.epoch,
@@ -91,7 +88,7 @@ class Run:
             firing_rates=evaluation.firing_rates,
             equilibrium_residual=evaluation.equilibrium_residual,
             solver_steps=sums.steps / sums.batches,
-            solver_residual=sums.residual / sums.batches,
+            solver_residual=sums.residual / sums.batches if sums.steps else None,
             alpha=None if self.net.feedback is None else float(self.net.feedback.alpha),
             learning_rate=float(self.optimiser.param_groups[0]["lr"]),
             seconds=time.perf_counter() - start,
@@ -100,15 +97,15 @@ class Run:
 
     def _batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         """The batches of this epoch, augmented if the recipe says so."""
-        recipe, data = self.recipe, self.samples
-        count = len(data.train_labels)
+        recipe = self.recipe
+        count = len(self.labels)
         order = epoch_batches(count, recipe.batch, seed=recipe.seed, epoch=self.epoch)
         title = f"epoch {self.epoch + 1}/{recipe.epochs}"
         for index, chosen in enumerate(self.progress.batches(order, total=batch_count(count, recipe.batch), title=title)):
-            images = data.train_images[chosen]
+            images = torch.from_numpy(self.data.train.batch(chosen.numpy()))
             if recipe.augment:
                 images = crop_and_flip(images, generator(AUGMENT, recipe.seed, self.epoch, index))
-            yield images, data.train_labels[chosen]
+            yield images, self.labels[chosen]
 
     def _one_batch(self, index: int, images: Tensor, labels: Tensor, sums: _Sums) -> None:
         """One step of the optimiser."""
@@ -122,20 +119,25 @@ class Run:
         value = float(loss.detach())
         if not math.isfinite(value):
             raise Diverged(self._sentence(f"the loss became {value}", index))
-        loss.backward()
-        self._check_solver(index)
+        self._backward(loss, index)
         self.optimiser.step()
         if self.net.feedback is not None:
             self.net.feedback.clip_()
         self.iteration += 1
-        sums.add(value, logits.detach(), labels, self.net.last_solve)
+        sums.add(value, logits.detach(), labels, self.net.last_solve or (0, 0.0))
+
+    def _backward(self, loss: Tensor, index: int) -> None:
+        """The gradient (E5), or Diverged with the place and what is kept."""
+        try:
+            loss.backward()
+        except Diverged as error:
+            raise Diverged(self._sentence(str(error), index)) from error
+        self._check_solver(index)
 
     def _check_solver(self, index: int) -> None:
-        """Diverged if the backward solve gave no number, or ended above its start PATIENCE times in a row."""
-        steps, residual = self.net.last_solve
-        if not math.isfinite(residual):
-            raise Diverged(self._sentence(f"the solver of the gradient ended with residual {residual}", index))
-        self.unsolved = self.unsolved + 1 if steps > 0 and residual >= 1.0 else 0
+        """Diverged if the backward solve ended no better than it started PATIENCE times in a row."""
+        steps, residual = self.net.last_solve or (0, math.nan)
+        self.unsolved = self.unsolved + 1 if steps > 0 and not residual < 1.0 else 0
         if self.unsolved >= PATIENCE:
             text = f"the feedback is diverging: {PATIENCE} backward solves in a row ended with relative residual >= 1 (now {residual:.3g})"
             raise Diverged(self._sentence(text, index))
@@ -148,7 +150,8 @@ class Run:
         """Write state first: whatever is lost after it can be written again from it."""
         if not all(bool(torch.isfinite(value).all()) for value in self.net.state_dict().values()):
             self.epoch -= 1
-            raise Diverged(self._sentence("a parameter is no finite number", batch_count(len(self.samples.train_labels), self.recipe.batch) - 1))
+            last = batch_count(len(self.labels), self.recipe.batch) - 1
+            raise Diverged(self._sentence("a parameter is no finite number", last))
         if record.test_accuracy > self.best_accuracy:
             self.best_accuracy, self.best_epoch = record.test_accuracy, record.epoch
         self.history.append(dataclasses.asdict(record))
@@ -232,7 +235,7 @@ class _Sums:
         self.count += len(labels)
         self.batches += 1
         self.steps += solve[0]
-        self.residual += solve[1]
+        self.residual += solve[1] if solve[0] else 0.0
 
 
 def _write_text(path: Path, text: str) -> None:

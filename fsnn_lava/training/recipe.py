@@ -9,16 +9,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from fsnn_lava.data import NAMES
+from fsnn_lava.equilibrium import METHODS
 from fsnn_lava.errors import BadArgument, BadFile
-from fsnn_lava.training.table import print_table, read_table, rule, subtable
+from fsnn_lava.training.table import print_table, read_table, rule, table_of
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-DATA = ("digits", "mnist", "fashion-mnist", "cifar10", "cifar100", "nmnist")
-METHODS = ("anderson", "broyden", "damped", "fixed-point")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +44,7 @@ class LearningRate:
 class SolverChoice:
     """How E5 is solved: until the relative residual is `tol`, at most `max_steps` products (0: the Jacobian-free gradient)."""
 
-    method: str = rule(str, "anderson", choices=METHODS)
+    method: str = rule(str, "anderson", choices=tuple(METHODS))
     tol: float = rule(float, 1e-3, low=0.0, open_low=True)
     max_steps: int = rule(int, 30, low=0)
 
@@ -61,7 +61,7 @@ class Quantise:
 class Recipe:
     """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
 
-    data: str = rule(str, choices=DATA)
+    data: str = rule(str, choices=NAMES)
     architecture: str = rule(str)
     neuron: str = rule(str, choices=("if", "lif"))
     steps: int = rule(int, low=1)
@@ -77,10 +77,10 @@ class Recipe:
     batch: int = rule(int, 128, low=2)
     train_samples: int = rule(int, 0, low=0)
     test_samples: int = rule(int, 0, low=0)
-    optimiser: Optimiser = subtable(Optimiser)
-    learning_rate: LearningRate = subtable(LearningRate)
-    solver: SolverChoice = subtable(SolverChoice)
-    quantise: Quantise | None = subtable(Quantise, optional=True)
+    optimiser: Optimiser = dataclasses.field(default_factory=Optimiser, metadata=table_of(Optimiser))
+    learning_rate: LearningRate = dataclasses.field(default_factory=LearningRate, metadata=table_of(LearningRate))
+    solver: SolverChoice = dataclasses.field(default_factory=SolverChoice, metadata=table_of(SolverChoice))
+    quantise: Quantise | None = dataclasses.field(default=None, metadata=table_of(Quantise))
 
     def to_toml(self) -> str:
         """The whole recipe, defaults included; reads back to an equal one."""

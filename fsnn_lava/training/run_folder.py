@@ -41,6 +41,7 @@ def _lock(handle: int, folder: Path) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         owner = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
-        raise BadArgument(f"another run (process {owner}) is writing into {folder}; wait for it, or give another folder with --out") from error
+        sentence = f"another run (process {owner}) is writing into {folder}; wait for it, or give another folder with --out"
+        raise BadArgument(sentence) from error
     os.ftruncate(handle, 0)
     os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)

@@ -52,11 +52,9 @@ def rule(kind: type, default: Any = dataclasses.MISSING, **limits: Any) -> Any:
     return dataclasses.field(default=default, metadata={"rule": Rule(kind, **limits)})
 
 
-def subtable(kind: type, *, optional: bool = False) -> Any:
-    """A dataclass field that is a table of its own; an optional one may be absent (None), another takes its defaults."""
-    if optional:
-        return dataclasses.field(default=None, metadata={"table": kind})
-    return dataclasses.field(default_factory=kind, metadata={"table": kind})
+def table_of(kind: type) -> dict[str, Any]:
+    """The metadata of a dataclass field that is a table of its own."""
+    return {"table": kind}
 
 
 def read_table(kind: type[Table], values: Mapping[str, Any], *, where: str, prefix: str = "") -> Table:

@@ -1,0 +1,47 @@
+"""The samples of a recipe: a data set, or a fixed part of one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fsnn_lava.data import Dataset, Split, load
+from fsnn_lava.training.recipe import Recipe
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Part:
+    """Some samples of a split, in their own order."""
+
+    whole: Split
+    chosen: np.ndarray  # [N] int64, positions in `whole`
+
+    @property
+    def labels(self) -> np.ndarray:
+        return self.whole.labels[self.chosen]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.whole.shape
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        return self.whole.batch(self.chosen[indices if isinstance(indices, slice) else np.asarray(indices, np.int64)])
+
+
+def part(split: Split, count: int) -> Split:
+    """`count` samples drawn once and for all (the same for every seed of a recipe); all of them for 0 or where there are no more."""
+    if count == 0 or count >= len(split):
+        return split
+    return Part(split, np.sort(np.random.RandomState(0).permutation(len(split))[:count]))
+
+
+def load_samples(recipe: Recipe, *, root: Path | None = None, download: bool = False) -> Dataset:
+    """The data set that the recipe names, reduced to `train_samples` and `test_samples`."""
+    data = load(recipe.data, root, download=download)
+    return dataclasses.replace(data, train=part(data.train, recipe.train_samples), test=part(data.test, recipe.test_samples))
