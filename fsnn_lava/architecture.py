@@ -87,8 +87,8 @@ class Architecture:
 
     @property
     def neurons(self) -> int:
-        """As the paper counts: inputs, spiking neurons and outputs."""
-        return prod(self.input_shape) + sum(layer.size for layer in self.layers) + self.classes
+        """As the paper counts: inputs and spiking neurons."""
+        return prod(self.input_shape) + sum(layer.size for layer in self.layers)
 
     @property
     def parameters(self) -> int:

@@ -1,0 +1,182 @@
+"""The implicit gradient (E5) against two other ways to the same number, in float64."""
+
+import pytest
+import torch
+
+import fsnn_lava as fl
+from fsnn_lava.equilibrium import METHODS
+from fsnn_lava.gradient import implicit
+from fsnn_lava.network import Masks
+
+CASES = [
+    ("7 (F7)", (5,)),
+    ("6-4 (F6)", (5,)),
+    ("3C3 (F3C3)", (2, 5, 4)),
+    ("3C3s-4C3 (F3C3)", (2, 6, 5)),
+    ("3C3s-4C3-2C3s (F3C3u)", (2, 9, 8)),
+    ("4C3-P2-3C3 (F4C3)", (1, 6, 8)),
+]
+
+
+def make(architecture, shape, *, neuron, batch_norm, seed=0):
+    torch.manual_seed(seed)
+    net = fl.FSNN(architecture, input_shape=shape, classes=3, neuron=neuron, vth=1.5, batch_norm=batch_norm).double()
+    for position, stage in enumerate(net.stages):  # a drive inside the clamp for most neurons, and some outside
+        stage.linear.bias.data.uniform_(0.2, 1.0)
+        if stage.norm is not None:  # inside the loop the gain of the mini-batch's statistics must leave a contraction
+            stage.norm.weight.data.uniform_(0.3, 0.6).mul_(1.0 if position == 0 else 0.2)
+            stage.norm.bias.data.uniform_(0.2, 0.9)
+    return net.train()
+
+
+def batch_map(net, x, weight):
+    """f with the mini-batch's statistics, which is what training differentiates; running ones are left alone."""
+    for stage in net.stages:
+        if stage.norm is not None:
+            stage.norm.momentum = 0.0
+    masks = Masks((None,) * len(net.stages), None)
+    first = net.stages[0].current(x)
+    return lambda a: net._map(a, first, weight, masks, running=False)[-1]
+
+
+def loss_of(net, rates):
+    pattern = torch.arange(rates.numel(), dtype=rates.dtype).sin().view_as(rates)
+    return (net.readout(rates.flatten(1)).square().sum()) + (pattern * rates).sum()
+
+
+def solve(net, x):
+    weight = net.feedback.direction * (net.feedback.alpha / net.feedback.spectral_norm())
+    f = batch_map(net, x, weight)
+    a = torch.zeros(len(x), *net.architecture.layers[-1].out_shape, dtype=torch.float64)
+    return f, a
+
+
+def unrolled(net, x, turns=300):
+    f, a = solve(net, x)
+    for _ in range(turns):
+        a = f(a)
+    assert (f(a) - a).abs().max() < 1e-12, "the case has no equilibrium to differentiate at"
+    return loss_of(net, a)
+
+
+def by_implicit(net, x, method):
+    f, a = solve(net, x)
+    with torch.no_grad():
+        for _ in range(300):
+            a = f(a)
+    start = a.detach().requires_grad_()
+    mapped = f(start)
+    product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
+    solver = fl.Solver(method=method, tol=1e-12, max_steps=400)
+    return loss_of(net, implicit(mapped, a, product, solver=solver, report=net._report))
+
+
+def gradients(net, loss):
+    wanted = [p for p in net.parameters() if p.requires_grad]
+    return torch.cat([g.flatten() for g in torch.autograd.grad(loss, wanted, allow_unused=True) if g is not None])
+
+
+@pytest.mark.parametrize("batch_norm", [False, True])
+@pytest.mark.parametrize(("architecture", "shape"), CASES)
+def test_implicit_gradient_is_the_unrolled_one(architecture, shape, batch_norm):
+    net = make(architecture, shape, neuron=fl.IF(), batch_norm=batch_norm)
+    x = torch.randn(8, *shape, dtype=torch.float64)
+    expected = gradients(net, unrolled(net, x))
+    got = gradients(net, by_implicit(net, x, "anderson"))
+    assert expected.norm() > 1e-3
+    assert (got - expected).norm() <= 1e-6 * expected.norm()
+
+
+@pytest.mark.parametrize("batch_norm", [False, True])
+@pytest.mark.parametrize(("architecture", "shape"), CASES)
+def test_implicit_gradient_is_that_of_finite_differences(architecture, shape, batch_norm):
+    net = make(architecture, shape, neuron=fl.LIF(0.9), batch_norm=batch_norm, seed=3)
+    x = torch.randn(8, *shape, dtype=torch.float64)
+    wanted = list(net.parameters())
+    got = torch.autograd.grad(by_implicit(net, x, "anderson"), wanted, allow_unused=True)
+    torch.manual_seed(1)
+    directions = [torch.randn_like(p) for p in wanted]
+    slope = sum((g * d).sum() for g, d in zip(got, directions, strict=True) if g is not None)
+    # the map is linear inside the clamp, so the central difference has an error of order h**2 as long as no neuron crosses it
+    h = 1e-6
+    values = []
+    for sign in (1, -1):
+        with torch.no_grad():
+            for p, d in zip(wanted, directions, strict=True):
+                p.add_(d, alpha=sign * h)
+            values.append(unrolled(net, x))
+            for p, d in zip(wanted, directions, strict=True):
+                p.sub_(d, alpha=sign * h)
+    difference = (values[0] - values[1]) / (2 * h)
+    # the tracked singular vector is not re-solved between the two sides: `direction` moves the norm to first order alike
+    assert abs(difference - slope) <= 1e-6 * max(abs(slope), 1.0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_solver_reaches_the_same_gradient(method):
+    net = make("3C3s-4C3 (F3C3)", (2, 6, 5), neuron=fl.IF(), batch_norm=True)
+    x = torch.randn(3, 2, 6, 5, dtype=torch.float64)
+    expected = gradients(net, unrolled(net, x))
+    got = gradients(net, by_implicit(net, x, method))
+    assert (got - expected).norm() <= 1e-6 * expected.norm()
+
+
+@pytest.mark.parametrize("architecture", ["9 (F9)", "5C3 (F5C3)"])
+def test_the_quick_product_of_a_single_layer_is_the_one_of_autograd(architecture):
+    shape = (9,) if "C" not in architecture else (1, 6, 5)
+    net = make(architecture, shape, neuron=fl.IF(), batch_norm=True)
+    net.dropout = 0.3
+    x = torch.randn(8, *shape, dtype=torch.float64)
+    masks, weight = net._masks(8, x), net.feedback.weight().detach()
+    rates = torch.rand(8, *net.architecture.layers[0].out_shape, dtype=torch.float64).requires_grad_()
+    mapped = net._map(rates, net.stages[0].current(x), weight, masks, running=False)[-1]
+    vector = torch.randn_like(mapped)
+    expected = torch.autograd.grad(mapped, rates, vector)[0]
+    got = net._single_product(mapped.detach(), weight, masks.feedback)(vector)
+    torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_training_uses_the_implicit_gradient_at_the_simulated_rates():
+    net = make("6 (F6)", (5,), neuron=fl.IF(), batch_norm=False)
+    net.solver = fl.Solver(tol=1e-12, max_steps=200)
+    x = torch.randn(4, 5, dtype=torch.float64)
+    loss = net(x, steps=20).square().sum()
+    loss.backward()
+    rates = net.last_trace.rates[0]
+    weight = net.feedback.weight().detach()
+    mapped = net.rate_map(x)(rates)[0]
+    active = ((mapped > 0) & (mapped < 1)).double() / net.vth
+    out = net.readout(rates)
+    outer = (2 * out) @ net.readout.weight
+    for sample in range(4):  # beta = (I - J^T)^-1 dL/da, by dense algebra; dL/db of the only stage is sigma' beta / vth
+        jacobian = active[sample][:, None] * weight
+        beta = torch.linalg.solve(torch.eye(6, dtype=torch.float64) - jacobian.t(), outer[sample].detach())
+        outer[sample] = active[sample] * beta
+    torch.testing.assert_close(net.stages[0].linear.bias.grad, outer.sum(0).detach(), rtol=1e-8, atol=1e-10)
+    assert net.last_solve[1] <= 1e-12
+
+
+def test_memory_of_a_training_step_holds_no_trace_of_the_simulation():
+    """Tensors alive at the end of a forward pass are the same for 3 and for 60 steps."""
+    import gc
+
+    def alive(steps):
+        net = make("8C3 (F8C3)", (1, 6, 6), neuron=fl.LIF(0.9), batch_norm=True)
+        loss = net(torch.randn(4, 1, 6, 6, dtype=torch.float64), steps=steps).sum()
+        gc.collect()
+        count = sum(o.numel() for o in gc.get_objects() if isinstance(o, torch.Tensor))
+        loss.backward()
+        return count
+
+    assert alive(60) == alive(3)
+
+
+def test_zero_solver_steps_is_the_jacobian_free_gradient():
+    net = make("6 (F6)", (5,), neuron=fl.IF(), batch_norm=False)
+    net.solver = fl.Solver(max_steps=0)
+    x = torch.randn(4, 5, dtype=torch.float64)
+    net(x, steps=10).sum().backward()
+    mapped = net.rate_map(x)(net.last_trace.rates[0])[0]
+    active = ((mapped > 0) & (mapped < 1)).double() / net.vth
+    expected = (active * net.readout.weight.sum(0)).sum(0)
+    torch.testing.assert_close(net.stages[0].linear.bias.grad, expected.detach(), rtol=1e-10, atol=1e-12)
