@@ -11,7 +11,7 @@ import numpy as np
 
 from fsnn_lava.data import cifar_names
 from fsnn_lava.data.dataset import ArraySplit, Dataset
-from fsnn_lava.data.places import damaged, find_file, find_folder
+from fsnn_lava.data.places import FOLDERS, damaged, find_file, find_folder
 from fsnn_lava.data.plain_pickle import NotPlain, array_of, read_plain_pickle
 from fsnn_lava.errors import BadData
 from fsnn_lava.normalisation import Normalisation
@@ -26,8 +26,6 @@ MOST_BYTES = 2**29  # a file has at most 155 MB
 class Layout:
     """Names of the files of one set, and where the label of an image is."""
 
-    binary_folder: str
-    python_folder: str
     train: tuple[str, ...]
     test: tuple[str, ...]
     label_bytes: int  # before the pixels of an image in the binary layout; the last one is the label
@@ -38,8 +36,6 @@ class Layout:
 
 LAYOUT = {
     "cifar10": Layout(
-        binary_folder="cifar-10-batches-bin",
-        python_folder="cifar-10-batches-py",
         train=("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5"),
         test=("test_batch",),
         label_bytes=1,
@@ -48,8 +44,6 @@ LAYOUT = {
         class_names=cifar_names.CIFAR10,
     ),
     "cifar100": Layout(
-        binary_folder="cifar-100-binary",
-        python_folder="cifar-100-python",
         train=("train",),
         test=("test",),
         label_bytes=2,
@@ -63,7 +57,7 @@ LAYOUT = {
 def load_cifar(name: str, root: str | Path | None = None) -> Dataset:
     """CIFAR-10 or CIFAR-100 ("cifar10", "cifar100"); where both layouts are there, the binary one."""
     layout = LAYOUT[name]
-    folder = find_folder(name, (layout.binary_folder, layout.python_folder), root, page=PAGE)
+    folder = find_folder(name, root, page=PAGE)
     return Dataset(
         name=name,
         train=_split(name, folder, layout, layout.train),
@@ -76,7 +70,7 @@ def load_cifar(name: str, root: str | Path | None = None) -> Dataset:
 
 
 def _split(name: str, folder: Path, layout: Layout, files: Sequence[str]) -> ArraySplit:
-    binary = folder.name == layout.binary_folder
+    binary = folder.name == FOLDERS[name][0]
     paths = [find_file(name, folder, (f"{file}.bin" if binary else file,), page=PAGE) for file in files]
     parts = [(_read_binary if binary else _read_python)(path, layout) for path in paths]
     for path, (_, labels) in zip(paths, parts):

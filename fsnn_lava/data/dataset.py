@@ -27,7 +27,7 @@ class Split(Protocol):
     def __len__(self) -> int: ...
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
-        """The raw values of these samples, [B, *shape] uint8."""
+        """The raw values of these samples, [B, *shape] uint8, in an array of their own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class ArraySplit:
         return len(self.labels)
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
-        return self.values[indices if isinstance(indices, slice) else np.asarray(indices, np.int64)]
+        return self.values[indices].copy() if isinstance(indices, slice) else self.values[np.asarray(indices, np.int64)]
 
 
 @dataclass(frozen=True, kw_only=True)

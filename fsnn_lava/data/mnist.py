@@ -18,7 +18,6 @@ CLASSES = 10
 class Family:
     """What tells the sets of this family apart."""
 
-    folder: str
     page: str
     normalisation: Normalisation  # mean and standard deviation over all training pixels
     class_names: tuple[str, ...]
@@ -26,13 +25,11 @@ class Family:
 
 FAMILY = {
     "mnist": Family(
-        folder="MNIST/raw",
         page="https://ossci-datasets.s3.amazonaws.com/mnist/",
         normalisation=Normalisation(255.0, (0.1307,), (0.3081,)),
         class_names=tuple("0123456789"),
     ),
     "fashion-mnist": Family(
-        folder="FashionMNIST/raw",
         page="https://github.com/zalandoresearch/fashion-mnist",
         normalisation=Normalisation(255.0, (0.2860,), (0.3530,)),
         class_names=("T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"),
@@ -43,7 +40,7 @@ FAMILY = {
 def load_mnist(name: str, root: str | Path | None = None) -> Dataset:
     """MNIST or Fashion-MNIST ("mnist", "fashion-mnist") from its four IDX files, each plain or .gz."""
     family = FAMILY[name]
-    folder = find_folder(name, (family.folder,), root, page=family.page)
+    folder = find_folder(name, root, page=family.page)
     return Dataset(
         name=name,
         train=_split(name, folder, "train", family.page),

@@ -48,7 +48,7 @@ class EventSplit:
 
 def load_nmnist(root: str | Path | None = None) -> Dataset:
     """N-MNIST from DIR/NMNIST/{Train,Test}/DIGIT/*.bin, however many files are there."""
-    folder = find_folder("nmnist", ("NMNIST",), root, page=PAGE)
+    folder = find_folder("nmnist", root, page=PAGE)
     return Dataset(
         name="nmnist",
         train=_split(folder / "Train"),

@@ -8,6 +8,13 @@ from pathlib import Path
 from fsnn_lava.errors import BadData
 
 VARIABLE = "FSNN_DATA"
+FOLDERS = {  # of every set that is read from files, in torchvision's layout; the preferred layout first
+    "mnist": ("MNIST/raw",),
+    "fashion-mnist": ("FashionMNIST/raw",),
+    "cifar10": ("cifar-10-batches-bin", "cifar-10-batches-py"),
+    "cifar100": ("cifar-100-binary", "cifar-100-python"),
+    "nmnist": ("NMNIST",),
+}
 
 
 def default_root() -> Path:
@@ -24,15 +31,19 @@ def roots(root: str | Path | None) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(candidates))
 
 
-def find_folder(name: str, folders: tuple[str, ...], root: str | Path | None, *, page: str) -> Path:
-    """The first of `folders` (layouts of one set, preferred first) that exists in the first root that has any."""
-    searched = roots(root)
-    for place in searched:
-        for folder in folders:
-            if (place / folder).is_dir():
-                return place / folder
-    where = ", ".join(str(place / folder) for place in searched for folder in folders)
-    raise BadData(f"data set {name!r} is not here: looked for {where}. {remedy(page)}")
+def first_folder(folders: tuple[str, ...], root: str | Path | None) -> Path | None:
+    """The first of `folders` that exists in the first root that has any."""
+    return next((place / folder for place in roots(root) for folder in folders if (place / folder).is_dir()), None)
+
+
+def find_folder(name: str, root: str | Path | None, *, page: str) -> Path:
+    """The folder of a data set."""
+    folders = FOLDERS[name]
+    found = first_folder(folders, root)
+    if found is None:
+        where = ", ".join(str(place / folder) for place in roots(root) for folder in folders)
+        raise BadData(f"data set {name!r} is not here: looked for {where}. {remedy(page)}")
+    return found
 
 
 def find_file(name: str, folder: Path, spellings: tuple[str, ...], *, page: str) -> Path:

@@ -1,0 +1,114 @@
+"""fsnn-doctor: what is installed, which backends can run here, and what the others lack."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from fsnn_lava.backends import BACKENDS, lacking
+from fsnn_lava.cli._shared import run_command
+
+PACKAGES = ("torch", "numpy", "numba", "h5py", "scikit-learn", "tonic", "nir", "matplotlib", "tqdm", "lava-nc", "lava-dl", "lava-loihi")
+VARIABLES = ("FSNN_DATA", "OMP_NUM_THREADS", "SLURM", "NOSLURM", "PARTITION", "BOARD", "LOIHI_GEN", "NXSDKHOST", "HOST_BINARY", "NXOPTIONS")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the state of this machine; 0 whatever it is."""
+    return run_command("fsnn-doctor", _run, _parser().parse_args(argv))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fsnn-doctor", description="What is installed, which backends can run here, what the others lack."
+    )
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    return parser
+
+
+def _run(args: argparse.Namespace) -> int:
+    found = examine()
+    print(json.dumps(found, indent=2) if args.json else _text(found))
+    return 0
+
+
+def examine() -> dict[str, Any]:
+    """Everything that decides what can run here, ready for JSON."""
+    return {
+        "fsnn-lava": _version("fsnn-lava") or "not installed (running from its folder)",
+        "python": {"version": platform.python_version(), "path": sys.executable},
+        "platform": platform.platform(),
+        "threads": {"cores": _cores(), **_torch()},
+        "packages": {name: _version(name) for name in PACKAGES},
+        "backends": {name: {"runs": not lacking(name), "lacks": list(lacking(name))} for name in BACKENDS},
+        "data": _data(),
+        "variables": {name: os.environ[name] for name in VARIABLES if name in os.environ},
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _torch() -> dict[str, Any]:
+    """What torch says of itself; a torch that does not even import must not stop the doctor."""
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        return {"torch": f"does not import: {error}"}
+    return {"torch": torch.get_num_threads(), "cuda": torch.cuda.device_count() if torch.cuda.is_available() else 0}
+
+
+def _data() -> dict[str, str | None]:
+    """Where each data set that needs files would be read from; None where it would not be found."""
+    try:
+        from fsnn_lava.data.places import FOLDERS, first_folder
+    except ImportError as error:
+        return {"data sets": f"cannot be read: {error}"}
+    return {name: str(found) if (found := first_folder(folders, None)) else None for name, folders in FOLDERS.items()}
+
+
+def _text(found: dict[str, Any]) -> str:
+    threads = found["threads"]
+    lines = [
+        f"fsnn-lava   {found['fsnn-lava']}",
+        f"Python      {found['python']['version']}   {found['python']['path']}",
+        f"platform    {found['platform']}",
+        f"threads     {threads['cores']} cores, torch uses {threads['torch']}; {threads.get('cuda', 0)} CUDA devices",
+        "",
+        "packages",
+        *(f"  {name:<14}{version or '-'}" for name, version in found["packages"].items()),
+        "",
+        "backends",
+        *(line for name, state in found["backends"].items() for line in _backend_lines(name, state)),
+        "",
+        "data sets",
+        f"  {'digits':<14}comes with scikit-learn",
+        *(f"  {name:<14}{place or '-'}" for name, place in found["data"].items()),
+    ]
+    if found["variables"]:
+        lines += ["", "environment", *(f"  {name}={value}" for name, value in found["variables"].items())]
+    return "\n".join(lines)
+
+
+def _backend_lines(name: str, state: dict[str, Any]) -> list[str]:
+    return [
+        f"  {name:<8}{'runs' if state['runs'] else 'cannot run':<12}{BACKENDS[name]}",
+        *(f"            lacks {item}" for item in state["lacks"]),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
