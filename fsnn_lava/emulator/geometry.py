@@ -1,0 +1,91 @@
+"""Every synapse as one form: a message at (y, x, c) adds a patch of weights to a block of targets, all arrays channels last.
+
+For a convolution of stride s a message meets every s-th tap of the kernel. Taps are therefore reordered, for rows and columns
+alike, so that those which meet stand side by side in the order of their targets: the patch is one block, and each of its rows
+is one run of memory in the weights and in the targets. A transposed convolution is a block already; a dense synapse is one row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.chip.network import ConvSynapse, Synapse, TransposedConvSynapse
+from fsnn_lava.errors import BadArgument
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Patches:
+    """What `scatter` needs to know about a synapse. Source and target are [H, W, C], flattened."""
+
+    weight: NDArray[np.int8]  # [C_source, row taps, column taps, C_target / groups], in meeting order
+    rows: NDArray[np.int32]  # [H_source, 3]: first target row, first tap, number of taps
+    columns: NDArray[np.int32]  # [W_source, 3]
+    width: int  # of the target
+    channels: int  # of the target
+    groups: int
+
+    @property
+    def touched(self) -> NDArray[np.int64]:
+        """Weights that one message touches, [H_source, W_source]."""
+        return np.multiply.outer(self.rows[:, 2].astype(np.int64), self.columns[:, 2]) * self.weight.shape[3]
+
+
+def patches(synapse: Synapse, source: Shape, target: Shape) -> Patches:
+    """The synapse's patches; `source` and `target` are the shapes of its ends in the network's order, (N,) or (C, H, W)."""
+    weight = synapse.weight
+    if isinstance(synapse, ConvSynapse):
+        return _convolution(synapse, source, target)
+    if isinstance(synapse, TransposedConvSynapse):
+        rows, columns = (_spread(source[i], target[i], weight.shape[i + 1], synapse.stride[i - 1], synapse.padding[i - 1]) for i in (1, 2))
+        return Patches(weight=_last(weight, (0, 2, 3, 1)), rows=rows, columns=columns, width=target[2], channels=target[0], groups=1)
+    if weight.ndim != 2:
+        raise BadArgument(f"{synapse}: cannot lay out a {type(synapse).__name__}")
+    order = np.arange(weight.shape[1]) if len(source) == 1 else np.arange(weight.shape[1]).reshape(source).transpose(1, 2, 0).reshape(-1)
+    one = np.array([[0, 0, 1]], dtype=np.int32)
+    return Patches(weight=_last(weight.T[order][:, None, None, :], (0, 1, 2, 3)), rows=one, columns=one, width=1, channels=target[0], groups=1)
+
+
+def _convolution(synapse: ConvSynapse, source: Shape, target: Shape) -> Patches:
+    row_order, rows = _meeting(source[1], target[1], synapse.weight.shape[2], synapse.stride[0], synapse.padding[0])
+    column_order, columns = _meeting(source[2], target[2], synapse.weight.shape[3], synapse.stride[1], synapse.padding[1])
+    outer = target[0] // synapse.groups
+    inner = synapse.weight.shape[1]
+    grouped = synapse.weight.reshape(synapse.groups, outer, inner, *synapse.weight.shape[2:])  # [G, O/G, I/G, kH, kW]
+    by_source = grouped.transpose(0, 2, 3, 4, 1).reshape(source[0], *synapse.weight.shape[2:], outer)
+    weight = np.ascontiguousarray(by_source[:, row_order][:, :, column_order])
+    return Patches(weight=weight, rows=rows, columns=columns, width=target[2], channels=target[0], groups=synapse.groups)
+
+
+def _last(weight: NDArray[np.int8], axes: tuple[int, ...]) -> NDArray[np.int8]:
+    return np.ascontiguousarray(weight.transpose(axes))
+
+
+def _meeting(source: int, target: int, kernel: int, stride: int, padding: int) -> tuple[list[int], NDArray[np.int32]]:
+    """Order of the taps along one axis, and per source position its block: tap k joins source i to target (i + padding - k) / stride."""
+    order: list[int] = []
+    begins = []
+    for phase in range(stride):
+        begins.append(len(order))
+        order.extend(sorted(range(phase, kernel, stride), reverse=True))  # falling tap, rising target
+    table = np.zeros((source, 3), dtype=np.int32)
+    for i in range(source):
+        taps = order[begins[(i + padding) % stride] :][: len(range((i + padding) % stride, kernel, stride))]
+        hits = [(place, (i + padding - k) // stride) for place, k in enumerate(taps) if 0 <= (i + padding - k) // stride < target]
+        if hits:
+            table[i] = (hits[0][1], begins[(i + padding) % stride] + hits[0][0], len(hits))
+    return order, table
+
+
+def _spread(source: int, target: int, kernel: int, stride: int, padding: int) -> NDArray[np.int32]:
+    """Per source position its block along one axis: tap k joins source i to target i * stride - padding + k."""
+    table = np.zeros((source, 3), dtype=np.int32)
+    for i in range(source):
+        taps = [k for k in range(kernel) if 0 <= i * stride - padding + k < target]
+        if taps:
+            table[i] = (i * stride - padding + taps[0], taps[0], len(taps))
+    return table

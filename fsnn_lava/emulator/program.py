@@ -1,0 +1,145 @@
+"""A ChipNetwork laid out for the kernels: everything of all layers end to end, channels last, so that one compiled function runs any network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.chip.limits import DECAY_UNIT, MESSAGE_MAX, STATE_FRACTION_BITS, STATE_MAX
+from fsnn_lava.chip.network import INPUT, ChipNetwork, ConvSynapse, Layer, Synapse
+from fsnn_lava.emulator.geometry import Patches, patches
+from fsnn_lava.emulator.kernels import form_of
+
+INT32_MAX = 2**31 - 1
+
+# columns of Program.layers
+OFFSET, SIZE, CHANNELS, STRICT, SUBTRACT, FIRST_SYNAPSE, END_SYNAPSE = range(7)
+# columns of Program.synapses: then come the seven of kernels.FORM
+SOURCE, DELAY, SHIFT, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, TARGET_SIZE = range(10)
+FORM_START = 10
+
+
+class Program(NamedTuple):
+    """What the kernels read. S synapses are sorted by target; M is the number of neurons of all layers."""
+
+    layers: NDArray[np.int64]  # [layers, 7]
+    synapses: NDArray[np.int64]  # [S, 17]; a source of -1 is the input
+    weight: NDArray[np.int8]  # of all synapses
+    tables: NDArray[np.int32]  # [., 3] rows and columns of all synapses
+    threshold: NDArray[np.int32]  # [M] units 2**-6
+    bias: NDArray[np.int32]  # [M] units 2**-6
+    order: NDArray[np.int32]  # [M] place of each neuron in the network's own order, from the start of its layer
+    late: NDArray[np.int64]  # [feedback synapses, 3]: source, delay, offset among the late counts
+    readout_weight: NDArray[np.int8]  # [size of the last layer, classes], rows in channels-last order
+    readout_bias: NDArray[np.int32]  # [classes] units 2**-6
+    readout_shift: int
+    keep: int  # 4096 - decay
+    slots: int  # steps of spikes to remember: the longest delay + 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Layout:
+    """A Program and how to find one's way back."""
+
+    program: Program
+    offsets: tuple[int, ...]  # of each layer among the M neurons
+    late_offsets: tuple[int, ...]  # of each feedback synapse among the late counts
+    late_size: int
+    reach: tuple[int, ...]  # per layer: the largest |sum of synapses| of one step, units 2**-6
+    widest_sum: int  # the largest |sum| of one synapse before it is shifted to the right
+    input_patches: Patches | None  # of the static input: only to count operations
+
+    def needs_wide(self, drive: int) -> bool:
+        """Could 32 bits overflow before the clip, if layer 1 is driven by at most `drive` (units 2**-6) besides its synapses?"""
+        bias = np.abs(self.program.bias).max(initial=0)
+        inside = [STATE_MAX + int(bias) + reach + (drive if i == 0 else 0) for i, reach in enumerate(self.reach)]
+        return max(*inside, self.widest_sum) > INT32_MAX
+
+
+def lay_out(chip: ChipNetwork) -> Layout:
+    """The layout of `chip`. A static input has no synapse here: its current is worked out once per sample."""
+    shapes = {INPUT: chip.input.shape, **{layer.name: layer.shape for layer in chip.layers}}
+    events = chip.input.kind == "events"
+    used = [s for layer in chip.layers for s in chip.into(layer) if s.source != INPUT or events]
+    made = [patches(s, shapes[s.source], shapes[s.target]) for s in used]
+    offsets = tuple(int(n) for n in np.cumsum([0, *(layer.size for layer in chip.layers)])[:-1])
+    sources = [chip.layer(s.source).size for s in chip.feedback]
+    late_offsets = tuple(int(n) for n in np.cumsum([0, *sources])[:-1])
+    last = chip.layers[-1]
+    program = Program(
+        layers=_layer_table(chip, used, offsets),
+        synapses=_synapse_table(chip, used, made),
+        weight=np.concatenate([p.weight.reshape(-1) for p in made] or [np.zeros(0, np.int8)]),
+        tables=np.concatenate([table for p in made for table in (p.rows, p.columns)] or [np.zeros((0, 3), np.int32)]),
+        threshold=np.concatenate([channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers]) << STATE_FRACTION_BITS,
+        bias=np.concatenate([channels_last(layer.bias) for layer in chip.layers]) << STATE_FRACTION_BITS,
+        order=np.concatenate([_order(layer) for layer in chip.layers]),
+        late=np.array([(chip.index(s.source), chip.delay(s), at) for s, at in zip(chip.feedback, late_offsets)], dtype=np.int64).reshape(-1, 3),
+        readout_weight=np.ascontiguousarray(chip.readout.weight.T[_order(last)]),
+        readout_bias=chip.readout.bias << STATE_FRACTION_BITS,
+        readout_shift=STATE_FRACTION_BITS + chip.readout.exponent,
+        keep=DECAY_UNIT - chip.decay,
+        slots=max([chip.delay(s) for s in used if s.source != INPUT], default=0) + 1,
+    )
+    static = [s for s in chip.synapses if s.source == INPUT and not events]
+    return Layout(
+        program=program,
+        offsets=offsets,
+        late_offsets=late_offsets,
+        late_size=sum(sources),
+        reach=tuple(_reach(chip, [s for s in used if s.target == layer.name]) for layer in chip.layers),
+        widest_sum=max([_largest_sum(s) * _largest_message(s) for s in used], default=0),
+        input_patches=patches(static[0], shapes[INPUT], chip.layers[0].shape) if static else None,
+    )
+
+
+def channels_last(values: NDArray[np.int32]) -> NDArray[np.int32]:
+    """[*shape] as [H * W * C] (or [N])."""
+    return np.ascontiguousarray(values.transpose(1, 2, 0) if values.ndim == 3 else values).reshape(-1)
+
+
+def _order(layer: Layer) -> NDArray[np.int32]:
+    return channels_last(np.arange(layer.size, dtype=np.int32).reshape(layer.shape))
+
+
+def _layer_table(chip: ChipNetwork, used: list[Synapse], offsets: tuple[int, ...]) -> NDArray[np.int64]:
+    table = np.zeros((len(chip.layers), 7), dtype=np.int64)
+    for i, layer in enumerate(chip.layers):
+        mine = [n for n, s in enumerate(used) if s.target == layer.name]
+        first = mine[0] if mine else 0
+        table[i] = (offsets[i], layer.size, layer.shape[0], layer.strict, layer.reset == "subtract", first, first + len(mine))
+    return table
+
+
+def _synapse_table(chip: ChipNetwork, used: list[Synapse], made: list[Patches]) -> NDArray[np.int64]:
+    table = np.zeros((len(used), FORM_START + 7), dtype=np.int64)
+    weights = rows = 0
+    for i, (synapse, patch) in enumerate(zip(used, made)):
+        source = chip.index(synapse.source)
+        columns, end = rows + len(patch.rows), rows + len(patch.rows) + len(patch.columns)
+        delay = 0 if source < 0 else chip.delay(synapse)
+        shift = STATE_FRACTION_BITS + synapse.exponent
+        target = chip.layer(synapse.target).size
+        table[i, :FORM_START] = (source, delay, shift, weights, weights + patch.weight.size, rows, columns, columns, end, target)
+        table[i, FORM_START:] = form_of(patch)
+        weights, rows = weights + patch.weight.size, end
+    return table
+
+
+def _largest_sum(synapse: Synapse) -> int:
+    """max over targets of the sum of |weight|: what one step of full messages of size 1 can reach."""
+    size = np.abs(synapse.weight.astype(np.int64))
+    target_axis = 0 if size.ndim == 2 or isinstance(synapse, ConvSynapse) else 1
+    return int(size.sum(axis=tuple(a for a in range(size.ndim) if a != target_axis)).max(initial=0))
+
+
+def _largest_message(synapse: Synapse) -> int:
+    return MESSAGE_MAX if synapse.source == INPUT else 1
+
+
+def _reach(chip: ChipNetwork, synapses: list[Synapse]) -> int:
+    bits = [STATE_FRACTION_BITS + s.exponent for s in synapses]
+    return sum(((_largest_sum(s) * _largest_message(s)) << max(b, 0)) + 1 for s, b in zip(synapses, bits))
