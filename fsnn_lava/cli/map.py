@@ -1,0 +1,88 @@
+"""fsnn-map: where every layer goes on the chip, what it uses, and whether it fits."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fsnn_lava.chip import core_map
+from fsnn_lava.chip.board import board_names
+from fsnn_lava.chip.energy import estimate, static_metrics
+from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.chip.placement import Core, Placement, place
+from fsnn_lava.chip.placement_table import per_core, table
+from fsnn_lava.cli._shared import run_command
+from fsnn_lava.formats.atomic import atomic_path
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fsnn-map", description="Place a network on a board, without the board.")
+    parser.add_argument("network", type=Path, help="net.h5, as fsnn-export writes it")
+    parser.add_argument("--board", default="oheo-gulch", help=f"{', '.join(board_names())}, or a .toml file (default: %(default)s)")
+    parser.add_argument(
+        "--readout", choices=("auto", "chip", "host"), default="auto", help="where the readout is computed (default: %(default)s)"
+    )
+    parser.add_argument("--results", type=Path, help="results.h5 of a run of this network: adds its operations and an energy estimate")
+    parser.add_argument("--cores", action="store_true", help="also list every core")
+    parser.add_argument("--svg", type=Path, help="write a picture of the core map")
+    parser.add_argument("--json", action="store_true", help="print a machine-readable result")
+    return parser
+
+
+def _run(args: argparse.Namespace) -> int:
+    chip = ChipNetwork.load(args.network)
+    placement = place(chip, board=args.board, readout=args.readout)
+    metrics = static_metrics(chip) if args.results is None else _metrics(chip, args.results)
+    if args.svg is not None:
+        with atomic_path(args.svg) as temporary:
+            temporary.write_text(core_map.svg(placement), encoding="utf-8")
+    if args.json:
+        found = {"network": str(args.network), **placement.to_dict(), "metrics": metrics}
+        if args.cores:
+            found["core_list"] = [_core(core) for core in placement.core_list()]
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        print(_text(args, placement, metrics))
+    return 0 if placement.fits else 1
+
+
+def _metrics(chip: ChipNetwork, path: Path) -> dict[str, Any]:
+    from fsnn_lava.formats import results
+
+    return estimate(chip, results.read(path).result)
+
+
+def _core(core: Core) -> dict[str, Any]:
+    values = dict(vars(core))
+    values["use"] = values["use"].columns()
+    return values
+
+
+def _text(args: argparse.Namespace, placement: Placement, metrics: dict[str, Any]) -> str:
+    parts = [f"{args.network} on {placement.board.name}, {placement.bits}-bit weights", table(placement)]
+    if args.cores:
+        parts += ["", per_core(placement)]
+    parts += ["", f"footprint {metrics['footprint']} bytes, connection sparsity {metrics['connection_sparsity']:.1%}"]
+    if args.results is not None:
+        parts.append(_energy(metrics))
+    return "\n".join(parts)
+
+
+def _energy(metrics: dict[str, Any]) -> str:
+    counts = f"{metrics['synaptic_operations']:.0f} synaptic operations, {metrics['membrane_updates']:.0f} neuron updates"
+    energy, constants = metrics["energy_joules"]["total"], metrics["constants"]
+    return (
+        f"per sample: {counts}, {metrics['spikes']:.0f} spikes\n"
+        f"estimate: {energy * 1e6:.3g} µJ with the published constants of {constants['chip']} ({constants['source']}). {metrics['loihi_2']}"
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return run_command("fsnn-map", _run, _parser().parse_args(argv))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

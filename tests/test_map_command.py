@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fsnn_lava.cli.map import main
+from tests.paper_networks import paper_network
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("map")
+    for name in ("fashion", "cifarnet-f"):
+        paper_network(name).save(folder / f"{name}.h5")
+    return folder
+
+
+def test_a_network_that_fits_exits_0_with_table_and_verdict(files, capsys):
+    assert main([str(files / "fashion.h5"), "--cores"]) == 0
+    out = capsys.readouterr().out
+    assert "fits: 5 of 120 cores of oheo-gulch" in out
+    assert "Per core utilization" in out
+    assert "footprint" in out
+
+
+def test_a_network_that_does_not_fit_exits_1_and_says_why(files, capsys):
+    assert main([str(files / "cifarnet-f.h5")]) == 1
+    assert "does not fit: the network needs 204 cores, oheo-gulch has 120" in capsys.readouterr().out
+    assert main([str(files / "cifarnet-f.h5"), "--board", "kapoho-point"]) == 0
+
+
+def test_json_holds_layers_metrics_and_the_warning(files, capsys):
+    assert main([str(files / "fashion.h5"), "--json", "--cores", "--board", "hala-point"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["board"], found["cores"], found["fits"]) == ("hala-point", 5, True)
+    assert found["layers"][0]["use"]["Synapses"] == 12800
+    assert found["layers"][0]["share"]["Synapses"] == 0.8
+    assert {"footprint", "connection_sparsity"} <= set(found["metrics"])
+    assert "not run on silicon" in found["model"]
+    assert "time_per_step" in found["unknown"]
+    assert len(found["core_list"]) == 5
+
+
+def test_the_picture_is_written_and_nothing_half(files, tmp_path, capsys):
+    assert main([str(files / "fashion.h5"), "--svg", str(tmp_path / "map.svg")]) == 0
+    assert (tmp_path / "map.svg").read_text().endswith("</svg>\n")
+    assert main([str(files / "fashion.h5"), "--svg", str(tmp_path / "no" / "map.svg")]) == 2
+    assert "fsnn-map: cannot write" in capsys.readouterr().err
+    assert [p.name for p in tmp_path.iterdir()] == ["map.svg"]
+
+
+def test_bad_input_exits_2_with_one_line(files, tmp_path, capsys):
+    assert main([str(files / "fashion.h5"), "--board", "moon"]) == 2
+    assert main([str(tmp_path / "none.h5")]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert "there is no board 'moon'" in lines[0]
+    assert "none.h5" in lines[1]
