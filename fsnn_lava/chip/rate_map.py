@@ -13,14 +13,13 @@ from torch import Tensor
 
 from fsnn_lava import equilibrium
 from fsnn_lava.chip import limits
-from fsnn_lava.chip.arithmetic import shift
-from fsnn_lava.chip.drive import accumulate, input_current
+from fsnn_lava.chip.drive import input_current
 from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
 from fsnn_lava.contraction import operator_norm_bound
 from fsnn_lava.errors import BadArgument
 
 Rates = tuple[NDArray[np.float64], ...]
-_HALF = 2**limits.STATE_FRACTION_BITS
+_ONE = 2**limits.STATE_FRACTION_BITS  # a weight unit in units of a potential
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class RateMap:
         """
         chip = self.chip
         if chip.input.kind != "events":
-            return input_current(chip, values).astype(np.float64) / _HALF
+            return input_current(chip, values).astype(np.float64) / _ONE
         if values.ndim != 2 + len(chip.input.shape):
             raise BadArgument(f"events must be [B, T, {', '.join(map(str, chip.input.shape))}], got shape {values.shape}")
         return self._event_drive(values) + chip.layers[0].bias
@@ -60,9 +59,8 @@ class RateMap:
         if synapse.exponent >= -limits.STATE_FRACTION_BITS:  # nothing is rounded: average first
             return self.apply_synapse(synapse, np.einsum("t,bt...->b...", shares, values.astype(np.float64)))
         total = np.zeros((len(values), *chip.layers[0].shape))
-        for step, share in enumerate(shares):
-            current = shift(accumulate(synapse, values[:, step], chip.layers[0].shape), limits.STATE_FRACTION_BITS + synapse.exponent)
-            total += share * current / _HALF
+        for step, share in enumerate(shares):  # below 2**-6 every step is rounded down on its own
+            total += share * np.floor(self.apply_synapse(synapse, values[:, step]) * _ONE) / _ONE
         return total
 
     def apply_synapse(self, synapse: Synapse, rates: NDArray[Any]) -> NDArray[np.float64]:
@@ -71,7 +69,7 @@ class RateMap:
         if weight is None:
             raise BadArgument(f"{synapse} does not belong to this network")
         messages = torch.from_numpy(np.ascontiguousarray(rates, dtype=np.float64))
-        return (_linear(synapse, weight, messages) * 2.0**synapse.exponent).numpy()
+        return (linear(synapse, weight, messages) * 2.0**synapse.exponent).numpy()
 
     def currents(self, rates: Rates, drive: NDArray[np.float64]) -> Rates:
         """Current into every layer, weight units: drive (or bias) plus every synapse applied to the rates of its source."""
@@ -175,7 +173,8 @@ def synapse_gain(chip: ChipNetwork, synapse: Synapse) -> float:
     raise BadArgument(f"{synapse}: unknown kind {type(synapse).__name__}")
 
 
-def _linear(synapse: Synapse, weight: Tensor, messages: Tensor) -> Tensor:
+def linear(synapse: Synapse, weight: Tensor, messages: Tensor) -> Tensor:
+    """weight @ messages, [B, *target] from [B, *source]: exact where both hold integers and the sums stay below 2**53."""
     if isinstance(synapse, DenseSynapse):
         return nnf.linear(messages.flatten(1), weight)
     if isinstance(synapse, TransposedConvSynapse):
