@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import fsnn_lava
 from fsnn_lava.backends import BACKENDS, lacking
 from fsnn_lava.cli._shared import run_command
 
@@ -40,7 +41,7 @@ def _run(args: argparse.Namespace) -> int:
 def examine() -> dict[str, Any]:
     """Everything that decides what can run here, ready for JSON."""
     return {
-        "fsnn-lava": _version("fsnn-lava") or "not installed (running from its folder)",
+        "fsnn-lava": fsnn_lava.__version__,
         "python": {"version": platform.python_version(), "path": sys.executable},
         "platform": platform.platform(),
         "threads": {"cores": _cores(), **_torch()},
@@ -76,7 +77,7 @@ def _data() -> dict[str, str | None]:
     try:
         from fsnn_lava.data.places import FOLDERS, first_folder
     except ImportError as error:
-        return {"data sets": f"cannot be read: {error}"}
+        return {"any": f"cannot be read: {error}"}
     return {name: str(found) if (found := first_folder(folders, None)) else None for name, folders in FOLDERS.items()}
 
 

@@ -151,7 +151,7 @@ class _Machine:
 
     def do_reduce(self, _: None) -> None:
         arguments, function = self.pop(), self.pop()
-        self.stack.append(Call(_expect(function, Name), _expect(arguments, tuple)))
+        self.stack.append(_value_of(Call(_expect(function, Name), _expect(arguments, tuple))))
 
     def do_build(self, _: None) -> None:
         state = self.pop()
@@ -174,15 +174,16 @@ def array_of(value: Any) -> np.ndarray:
     _, shape, dtype, fortran, raw = call.state
     if not (isinstance(dtype, Call) and dtype.function.path == "numpy dtype" and dtype.arguments[:1] in (("u1",), ("|u1",))):
         raise NotPlain("an array must hold unsigned bytes")
-    content = _bytes_of(raw)
+    content = raw.encode("latin-1") if isinstance(raw, str) else _expect(raw, bytes)
     if not (isinstance(shape, tuple) and all(isinstance(side, int) and side >= 0 for side in shape) and math.prod(shape) == len(content)):
         raise NotPlain(f"an array of shape {shape} has {len(content)} bytes")
     return np.frombuffer(content, np.uint8).reshape(shape, order="F" if fortran else "C")
 
 
-def _bytes_of(raw: Any) -> bytes:
-    if isinstance(raw, Call) and raw.function.path == "_codecs encode" and raw.arguments[1:] == ("latin1",):
-        raw = raw.arguments[0]
-    if isinstance(raw, str):
-        return raw.encode("latin-1")
-    return _expect(raw, bytes)
+def _value_of(call: Call) -> Call | bytes:
+    """Protocol 2 has no bytes: they are written as calls, which are undone here without calling anything."""
+    if call.function.path == "_codecs encode" and call.arguments[1:] == ("latin1",):
+        return _expect(call.arguments[0], str).encode("latin-1")
+    if call.function.path == "__builtin__ bytes" and call.arguments == ():
+        return b""
+    return call

@@ -1,0 +1,98 @@
+"""A user's own samples: read as they are, or refused with a sentence; sizes are never believed before they are checked."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+
+import numpy as np
+import pytest
+
+from fsnn_lava.data import load
+from fsnn_lava.errors import BadData
+
+X = np.random.default_rng(0).integers(0, 256, (3, 1, 4, 5), np.uint8)
+Y = np.array([2, 0, 1], np.int32)
+
+
+def npy(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=True)
+    return stream.getvalue()
+
+
+def write(path, **members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content if isinstance(content, bytes) else npy(content))
+    return path
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_what_numpy_saves_is_what_is_loaded(tmp_path, save):
+    path = tmp_path / "mine.npz"
+    save(path, x=X, y=Y)
+    data = load(path)
+    np.testing.assert_array_equal(data.test.batch(slice(None)), X)
+    np.testing.assert_array_equal(data.test.labels, Y)
+    assert (data.name, data.kind, data.shape, data.classes, len(data.train)) == ("mine", "static", (1, 4, 5), 3, 0)
+
+
+def test_columns_first_in_the_file_is_the_same_array(tmp_path):
+    path = write(tmp_path / "f.npz", x=np.asfortranarray(X), y=Y)
+    np.testing.assert_array_equal(load(str(path)).test.batch([2, 0]), X[[2, 0]])
+
+
+def test_five_axes_are_an_input_sequence(tmp_path):
+    path = write(tmp_path / "e.npz", x=np.stack([X, X], axis=1), y=Y)
+    assert (load(path).kind, load(path).shape, load(path).test.shape) == ("events", (1, 4, 5), (2, 1, 4, 5))
+
+
+@pytest.mark.parametrize(
+    ("members", "sentence"),
+    [
+        ({"y": Y}, "the array 'x' is missing; write it with numpy.savez"),
+        ({"x": X}, "the array 'y' is missing"),
+        ({"x": X / 2, "y": Y}, r"x must be uint8 of shape \[B, C, H, W\] .*got float64 of shape \[3, 1, 4, 5\]"),
+        ({"x": X[0, 0, 0], "y": Y}, r"x must be uint8 .*got uint8 of shape \[5\]"),
+        ({"x": X[:0], "y": Y[:0]}, r"x must be uint8 .*got uint8 of shape \[0, 1, 4, 5\]"),
+        ({"x": X, "y": Y[:2]}, r"y must be 3 whole numbers in one row, got int32 of shape \[2\]"),
+        ({"x": X, "y": Y / 1}, "y must be 3 whole numbers in one row, got float64"),
+        ({"x": X, "y": Y - 1}, r"class numbers from 0, got -1 … 1"),
+        ({"x": np.array([print, len]), "y": Y}, "'x' must hold plain numbers, got object"),
+        ({"x": b"no header", "y": Y}, "'x' has no readable header"),
+        ({"x": npy(X)[:-1], "y": Y}, "'x' has shape .* its file holds"),
+        ({"x": npy(X) + b"x", "y": Y}, "'x' has shape .* its file holds"),
+        ({"x": npy(X).replace(b"(3, 1, 4, 5)", b"(3, 9**9**9)"), "y": Y}, "'x' has no readable header"),
+    ],
+)
+def test_a_file_with_something_else_in_it_is_refused(tmp_path, members, sentence):
+    path = write(tmp_path / "bad.npz", **members)
+    with pytest.raises(BadData, match=f"^{re.escape(str(path))}.*{sentence}"):
+        load(path)
+
+
+def test_a_header_that_asks_for_more_memory_than_there_is_asks_in_vain(tmp_path):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": (2**40, 1, 1, 1)})
+    with pytest.raises(BadData, match="has 1099511627776 bytes, more than 8589934592: split the file"):
+        load(write(tmp_path / "huge.npz", x=header.getvalue(), y=Y))
+
+
+def test_a_file_that_is_no_archive_or_is_not_there_is_refused(tmp_path):
+    with pytest.raises(BadData, match=r"there is no file .*absent\.npz"):
+        load(tmp_path / "absent.npz")
+    path = write(tmp_path / "cut.npz", x=X, y=Y)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(BadData, match=r"cut\.npz is not a whole \.npz file"):
+        load(path)
+
+
+def test_a_flipped_bit_inside_the_archive_is_noticed(tmp_path):
+    path = write(tmp_path / "flip.npz", x=X, y=Y)
+    data = bytearray(path.read_bytes())
+    data[120] ^= 0x10
+    path.write_bytes(bytes(data))
+    with pytest.raises(BadData, match=r"flip\.npz"):
+        load(path)

@@ -1,0 +1,94 @@
+"""fsnn-doctor says what runs here and what the other backends lack, and never fails itself."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from fsnn_lava import backends
+from fsnn_lava.cli import doctor
+from fsnn_lava.errors import BackendMissing, BadArgument
+
+
+def test_the_emulator_runs_everywhere_and_the_chip_is_asked_for_by_what_it_lacks(capsys, monkeypatch):
+    monkeypatch.delenv("NXSDKHOST", raising=False)
+    monkeypatch.setenv("NOSLURM", "1")
+    assert doctor.main(["--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["backends"]["emu"] == {"runs": True, "lacks": []}
+    assert found["backends"]["loihi2"]["runs"] is False
+    assert any("NXSDKHOST" in item for item in found["backends"]["loihi2"]["lacks"])
+    assert found["packages"]["numpy"]
+    assert found["variables"]["NOSLURM"] == "1"
+    assert set(found["data"]) == {"mnist", "fashion-mnist", "cifar10", "cifar100", "nmnist"}
+
+
+def test_the_text_names_every_backend_and_what_is_missing(capsys, monkeypatch):
+    monkeypatch.setattr(backends.sys, "version_info", (3, 12, 1))
+    assert doctor.main([]) == 0
+    out = capsys.readouterr().out
+    assert "  emu     runs        the emulator" in out
+    assert "  sim     cannot run  Lava processes on the CPU" in out
+    assert "            lacks Python 3.10 (Lava fits no other, this is 3.12)" in out
+
+
+@pytest.fixture
+def lava_folder(tmp_path, monkeypatch):
+    """A place for lava that is found first and whose code must never run."""
+    folder = tmp_path / "lava"
+    (folder / "magma").mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise RuntimeError('lava was imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "lava", raising=False)
+    monkeypatch.setattr(backends.sys, "version_info", (3, 10, 0))
+    monkeypatch.setattr(backends.sys, "platform", "linux")
+    monkeypatch.setattr(backends.os, "access", lambda *_: True)
+    return folder
+
+
+def test_lava_is_found_without_being_imported(lava_folder):
+    assert backends.lacking("sim") == ()
+    (lava_folder / "magma").rmdir()
+    assert backends.lacking("sim") == ("lava-nc 0.10.0 (pip install lava-nc==0.10.0)",)
+
+
+def test_the_chip_needs_the_extension_and_a_way_to_a_board(lava_folder, monkeypatch):
+    monkeypatch.setattr(backends.shutil, "which", lambda name: None)
+    monkeypatch.delenv("NXSDKHOST", raising=False)
+    assert [item.split(" (")[0] for item in backends.lacking("loihi2")] == ["lava-loihi", "a board"]
+    (lava_folder / "utils").mkdir()
+    (lava_folder / "utils/loihi2_profiler.py").write_text("")
+    assert [item.split(" (")[0] for item in backends.lacking("loihi2")] == ["a board"]
+    monkeypatch.setenv("NXSDKHOST", "board.example")
+    assert backends.lacking("loihi2") == ()
+
+
+def test_a_queue_that_is_switched_off_is_no_way_to_a_board(lava_folder, monkeypatch):
+    (lava_folder / "utils").mkdir()
+    (lava_folder / "utils/loihi2_profiler.py").write_text("")
+    monkeypatch.setattr(backends.shutil, "which", lambda name: "/usr/bin/sinfo")
+    monkeypatch.delenv("NXSDKHOST", raising=False)
+    monkeypatch.delenv("NOSLURM", raising=False)
+    assert backends.lacking("loihi2") == ()
+    monkeypatch.setenv("NOSLURM", "1")
+    assert len(backends.lacking("loihi2")) == 1
+
+
+def test_what_is_required_and_missing_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(backends.sys, "version_info", (3, 13, 0))
+    with pytest.raises(BackendMissing, match=r"backend 'sim' cannot run here, it lacks: Python 3\.10 .*fsnn-doctor shows") as caught:
+        backends.require("sim")
+    assert caught.value.exit_code == 3
+    backends.require("emu")
+    with pytest.raises(BadArgument, match="backend must be one of emu, sim, loihi2, got 'gpu'"):
+        backends.require("gpu")
+
+
+def test_a_wrong_argument_is_refused_without_a_traceback():
+    run = subprocess.run([sys.executable, "-m", "fsnn_lava.cli.doctor", "--jsno"], capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert "unrecognized arguments: --jsno" in run.stderr
+    assert "Traceback" not in run.stderr
