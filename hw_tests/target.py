@@ -1,0 +1,53 @@
+"""What a case runs on."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from fsnn_lava.run import run
+
+from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.errors import BackendMissing, BadNetwork
+from fsnn_lava.result import Result
+from hw_tests.record import Record
+
+TARGETS = ("emu", "sim", "stock", "loihi2")
+
+
+@cache
+def missing(name: str) -> str:
+    """Why this target cannot run here, or nothing."""
+    from fsnn_lava import backends
+
+    try:
+        backends.require("sim" if name == "stock" else name)
+    except BackendMissing as error:
+        return str(error)
+    return ""
+
+
+class Target:
+    """Runs networks on one backend and keeps the record."""
+
+    def __init__(self, name: str, record: Record, case: str) -> None:
+        self.name, self._record, self._case, self._runs = name, record, case, 0
+
+    def run(self, chip: ChipNetwork, values: np.ndarray, **options: Any) -> Result:
+        """The result of a run; it equals what this target gave when the record was made."""
+        try:
+            result = self._run(chip, values, options)
+        except BadNetwork as error:
+            if self.name in ("stock", "loihi2"):
+                pytest.skip(f"this network has no form in stock processes: {error}")
+            raise
+        self._runs += 1
+        self._record.check(f"{self._case} run {self._runs}", result)
+        return result
+
+    def _run(self, chip: ChipNetwork, values: np.ndarray, options: dict[str, Any]) -> Result:
+        if self.name == "stock":
+            return run(chip, values, backend="sim", graph="stock", **options)
+        return run(chip, values, backend=self.name, **options)
