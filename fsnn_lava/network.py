@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as nnf
@@ -21,7 +21,11 @@ from fsnn_lava.neurons import IF, LIF
 from fsnn_lava.normalisation import Normalisation
 from fsnn_lava.simulation import Dynamics, Trace, simulate
 
+if TYPE_CHECKING:
+    from fsnn_lava.emulator.floats import EventSimulation
+
 SCHEDULES = ("sequential", "pipelined")
+SEQUENCES_AT_ONCE = 16  # an input sequence's drive takes T times the memory of an image's
 
 
 class Stage(nn.Module):
@@ -67,6 +71,16 @@ class Stage(nn.Module):
             raise BadArgument("batch norm without running statistics cannot be folded")
         gain = self.norm.weight * torch.rsqrt(running_var + self.norm.eps)
         return weight * gain.view(-1, *[1] * (weight.dim() - 1)), (bias - running_mean) * gain + self.norm.bias
+
+    def pooled(self) -> tuple[Tensor, Tensor]:
+        """As `affine`, with the pooling inside: a kernel of k + stride (pool - 1) that strides by stride * pool."""
+        weight, bias = (part.detach() for part in self.affine())
+        if self.pool == 1:
+            return weight, bias
+        step, reach = self.spec.stride, self.spec.stride * (self.pool - 1)
+        shifts = [(i * step, j * step) for i in range(self.pool) for j in range(self.pool)]
+        wide = sum(nnf.pad(weight, (j, reach - j, i, reach - i)) for i, j in shifts)
+        return wide / self.pool**2, bias  # type: ignore[operator]
 
     def connection(self) -> Callable[[Tensor], Tensor]:
         """values -> current, all constants worked out once: what the simulation steps with."""
@@ -129,6 +143,8 @@ class FSNN(nn.Module):
         self.metrics: dict[str, Any] = {}
         self.last_solve: tuple[int, float] | None = None  # steps and relative residual of the last backward pass
         self.last_trace: Trace | None = None  # the simulation of the last forward pass
+        self.event_driven = True  # simulate float32 on the CPU spike by spike; False: dense products
+        self._events: EventSimulation | None = None
         self.stages = nn.ModuleList(Stage(spec, batch_norm=batch_norm) for spec in self.architecture.layers)
         spec = self.architecture.feedback
         self.feedback = RestrictedFeedback(spec, norm=norm, limit=limit) if spec else None
@@ -244,9 +260,40 @@ class FSNN(nn.Module):
         observe: Callable[[int, tuple[Tensor, ...]], None] | None = None,
     ) -> Trace:
         """`first` is F¹x without batch norm where it is known already."""
-        trace = simulate(self._dynamics(values, weight, masks, first), steps, observe=observe)
+        if observe is None and self.event_driven and values.device.type == "cpu" and values.dtype == torch.float32:
+            trace = self._simulate_events(values, steps, weight, masks, first)
+        else:
+            trace = simulate(self._dynamics(values, weight, masks, first), steps, observe=observe)
         self.last_trace = trace
         return trace
+
+    def _simulate_events(self, values: Tensor, steps: int, weight: Tensor | None, masks: Masks, first: Tensor | None) -> Trace:
+        """The same run, spike by spike (see emulator/floats.py): equal up to the order in which floats are added."""
+        if self._events is None:
+            from fsnn_lava.emulator.floats import of_network
+
+            self._events = of_network(self.architecture, delay=self.delay)
+        entry: Stage = self.stages[0]  # type: ignore[assignment]
+        later = [stage.pooled() for stage in list(self.stages)[1:]]  # type: ignore[operator]
+        weights = [None if weight is None else weight.detach(), *(w for w, _ in later)]
+        part = len(values) if values.dim() == len(self.architecture.input_shape) + 1 else SEQUENCES_AT_ONCE
+        pieces = []
+        for start in range(0, len(values), part):
+            some = slice(start, start + part)
+            mine = [None if mask is None else mask[some] for mask in (masks.feedback, *masks.stages[1:])]
+            drive = self._drive(entry, values[some], steps, first, masks.stages[0], some)
+            pieces.append(self._events.run(drive, [b for _, b in later], weights, mine, steps=steps, leak=self.neuron.leak, vth=self.vth))
+        sums, counts, potentials = (tuple(torch.cat(layer) for layer in zip(*kind, strict=True)) for kind in zip(*pieces, strict=True))
+        total = self.neuron.weight_sum(steps)
+        return Trace(tuple(s / total for s in sums), counts, potentials)
+
+    def _drive(self, entry: Stage, values: Tensor, steps: int, first: Tensor | None, mask: Tensor | None, some: slice) -> Tensor:
+        """Masked current of the first layer from outside: [B, *shape], or [B, T, *shape] for a sequence."""
+        if values.dim() == len(self.architecture.input_shape) + 1:
+            current = entry.normalise(entry.current(values) if first is None else first, running=True)
+            return _masked(mask, current)
+        current = entry.connection()(values[:, :steps].flatten(0, 1)).unflatten(0, (len(values), steps))
+        return current if mask is None else current * mask[some, None]
 
     def _dynamics(self, values: Tensor, weight: Tensor | None, masks: Masks, first: Tensor | None) -> Dynamics:
         entry: Stage = self.stages[0]  # type: ignore[assignment]

@@ -1,0 +1,264 @@
+"""The float simulation of training (E1, E2), event by event: the emulator's scatter in float32, one thread per sample.
+
+Nothing of a step is written to memory that all samples share, so that a sample's potentials stay in the processor's cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fsnn_lava.compiled import compiled, over_samples
+from fsnn_lava.emulator.events import list_spikes
+from fsnn_lava.emulator.geometry import meeting, spread
+from fsnn_lava.emulator.kernels import scatter
+
+Shape = tuple[int, ...]
+ONE = np.array([[0, 0, 1]], dtype=np.int32)
+
+# columns of the table of layers: the layer's neurons, and the one synapse from the layers before it (or around the loop)
+OFFSET, SIZE, SOURCE, DELAY, MASKED, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, FORM_START = range(12)
+NO_SYNAPSE = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A synapse without its weights: what joins two layers, by shape. Kinds: dense, conv, transposed."""
+
+    kind: str
+    source: Shape
+    target: Shape
+    kernel: int = 1
+    stride: int = 1
+    padding: int = 0
+
+
+class _Laid:
+    """A link's tables, and how its weight is put into the order in which a spike meets it."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        if link.kind == "dense":
+            self.rows = self.columns = ONE
+            width, taps = 1, (1, 1)
+        elif link.kind == "conv":
+            (self.row_order, self.rows), (self.column_order, self.columns) = (
+                meeting(link.source[i], link.target[i], link.kernel, link.stride, link.padding) for i in (1, 2)
+            )
+            width, taps = link.target[2], (link.kernel, link.kernel)
+        else:
+            self.rows, self.columns = (spread(link.source[i], link.target[i], link.kernel, link.stride, link.padding) for i in (1, 2))
+            width, taps = link.target[2], (link.kernel, link.kernel)
+        channels = int(np.prod(link.source)) if link.kind == "dense" else link.source[0]
+        self.form = np.array([channels, len(self.columns), *taps, width, link.target[0], 1], dtype=np.int64)
+
+    def ordered(self, weight: Tensor) -> Tensor:
+        """weight as [source, row taps, column taps, target channels], flattened."""
+        if self.link.kind == "dense":
+            by_source = weight.t()
+            if len(self.link.source) == 3:  # the spikes of the layer before are numbered channels last
+                by_source = by_source.reshape(*self.link.source, -1).permute(1, 2, 0, 3)
+            return by_source.reshape(-1)
+        if self.link.kind == "conv":
+            return weight.permute(1, 2, 3, 0)[:, self.row_order][:, :, self.column_order].reshape(-1)
+        return weight.permute(0, 2, 3, 1).reshape(-1)
+
+
+class EventSimulation:
+    """A chain of layers with at most one loop, laid out once for its shapes; weights come with every run."""
+
+    def __init__(self, shapes: Sequence[Shape], links: Sequence[Link], loop: Link | None, *, delay: int) -> None:
+        self.shapes = tuple(shapes)
+        self.sizes = [int(np.prod(shape)) for shape in shapes]
+        self.offsets = [int(n) for n in np.cumsum([0, *self.sizes])]
+        self.delay = delay
+        self.laid: list[_Laid | None] = [_Laid(loop) if loop else None, *(_Laid(link) for link in links)]
+        pieces = [table for laid in self.laid if laid for table in (laid.rows, laid.columns)]
+        self.tables = np.concatenate(pieces) if pieces else ONE
+        self.layers = np.zeros((len(shapes), FORM_START + 7), dtype=np.int64)
+        self._fill()
+
+    def _fill(self) -> None:
+        rows = weights = 0
+        for i, laid in enumerate(self.laid):
+            self.layers[i, :FORM_START] = (self.offsets[i], self.sizes[i], NO_SYNAPSE, 0, 0, 0, 0, 0, 0, 0, 0)
+            if laid is None:
+                continue
+            source = len(self.sizes) - 1 if i == 0 else i - 1
+            size = int(np.prod(laid.form[[0, 2, 3, 5]]))
+            columns, end = rows + len(laid.rows), rows + len(laid.rows) + len(laid.columns)
+            self.layers[i, SOURCE:FORM_START] = (source, self.delay if i == 0 else 0, 0, weights, weights + size, rows, columns, columns, end)
+            self.layers[i, FORM_START:] = laid.form
+            rows, weights = end, weights + size
+
+    def run(
+        self,
+        drive: Tensor,
+        biases: Sequence[Tensor],
+        weights: Sequence[Tensor | None],
+        masks: Sequence[Tensor | None],
+        *,
+        steps: int,
+        leak: float,
+        vth: float,
+    ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """Weighted sums, counts and potentials per layer after `steps` steps.
+
+        drive [B, *first shape], or [B, T, …] that changes with the steps, masked already; biases of the further layers, per
+        neuron or channel; weights of each layer's synapse (the loop's first); masks [B, *shape] on the synapse's current, and on
+        the bias of the further layers.
+        """
+        batch = len(drive)
+        sequence = drive.dim() == len(self.shapes[0]) + 2
+        first = _last(drive.reshape(-1, *self.shapes[0])).view(batch, -1, self.sizes[0])
+        steady = [_spread_bias(bias, shape) for bias, shape in zip(biases, self.shapes[1:], strict=True)]
+        bias = torch.cat([drive.new_zeros(self.sizes[0]), *steady]) if steady else drive.new_zeros(self.sizes[0])
+        flat = [laid.ordered(w) for laid, w in zip(self.laid, weights, strict=True) if laid is not None and w is not None]
+        weight = torch.cat([drive.new_zeros(0), *flat])
+        layers = self.layers.copy()
+        mask = drive.new_zeros(batch, 0)
+        if any(m is not None for m in masks):
+            layers[:, MASKED] = 1
+            mask = torch.cat([_last(m) if m is not None else drive.new_ones(batch, n) for m, n in zip(masks, self.sizes, strict=True)], 1)
+        total = self.offsets[-1]
+        out = [torch.zeros(batch, total, dtype=drive.dtype) for _ in range(3 if leak != 1.0 else 2)]
+        arrays = [part.numpy() for part in out]
+        sums, potentials, counts = arrays[0], arrays[1], arrays[-1] if leak != 1.0 else np.zeros((batch, 0), arrays[0].dtype)
+        if sequence and first.shape[1] < steps:
+            raise ValueError("the drive has fewer frames than steps")
+        kind = arrays[0].dtype.type
+        fixed = [part.contiguous().numpy() for part in (weight, bias, first, mask)]
+        over_samples(
+            lambda begin, end: run_samples(
+                begin, end, layers, self.tables, *fixed, steps, self.delay, kind(leak), kind(vth), sums, counts, potentials
+            ),
+            batch,
+            number=torch.get_num_threads(),
+        )
+        by_layer = [self._per_layer(part) for part in out]
+        return by_layer[0], by_layer[2] if leak != 1.0 else by_layer[0], by_layer[1]
+
+    def _per_layer(self, flat: Tensor) -> tuple[Tensor, ...]:
+        return tuple(_first(flat[:, at : at + n], shape) for at, n, shape in zip(self.offsets, self.sizes, self.shapes))
+
+
+def of_network(architecture: Architecture, *, delay: int) -> EventSimulation:
+    """The simulation of a float network; the weights it runs with have their pooling inside."""
+    links = [_link(spec) for spec in architecture.layers[1:]]
+    loop = None
+    if architecture.feedback is not None:
+        spec = architecture.feedback
+        loop = Link(kind=spec.kind, source=spec.in_shape, target=spec.out_shape, kernel=spec.kernel, stride=spec.stride, padding=spec.padding)
+    return EventSimulation([spec.out_shape for spec in architecture.layers], links, loop, delay=delay)
+
+
+def _link(spec: LayerSpec) -> Link:
+    if spec.kind == "dense":
+        return Link(kind="dense", source=spec.in_shape, target=spec.out_shape)
+    kernel = spec.kernel + spec.stride * (spec.pool - 1)
+    return Link(kind="conv", source=spec.in_shape, target=spec.out_shape, kernel=kernel, stride=spec.stride * spec.pool, padding=spec.padding)
+
+
+def _last(values: Tensor) -> Tensor:
+    """[B, C, H, W] as [B, H * W * C]; [B, N] unchanged."""
+    return values.permute(0, 2, 3, 1).reshape(len(values), -1) if values.dim() == 4 else values
+
+
+def _first(flat: Tensor, shape: Shape) -> Tensor:
+    """[B, H * W * C] as contiguous [B, C, H, W]."""
+    if len(shape) == 1:
+        return flat.contiguous()
+    channels, height, width = shape
+    return flat.reshape(len(flat), height, width, channels).permute(0, 3, 1, 2).contiguous()
+
+
+def _spread_bias(bias: Tensor, shape: Shape) -> Tensor:
+    """A bias per channel as one per neuron, channels last."""
+    return bias if len(shape) == 1 else bias.expand(shape[1], shape[2], shape[0]).reshape(-1)
+
+
+@compiled
+def charge(u: Any, constant: Any, leak: Any) -> None:
+    """u <- leak u + constant."""
+    for i in range(len(u)):
+        u[i] = leak * u[i] + constant[i]
+
+
+@compiled
+def add_masked(u: Any, current: Any, mask: Any) -> None:
+    for i in range(len(u)):
+        u[i] += mask[i] * current[i]
+
+
+@compiled
+def charge_masked(u: Any, constant: Any, mask: Any, leak: Any) -> None:
+    for i in range(len(u)):
+        u[i] = leak * u[i] + mask[i] * constant[i]
+
+
+@compiled
+def fire(u: Any, vth: Any, leak: Any, spikes: Any, sums: Any) -> None:
+    """Compare, reset by subtraction, add to the weighted sums."""
+    zero = vth - vth
+    for i in range(len(u)):
+        spike = u[i] >= vth
+        spikes[i] = spike
+        u[i] -= vth if spike else zero
+        sums[i] = leak * sums[i] + spike
+
+
+@compiled
+def run_sample(layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mask: Any, steps: int, delay: int, leak: Any, vth: Any,
+               sums: Any, counts: Any, u: Any) -> None:  # fmt: skip
+    """One sample over `steps`; sums, counts (empty without a leak) and u are its rows of the outputs, zeros before."""
+    total, largest, slots = len(u), layers[:, SIZE].max(), delay + 1
+    extra = np.empty(largest, u.dtype)
+    fired = np.zeros((largest + 7) // 8 * 8, np.uint8)
+    words = fired.view(np.uint64)
+    lists = np.empty((slots, total), np.int32)
+    lengths = np.zeros((slots, len(layers)), np.int64)
+    for t in range(steps):
+        now = t % slots
+        for layer in range(len(layers)):
+            row = layers[layer]
+            offset, size = row[OFFSET], row[SIZE]
+            end = offset + size
+            state, source = u[offset:end], row[SOURCE]
+            masked = row[MASKED] == 1
+            if layer == 0:
+                charge(state, drive[min(t, len(drive) - 1)], leak)
+            elif masked:
+                charge_masked(state, bias[offset:end], mask[offset:end], leak)
+            else:
+                charge(state, bias[offset:end], leak)
+            if source >= 0 and t >= row[DELAY]:
+                slot, start = (t - row[DELAY]) % slots, layers[source, OFFSET]
+                indices = lists[slot, start : start + lengths[slot, source]]
+                own = weight[row[WEIGHT] : row[WEIGHT_END]]
+                rows, columns = tables[row[ROWS] : row[ROWS_END]], tables[row[COLUMNS] : row[COLUMNS_END]]
+                if masked:
+                    current = extra[:size]
+                    current[:] = 0
+                    scatter(current, own, indices, leak / leak, row[FORM_START:], rows, columns)
+                    add_masked(state, current, mask[offset:end])
+                else:
+                    scatter(state, own, indices, leak / leak, row[FORM_START:], rows, columns)
+            spikes = fired[:size]
+            fire(state, vth, leak, spikes, sums[offset:end])
+            lengths[now, layer] = list_spikes(spikes, words[: (size + 7) // 8], lists[now, offset:end])
+            if len(counts) > 0:
+                for i in range(lengths[now, layer]):
+                    counts[offset + lists[now, offset + i]] += 1
+
+
+@compiled
+def run_samples(first: int, end: int, layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mask: Any, steps: int, delay: int,
+                leak: Any, vth: Any, sums: Any, counts: Any, u: Any) -> None:  # fmt: skip
+    """Samples first … end - 1, each on its own: results do not depend on threads or on the batch."""
+    for b in range(first, end):
+        run_sample(layers, tables, weight, bias, drive[b], mask[b], steps, delay, leak, vth, sums[b], counts[b], u[b])

@@ -1,0 +1,60 @@
+"""The float simulation, spike by spike, is the dense one."""
+
+import pytest
+import torch
+
+import fsnn_lava as fl
+
+CASES = [
+    ("12 (F12)", (6,), False),
+    ("10-8-7 (F10)", (6,), False),
+    ("6C3s (F6C3)", (1, 9, 8), False),
+    ("6C3s-8C3-5C3s (F6C3u)", (2, 10, 8), False),
+    ("6C3-P2-4C5s-7 ", (1, 8, 12), False),
+    ("6C3s-4C3-P2-5C3 (F6C3u)", (1, 16, 8), False),
+    ("5C3s (F5C3)", (2, 7, 7), True),
+]
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize("schedule", ["sequential", "pipelined"])
+@pytest.mark.parametrize("neuron", [fl.IF(), fl.LIF(0.9)])
+@pytest.mark.parametrize(("architecture", "shape", "sequence"), CASES)
+def test_events_and_dense_products_make_the_same_spikes(architecture, shape, sequence, neuron, schedule, dropout):
+    torch.manual_seed(7)
+    net = fl.FSNN(architecture, input_shape=shape, classes=3, neuron=neuron, schedule=schedule, dropout=dropout, vth=1.0)
+    for stage in net.stages:
+        torch.nn.init.uniform_(stage.norm.bias, 0.0, 0.6)
+        stage.norm.running_var.uniform_(0.2, 2.0)
+    net.train(dropout > 0)
+    # eighths and sums of few of them would be exact in float32, but weights are not: allow no spike to sit on the threshold
+    x = torch.randn(5, 12, *shape) if sequence else torch.randn(5, *shape)
+    with torch.no_grad():
+        weight = net.feedback.weight() if net.feedback else None
+        masks = net._masks(5, x)
+        events = net._simulate(x, 12, weight, masks)
+        net.event_driven = False
+        dense = net._simulate(x, 12, weight, masks)
+    for a, b in zip(events.counts, dense.counts, strict=True):
+        assert a.shape == b.shape
+        assert torch.equal(a, b)
+        assert 0 < b.mean() < 12
+    for a, b in zip((*events.rates, *events.potentials), (*dense.rates, *dense.potentials), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)  # 12 steps of sums of < 200 float32 terms of order 1
+
+
+def test_the_number_of_threads_and_the_batch_change_no_bit():
+    torch.manual_seed(0)
+    net = fl.FSNN("6C3s-8C3 (F6C3)", input_shape=(1, 8, 8), classes=3, vth=1.0).eval()
+    x = torch.randn(9, 1, 8, 8)
+    with torch.no_grad():
+        whole = net.simulate(x, steps=15).potentials
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            parts = [net.simulate(part, steps=15).potentials for part in (x[:2], x[2:])]
+        finally:
+            torch.set_num_threads(threads)
+    # the drive is torch's convolution, which may choose another order for another batch; everything after it may not
+    for layer in range(2):
+        torch.testing.assert_close(whole[layer], torch.cat([part[layer] for part in parts]), rtol=0, atol=1e-5)
