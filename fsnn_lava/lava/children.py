@@ -1,0 +1,83 @@
+"""What every forked Lava process does first: die with its parent, leave Ctrl-C to it, and show its stack when asked."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_PR_SET_PDEATHSIG = 1
+_STACK_SIGNAL = signal.SIGUSR1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_parent = 0  # pid, while Lava forks its processes; else 0
+_stacks = -1  # file without a name, shared by all: the stacks land here
+
+
+@contextmanager
+def raising_children() -> Iterator[None]:
+    """Processes forked by this thread while it lasts behave as the first line of this file says.
+
+    The kernel ends them with the *thread* that forked them: a runtime must be closed before its thread returns.
+    """
+    global _parent
+    _open_stacks()
+    _parent = os.getpid()
+    try:
+        yield
+    finally:
+        _parent = 0
+
+
+def _open_stacks() -> None:
+    global _stacks
+    if _stacks < 0:
+        _stacks = os.memfd_create("fsnn-lava-stacks", os.MFD_CLOEXEC)
+
+
+def _after_fork() -> None:
+    global _parent
+    parent, _parent = _parent, 0
+    if not parent:
+        return
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:  # died before we could ask
+        os._exit(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    faulthandler.register(_STACK_SIGNAL, file=_stacks, all_threads=False, chain=False)
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def stack_of(pid: int, *, wait: float = 0.5) -> list[tuple[str, int, str]]:
+    """(file, line, function) of a child's main thread, innermost first; empty if it does not answer."""
+    start = os.fstat(_stacks).st_size
+    os.kill(pid, _STACK_SIGNAL)
+    deadline = time.monotonic() + wait
+    text = ""
+    while time.monotonic() < deadline:
+        time.sleep(0.01)
+        size = os.fstat(_stacks).st_size
+        text = os.pread(_stacks, size - start, start).decode(errors="replace")
+        if text.endswith("\n") and 'File "' in text:
+            time.sleep(0.01)
+            if os.fstat(_stacks).st_size == size:
+                break
+    return [(file, int(line), function) for file, line, function in re.findall(r'File "([^"]*)", line (\d+) in (\S+)', text)]
+
+
+def cpu_ticks(pid: int) -> int | None:
+    """Processor time used so far, in ticks; None for a process that is gone. Waiting for a disk counts as working."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            state, *rest = file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return int(rest[10]) + int(rest[11]) + (time.monotonic_ns() if state == "D" else 0)

@@ -1,0 +1,92 @@
+"""The way to a board: a SLURM queue or a host on the network, chosen from arguments or environment, opened through lava.utils.loihi."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from fsnn_lava.errors import BackendMissing, BadArgument
+
+DEFAULT_GENERATION = "N3B3"  # most systems of the INRC, says lava.utils.loihi
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """Where the chip is. SLURM finds a board of `partition`, or `board` itself; "ethernet" is a host address."""
+
+    kind: Literal["slurm", "ethernet"]
+    generation: str = DEFAULT_GENERATION
+    partition: str | None = None
+    board: str | None = None
+    address: str | None = None
+
+    def __str__(self) -> str:
+        if self.kind == "ethernet":
+            return f"host {self.address} ({self.generation})"
+        where = f"board {self.board}" if self.board else f"partition {self.partition}" if self.partition else "any board"
+        return f"SLURM, {where} ({self.generation})"
+
+
+def choose_host(
+    *,
+    partition: str | None = None,
+    board: str | None = None,
+    address: str | None = None,
+    generation: str | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Host:
+    """The host asked for; what is not given comes from BOARD, PARTITION, NXSDKHOST and LOIHI_GEN."""
+    given = partition or board or address
+    partition = partition or (None if given else environment.get("PARTITION"))
+    board = board or (None if given else environment.get("BOARD"))
+    address = address or (None if given else environment.get("NXSDKHOST"))
+    if board:
+        partition = None  # Lava wants one of them; a board is in one partition
+    if address and (partition or board) and given:
+        raise BadArgument(f"give a host address or a SLURM board, not both: got {address!r} and {partition or board!r}")
+    generation = (generation or environment.get("LOIHI_GEN") or DEFAULT_GENERATION).upper()
+    _check_generation(generation)
+    by_queue = partition or board or (not address and "NOSLURM" not in environment)
+    if address and not (partition or board):
+        return Host(kind="ethernet", generation=generation, address=address)
+    if by_queue:
+        return Host(kind="slurm", generation=generation, partition=partition, board=board)
+    raise BackendMissing("backend 'loihi2': NOSLURM is set and NXSDKHOST is not; set NXSDKHOST to the address of the board's host")
+
+
+def _check_generation(generation: str) -> None:
+    from lava.utils.loihi import ChipGeneration
+
+    names = [member.value for member in ChipGeneration]
+    if generation not in names:
+        raise BadArgument(f"chip generation (LOIHI_GEN) must be one of {', '.join(names)}, got {generation!r}")
+    if generation.startswith("N2"):
+        raise BackendMissing(
+            f"backend 'loihi2' needs a Loihi 2, generation {generation} (LOIHI_GEN) is Loihi 1: use {', '.join(names[1:])}"
+        )
+
+
+def open_host(host: Host) -> None:
+    """Afterwards Lava sends its jobs there; BackendMissing says what SLURM or the network answered."""
+    from lava.utils import loihi
+
+    generation = loihi.ChipGeneration(host.generation)
+    try:
+        if host.kind == "ethernet":
+            loihi.use_ethernet_host(host_address=str(host.address), loihi_gen=generation)
+        else:
+            loihi.use_slurm_host(partition=host.partition, board=host.board, loihi_gen=generation)
+    except ImportError as error:
+        raise BackendMissing("backend 'loihi2' lacks lava-loihi, Intel's extension for members of the INRC (deploy/README.md)") from error
+    except FileNotFoundError as error:
+        raise BackendMissing(f"backend 'loihi2': the command {error.filename!r} is not on this machine; {_hint(host)}") from error
+    except ValueError as error:
+        raise BackendMissing(f"backend 'loihi2': {host} cannot be used: {error} {_hint(host)}") from error
+
+
+def _hint(host: Host) -> str:
+    if host.kind == "ethernet":
+        return "check NXSDKHOST and that the board is switched on"
+    return "run sinfo to see the boards, then set BOARD or PARTITION (or NXSDKHOST for a board without SLURM)"

@@ -1,0 +1,48 @@
+"""Memory that forked processes share. It has no name: nothing can be left behind in /dev/shm, and its size does not matter."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from fsnn_lava.errors import BackendFailed
+
+
+def shared_array(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """Zeros that this process and every process forked from it later see alike; freed with its last user."""
+    kind = np.dtype(dtype)
+    length = int(np.prod(shape, dtype=np.int64))
+    return np.frombuffer(_mapping(length * kind.itemsize), dtype=kind, count=length).reshape(shape)
+
+
+def _mapping(size: int) -> mmap.mmap:
+    try:
+        return mmap.mmap(-1, max(size, 1))
+    except (OSError, ValueError, OverflowError) as error:
+        raise BackendFailed(f"cannot get {size / 2**20:.0f} MiB of shared memory ({error}); use a smaller batch") from error
+
+
+class ChannelMemory:
+    """Stands in for Lava's SharedMemoryManager: the same memory for channels, without names and without a process of its own."""
+
+    def start(self) -> None:
+        """Nothing to start."""
+
+    def shutdown(self) -> None:
+        """Nothing to stop: memory goes with its last user."""
+
+    def create_shared_memory(self, size: int) -> ChannelBlock:
+        return ChannelBlock(size)
+
+
+class ChannelBlock:
+    """What a channel asks of multiprocessing's SharedMemory."""
+
+    def __init__(self, size: int) -> None:
+        self.buf = memoryview(_mapping(size))
+
+    def close(self) -> None:
+        """Nothing to close."""
