@@ -158,7 +158,9 @@ def simulate(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int | None 
     return _result(chip, T, recorded, u, flags, readout, clip_count, operations)
 
 
-def _result(chip: ChipNetwork, T: int, recorded: Array, u: list[Array], flags: list[Array], readout: Array, clips: Array, ops: Array) -> Result:
+def _result(
+    chip: ChipNetwork, T: int, recorded: Array, u: list[Array], flags: list[Array], readout: Array, clips: Array, ops: Array
+) -> Result:
     B = recorded.shape[2]
     trains = [recorded[i, 1:, :, : layer.size].swapaxes(0, 1).reshape(B, T, *layer.shape) for i, layer in enumerate(chip.layers)]
     late = [trains[chip.index(s.source)][:, max(0, T - chip.delay(s)) :] for s in chip.feedback]

@@ -5,14 +5,13 @@ Times are each layer's own (see chip/network.py): what layer k fires at tau reac
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from fsnn_lava.chip.arithmetic import CLIPPED_HIGH, CLIPPED_LOW, after_spike, clipped, leaked, shift
 from fsnn_lava.chip.limits import DECAY_UNIT, STATE_MAX
-from fsnn_lava.emulator.compiled import compiled
+from fsnn_lava.compiled import compiled
 from fsnn_lava.emulator.kernels import scatter, scatter_graded
 from fsnn_lava.emulator.program import (
     COLUMNS,
@@ -27,6 +26,7 @@ from fsnn_lava.emulator.program import (
     SHIFT,
     SIZE,
     SOURCE,
+    STATIC,
     STRICT,
     SUBTRACT,
     TARGET_SIZE,
@@ -35,7 +35,22 @@ from fsnn_lava.emulator.program import (
 )
 
 
-@compiled()
+class Outputs(NamedTuple):
+    """What a run fills, zero before: B samples, M neurons, in the network's own order. Trace and train may be empty: not wanted."""
+
+    counts: Any  # [B, M] int32
+    traces: Any  # [B, M or 0] float64
+    late: Any  # [B, late neurons] int32
+    late_traces: Any  # [B, late neurons or 0] float64
+    potentials: Any  # [B, M] int32
+    readout: Any  # [B, classes] int32
+    clipped: Any  # [B, M] uint8
+    clip_count: Any  # [B, layers + 1] int64
+    operations: Any  # [B, 1] int64
+    trains: Any  # [B, T or 0, M] uint8
+
+
+@compiled
 def charge(u: Any, constant: Any, keep: int) -> None:
     """u <- leak(u) + constant, for every neuron."""
     if keep == DECAY_UNIT:
@@ -46,7 +61,7 @@ def charge(u: Any, constant: Any, keep: int) -> None:
             u[i] = leaked(u[i], keep) + constant[i]
 
 
-@compiled()
+@compiled
 def count_clips(u: Any, flags: Any) -> int:
     """Mark and count the neurons outside the state's range."""
     number = 0
@@ -60,7 +75,7 @@ def count_clips(u: Any, flags: Any) -> int:
     return number
 
 
-@compiled()
+@compiled
 def fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flags: Any) -> int:
     """Clip, compare, reset; spikes[i] is 1 where neuron i fired. The number of clips."""
     outside = 0
@@ -75,7 +90,7 @@ def fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flags
     return clips
 
 
-@compiled()
+@compiled
 def list_spikes(spikes: Any, words: Any, indices: Any) -> int:
     """Write the numbers of the neurons that fired into `indices`, in order; how many. `words` is `spikes`, eight at a time."""
     number = 0
@@ -88,7 +103,7 @@ def list_spikes(spikes: Any, words: Any, indices: Any) -> int:
     return number
 
 
-@compiled()
+@compiled
 def receive(u: Any, extra: Any, synapse: Any, program: Any, indices: Any, values: Any) -> int:
     """Add one synapse's current to u: spikes in `indices`, or graded `values` if it comes from the input. Weights touched."""
     weight = program.weight[synapse[WEIGHT] : synapse[WEIGHT_END]]
@@ -110,7 +125,7 @@ def receive(u: Any, extra: Any, synapse: Any, program: Any, indices: Any, values
     return touched
 
 
-@compiled()
+@compiled
 def read_out(state: Any, program: Any, indices: Any) -> int:
     """One step of the readout's integrators; the number of clips."""
     clips = 0
@@ -125,116 +140,127 @@ def read_out(state: Any, program: Any, indices: Any) -> int:
     return clips
 
 
-@compiled()
-def note_spikes(indices: Any, order: Any, tau: int, counts: Any, train: Any) -> None:
-    """Count the spikes of one layer and step in the network's own order, and write them into the train if there is one."""
+@compiled
+def note_spikes(indices: Any, order: Any, counts: Any) -> None:
+    """Count the spikes of one layer and step, in the network's own order."""
     for i in range(len(indices)):
         counts[order[indices[i]]] += 1
-    if len(train) > 0:
-        for i in range(len(indices)):
-            train[tau, order[indices[i]]] = 1
 
 
-@compiled()
+@compiled
 def decay_traces(traces: Any, leak: float, spikes: Any) -> None:
     """trace <- trace * lambda + s."""
     for i in range(len(traces)):
         traces[i] = traces[i] * leak + spikes[i]
 
 
-@compiled()
+@compiled
 def to_network_order(source: Any, order: Any, target: Any) -> None:
     for i in range(len(source)):
         target[order[i]] = source[i]
 
 
-@compiled()
-def run_sample(program: Any, steps: int, drive: Any, events: Any, prototype: Any, out: Any) -> None:
-    """Run one sample over `steps`; `out` are its rows of the outputs (see `run_samples`)."""
-    counts, traces, late, late_traces, potentials, readout, flags, clip_count, operations, train = out
-    layers = program.layers
-    number_of_layers, total = len(layers), len(program.bias)
-    weighted = program.keep != DECAY_UNIT
-    leak = program.keep / DECAY_UNIT
-    largest = layers[:, SIZE].max()
-    u = np.zeros(total, prototype.dtype)
-    extra = np.zeros(largest, prototype.dtype)
-    mask = np.zeros((largest + 7) // 8 * 8, np.uint8)
-    words = mask.view(np.uint64)
-    lists = np.empty((program.slots, total), np.int32)  # who fired, in the last `slots` steps
-    lengths = np.zeros((program.slots, number_of_layers), np.int64)
-    trace = np.zeros(total if weighted else 0, np.float64)
-    late_trace = np.zeros(len(late_traces), np.float64)
-    own_flags = np.zeros(total, np.uint8)
+@compiled
+def constant_current(program: Any, drive: Any, values: Any, extra: Any, constant: Any) -> int:
+    """constant <- bias + drive + static input of every layer, [M]; the weights that the static input touches."""
+    touched = 0
+    for i in range(len(constant)):
+        constant[i] = program.bias[i]
+    for i in range(len(drive)):
+        constant[i] += drive[i]
+    for s in range(len(program.synapses)):
+        synapse = program.synapses[s]
+        if synapse[DELAY] == STATIC:
+            touched += receive(constant[: synapse[TARGET_SIZE]], extra, synapse, program, program.order[:0], values)
+    return touched
+
+
+@compiled
+def run_sample(program: Any, steps: int, drive: Any, values: Any, u: Any, out: Any) -> None:
+    """Run one sample over `steps` from rest; `u` [M] is set to zero, `out` are the sample's rows of Outputs."""
+    layers, number_of_layers, slots = program.layers, len(program.layers), program.slots
+    weighted, leak = program.keep != DECAY_UNIT, program.keep / DECAY_UNIT
+    u[:] = 0
+    constant, extra = np.empty_like(u), np.empty_like(u)
+    mask = np.zeros(program.largest + 8, np.uint8)
+    words = mask[: (program.largest + 7) // 8 * 8].view(np.uint64)
+    lists = np.empty(slots * len(u), np.int32)  # who fired, in the last `slots` steps
+    lengths = np.zeros(slots * number_of_layers, np.int64)
+    trace, late_trace = np.zeros(len(out.traces)), np.zeros(len(out.late_traces))
+    flags = np.zeros(len(u), np.uint8)
+    static_touched = constant_current(program, drive, values[0], extra, constant)
     for tau in range(steps):
-        now = tau % program.slots
+        now = tau % slots
+        out.operations[0] += static_touched
         for layer in range(number_of_layers):
             offset, size = layers[layer, OFFSET], layers[layer, SIZE]
             end = offset + size
-            state = u[offset:end]
-            charge(state, drive if layer == 0 else program.bias[offset:end], program.keep)
+            state, spikes, order = u[offset:end], mask[:size], program.order[offset:end]
+            charge(state, constant[offset:end], program.keep)
             for s in range(layers[layer, FIRST_SYNAPSE], layers[layer, END_SYNAPSE]):
                 synapse = program.synapses[s]
-                source, then = synapse[SOURCE], tau - synapse[DELAY]
-                if then < 0:
+                then, source = tau - synapse[DELAY], max(synapse[SOURCE], 0)
+                if synapse[DELAY] == STATIC or then < 0:
                     continue
-                slot = then % program.slots
-                start = layers[max(source, 0), OFFSET]
-                fired = lists[slot, start : start + lengths[slot, max(source, 0)]]
-                operations[0] += receive(state, extra, synapse, program, fired, events[min(tau, len(events) - 1)])
-            spikes = mask[:size]
+                start = then % slots * len(u) + layers[source, OFFSET]
+                fired = lists[start : start + lengths[then % slots * number_of_layers + source]]
+                out.operations[0] += receive(state, extra, synapse, program, fired, values[min(tau, len(values) - 1)])
             strict, subtract = layers[layer, STRICT], layers[layer, SUBTRACT] == 1
-            clip_count[layer] += fire(state, program.threshold[offset:end], strict, subtract, spikes, own_flags[offset:end])
-            fired = lists[now, offset:end]
-            lengths[now, layer] = list_spikes(spikes, words[: (size + 7) // 8], fired)
-            fired = fired[: lengths[now, layer]]
-            order = program.order[offset:end]
-            note_spikes(fired, order, tau, counts[offset:end], train[:, offset:end])
+            out.clip_count[layer] += fire(state, program.threshold[offset:end], strict, subtract, spikes, flags[offset:end])
+            fired = lists[now * len(u) + offset : now * len(u) + end]
+            number = list_spikes(spikes, words[: (size + 7) // 8], fired)
+            lengths[now * number_of_layers + layer] = number
+            fired = fired[:number]
+            note_spikes(fired, order, out.counts[offset:end])
+            if len(out.trains) > 0:
+                note_spikes(fired, order, out.trains[tau, offset:end])
             if weighted:
                 decay_traces(trace[offset:end], leak, spikes)
             for f in range(len(program.late)):
                 if program.late[f, 0] == layer and tau >= steps - program.late[f, 1]:
                     at = program.late[f, 2]
-                    note_spikes(fired, order, tau, late[at : at + size], train[:0])
+                    note_spikes(fired, order, out.late[at : at + size])
                     if weighted:
                         decay_traces(late_trace[at : at + size], leak, spikes)
-        last = number_of_layers - 1
-        fired = lists[now, layers[last, OFFSET] : layers[last, OFFSET] + lengths[now, last]]
-        clip_count[number_of_layers] += read_out(readout, program, fired)
-        operations[0] += len(fired) * len(readout)
-    for layer in range(number_of_layers):
-        offset, end = layers[layer, OFFSET], layers[layer, OFFSET] + layers[layer, SIZE]
+        start = now * len(u) + layers[number_of_layers - 1, OFFSET]
+        fired = lists[start : start + lengths[now * number_of_layers + number_of_layers - 1]]
+        out.clip_count[number_of_layers] += read_out(out.readout, program, fired)
+        out.operations[0] += len(fired) * len(out.readout)
+    write_down(program, u, trace, late_trace, flags, out)
+
+
+@compiled
+def write_down(program: Any, u: Any, trace: Any, late_trace: Any, flags: Any, out: Any) -> None:
+    """Potentials, traces and flags in the network's own order."""
+    for layer in range(len(program.layers)):
+        offset, size = program.layers[layer, OFFSET], program.layers[layer, SIZE]
+        end = offset + size
         order = program.order[offset:end]
-        to_network_order(u[offset:end], order, potentials[offset:end])
-        if weighted:
-            to_network_order(trace[offset:end], order, traces[offset:end])
-        if clip_count[layer] > 0:
-            to_network_order(own_flags[offset:end], order, flags[offset:end])
+        to_network_order(u[offset:end], order, out.potentials[offset:end])
+        if len(trace) > 0:
+            to_network_order(trace[offset:end], order, out.traces[offset:end])
+        if out.clip_count[layer] > 0:
+            to_network_order(flags[offset:end], order, out.clipped[offset:end])
         for f in range(len(program.late)):
-            if weighted and program.late[f, 0] == layer:
-                at = program.late[f, 2]
-                to_network_order(late_trace[at : at + end - offset], order, late_traces[at : at + end - offset])
+            at = program.late[f, 2]
+            if len(trace) > 0 and program.late[f, 0] == layer:
+                to_network_order(late_trace[at : at + size], order, out.late_traces[at : at + size])
 
 
-@compiled(parallel=True)
-def run_samples(program: Any, steps: int, drive: Any, events: Any, prototype: Any, out: Any) -> None:
-    """Run every sample on its own: drive [B or 1, N1] (units 2**-6), events [B, T or 0, inputs], `out` zeros with B rows each.
-
-    Traces are filled only where there is a leak (else they equal the counts), trains only if they have steps.
-    """
-    counts, traces, late, late_traces, potentials, readout, flags, clip_count, operations, trains = out
-    for b in numba.prange(len(counts)):
-        rows = (
-            counts[b],
-            traces[b],
-            late[b],
-            late_traces[b],
-            potentials[b],
-            readout[b],
-            flags[b],
-            clip_count[b],
-            operations[b : b + 1],
-            trains[b],
+@compiled
+def run_samples(first: int, end: int, program: Any, steps: int, drive: Any, values: Any, u: Any, out: Any) -> None:
+    """Run the samples first … end - 1, each on its own. drive [B, N1] or [B, 0] (units 2**-6), values [B, T or 1, inputs]; u is scratch."""
+    for b in range(first, end):
+        rows = Outputs(
+            out.counts[b],
+            out.traces[b],
+            out.late[b],
+            out.late_traces[b],
+            out.potentials[b],
+            out.readout[b],
+            out.clipped[b],
+            out.clip_count[b],
+            out.operations[b],
+            out.trains[b],
         )
-        n = np.int64(b)
-        run_sample(program, steps, drive[min(n, len(drive) - 1)], events[min(n, len(events) - 1)], prototype, rows)
+        run_sample(program, steps, drive[b], values[b], u, rows)

@@ -92,7 +92,17 @@ class EventSimulation:
             source = len(self.sizes) - 1 if i == 0 else i - 1
             size = int(np.prod(laid.form[[0, 2, 3, 5]]))
             columns, end = rows + len(laid.rows), rows + len(laid.rows) + len(laid.columns)
-            self.layers[i, SOURCE:FORM_START] = (source, self.delay if i == 0 else 0, 0, weights, weights + size, rows, columns, columns, end)
+            self.layers[i, SOURCE:FORM_START] = (
+                source,
+                self.delay if i == 0 else 0,
+                0,
+                weights,
+                weights + size,
+                rows,
+                columns,
+                columns,
+                end,
+            )
             self.layers[i, FORM_START:] = laid.form
             rows, weights = end, weights + size
 
@@ -153,7 +163,9 @@ def of_network(architecture: Architecture, *, delay: int) -> EventSimulation:
     loop = None
     if architecture.feedback is not None:
         spec = architecture.feedback
-        loop = Link(kind=spec.kind, source=spec.in_shape, target=spec.out_shape, kernel=spec.kernel, stride=spec.stride, padding=spec.padding)
+        loop = Link(
+            kind=spec.kind, source=spec.in_shape, target=spec.out_shape, kernel=spec.kernel, stride=spec.stride, padding=spec.padding
+        )
     return EventSimulation([spec.out_shape for spec in architecture.layers], links, loop, delay=delay)
 
 
@@ -161,7 +173,9 @@ def _link(spec: LayerSpec) -> Link:
     if spec.kind == "dense":
         return Link(kind="dense", source=spec.in_shape, target=spec.out_shape)
     kernel = spec.kernel + spec.stride * (spec.pool - 1)
-    return Link(kind="conv", source=spec.in_shape, target=spec.out_shape, kernel=kernel, stride=spec.stride * spec.pool, padding=spec.padding)
+    return Link(
+        kind="conv", source=spec.in_shape, target=spec.out_shape, kernel=kernel, stride=spec.stride * spec.pool, padding=spec.padding
+    )
 
 
 def _last(values: Tensor) -> Tensor:

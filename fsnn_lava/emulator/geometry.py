@@ -41,18 +41,20 @@ def patches(synapse: Synapse, source: Shape, target: Shape) -> Patches:
     if isinstance(synapse, ConvSynapse):
         return _convolution(synapse, source, target)
     if isinstance(synapse, TransposedConvSynapse):
-        rows, columns = (_spread(source[i], target[i], weight.shape[i + 1], synapse.stride[i - 1], synapse.padding[i - 1]) for i in (1, 2))
+        rows, columns = (spread(source[i], target[i], weight.shape[i + 1], synapse.stride[i - 1], synapse.padding[i - 1]) for i in (1, 2))
         return Patches(weight=_last(weight, (0, 2, 3, 1)), rows=rows, columns=columns, width=target[2], channels=target[0], groups=1)
     if weight.ndim != 2:
         raise BadArgument(f"{synapse}: cannot lay out a {type(synapse).__name__}")
     order = np.arange(weight.shape[1]) if len(source) == 1 else np.arange(weight.shape[1]).reshape(source).transpose(1, 2, 0).reshape(-1)
     one = np.array([[0, 0, 1]], dtype=np.int32)
-    return Patches(weight=_last(weight.T[order][:, None, None, :], (0, 1, 2, 3)), rows=one, columns=one, width=1, channels=target[0], groups=1)
+    return Patches(
+        weight=_last(weight.T[order][:, None, None, :], (0, 1, 2, 3)), rows=one, columns=one, width=1, channels=target[0], groups=1
+    )
 
 
 def _convolution(synapse: ConvSynapse, source: Shape, target: Shape) -> Patches:
-    row_order, rows = _meeting(source[1], target[1], synapse.weight.shape[2], synapse.stride[0], synapse.padding[0])
-    column_order, columns = _meeting(source[2], target[2], synapse.weight.shape[3], synapse.stride[1], synapse.padding[1])
+    row_order, rows = meeting(source[1], target[1], synapse.weight.shape[2], synapse.stride[0], synapse.padding[0])
+    column_order, columns = meeting(source[2], target[2], synapse.weight.shape[3], synapse.stride[1], synapse.padding[1])
     outer = target[0] // synapse.groups
     inner = synapse.weight.shape[1]
     grouped = synapse.weight.reshape(synapse.groups, outer, inner, *synapse.weight.shape[2:])  # [G, O/G, I/G, kH, kW]
@@ -65,7 +67,7 @@ def _last(weight: NDArray[np.int8], axes: tuple[int, ...]) -> NDArray[np.int8]:
     return np.ascontiguousarray(weight.transpose(axes))
 
 
-def _meeting(source: int, target: int, kernel: int, stride: int, padding: int) -> tuple[list[int], NDArray[np.int32]]:
+def meeting(source: int, target: int, kernel: int, stride: int, padding: int) -> tuple[list[int], NDArray[np.int32]]:
     """Order of the taps along one axis, and per source position its block: tap k joins source i to target (i + padding - k) / stride."""
     order: list[int] = []
     begins = []
@@ -81,7 +83,7 @@ def _meeting(source: int, target: int, kernel: int, stride: int, padding: int) -
     return order, table
 
 
-def _spread(source: int, target: int, kernel: int, stride: int, padding: int) -> NDArray[np.int32]:
+def spread(source: int, target: int, kernel: int, stride: int, padding: int) -> NDArray[np.int32]:
     """Per source position its block along one axis: tap k joins source i to target i * stride - padding + k."""
     table = np.zeros((source, 3), dtype=np.int32)
     for i in range(source):

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip.limits import DECAY_UNIT, MESSAGE_MAX, STATE_FRACTION_BITS, STATE_MAX
-from fsnn_lava.chip.network import INPUT, ChipNetwork, ConvSynapse, Layer, Synapse
+from fsnn_lava.chip.arithmetic import shift
+from fsnn_lava.chip.limits import BIAS_MAX, DECAY_UNIT, MESSAGE_MAX, STATE_FRACTION_BITS, STATE_MAX
+from fsnn_lava.chip.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.emulator.geometry import Patches, patches
 from fsnn_lava.emulator.kernels import form_of
 
@@ -20,10 +21,14 @@ OFFSET, SIZE, CHANNELS, STRICT, SUBTRACT, FIRST_SYNAPSE, END_SYNAPSE = range(7)
 # columns of Program.synapses: then come the seven of kernels.FORM
 SOURCE, DELAY, SHIFT, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, TARGET_SIZE = range(10)
 FORM_START = 10
+STATIC = -1
 
 
 class Program(NamedTuple):
-    """What the kernels read. S synapses are sorted by target; M is the number of neurons of all layers."""
+    """What the kernels read. S synapses are sorted by target; M is the number of neurons of all layers.
+
+    A static input's synapse has the delay STATIC: its current is worked out once per sample and added at every step.
+    """
 
     layers: NDArray[np.int64]  # [layers, 7]
     synapses: NDArray[np.int64]  # [S, 17]; a source of -1 is the input
@@ -38,6 +43,7 @@ class Program(NamedTuple):
     readout_shift: int
     keep: int  # 4096 - decay
     slots: int  # steps of spikes to remember: the longest delay + 1
+    largest: int  # neurons of the largest layer
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,22 +54,13 @@ class Layout:
     offsets: tuple[int, ...]  # of each layer among the M neurons
     late_offsets: tuple[int, ...]  # of each feedback synapse among the late counts
     late_size: int
-    reach: tuple[int, ...]  # per layer: the largest |sum of synapses| of one step, units 2**-6
-    widest_sum: int  # the largest |sum| of one synapse before it is shifted to the right
-    input_patches: Patches | None  # of the static input: only to count operations
-
-    def needs_wide(self, drive: int) -> bool:
-        """Could 32 bits overflow before the clip, if layer 1 is driven by at most `drive` (units 2**-6) besides its synapses?"""
-        bias = np.abs(self.program.bias).max(initial=0)
-        inside = [STATE_MAX + int(bias) + reach + (drive if i == 0 else 0) for i, reach in enumerate(self.reach)]
-        return max(*inside, self.widest_sum) > INT32_MAX
+    wide: bool  # 32 bits could overflow before the clip: use 64
 
 
 def lay_out(chip: ChipNetwork) -> Layout:
-    """The layout of `chip`. A static input has no synapse here: its current is worked out once per sample."""
+    """The layout of `chip`."""
     shapes = {INPUT: chip.input.shape, **{layer.name: layer.shape for layer in chip.layers}}
-    events = chip.input.kind == "events"
-    used = [s for layer in chip.layers for s in chip.into(layer) if s.source != INPUT or events]
+    used = [s for layer in chip.layers for s in chip.into(layer)]
     made = [patches(s, shapes[s.source], shapes[s.target]) for s in used]
     offsets = tuple(int(n) for n in np.cumsum([0, *(layer.size for layer in chip.layers)])[:-1])
     sources = [chip.layer(s.source).size for s in chip.feedback]
@@ -77,22 +74,22 @@ def lay_out(chip: ChipNetwork) -> Layout:
         threshold=np.concatenate([channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers]) << STATE_FRACTION_BITS,
         bias=np.concatenate([channels_last(layer.bias) for layer in chip.layers]) << STATE_FRACTION_BITS,
         order=np.concatenate([_order(layer) for layer in chip.layers]),
-        late=np.array([(chip.index(s.source), chip.delay(s), at) for s, at in zip(chip.feedback, late_offsets)], dtype=np.int64).reshape(-1, 3),
+        late=np.array([(chip.index(s.source), chip.delay(s), at) for s, at in zip(chip.feedback, late_offsets)], dtype=np.int64).reshape(
+            -1, 3
+        ),
         readout_weight=np.ascontiguousarray(chip.readout.weight.T[_order(last)]),
         readout_bias=chip.readout.bias << STATE_FRACTION_BITS,
         readout_shift=STATE_FRACTION_BITS + chip.readout.exponent,
         keep=DECAY_UNIT - chip.decay,
         slots=max([chip.delay(s) for s in used if s.source != INPUT], default=0) + 1,
+        largest=max(layer.size for layer in chip.layers),
     )
-    static = [s for s in chip.synapses if s.source == INPUT and not events]
     return Layout(
         program=program,
         offsets=offsets,
         late_offsets=late_offsets,
         late_size=sum(sources),
-        reach=tuple(_reach(chip, [s for s in used if s.target == layer.name]) for layer in chip.layers),
-        widest_sum=max([_largest_sum(s) * _largest_message(s) for s in used], default=0),
-        input_patches=patches(static[0], shapes[INPUT], chip.layers[0].shape) if static else None,
+        wide=max(_largest_state(chip, layer) for layer in chip.layers) > INT32_MAX,
     )
 
 
@@ -120,7 +117,7 @@ def _synapse_table(chip: ChipNetwork, used: list[Synapse], made: list[Patches]) 
     for i, (synapse, patch) in enumerate(zip(used, made)):
         source = chip.index(synapse.source)
         columns, end = rows + len(patch.rows), rows + len(patch.rows) + len(patch.columns)
-        delay = 0 if source < 0 else chip.delay(synapse)
+        delay = chip.delay(synapse) if source >= 0 else 0 if chip.input.kind == "events" else STATIC
         shift = STATE_FRACTION_BITS + synapse.exponent
         target = chip.layer(synapse.target).size
         table[i, :FORM_START] = (source, delay, shift, weights, weights + patch.weight.size, rows, columns, columns, end, target)
@@ -129,17 +126,17 @@ def _synapse_table(chip: ChipNetwork, used: list[Synapse], made: list[Patches]) 
     return table
 
 
+def _largest_state(chip: ChipNetwork, layer: Layer) -> int:
+    """The largest |u| that one step can reach before the clip, or the largest sum on the way there."""
+    bias = BIAS_MAX << STATE_FRACTION_BITS if chip.host_drive is not None else int(np.abs(layer.bias).max()) << STATE_FRACTION_BITS
+    sums = [(_largest_sum(s), STATE_FRACTION_BITS + s.exponent) for s in chip.into(layer)]
+    reached = STATE_MAX + bias + sum(shift(total, bits) + 1 for total, bits in sums)  # + 1: rounded down
+    return max([reached, *(total for total, _ in sums)])
+
+
 def _largest_sum(synapse: Synapse) -> int:
-    """max over targets of the sum of |weight|: what one step of full messages of size 1 can reach."""
+    """What the largest messages at all sources can sum to at one target, before the shift."""
     size = np.abs(synapse.weight.astype(np.int64))
-    target_axis = 0 if size.ndim == 2 or isinstance(synapse, ConvSynapse) else 1
-    return int(size.sum(axis=tuple(a for a in range(size.ndim) if a != target_axis)).max(initial=0))
-
-
-def _largest_message(synapse: Synapse) -> int:
-    return MESSAGE_MAX if synapse.source == INPUT else 1
-
-
-def _reach(chip: ChipNetwork, synapses: list[Synapse]) -> int:
-    bits = [STATE_FRACTION_BITS + s.exponent for s in synapses]
-    return sum(((_largest_sum(s) * _largest_message(s)) << max(b, 0)) + 1 for s, b in zip(synapses, bits))
+    target_axis = 1 if isinstance(synapse, TransposedConvSynapse) else 0
+    message = MESSAGE_MAX if synapse.source == INPUT else 1
+    return message * int(size.sum(axis=tuple(a for a in range(size.ndim) if a != target_axis)).max(initial=0))

@@ -7,10 +7,11 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip.drive import input_current
+from fsnn_lava.chip.drive import input_current_channels_last
 from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.emulator.events import run_samples
-from fsnn_lava.emulator.program import Layout, lay_out
+from fsnn_lava.compiled import over_samples
+from fsnn_lava.emulator.events import Outputs, run_samples
+from fsnn_lava.emulator.program import lay_out
 from fsnn_lava.result import Arrays, Result
 
 
@@ -26,45 +27,49 @@ class Emulator:
         """Run `values` ([B, *shape], or [B, T, *shape] of events), checked by the caller, over `steps`."""
         started = time.perf_counter()
         steps = self.chip.steps if steps is None else steps
-        drive, events = self._inputs(values)
-        wide = self.layout.needs_wide(int(np.abs(drive).max(initial=0)))
-        prototype = np.zeros(0, dtype=np.int64 if wide else np.int32)
+        drive, messages = self._inputs(values)
         out = self._outputs(len(values), steps, spikes)
-        run_samples(self.layout.program, steps, drive, events, prototype, out)
-        return self._result(out, values, steps, spikes, time.perf_counter() - started)
+        program, dtype = self.layout.program, np.int64 if self.layout.wide else np.int32
+
+        def work(first: int, end: int) -> None:
+            run_samples(first, end, program, steps, drive, messages, np.empty(len(program.bias), dtype), out)
+
+        over_samples(work, len(values))
+        return self._result(out, steps, time.perf_counter() - started)
 
     def _inputs(self, values: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-        """Drive [B or 1, N1] and events [B, T, inputs] ([1, 1, 0] if there are none), channels last."""
-        first = self.chip.layers[0]
-        if self.chip.input.kind == "events":
-            last = values.transpose(0, 1, 3, 4, 2) if values.ndim == 5 else values
-            return self.layout.program.bias[None, : first.size], np.ascontiguousarray(last).reshape(*values.shape[:2], -1)
-        current = input_current(self.chip, values)
-        last = current.transpose(0, 2, 3, 1) if current.ndim == 4 else current
-        return np.ascontiguousarray(last).reshape(len(values), -1), np.zeros((1, 1, 0), dtype=np.uint8)
+        """Host drive [B, N1] without the bias, or [B, 0]; messages [B, T or 1, inputs], channels last."""
+        samples = len(values)
+        if self.chip.host_drive is not None:
+            current = input_current_channels_last(self.chip, values).reshape(samples, -1)
+            return current - self.layout.program.bias[: current.shape[1]], np.zeros((samples, 1, 0), dtype=np.uint8)
+        spatial = len(self.chip.input.shape) == 3
+        last = np.moveaxis(values, -3, -1) if spatial else values
+        steps = values.shape[1] if self.chip.input.kind == "events" else 1
+        return np.zeros((samples, 0), np.int32), np.ascontiguousarray(last).reshape(samples, steps, -1)
 
-    def _outputs(self, samples: int, steps: int, spikes: bool) -> tuple[NDArray[np.generic], ...]:
-        """Zeros for every output of `run_samples`."""
+    def _outputs(self, samples: int, steps: int, spikes: bool) -> Outputs:
+        """Zeros for everything a run fills."""
         neurons, late = len(self.layout.program.bias), self.layout.late_size
         weighted = self.chip.decay > 0
-        return (
-            np.zeros((samples, neurons), np.int32),
-            np.zeros((samples, neurons if weighted else 0), np.float64),
-            np.zeros((samples, late), np.int32),
-            np.zeros((samples, late if weighted else 0), np.float64),
-            np.zeros((samples, neurons), np.int32),
-            np.zeros((samples, self.chip.readout.classes), np.int32),
-            np.zeros((samples, neurons), np.uint8),
-            np.zeros((samples, len(self.chip.layers) + 1), np.int64),
-            np.zeros(samples, np.int64),
-            np.zeros((samples, steps if spikes else 0, neurons), np.uint8),
+        return Outputs(
+            counts=np.zeros((samples, neurons), np.int32),
+            traces=np.zeros((samples, neurons if weighted else 0), np.float64),
+            late=np.zeros((samples, late), np.int32),
+            late_traces=np.zeros((samples, late if weighted else 0), np.float64),
+            potentials=np.zeros((samples, neurons), np.int32),
+            readout=np.zeros((samples, self.chip.readout.classes), np.int32),
+            clipped=np.zeros((samples, neurons), np.uint8),
+            clip_count=np.zeros((samples, len(self.chip.layers) + 1), np.int64),
+            operations=np.zeros((samples, 1), np.int64),
+            trains=np.zeros((samples, steps if spikes else 0, neurons), np.uint8),
         )
 
-    def _result(self, out: tuple, values: NDArray[np.uint8], steps: int, spikes: bool, seconds: float) -> Result:
-        counts, traces, late, late_traces, potentials, readout, flags, clip_count, operations, trains = out
-        chip, layout = self.chip, self.layout
+    def _result(self, out: Outputs, steps: int, seconds: float) -> Result:
+        chip = self.chip
+        traces, late_traces = out.traces, out.late_traces
         if chip.decay == 0:
-            traces, late_traces = counts.astype(np.float64), late.astype(np.float64)
+            traces, late_traces = out.counts.astype(np.float64), out.late.astype(np.float64)
         neurons = sum(layer.size for layer in chip.layers) + chip.readout.classes
         return Result(
             backend="emu",
@@ -72,17 +77,17 @@ class Emulator:
             digest=self.digest,
             weight_sum=chip.weight_sum(steps),
             readout_scale=float(chip.readout.scale),
-            counts=self._per_layer(counts),
+            counts=self._per_layer(out.counts),
             traces=self._per_layer(traces),
-            late=self._per_feedback(late),
+            late=self._per_feedback(out.late),
             late_traces=self._per_feedback(late_traces),
-            potentials=self._per_layer(potentials),
-            readout=readout,
-            clipped=self._per_layer(flags),
-            clip_count=clip_count,
-            operations=operations + steps * _input_operations(layout, values),
-            updates=np.full(len(values), steps * neurons, dtype=np.int64),
-            spikes=self._per_layer(trains) if spikes else None,
+            potentials=self._per_layer(out.potentials),
+            readout=out.readout,
+            clipped=self._per_layer(out.clipped),
+            clip_count=out.clip_count,
+            operations=out.operations[:, 0],
+            updates=np.full(len(out.counts), steps * neurons, dtype=np.int64),
+            spikes=self._per_layer(out.trains) if out.trains.shape[1] else None,
             seconds=seconds,
         )
 
@@ -94,13 +99,3 @@ class Emulator:
     def _per_feedback(self, flat: NDArray) -> Arrays:
         sources = [self.chip.layer(s.source) for s in self.chip.feedback]
         return tuple(flat[:, at : at + s.size].reshape(len(flat), *s.shape) for at, s in zip(self.layout.late_offsets, sources))
-
-
-def _input_operations(layout: Layout, values: NDArray[np.uint8]) -> NDArray[np.int64] | int:
-    """[B] weights that a static input touches at each step."""
-    if layout.input_patches is None:
-        return 0
-    touched = layout.input_patches.touched
-    if values.ndim == 4 and touched.shape == values.shape[2:]:
-        return np.count_nonzero(values, axis=1).reshape(len(values), -1) @ touched.reshape(-1)
-    return np.count_nonzero(values.reshape(len(values), -1), axis=1) * int(touched[0, 0])
