@@ -77,13 +77,31 @@ def open_host(host: Host) -> None:
         if host.kind == "ethernet":
             loihi.use_ethernet_host(host_address=str(host.address), loihi_gen=generation)
         else:
-            loihi.use_slurm_host(partition=host.partition, board=host.board, loihi_gen=generation)
+            _check_queue(host)
+            loihi.use_slurm_host(loihi_gen=generation)
+            os.environ.update({name: value for name, value in (("BOARD", host.board), ("PARTITION", host.partition)) if value})
     except ImportError as error:
         raise BackendMissing("backend 'loihi2' lacks lava-loihi, Intel's extension for members of the INRC (deploy/README.md)") from error
     except FileNotFoundError as error:
         raise BackendMissing(f"backend 'loihi2': the command {error.filename!r} is not on this machine; {_hint(host)}") from error
     except ValueError as error:
-        raise BackendMissing(f"backend 'loihi2': {host} cannot be used: {error} {_hint(host)}") from error
+        raise BackendMissing(f"backend 'loihi2': {host} cannot be used: {str(error).rstrip('.')}; {_hint(host)}") from error
+
+
+def _check_queue(host: Host) -> None:
+    """The board or partition is known to SLURM and up. Lava 0.10.0 cannot ask: it trips over the empty line that ends sinfo's answer."""
+    from lava.utils import slurm
+
+    if not (host.board or host.partition):
+        return
+    lines = [line.split() for line in slurm.try_run_command(["sinfo", "-N"])[1:] if line.strip()]
+    nodes = [(fields[0], fields[2].rstrip("*"), fields[3]) for fields in lines if len(fields) >= 4]
+    wanted = [node for node in nodes if host.board in (None, node[0]) and host.partition in (None, node[1])]
+    known = ", ".join(f"{name} ({partition}, {state})" for name, partition, state in nodes) or "no board at all"
+    if not wanted:
+        raise ValueError(f"SLURM knows {known}")
+    if all("down" in state or "drain" in state for _, _, state in wanted):
+        raise ValueError(f"it is down, SLURM knows {known}")
 
 
 def _hint(host: Host) -> str:

@@ -1,0 +1,2 @@
+class CLoihiProcessModel:
+    """Name only: lava-nc's run configurations ask for it."""

@@ -1,0 +1,2 @@
+class AbstractNcProcessModel:
+    """Marks a model for the neuro cores."""

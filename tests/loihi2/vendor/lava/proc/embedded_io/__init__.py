@@ -1,0 +1,3 @@
+from lava.proc.embedded_io import spike
+
+__all__ = ["spike"]
