@@ -16,6 +16,7 @@ from fsnn_lava.errors import BadData
 
 MOST_BYTES = 2**30  # far above any set of this family; a header that asks for more is damaged
 UNSIGNED_BYTES = 0x08
+CHUNK = 2**20
 
 
 def read_idx(path: Path, *, axes: int) -> np.ndarray:
@@ -37,7 +38,16 @@ def _read(stream: BinaryIO, path: Path, axes: int) -> np.ndarray:
     count = math.prod(shape)
     if not 0 < count <= MOST_BYTES:
         raise damaged(path, f"its header says shape {list(shape)}")
-    body = stream.read(count + 1)
+    body = _read_at_most(stream, count + 1)
     if len(body) != count:
         raise damaged(path, f"its header says {count} bytes, it holds {'more' if len(body) > count else len(body)}")
     return np.frombuffer(body, np.uint8).reshape(shape)
+
+
+def _read_at_most(stream: BinaryIO, size: int) -> bytes:
+    """Up to `size` bytes, in pieces: a header that promises too much takes no memory for it."""
+    pieces: list[bytes] = []
+    while size > 0 and (piece := stream.read(min(size, CHUNK))):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
