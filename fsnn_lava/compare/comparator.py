@@ -1,0 +1,146 @@
+"""Comparator: takes a run batch by batch, judges every link of the chain by itself, and gives one Verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.chip.rate_map import RateMap
+from fsnn_lava.compare.accuracy import AccuracyCheck
+from fsnn_lava.compare.batch import Batch
+from fsnn_lava.compare.charge import ChargeCheck
+from fsnn_lava.compare.contraction import LOCAL_SAMPLES, Certificate, ContractionCheck, local_radius
+from fsnn_lava.compare.equilibrium import Point, solve
+from fsnn_lava.compare.float_network import FloatNetwork
+from fsnn_lava.compare.float_spikes import LINK as FLOAT_LINK
+from fsnn_lava.compare.float_spikes import FloatSpikesCheck
+from fsnn_lava.compare.residual import ResidualCheck
+from fsnn_lava.compare.shift import LINK as SHIFT_LINK
+from fsnn_lava.compare.shift import ShiftCheck
+from fsnn_lava.compare.spikes import SpikesCheck
+from fsnn_lava.compare.thresholds import EQUILIBRIUM_SAMPLES, Thresholds
+from fsnn_lava.compare.verdict import Check, Verdict, not_done
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.network import FSNN
+from fsnn_lava.result import Result
+
+BATCH = 64  # samples that `compare` looks at together
+
+
+class Comparator:
+    """`add` every batch of a run, then ask for the `verdict`. Memory does not grow with the run but for a few numbers per sample."""
+
+    def __init__(
+        self, chip: ChipNetwork, *, model: FSNN | None = None, thresholds: Thresholds | None = None, graph: str = "", equilibrium_samples: int = EQUILIBRIUM_SAMPLES
+    ) -> None:
+        """`chip` is the network that was exported; `graph` "stock" says that the run used its stock equivalent."""
+        self.digest = chip.digest()
+        self.chip = executed(chip, graph)
+        self.thresholds, self.graph = thresholds or Thresholds(), graph
+        self.equilibria_left = equilibrium_samples
+        self.rate_map = RateMap(self.chip)
+        certificate = Certificate(self.rate_map)
+        self.charge = ChargeCheck(self.chip)
+        self.residual = ResidualCheck(self.chip, certificate, self.thresholds)
+        self.contraction = ContractionCheck(self.chip, certificate, self.thresholds)
+        self.spikes = SpikesCheck(self.chip)
+        self.accuracy = AccuracyCheck(self.chip, self.thresholds)
+        self.network = FloatNetwork(model, chip) if model is not None else None
+        self.float_spikes = FloatSpikesCheck(self.network) if self.network else None
+        self.shift = ShiftCheck(chip, self.network, self.rate_map, certificate, self.thresholds) if self.network else None
+        self.samples = 0
+        self.about: dict[str, Any] = {}
+
+    def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
+        """Take the next samples of the run: what came out, what went in ([B, *shape], or [B, T, *shape] of events), what is right."""
+        self._check_origin(result)
+        batch = Batch(chip=self.chip, result=result, values=np.asarray(values), labels=None if labels is None else np.asarray(labels), offset=self.samples)
+        if batch.samples == 0:
+            return
+        drive = self.rate_map.drive(batch.values)
+        point = self._equilibria(batch, drive)
+        self.charge.add(batch)
+        self.residual.add(batch, self.rate_map.apply(batch.rates, drive), point)
+        self.spikes.add(batch)
+        self.accuracy.add(batch, self.network.answers(batch.values, batch.steps) if self.network else None)
+        if point is not None and self.network and self.float_spikes and self.shift:
+            rows = len(point.residual)
+            float_point = self.network.solve(batch.values[:rows])
+            self.float_spikes.add(batch, rows, float_point)
+            self.shift.add(batch, point, float_point, drive[:rows])
+        self.samples += batch.samples
+        self._note(result)
+
+    def verdict(self) -> Verdict:
+        """What holds of everything added so far."""
+        if self.samples == 0:
+            raise BadArgument("there is nothing to compare: no sample was added")
+        missing = "no model was given (--model model.pt)"
+        checks: list[Check] = [
+            self.float_spikes.check() if self.float_spikes else not_done("float", FLOAT_LINK, missing),
+            self.shift.check() if self.shift else not_done("shift", SHIFT_LINK, missing),
+            self.contraction.check(),
+            self.residual.check(),
+            self.charge.check(),
+            self.spikes.check(),
+            self.accuracy.check(),
+        ]
+        return Verdict(checks=tuple(checks), about={**self.about, "samples": self.samples})
+
+    def _equilibria(self, batch: Batch, drive: NDArray[np.float64]) -> Point | None:
+        rows = min(self.equilibria_left, batch.samples)
+        if rows <= 0:
+            return None
+        self.equilibria_left -= rows
+        point = solve(self.rate_map, drive[:rows], tuple(rate[:rows] for rate in batch.rates))
+        radii = None
+        if self.contraction.wants_radii:
+            few = min(rows, LOCAL_SAMPLES - len(self.contraction.radii))
+            radii = local_radius(self.rate_map, tuple(rate[:few] for rate in point.rates), drive[:few])
+        self.contraction.add(batch.offset, point, radii)
+        return point
+
+    def _check_origin(self, result: Result) -> None:
+        allowed = {self.digest, self.chip.digest()}
+        if result.digest not in allowed:
+            raise BadArgument(f"the results are of network {result.digest[:12]}, not of this one, {self.digest[:12]}")
+        if (result.graph == "stock") != (self.graph == "stock"):
+            raise BadArgument(f"the results come from graph {result.graph!r}, the comparator was made for {self.graph!r}")
+        if self.about and (self.about["steps"], self.about["backend"]) != (result.steps, result.backend):
+            raise BadArgument(f"all batches of a run must share backend and steps: {self.about['backend']}, {self.about['steps']} before, now {result.backend}, {result.steps}")
+
+    def _note(self, result: Result) -> None:
+        about = self.about or {
+            "backend": result.backend, "graph": result.graph, "steps": result.steps, "digest": self.digest, "seconds": 0.0, "operations": 0, "updates": 0, "spikes": 0
+        }  # fmt: skip
+        about["seconds"] += result.seconds
+        about["operations"] += int(result.operations.sum())
+        about["updates"] += int(result.updates.sum())
+        about["spikes"] += int(sum(int(c.sum()) for c in result.counts))
+        self.about = about
+
+
+def executed(chip: ChipNetwork, graph: str) -> ChipNetwork:
+    """The network that a graph really runs: for "stock" the one whose neuron stock processes can do."""
+    if graph != "stock":
+        return chip
+    from fsnn_lava.chip.stock import stock_equivalent
+
+    return stock_equivalent(chip)
+
+
+def compare(
+    result: Result, chip: ChipNetwork, values: NDArray[np.uint8], *, labels: NDArray[np.int64] | None = None, model: FSNN | None = None, limits: Thresholds | None = None
+) -> Verdict:
+    """Judge a whole run at once. `limits` tightens what the equations already demand."""
+    comparator = Comparator(chip, model=model, thresholds=limits, graph=result.graph)
+    values = np.asarray(values)
+    if len(values) != result.samples:
+        raise BadArgument(f"the result has {result.samples} samples, values {len(values)}")
+    for start in range(0, result.samples, BATCH):
+        rows = slice(start, start + BATCH)
+        comparator.add(result.part(rows), values[rows], None if labels is None else np.asarray(labels)[rows])
+    return comparator.verdict()

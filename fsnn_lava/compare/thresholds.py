@@ -1,0 +1,35 @@
+"""What a user may ask beyond the bounds. Every default is "whatever the equations allow"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fsnn_lava.errors import BadArgument
+
+EQUILIBRIUM_SAMPLES = 256  # a* is solved for so many samples of a run; the residual is looked at for all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """None leaves a thing to its bound."""
+
+    residual_max: float | None = None  # largest |f(a) - a| of any neuron, spikes per step
+    distance_max: float | None = None  # largest |a - a*| of any neuron, spikes per step
+    shift_max: float | None = None  # largest |a*_q - a*| of any neuron, spikes per step
+    contraction: Literal["none", "local", "certified"] = "none"  # the least that is accepted
+    accuracy_min: float | None = None  # share of right answers
+    agreement_min: float | None = None  # share of samples on which the float network answers the same
+    dead_max: float | None = None  # share of neurons that never spiked in any sample
+
+    def __post_init__(self) -> None:
+        for name in ("residual_max", "distance_max", "shift_max"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0.0:
+                raise BadArgument(f"{name} must be 0 or more (spikes per step), got {value}")
+        for name in ("accuracy_min", "agreement_min", "dead_max"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 <= value <= 1.0:
+                raise BadArgument(f"{name} must be a share between 0 and 1, got {value}")
+        if self.contraction not in ("none", "local", "certified"):
+            raise BadArgument(f"contraction must be none, local or certified, got {self.contraction!r}")
