@@ -133,7 +133,9 @@ def parse(text: str, *, input_shape: Shape, classes: int) -> Architecture:
 def _split(text: str) -> tuple[list[_Item], _Item | None]:
     match = re.fullmatch(r"\s*(?P<forward>[^()\s]*)\s*(?:\(\s*F(?P<feedback>[^()\s]*)\s*\))?\s*", text)
     if match is None:
-        raise BadArchitecture(f"{text!r} must read like '64C5s (F64C5)': layers joined by '-', then the feedback in parentheses behind an F")
+        raise BadArchitecture(
+            f"{text!r} must read like '64C5s (F64C5)': layers joined by '-', then the feedback in parentheses behind an F"
+        )
     column = match.start("forward") + 1
     items = []
     for piece in match["forward"].split("-"):
@@ -179,9 +181,7 @@ def _append(layers: list[LayerSpec], item: _Item, shape: Shape) -> None:
             raise item.fail(f"a convolution needs (C, H, W) before it, here stands {shape}")
         channels, kernel, stride = int(match["channels"]), _odd_kernel(item, match), 2 if suffix else 1
         size = tuple((n - 1) // stride + 1 for n in shape[1:])
-        layers.append(
-            LayerSpec(kind="conv", channels=channels, kernel=kernel, stride=stride, in_shape=shape, out_shape=(channels, *size))
-        )
+        layers.append(LayerSpec(kind="conv", channels=channels, kernel=kernel, stride=stride, in_shape=shape, out_shape=(channels, *size)))
 
 
 def _pool(layers: list[LayerSpec], item: _Item, size: int) -> None:

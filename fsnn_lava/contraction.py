@@ -71,9 +71,7 @@ class RestrictedFeedback(nn.Module):
     def connect(self, weight: Tensor, values: Tensor) -> Tensor:
         """W values, for a weight that `weight()` made before."""
         spec = self.spec
-        return apply_linear(
-            weight, values, kind=spec.kind, stride=spec.stride, padding=spec.padding, output_padding=spec.output_padding
-        )
+        return apply_linear(weight, values, kind=spec.kind, stride=spec.stride, padding=spec.padding, output_padding=spec.output_padding)
 
     def connect_transposed(self, weight: Tensor, values: Tensor) -> Tensor:
         """W^T values."""
@@ -125,8 +123,14 @@ def initial_weight(shape: Sequence[int]) -> Tensor:
 
 
 def operator_norm_bound(
-    weight: NDArray[np.float64], *, kind: str, in_shape: Shape, stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] = 0,
-    output_padding: tuple[int, int] = (0, 0), groups: int = 1,
+    weight: NDArray[np.float64],
+    *,
+    kind: str,
+    in_shape: Shape,
+    stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] = 0,
+    output_padding: tuple[int, int] = (0, 0),
+    groups: int = 1,
 ) -> float:
     """An upper bound of the largest singular value of the operation on inputs of `in_shape` that holds (E6).
 
@@ -138,7 +142,9 @@ def operator_norm_bound(
         return float(np.linalg.norm(matrix, 2))
     strides, pads = _pair(stride), _pair(padding)
     if kind == "transposed":
-        sizes = [(n - 1) * s - 2 * p + k + o for n, s, p, k, o in zip(in_shape[1:], strides, pads, matrix.shape[2:], output_padding, strict=True)]
+        sizes = [
+            (n - 1) * s - 2 * p + k + o for n, s, p, k, o in zip(in_shape[1:], strides, pads, matrix.shape[2:], output_padding, strict=True)
+        ]
         return operator_norm_bound(matrix, kind="conv", in_shape=(matrix.shape[1], *sizes), stride=stride, padding=padding)
     if groups > 1:
         inner = in_shape[0] // groups

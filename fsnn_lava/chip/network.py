@@ -17,62 +17,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.chip import limits
-from fsnn_lava.errors import BadNetwork
+from fsnn_lava.chip.checks import checked_decay, checked_exponent, checked_integers, checked_pair, checked_scale, checked_shape, require
+from fsnn_lava.chip.synapse import ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
+
+__all__ = [
+    "INPUT",
+    "READOUT",
+    "ChipNetwork",
+    "ConvSynapse",
+    "DenseSynapse",
+    "HostDrive",
+    "Input",
+    "Layer",
+    "Readout",
+    "Synapse",
+    "TransposedConvSynapse",
+]
 
 INPUT = "input"
 READOUT = "readout"
-
-IntArray = NDArray[np.int32]
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise BadNetwork(message)
-
-
-def _shape(value: Any, what: str) -> tuple[int, ...]:
-    shape = tuple(int(n) for n in value)
-    _require(len(shape) in (1, 3), f"{what}: shape must be (N,) or (C, H, W), got {shape}")
-    _require(all(n > 0 for n in shape), f"{what}: every size must be positive, got {shape}")
-    return shape
-
-
-def _integers(value: Any, dtype: type, low: int, high: int, what: str) -> NDArray[Any]:
-    array = np.asarray(value)
-    _require(array.dtype.kind in "iu", f"{what}: must hold integers, got {array.dtype}")
-    if array.size:
-        lowest, highest = int(array.min()), int(array.max())
-        _require(low <= lowest and highest <= high, f"{what}: must lie in {low} … {high}, got {lowest} … {highest}")
-    array = np.array(array, dtype=dtype)  # a copy of our own, so that nobody changes it under us
-    array.setflags(write=False)
-    return array
-
-
-def _exponent(value: Any, what: str) -> int:
-    exponent = int(value)
-    allowed = limits.EXPONENT_RANGE
-    _require(exponent in allowed, f"{what}: exponent must lie in {allowed[0]} … {allowed[-1]}, got {exponent}")
-    return exponent
-
-
-def _pair(value: Any, what: str) -> tuple[int, int]:
-    pair = tuple(int(n) for n in value)
-    _require(len(pair) == 2, f"{what} must be two numbers, got {pair}")
-    return pair[0], pair[1]
-
-
-def _decay(value: Any, what: str) -> int:
-    decay = int(value)
-    _require(0 <= decay < limits.DECAY_UNIT, f"{what}: decay must lie in 0 … {limits.DECAY_UNIT - 1} (1/4096), got {decay}")
-    return decay
-
-
-def _scale(value: Any, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
-    scale = np.array(value, dtype=np.float64)
-    _require(scale.shape in ((), shape[:1]), f"{what}: scale must be one number or one per channel, got shape {scale.shape}")
-    _require(bool(np.all(np.isfinite(scale)) and np.all(scale > 0)), f"{what}: scale must be positive and finite")
-    scale.setflags(write=False)
-    return scale
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,14 +54,14 @@ class Input:
     std: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
-        _require(self.kind in ("pixels", "events", "current"), f"input: kind must be pixels, events or current, got {self.kind!r}")
-        object.__setattr__(self, "shape", _shape(self.shape, "input"))
+        require(self.kind in ("pixels", "events", "current"), f"input: kind must be pixels, events or current, got {self.kind!r}")
+        object.__setattr__(self, "shape", checked_shape(self.shape, "input"))
         object.__setattr__(self, "divisor", float(self.divisor))
         object.__setattr__(self, "mean", tuple(float(m) for m in self.mean))
         object.__setattr__(self, "std", tuple(float(s) for s in self.std))
-        _require(np.isfinite(self.divisor) and self.divisor > 0, f"input: divisor must be positive, got {self.divisor}")
-        _require(bool(np.all(np.isfinite(self.mean))), "input: mean must be finite")
-        _require(bool(np.all(np.isfinite(self.std)) and np.all(np.array(self.std) > 0)), "input: std must be positive and finite")
+        require(np.isfinite(self.divisor) and self.divisor > 0, f"input: divisor must be positive, got {self.divisor}")
+        require(bool(np.all(np.isfinite(self.mean))), "input: mean must be finite")
+        require(bool(np.all(np.isfinite(self.std)) and np.all(np.array(self.std) > 0)), "input: std must be positive and finite")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,19 +79,19 @@ class Layer:
 
     def __post_init__(self) -> None:
         what = f"layer {self.name!r}"
-        _require(self.name not in ("", INPUT, READOUT), f"{what}: the name is taken")
-        shape = _shape(self.shape, what)
+        require(self.name not in ("", INPUT, READOUT), f"{what}: the name is taken")
+        shape = checked_shape(self.shape, what)
         object.__setattr__(self, "shape", shape)
-        threshold = _integers(self.threshold, np.int32, 1, limits.THRESHOLD_MAX, f"{what}: threshold")
-        _require(threshold.shape in ((), shape[:1]), f"{what}: threshold must be one number or one per channel, got {threshold.shape}")
+        threshold = checked_integers(self.threshold, np.int32, 1, limits.THRESHOLD_MAX, f"{what}: threshold")
+        require(threshold.shape in ((), shape[:1]), f"{what}: threshold must be one number or one per channel, got {threshold.shape}")
         object.__setattr__(self, "threshold", threshold)
-        bias = _integers(self.bias, np.int32, -limits.BIAS_MAX, limits.BIAS_MAX, f"{what}: bias")
-        _require(bias.shape == shape, f"{what}: bias must have shape {shape}, got {bias.shape}")
+        bias = checked_integers(self.bias, np.int32, -limits.BIAS_MAX, limits.BIAS_MAX, f"{what}: bias")
+        require(bias.shape == shape, f"{what}: bias must have shape {shape}, got {bias.shape}")
         object.__setattr__(self, "bias", bias)
-        object.__setattr__(self, "scale", _scale(self.scale, shape, what))
-        object.__setattr__(self, "decay", _decay(self.decay, what))
+        object.__setattr__(self, "scale", checked_scale(self.scale, shape, what))
+        object.__setattr__(self, "decay", checked_decay(self.decay, what))
         object.__setattr__(self, "strict", bool(self.strict))
-        _require(self.reset in ("subtract", "zero"), f"{what}: reset must be 'subtract' or 'zero', got {self.reset!r}")
+        require(self.reset in ("subtract", "zero"), f"{what}: reset must be 'subtract' or 'zero', got {self.reset!r}")
 
     @property
     def size(self) -> int:
@@ -145,88 +108,6 @@ class Layer:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Synapse:
-    """current[t] = 2**exponent * (weight @ messages[t - 1]), summed in integers, then shifted (E9)."""
-
-    source: str  # "input" or a layer's name
-    target: str  # a layer's name
-    weight: NDArray[np.int8]
-    exponent: int = 0
-
-    weight_axes = 0  # set by each kind
-    weight_form = ""
-
-    def __post_init__(self) -> None:
-        what = f"{self}"
-        weight = _integers(self.weight, np.int8, -limits.WEIGHT_MAX, limits.WEIGHT_MAX, f"{what}: weight")
-        _require(weight.ndim == self.weight_axes, f"{what}: weight must be {self.weight_form}, got {weight.shape}")
-        object.__setattr__(self, "weight", weight)
-        object.__setattr__(self, "exponent", _exponent(self.exponent, what))
-        for name in ("stride", "padding", "output_padding"):
-            if hasattr(self, name):
-                object.__setattr__(self, name, _pair(getattr(self, name), f"{what}: {name}"))
-
-    def __str__(self) -> str:
-        return f"synapse {self.source!r} -> {self.target!r}"
-
-    def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
-        """Shape of the current that messages of shape `source` make; BadNetwork if they do not fit."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DenseSynapse(Synapse):
-    """weight [N_target, N_source]; a (C, H, W) source is flattened in that order."""
-
-    weight_axes = 2
-    weight_form = "[N_target, N_source]"
-
-    def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
-        _require(self.weight.shape[1] == int(np.prod(source)), f"{self}: weight takes {self.weight.shape[1]} sources, there are {int(np.prod(source))}")
-        return (self.weight.shape[0],)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ConvSynapse(Synapse):
-    """weight [C_out, C_in / groups, kH, kW], correlation with zero padding, as torch's conv2d."""
-
-    stride: tuple[int, int] = (1, 1)
-    padding: tuple[int, int] = (0, 0)
-    groups: int = 1
-
-    weight_axes = 4
-    weight_form = "[C_out, C_in / groups, kH, kW]"
-
-    def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
-        _require(len(source) == 3, f"{self}: a convolution needs a (C, H, W) source, got {source}")
-        out, inner, *kernel = self.weight.shape
-        _require(self.groups > 0 and inner * self.groups == source[0] and out % self.groups == 0, f"{self}: weight {self.weight.shape} with {self.groups} groups does not take {source[0]} channels")
-        size = [(n + 2 * p - k) // s + 1 for n, k, s, p in zip(source[1:], kernel, self.stride, self.padding, strict=True)]
-        _require(min(size) > 0 and min(self.stride) > 0 and min(self.padding) >= 0, f"{self}: kernel {tuple(kernel)}, stride {self.stride}, padding {self.padding} leave nothing of {source}")
-        return (out, *size)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TransposedConvSynapse(Synapse):
-    """weight [C_in, C_out, kH, kW], as torch's conv_transpose2d."""
-
-    stride: tuple[int, int] = (2, 2)
-    padding: tuple[int, int] = (0, 0)
-    output_padding: tuple[int, int] = (0, 0)
-
-    weight_axes = 4
-    weight_form = "[C_in, C_out, kH, kW]"
-
-    def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
-        _require(len(source) == 3, f"{self}: a transposed convolution needs a (C, H, W) source, got {source}")
-        _require(self.weight.shape[0] == source[0], f"{self}: weight takes {self.weight.shape[0]} channels, the source has {source[0]}")
-        _require(min(self.stride) > 0 and min(self.padding) >= 0 and all(0 <= o < s for o, s in zip(self.output_padding, self.stride, strict=True)), f"{self}: stride {self.stride}, padding {self.padding}, output padding {self.output_padding} do not go together")
-        size = [(n - 1) * s - 2 * p + k + o for n, k, s, p, o in zip(source[1:], self.weight.shape[2:], self.stride, self.padding, self.output_padding, strict=True)]
-        _require(min(size) > 0, f"{self}: nothing is left of {source}")
-        return (self.weight.shape[1], *size)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Readout:
     """Non-spiking integrators behind the last layer: u <- trunc(u (4096 - decay) / 4096) + 2**6 (2**exponent weight @ s + bias)."""
 
@@ -237,16 +118,16 @@ class Readout:
     decay: int = 0
 
     def __post_init__(self) -> None:
-        weight = _integers(self.weight, np.int8, -limits.WEIGHT_MAX, limits.WEIGHT_MAX, "readout: weight")
-        _require(weight.ndim == 2, f"readout: weight must be [classes, N], got {weight.shape}")
+        weight = checked_integers(self.weight, np.int8, -limits.WEIGHT_MAX, limits.WEIGHT_MAX, "readout: weight")
+        require(weight.ndim == 2, f"readout: weight must be [classes, N], got {weight.shape}")
         object.__setattr__(self, "weight", weight)
-        bias = _integers(self.bias, np.int32, -limits.BIAS_MAX, limits.BIAS_MAX, "readout: bias")
-        _require(bias.shape == weight.shape[:1], f"readout: bias must have shape {weight.shape[:1]}, got {bias.shape}")
+        bias = checked_integers(self.bias, np.int32, -limits.BIAS_MAX, limits.BIAS_MAX, "readout: bias")
+        require(bias.shape == weight.shape[:1], f"readout: bias must have shape {weight.shape[:1]}, got {bias.shape}")
         object.__setattr__(self, "bias", bias)
-        scale = _scale(self.scale, (), "readout")
+        scale = checked_scale(self.scale, (), "readout")
         object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "exponent", _exponent(self.exponent, "readout"))
-        object.__setattr__(self, "decay", _decay(self.decay, "readout"))
+        object.__setattr__(self, "exponent", checked_exponent(self.exponent, "readout"))
+        object.__setattr__(self, "decay", checked_decay(self.decay, "readout"))
 
     @property
     def classes(self) -> int:
@@ -268,12 +149,12 @@ class HostDrive:
     def __post_init__(self) -> None:
         for name in ("weight", "bias"):
             array = np.array(getattr(self, name), dtype=np.float64)
-            _require(bool(np.all(np.isfinite(array))), f"host drive: {name} must be finite")
+            require(bool(np.all(np.isfinite(array))), f"host drive: {name} must be finite")
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         for name in ("stride", "padding"):
-            object.__setattr__(self, name, _pair(getattr(self, name), f"host drive: {name}"))
-        _require(self.weight.ndim in (2, 4), f"host drive: weight must be [N, N_in] or [C_out, C_in, kH, kW], got {self.weight.shape}")
+            object.__setattr__(self, name, checked_pair(getattr(self, name), f"host drive: {name}"))
+        require(self.weight.ndim in (2, 4), f"host drive: weight must be [N, N_in] or [C_out, C_in, kH, kW], got {self.weight.shape}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -292,36 +173,49 @@ class ChipNetwork:
     def __post_init__(self) -> None:
         for name in ("layers", "synapses", "class_names"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        _require(len(self.layers) > 0, "a network needs at least one layer")
+        require(len(self.layers) > 0, "a network needs at least one layer")
         object.__setattr__(self, "steps", int(self.steps))
-        _require(1 <= self.steps <= limits.STEPS_MAX, f"steps must lie in 1 … {limits.STEPS_MAX}, got {self.steps}")
+        require(1 <= self.steps <= limits.STEPS_MAX, f"steps must lie in 1 … {limits.STEPS_MAX}, got {self.steps}")
         names = [layer.name for layer in self.layers]
-        _require(len(set(names)) == len(names), f"layer names must differ, got {names}")
-        _require(len({layer.decay for layer in self.layers} | {self.readout.decay}) == 1, "all layers and the readout must share one decay")
+        require(len(set(names)) == len(names), f"layer names must differ, got {names}")
+        require(len({layer.decay for layer in self.layers} | {self.readout.decay}) == 1, "all layers and the readout must share one decay")
         for synapse in self.synapses:
             self._check_synapse(synapse, names)
         self._check_chain()
         last = self.layers[-1]
-        _require(self.readout.weight.shape[1] == last.size, f"readout: weight takes {self.readout.weight.shape[1]} neurons, the last layer has {last.size}")
-        _require(len(self.class_names) in (0, self.readout.classes), f"there are {self.readout.classes} classes and {len(self.class_names)} class names")
+        require(
+            self.readout.weight.shape[1] == last.size,
+            f"readout: weight takes {self.readout.weight.shape[1]} neurons, the last layer has {last.size}",
+        )
+        require(
+            len(self.class_names) in (0, self.readout.classes),
+            f"there are {self.readout.classes} classes and {len(self.class_names)} class names",
+        )
 
     def _check_synapse(self, synapse: Synapse, names: list[str]) -> None:
-        _require(synapse.source == INPUT or synapse.source in names, f"{synapse}: there is no layer {synapse.source!r}")
-        _require(synapse.target in names, f"{synapse}: there is no layer {synapse.target!r}")
+        require(synapse.source == INPUT or synapse.source in names, f"{synapse}: there is no layer {synapse.source!r}")
+        require(synapse.target in names, f"{synapse}: there is no layer {synapse.target!r}")
         source = self.input.shape if synapse.source == INPUT else self.layer(synapse.source).shape
         target = self.layer(synapse.target).shape
         made = synapse.output_shape(source)
-        _require(made == target, f"{synapse}: makes a current of shape {made}, the layer has {target}")
-        _require(synapse.source == INPUT or self.delay(synapse) >= 0, f"{synapse}: a connection may not skip a layer")
+        require(made == target, f"{synapse}: makes a current of shape {made}, the layer has {target}")
+        require(synapse.source == INPUT or self.delay(synapse) >= 0, f"{synapse}: a connection may not skip a layer")
 
     def _check_chain(self) -> None:
         for position, layer in enumerate(self.layers):
             before = [s for s in self.synapses if s.target == layer.name and self.is_forward(s)]
             wanted = 0 if position == 0 and self.input.kind == "current" else 1
-            _require(len(before) == wanted, f"layer {layer.name!r} must have {wanted} connection from what stands before it, got {len(before)}")
-        _require((self.host_drive is not None) == (self.input.kind == "current"), "a host drive belongs to input kind 'current', and only to it")
+            require(
+                len(before) == wanted, f"layer {layer.name!r} must have {wanted} connection from what stands before it, got {len(before)}"
+            )
+        require(
+            (self.host_drive is not None) == (self.input.kind == "current"), "a host drive belongs to input kind 'current', and only to it"
+        )
         if self.host_drive is not None:
-            _require(self.host_drive.bias.shape == self.layers[0].shape, f"host drive: bias must have shape {self.layers[0].shape}, got {self.host_drive.bias.shape}")
+            require(
+                self.host_drive.bias.shape == self.layers[0].shape,
+                f"host drive: bias must have shape {self.layers[0].shape}, got {self.host_drive.bias.shape}",
+            )
 
     def layer(self, name: str) -> Layer:
         return self.layers[self.index(name)]
@@ -347,7 +241,7 @@ class ChipNetwork:
         return tuple(s for s in self.synapses if not self.is_forward(s))
 
     @property
-    def decay(self) -> int:
+    def checked_decay(self) -> int:
         return self.layers[0].decay
 
     @property

@@ -1,0 +1,244 @@
+"""Time and memory of one training iteration, interleaved in one run: ours, the paper's setting, and backpropagation through time.
+
+    python bench/train_step.py [--quick] [--json FILE] [--plot FILE] [--reference DIR]
+
+ours        event-driven simulation, Anderson to a relative residual of 1e-3
+paper       dense simulation, Broyden with 30 steps, in our code
+stbp        the same network unrolled and differentiated through time, a plain torch loop with a rectangular surrogate
+snntorch    the same with snntorch's neuron; spikingjelly with its: where they are installed
+reference   the authors' code, from a checkout the user has (--reference DIR)
+
+Milliseconds are the median over interleaved rounds; memory is the growth of the peak over idle, each in a fresh process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import torch.nn.functional as nnf
+
+import fsnn_lava as fl
+
+CASES = [("400 (F400)", 5), ("400 (F400)", 30), ("400 (F400)", 100), ("64C5s (F64C5)", 30)]
+BATCH = 128
+Iteration = Callable[[torch.Tensor, torch.Tensor], None]
+
+
+class Rectangle(torch.autograd.Function):
+    """Heaviside forward, a window of width vth backward: STBP's surrogate."""
+
+    @staticmethod
+    def forward(ctx, u):  # type: ignore[no-untyped-def,override]
+        ctx.save_for_backward(u)
+        return (u >= 0).to(u.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):  # type: ignore[no-untyped-def,override]
+        (u,) = ctx.saved_tensors
+        return grad * (u.abs() < 1.0).to(grad.dtype) / 2.0
+
+
+def ours(architecture: str, steps: int) -> Iteration:
+    return _iteration(_network(architecture, steps))
+
+
+def paper(architecture: str, steps: int) -> Iteration:
+    net = _network(architecture, steps)
+    net.event_driven = False
+    net.solver = fl.Solver(method="broyden", tol=1e-12, max_steps=30)
+    return _iteration(net)
+
+
+def stbp(architecture: str, steps: int) -> Iteration:
+    net = _network(architecture, steps)
+    return _unrolled(net, steps, lambda u, current, _s: _reset_by_subtraction(0.95 * u + current))
+
+
+def _reset_by_subtraction(u: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    spikes = Rectangle.apply(u - 2.0)
+    return u - 2.0 * spikes, spikes
+
+
+def snntorch(architecture: str, steps: int) -> Iteration:
+    import snntorch as snn
+
+    neuron = snn.Leaky(beta=0.95, threshold=2.0, reset_mechanism="subtract", reset_delay=False)
+
+    def step(u: torch.Tensor, current: torch.Tensor, _s: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        spikes, u = neuron(current, u)
+        return u, spikes
+
+    return _unrolled(_network(architecture, steps), steps, step)
+
+
+def spikingjelly(architecture: str, steps: int) -> Iteration:
+    from spikingjelly.activation_based import functional, neuron, surrogate
+
+    node = neuron.LIFNode(tau=20.0, decay_input=False, v_threshold=2.0, v_reset=None, surrogate_function=surrogate.Sigmoid())
+    iteration = _unrolled(_network(architecture, steps), steps, lambda u, current, _s: (u, node(current)))
+
+    def run(x: torch.Tensor, y: torch.Tensor) -> None:
+        functional.reset_net(node)
+        iteration(x, y)
+
+    return run
+
+
+def reference(folder: Path) -> Callable[[str, int], Iteration]:
+    """The authors' networks as their scripts build them, on the CPU."""
+    sys.path.insert(0, str(folder))
+    torch.Tensor.cuda = lambda self, *args, **kwargs: self  # type: ignore[method-assign] # the code moves everything to a GPU
+
+    def build(architecture: str, steps: int) -> Iteration:
+        common = {"num_classes": 10, "threshold": 30, "time_step": steps, "vth": 2.0, "dropout": 0.2, "leaky": 0.95}
+        if architecture.startswith("400"):
+            from models.snn_ide_fc import SNNIDEFCNet
+
+            net = SNNIDEFCNet({"MODEL": {"dim_in": 784, "dim_hidden": 400, **common}, "OPTIM": {"solver": "broy"}})
+        else:
+            from models.snn_ide_conv import SNNIDEConvNet
+
+            shape = {"c_in": 1, "c_hidden": 64, "kernel_size_x": 5, "stride_x": 2, "padding_x": 2, "pooling_x": False}
+            shape |= {"kernel_size_s": 5, "h_hidden": 14, "w_hidden": 14}
+            net = SNNIDEConvNet({"MODEL": {**shape, **common}, "OPTIM": {"solver": "broy"}})
+        return _iteration(net.train())
+
+    return build
+
+
+def _network(architecture: str, steps: int) -> fl.FSNN:
+    torch.manual_seed(0)
+    return fl.FSNN(architecture, input_shape=(1, 28, 28), classes=10, neuron=fl.LIF(0.95), steps=steps, dropout=0.2).train()
+
+
+def _iteration(net: torch.nn.Module) -> Iteration:
+    optimiser = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
+
+    def run(x: torch.Tensor, y: torch.Tensor) -> None:
+        optimiser.zero_grad()
+        nnf.cross_entropy(net(x), y).backward()
+        optimiser.step()
+
+    return run
+
+
+def _unrolled(net: fl.FSNN, steps: int, step: Callable) -> Iteration:  # type: ignore[type-arg]
+    optimiser = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
+    stage, feedback = net.stages[0], net.feedback
+
+    def run(x: torch.Tensor, y: torch.Tensor) -> None:
+        optimiser.zero_grad()
+        weight = feedback.weight()
+        drive = stage.normalise(stage.current(x), running=False)
+        u, s = torch.zeros_like(drive), torch.zeros_like(drive)
+        total = torch.zeros_like(drive)
+        for _ in range(steps):
+            u, s = step(u, drive + feedback.connect(weight, s), s)
+            total = total + s
+        nnf.cross_entropy(net.readout(total.flatten(1) / steps), y).backward()
+        optimiser.step()
+
+    return run
+
+
+def contestants(folder: Path | None) -> dict[str, Callable[[str, int], Iteration]]:
+    found: dict[str, Callable[[str, int], Iteration]] = {"ours": ours, "paper": paper, "stbp": stbp}
+    for name, build in (("snntorch", snntorch), ("spikingjelly", spikingjelly)):
+        if importlib.util.find_spec(name):
+            found[name] = build
+    if folder is not None:
+        found["reference"] = reference(folder)
+    return found
+
+
+def times(builders: dict[str, Callable[[str, int], Iteration]], architecture: str, steps: int, rounds: int) -> dict[str, float]:
+    """Median milliseconds per iteration, one iteration of each in turn."""
+    x, y = torch.randn(BATCH, 1, 28, 28), torch.randint(0, 10, (BATCH,))
+    runs = {name: build(architecture, steps) for name, build in builders.items()}
+    seen: dict[str, list[float]] = {name: [] for name in runs}
+    for turn in range(rounds + 2):
+        for name, run in runs.items():
+            started = time.perf_counter()
+            run(x, y)
+            if turn >= 2:
+                seen[name].append(1e3 * (time.perf_counter() - started))
+    return {name: statistics.median(values) for name, values in seen.items()}
+
+
+def memory(name: str, architecture: str, steps: int, folder: Path | None) -> float:
+    """Megabytes by which the peak of a fresh process grows over idle in three iterations."""
+    command = [sys.executable, __file__, "--one", name, architecture, str(steps)]
+    if folder is not None:
+        command += ["--reference", str(folder)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+
+
+def _one(name: str, architecture: str, steps: int, folder: Path | None) -> None:
+    x, y = torch.randn(BATCH, 1, 28, 28), torch.randint(0, 10, (BATCH,))
+    contestants(folder)[name](architecture, 1)(x, y)  # idle: everything loaded, compiled and allocated once
+    torch.set_num_threads(1)
+    run = contestants(folder)[name](architecture, steps)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(3):
+        run(x, y)
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+
+
+def draw(rows: list[dict], path: Path) -> None:  # type: ignore[type-arg]
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3.5), layout="constrained")
+    axis = figure.subplots()
+    names = [key for key in rows[0]["milliseconds"]]
+    for position, name in enumerate(names):
+        places = [i + 0.8 * position / len(names) for i in range(len(rows))]
+        axis.bar(places, [row["milliseconds"][name] for row in rows], width=0.8 / len(names), label=name)
+    axis.set_xticks(range(len(rows)), [f"{row['architecture']}\nT = {row['steps']}" for row in rows])
+    axis.set(yscale="log", ylabel=f"ms per iteration, batch {BATCH}")
+    axis.legend(ncols=3)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few rounds, no conv network")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--reference", type=Path, metavar="DIR", help="a checkout of the authors' code")
+    parser.add_argument("--one", nargs=3, metavar=("NAME", "ARCHITECTURE", "STEPS"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one:
+        _one(args.one[0], args.one[1], int(args.one[2]), args.reference)
+        return
+    builders = contestants(args.reference)
+    rows = []
+    for architecture, steps in CASES[:3] if args.quick else CASES:
+        rounds = 3 if args.quick or "C" in architecture else args.rounds
+        spent = times(builders, architecture, steps, rounds)
+        held = {name: memory(name, architecture, steps, args.reference) for name in builders}
+        rows.append({"architecture": architecture, "steps": steps, "batch": BATCH, "milliseconds": spent, "megabytes": held})
+        print(f"{architecture}, T = {steps}, batch {BATCH}, {torch.get_num_threads()} threads")
+        for name in builders:
+            print(
+                f"  {name:14s}{spent[name]:10.1f} ms   {spent[name] / spent['ours']:6.2f} x ours   {held[name]:8.0f} MB over idle",
+                flush=True,
+            )
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1))
+    if args.plot:
+        draw(rows, args.plot)
+
+
+if __name__ == "__main__":
+    main()
