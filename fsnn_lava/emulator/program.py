@@ -1,4 +1,4 @@
-"""A ChipNetwork laid out for the kernels: everything of all layers end to end, channels last, so that one compiled function runs any network."""
+"""A ChipNetwork laid out for the kernels: all layers end to end, channels last, so that one compiled function runs any network."""
 
 from __future__ import annotations
 

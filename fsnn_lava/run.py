@@ -1,0 +1,146 @@
+"""Run a ChipNetwork: `run` on what fits in memory, `run_batches` on any stream. The backend is the one asked for, or an error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.backends import BACKENDS, require
+from fsnn_lava.chip.limits import STEPS_MAX
+from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.result import Result, concatenate
+
+Values = NDArray[np.uint8]
+Progress = Callable[[int, int], None]  # samples done, samples in all
+GRAPHS = ("batched", "stock")
+BATCH_BYTES = 2**26  # of results that one batch of the emulator may take
+BATCH_MAX = 256
+
+
+def run(
+    chip: ChipNetwork,
+    values: Values,
+    *,
+    backend: str = "emu",
+    steps: int | None = None,
+    batch: int | None = None,
+    spikes: bool = False,
+    graph: str = "batched",
+    progress: Progress | None = None,
+) -> Result:
+    """Run all samples: `values` are raw, [B, *shape] or [B, T, *shape] of events. `spikes` also keeps every spike train.
+
+    backend "emu" is the emulator, "sim" Lava's processes (graph "batched": ours, "stock": only Lava's own), "loihi2" the chip.
+    """
+    steps = checked_steps(chip, steps)
+    check_values(chip, values, steps)
+    size = checked_batch(chip, batch, len(values), backend=backend)
+    parts = (values[start : start + size] for start in range(0, len(values), size))
+    results = []
+    for result in run_batches(chip, parts, backend=backend, steps=steps, batch=size, spikes=spikes, graph=graph):
+        results.append(result)
+        if progress is not None:
+            progress(sum(part.samples for part in results), len(values))
+    return concatenate(results)
+
+
+def run_batches(
+    chip: ChipNetwork,
+    batches: Iterable[Values],
+    *,
+    backend: str = "emu",
+    steps: int | None = None,
+    batch: int | None = None,
+    spikes: bool = False,
+    graph: str = "batched",
+) -> Iterator[Result]:
+    """One Result per batch, as they come; no more than one batch is held. `batch` is the largest number of samples in one."""
+    steps = checked_steps(chip, steps)
+    size = checked_batch(chip, batch, BATCH_MAX, backend=backend)
+    with opened(chip, backend=backend, steps=steps, batch=size, spikes=spikes, graph=graph) as go:
+        for values in batches:
+            check_values(chip, values, steps)
+            if len(values) > size:
+                raise BadArgument(f"a batch has {len(values)} samples, more than batch={size}")
+            yield go(values)
+
+
+@contextmanager
+def opened(chip: ChipNetwork, *, backend: str, steps: int, batch: int, spikes: bool, graph: str) -> Iterator[Callable[[Values], Result]]:
+    """A function that runs one batch, while the block lasts. BackendMissing if that backend cannot run here."""
+    if graph not in GRAPHS:
+        raise BadArgument(f"graph must be one of {', '.join(GRAPHS)}, got {graph!r}")
+    require(backend)
+    if backend == "emu":
+        from fsnn_lava.emulator.run import Emulator
+
+        emulator = Emulator(chip)
+        yield lambda values: emulator.run(values, steps=steps, spikes=spikes)
+    elif backend == "sim" and graph == "batched":
+        from fsnn_lava.lava.simulator import Simulator
+
+        with Simulator(chip, batch=batch, steps=steps, spikes=spikes) as simulator:
+            yield simulator.run
+    elif backend == "sim":
+        from fsnn_lava.lava import simulator as lava_simulator
+
+        yield lambda values: lava_simulator.run(chip, values, steps=steps, batch=batch, spikes=spikes, graph=graph)
+    else:
+        from fsnn_lava.lava import loihi2
+
+        yield lambda values: loihi2.run(chip, values, steps=steps, batch=batch, spikes=spikes, graph=graph, progress=None)
+
+
+def checked_steps(chip: ChipNetwork, steps: int | None) -> int:
+    steps = chip.steps if steps is None else steps
+    if not 1 <= steps <= STEPS_MAX:
+        raise BadArgument(f"steps must lie in 1 … {STEPS_MAX}, got {steps}")
+    return steps
+
+
+def checked_batch(chip: ChipNetwork, batch: int | None, samples: int, *, backend: str) -> int:
+    """How many samples to run together; without a wish as many as a moderate amount of memory holds."""
+    if backend not in BACKENDS:
+        raise BadArgument(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+    if batch is not None:
+        if batch < 1:
+            raise BadArgument(f"batch must be at least 1, got {batch}")
+        return batch
+    if backend == "sim":
+        from fsnn_lava.lava.simulator import default_batch
+
+        return default_batch(chip, max(1, samples))
+    neurons = sum(layer.size for layer in chip.layers) + sum(chip.layer(s.source).size for s in chip.feedback)
+    return max(1, min(BATCH_MAX, samples, BATCH_BYTES // (24 * neurons)))
+
+
+def check_values(chip: ChipNetwork, values: Any, steps: int) -> None:
+    """BadArgument unless `values` are raw inputs of this network for so many steps, at least one sample."""
+    kind, shape = chip.input.kind, chip.input.shape
+    form = f"[B, {', '.join(map(str, (steps, *shape) if kind == 'events' else shape))}]"
+    wanted = f"values must be raw uint8 {form} for this network (input kind {kind!r}"
+    if not isinstance(values, np.ndarray):
+        raise BadArgument(f"{wanted}), got {type(values).__name__}")
+    if values.dtype != np.uint8:
+        raise BadArgument(f"{wanted}; the network normalises by itself), got {values.dtype}")
+    if values.shape[1:] != ((steps, *shape) if kind == "events" else shape):
+        raise BadArgument(f"{wanted}{f', {steps} steps' if kind == 'events' else ''}), got shape {values.shape}")
+    if len(values) < 1:
+        raise BadArgument(f"{wanted}) with at least one sample, got none")
+
+
+class _Callable(ModuleType):
+    """`fsnn_lava.run` is this module once it is imported, and still the function of that name when it is called."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Result:
+        return run(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable
