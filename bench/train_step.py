@@ -199,7 +199,7 @@ def draw(rows: list[dict], path: Path) -> None:  # type: ignore[type-arg]
 
     figure = Figure(figsize=(8, 3.5), layout="constrained")
     axis = figure.subplots()
-    names = [key for key in rows[0]["milliseconds"]]
+    names = list(rows[0]["milliseconds"])
     for position, name in enumerate(names):
         places = [i + 0.8 * position / len(names) for i in range(len(rows))]
         axis.bar(places, [row["milliseconds"][name] for row in rows], width=0.8 / len(names), label=name)

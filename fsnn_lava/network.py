@@ -125,7 +125,7 @@ class FSNN(nn.Module):
         f = self.rate_map(self.average(values, steps))
         start = values.new_zeros(len(values), *self.architecture.layers[-1].out_shape)
         solution = anderson(lambda last: f(last)[-1], start, tol=tol, max_steps=max_steps)
-        return Equilibrium(f(solution.value)[:-1] + (solution.value,), solution.residual, solution.steps, solution.converged)
+        return Equilibrium((*f(solution.value)[:-1], solution.value), solution.residual, solution.steps, solution.converged)
 
     def rate_map(self, average: Tensor, *, batch_statistics: bool = False) -> Callable[[Tensor], tuple[Tensor, ...]]:
         """f of E4 at an averaged input: the last layer's rates -> the rates of every layer, the last one mapped once around."""
@@ -249,7 +249,7 @@ class FSNN(nn.Module):
 
     def _map(self, rates: Tensor, first: Tensor, weight: Tensor | None, masks: Masks, *, running: bool) -> tuple[Tensor, ...]:
         """One turn around the loop (E4), from the last layer's rates; `first` is F¹x* without batch norm."""
-        out = []
+        out: list[Tensor] = []
         for position, stage in enumerate(self.stages):
             current = stage.normalise(first if position == 0 else stage.current(out[-1]), running=running)  # type: ignore[operator]
             current = _masked(masks.stages[position], current)

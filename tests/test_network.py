@@ -45,7 +45,8 @@ def test_a_potential_that_meets_the_threshold_exactly_spikes():
         net.stages[0].linear.weight.fill_(1.0)
         net.stages[0].linear.bias.fill_(0.5)
     trace = net.simulate(torch.tensor([[1.5]], dtype=torch.float64), steps=3)
-    assert trace.counts[0].item() == 3 and trace.potentials[0].item() == 0.0
+    assert trace.counts[0].item() == 3
+    assert trace.potentials[0].item() == 0.0
 
 
 def test_sequential_and_pipelined_are_the_same_for_one_layer_and_differ_by_the_delay_for_three():
@@ -120,7 +121,8 @@ def test_residual_of_lif_stays_bounded(architecture, shape):
 def test_the_equilibrium_is_one_and_says_so():
     net, x = contracting("6C3s-8C3-6C3s (F6C3u)", (2, 8, 8), fl.IF())
     point = net.equilibrium(x, tol=1e-10)
-    assert point.converged and float(point.residual.max()) <= 1e-10
+    assert point.converged
+    assert float(point.residual.max()) <= 1e-10
     again = net.rate_map(x)(point.rates[-1])
     for layer, mapped in zip(point.rates, again, strict=True):
         torch.testing.assert_close(layer, mapped, rtol=0, atol=1e-9)
@@ -204,7 +206,8 @@ def test_a_model_file_is_read_back_as_it_was_written(tmp_path):
     net(torch.randn(8, 1, 8, 8)).sum().backward()
     net.save(tmp_path / "model.pt")
     again = fl.FSNN.load(tmp_path / "model.pt")
-    assert again.config() == net.config() and again.metrics == net.metrics
+    assert again.config() == net.config()
+    assert again.metrics == net.metrics
     x = torch.randint(0, 17, (4, 1, 8, 8), dtype=torch.uint8)
     assert torch.equal(again(x), net.eval()(x))
     assert list(tmp_path.iterdir()) == [tmp_path / "model.pt"]

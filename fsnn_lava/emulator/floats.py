@@ -13,10 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fsnn_lava.architecture import Architecture, LayerSpec
 from fsnn_lava.compiled import compiled, over_samples
 from fsnn_lava.emulator.events import list_spikes
 from fsnn_lava.emulator.geometry import meeting, spread
 from fsnn_lava.emulator.kernels import scatter
+from fsnn_lava.errors import BadArgument
 
 Shape = tuple[int, ...]
 ONE = np.array([[0, 0, 1]], dtype=np.int32)
@@ -140,12 +142,26 @@ class EventSimulation:
         arrays = [part.numpy() for part in out]
         sums, potentials, counts = arrays[0], arrays[1], arrays[-1] if leak != 1.0 else np.zeros((batch, 0), arrays[0].dtype)
         if sequence and first.shape[1] < steps:
-            raise ValueError("the drive has fewer frames than steps")
+            raise BadArgument(f"a drive of {first.shape[1]} frames cannot run {steps} steps")
         kind = arrays[0].dtype.type
-        fixed = [part.contiguous().numpy() for part in (weight, bias, first, mask)]
+        own, steady_current, driven, masked = (part.contiguous().numpy() for part in (weight, bias, first, mask))
         over_samples(
             lambda begin, end: run_samples(
-                begin, end, layers, self.tables, *fixed, steps, self.delay, kind(leak), kind(vth), sums, counts, potentials
+                begin,
+                end,
+                layers,
+                self.tables,
+                own,
+                steady_current,
+                driven,
+                masked,
+                steps,
+                self.delay,
+                kind(leak),
+                kind(vth),
+                sums,
+                counts,
+                potentials,
             ),
             batch,
             number=torch.get_num_threads(),
