@@ -1,0 +1,197 @@
+"""The emulator against the plain reference: every spike, potential, count, trace, clip and operation, on random networks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fsnn_lava as fl
+from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
+from fsnn_lava.emulator.geometry import patches
+from fsnn_lava.emulator.kernels import form_of, scatter
+from fsnn_lava.emulator.program import lay_out
+from fsnn_lava.errors import BackendMissing, BadArgument
+from fsnn_lava.result import concatenate
+from fsnn_lava.run import run_batches
+from tests.reference import Faults, assert_same, matrix_of, simulate
+from tests.strategies import random_network, random_values
+
+SEEDS = 240
+
+
+@pytest.mark.parametrize("block", range(12))
+def test_every_bit_equals_the_plain_reference(block: int) -> None:
+    for seed in range(block * SEEDS // 12, (block + 1) * SEEDS // 12):
+        rng = np.random.default_rng(seed)
+        chip = random_network(rng, wild=seed % 2 == 0)
+        values = random_values(rng, chip, 2)
+        assert_same(fl.run(chip, values, spikes=True), simulate(chip, values))
+
+
+def test_the_random_networks_reach_every_corner() -> None:
+    seen: set[object] = set()
+    for seed in range(SEEDS):
+        rng = np.random.default_rng(seed)
+        chip = random_network(rng, wild=seed % 2 == 0)
+        seen |= {chip.input.kind, len(chip.layers), ("leak", chip.decay > 0), ("wide", lay_out(chip).wide)}
+        seen |= {(type(s).__name__, min(chip.delay(s), 2)) for s in chip.feedback}
+        seen |= {("groups", s.groups > 1) for s in chip.synapses if isinstance(s, ConvSynapse)}
+        seen |= {("shift right", 6 + s.exponent < 0) for s in chip.synapses} | {(layer.reset, layer.strict) for layer in chip.layers}
+    kinds = {(name, delay) for name in ("DenseSynapse", "ConvSynapse", "TransposedConvSynapse") for delay in (1, 2)}
+    flags = {(name, value) for name in ("leak", "wide", "groups", "shift right") for value in (True, False)}
+    assert {"pixels", "events", "current", 1, 5, *kinds, *flags} <= seen
+    assert {("subtract", True), ("subtract", False), ("zero", True), ("zero", False)} <= seen
+
+
+def test_one_changed_weight_is_seen() -> None:
+    rng = np.random.default_rng(11)
+    chip = random_network(rng, kind="pixels", layers=2, decay=0)
+    values = random_values(rng, chip, 2)
+
+    def bent(synapse: int, matrix: np.ndarray) -> np.ndarray:
+        return matrix + (np.arange(matrix.size).reshape(matrix.shape) == matrix.size // 2) if synapse == 0 else matrix
+
+    with pytest.raises(AssertionError, match=r"potentials|counts|traces"):
+        assert_same(fl.run(chip, values), simulate(chip, values, faults=Faults(matrix=bent)))
+
+
+@pytest.mark.parametrize("kind", ["pixels", "events", "current"])
+def test_the_result_does_not_depend_on_threads_or_batches(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(21)
+    chip = random_network(rng, kind=kind, layers=3, decay=205)
+    values = random_values(rng, chip, 37)
+    whole = fl.run(chip, values, spikes=True)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert_same(fl.run(chip, values, spikes=True), whole)
+    assert_same(fl.run(chip, values, spikes=True, batch=5), whole)
+    stream = run_batches(chip, (values[i : i + 8] for i in range(0, 37, 8)), spikes=True)
+    assert_same(concatenate(list(stream)), whole)
+
+
+def test_other_numbers_of_steps_are_run_as_asked() -> None:
+    rng = np.random.default_rng(22)
+    chip = random_network(rng, kind="pixels", layers=4, feedback=True)
+    values = random_values(rng, chip, 2)
+    for steps in (1, 2, 40):  # fewer steps than the feedback's delay: nothing arrives, everything is late
+        assert_same(fl.run(chip, values, steps=steps), simulate(chip, values, steps=steps))
+
+
+def one_layer(synapses: tuple[Synapse, ...], *, threshold: int = 1, bias: int = 0, size: int = 3) -> ChipNetwork:
+    return ChipNetwork(
+        input=Input(kind="pixels", shape=(2,)),
+        layers=(Layer(name="a", shape=(size,), threshold=threshold, bias=np.full(size, bias), scale=1.0),),
+        synapses=synapses,
+        readout=Readout(weight=np.eye(size, dtype=int), bias=np.zeros(size, int), scale=0.5),
+        steps=4,
+    )
+
+
+def test_a_silent_network_costs_no_operation() -> None:
+    chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
+    result = fl.run(chip, np.zeros((1, 2), np.uint8))
+    assert result.operations.tolist() == [0]
+    assert result.updates.tolist() == [4 * (3 + 3)]
+    assert result.counts[0].sum() == 0
+
+
+def test_operations_count_weights_touched_by_messages_that_arrive() -> None:
+    # Every neuron fires at each of 4 steps. Input: 1 non-zero pixel x 3 weights x 4 steps. Feedback: 3 spikes x 3 weights, and the
+    # last step never arrives: 3 steps. Readout: 3 spikes x 3 classes x 4 steps.
+    weight = np.array([[5, 0], [6, 0], [7, 1]])
+    back = DenseSynapse(source="a", target="a", weight=np.zeros((3, 3), int))
+    chip = one_layer((DenseSynapse(source="input", target="a", weight=weight), back))
+    result = fl.run(chip, np.array([[9, 0]], np.uint8))
+    assert result.counts[0].tolist() == [[4, 4, 4]]
+    assert result.late[0].tolist() == [[1, 1, 1]]
+    assert result.operations.tolist() == [12 + 27 + 36]
+
+
+def test_logits_are_the_average_readout_in_the_float_networks_units() -> None:
+    chip = one_layer((DenseSynapse(source="input", target="a", weight=np.array([[1, 0], [0, 1], [0, 0]])),), threshold=4)
+    result = fl.run(chip, np.array([[4, 2]], np.uint8))
+    assert result.counts[0].tolist() == [[4, 2, 0]]
+    np.testing.assert_array_equal(result.logits, [[0.5, 0.25, 0.0]])  # rate 1, 1/2, 0 times weight 1 times scale 1/2
+    assert result.predictions.tolist() == [0]
+
+
+def test_saturation_is_counted_at_both_ends_and_in_the_readout() -> None:
+    chip = one_layer(
+        (DenseSynapse(source="input", target="a", weight=np.array([[127, 0], [-127, 0], [0, 0]]), exponent=6),), threshold=131071
+    )
+    chip = replace(chip, readout=Readout(weight=np.eye(3, dtype=int), bias=np.array([0, 0, 131071]), scale=1.0))
+    result = fl.run(chip, np.array([[255, 0]], np.uint8))
+    assert result.clipped[0].tolist() == [[2, 1, 0]]
+    assert result.clip_count.tolist() == [[8, 3]]  # two neurons at all four steps; the readout's third class from its second step on
+    assert_same(result, simulate(chip, np.array([[255, 0]], np.uint8)))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_scattering_floats_gives_the_matrix_product(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chip = random_network(rng, kind="pixels", layers=2)
+    for synapse in chip.synapses:
+        source = chip.input.shape if synapse.source == "input" else chip.layer(synapse.source).shape
+        target = chip.layer(synapse.target).shape
+        laid = patches(synapse, source, target)
+        fired = np.flatnonzero(rng.random(int(np.prod(source))) < 0.6).astype(np.int32)  # channels last
+        total = np.zeros(int(np.prod(target)), np.float32)
+        scatter(total, laid.weight.reshape(-1).astype(np.float32), fired, np.float32(0.5), form_of(laid), laid.rows, laid.columns)
+        spikes = np.zeros(int(np.prod(source)))
+        spikes[fired] = 0.5
+        first = spikes.reshape(*source[1:], source[0]).transpose(2, 0, 1) if len(source) == 3 else spikes
+        expected = (matrix_of(synapse, source, target) @ first.reshape(-1)).reshape(target)
+        got = total.reshape(*target[1:], target[0]).transpose(2, 0, 1) if len(target) == 3 else total
+        np.testing.assert_array_equal(got, expected)  # halves of small integers: exact in float32
+
+
+def test_wrong_values_are_refused_with_a_sentence() -> None:
+    chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
+    with pytest.raises(BadArgument, match=r"values must be raw uint8 \[B, 2\] .*got float64"):
+        fl.run(chip, np.zeros((1, 2)))  # type: ignore[arg-type]
+    with pytest.raises(BadArgument, match=r"got shape \(1, 3\)"):
+        fl.run(chip, np.zeros((1, 3), np.uint8))
+    with pytest.raises(BadArgument, match="at least one sample"):
+        fl.run(chip, np.zeros((0, 2), np.uint8))
+    with pytest.raises(BadArgument, match="got list"):
+        fl.run(chip, [[1, 2]])  # type: ignore[arg-type]
+    events = random_network(np.random.default_rng(1), kind="events")
+    with pytest.raises(BadArgument, match=r"input kind 'events', .* steps"):
+        fl.run(events, random_values(np.random.default_rng(1), events, 1), steps=events.steps + 1)
+
+
+def test_wrong_options_are_refused_with_a_sentence() -> None:
+    chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
+    values = np.zeros((1, 2), np.uint8)
+    with pytest.raises(BadArgument, match="backend must be one of emu, sim, loihi2, got 'gpu'"):
+        fl.run(chip, values, backend="gpu")
+    with pytest.raises(BadArgument, match="graph must be one of batched, stock, got 'x'"):
+        fl.run(chip, values, graph="x")
+    with pytest.raises(BadArgument, match="steps must lie in 1 … 65535, got 0"):
+        fl.run(chip, values, steps=0)
+    with pytest.raises(BadArgument, match="batch must be at least 1, got 0"):
+        fl.run(chip, values, batch=0)
+    with pytest.raises(BadArgument, match="a batch has 2 samples, more than batch=1"):
+        list(run_batches(chip, [np.zeros((2, 2), np.uint8)], batch=1))
+
+
+def test_a_backend_that_is_not_there_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
+    monkeypatch.setattr("fsnn_lava.backends.lacking", lambda backend: ("a board",))
+    with pytest.raises(BackendMissing, match="'loihi2' cannot run here, it lacks: a board"):
+        fl.run(chip, np.zeros((1, 2), np.uint8), backend="loihi2")
+
+
+def test_progress_reaches_the_last_sample() -> None:
+    chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
+    seen: list[tuple[int, int]] = []
+    fl.run(chip, np.zeros((5, 2), np.uint8), batch=2, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(2, 5), (4, 5), (5, 5)]
+
+
+def test_results_of_two_networks_do_not_join() -> None:
+    rng = np.random.default_rng(30)
+    one, two = (random_network(rng, kind="pixels", layers=1) for _ in range(2))
+    with pytest.raises(BadArgument, match="must share one"):
+        concatenate([fl.run(one, random_values(rng, one, 1), steps=3), fl.run(two, random_values(rng, two, 1), steps=3)])
