@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,6 +53,7 @@ def _run(args: argparse.Namespace) -> int:
         if args.threads < 1:
             raise BadArgument(f"--threads must be at least 1, got {args.threads}")
         torch.set_num_threads(args.threads)
+        os.environ["OMP_NUM_THREADS"] = str(args.threads)  # what the event-driven simulation goes by
     folder = args.out or Path("runs") / args.recipe.stem
     samples = load_samples(recipe, root=args.data, download=args.download)
     outcome = train(recipe, samples, folder, resume=args.resume, progress=Progress())

@@ -30,6 +30,8 @@ def opened(folder: Path, *, resume: bool) -> Iterator[Path]:
         _lock(handle, folder)
         if not resume and (folder / STATE).exists():
             raise BadArgument(f"{folder} already holds a run; continue it with --resume, or give another folder with --out")
+        for half_written in folder.glob(".*.part"):
+            half_written.unlink(missing_ok=True)
         yield folder
     finally:
         os.close(handle)
