@@ -105,16 +105,43 @@ class Session:
 
     def run(self, steps: int) -> None:
         """Run `steps` more steps; on any error every process is gone before it is raised."""
-        if self._closed or self._runtime is None:
-            raise BackendFailed("the Lava processes are stopped; build them anew")
+        runtime = self._running()
         try:
-            self._runtime.start(RunSteps(num_steps=steps, blocking=False))
+            runtime.start(RunSteps(num_steps=steps, blocking=False))
             self._wait_for_answer(f"at step {self.steps + 1} … {self.steps + steps}")
-            self._runtime._is_running = False
+            runtime._is_running = False
             self.steps += steps
         except BaseException:
             self._kill()
             raise
+
+    def paused(self, function: Callable[[], None]) -> None:
+        """Call `function`, which reads or writes Vars between two runs; a process that dies meanwhile does not make it wait for ever."""
+        self._running()
+        failures: list[BaseException] = []
+        done = threading.Event()
+
+        def call() -> None:
+            try:
+                function()
+            except BaseException as error:  # handed to the caller
+                failures.append(error)
+            done.set()
+
+        try:
+            threading.Thread(target=call, name="fsnn-lava vars", daemon=True).start()
+            while not done.wait(POLL):
+                self._check_children(f"after step {self.steps}")
+            for failure in failures:
+                raise BackendFailed(f"the Lava processes did not exchange Vars after step {self.steps}: {failure}") from failure
+        except BaseException:
+            self._kill()
+            raise
+
+    def _running(self) -> _GuardedRuntime:
+        if self._closed or self._runtime is None:
+            raise BackendFailed("the Lava processes are stopped; build them anew")
+        return self._runtime
 
     def close(self) -> None:
         """Stop: ask, wait a moment, kill. Afterwards no process is left; may be called twice."""
@@ -148,8 +175,7 @@ class Session:
 
     def _wait_for_models(self) -> None:
         """Every model has been made in its process."""
-        runtime = self._runtime
-        assert runtime is not None
+        runtime = self._running()
         deadline = time.monotonic() + self._patience
         for name, answers in zip(self._names, runtime.exception_q, strict=True):
             while True:
@@ -169,8 +195,7 @@ class Session:
 
     def _wait_for_answer(self, when: str) -> None:
         """All runtime services have answered DONE; else BackendFailed."""
-        assert self._runtime is not None
-        for port in self._runtime.service_to_runtime:
+        for port in self._running().service_to_runtime:
             self._wait_for_message(port, when)
             answer = port.recv()
             if not enum_equal(answer, MGMT_RESPONSE.DONE):
@@ -222,8 +247,7 @@ class Session:
     # --- stop --------------------------------------------------------------------------------------------------------------
 
     def _ask_to_stop(self) -> None:
-        assert self._runtime is not None
-        for port in self._runtime.runtime_to_service:
+        for port in self._running().runtime_to_service:
             port.send(MGMT_COMMAND.STOP)
         deadline = time.monotonic() + 2.0
         for actor in self._actors:

@@ -1,0 +1,114 @@
+"""A layer as one of Lava's own neurons: LIF where it resets to zero, ATRLIF where it subtracts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from lava.proc.atrlif.process import ATRLIF
+from lava.proc.lif.process import LIF
+from numpy.typing import NDArray
+
+from fsnn_lava.chip.limits import DECAY_UNIT, STATE_FRACTION_BITS, STATE_MAX, THRESHOLD_MAX
+from fsnn_lava.chip.network import Layer, Readout
+from fsnn_lava.chip.stock import MANTISSA_MAX, mantissa
+from fsnn_lava.errors import BadNetwork
+
+NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current: what arrived a step ago is gone
+
+
+class StockNeuron:
+    """The process, and the state from which its potential is zero when its window opens `before` steps later.
+
+    `bias` [*shape] (units 2**-6) may hold a sample's input current. Where what compensates the bias would fire or would not fit,
+    the process starts at rest without one, `late` is set, and `wake` writes bias and state when the window opens.
+    """
+
+    def __init__(self, layer: Layer, bias: NDArray[np.int64], *, before: int) -> None:
+        threshold = to_lava(layer.per_neuron(layer.threshold).astype(np.int64))
+        self.subtracts = layer.reset == "subtract"
+        self.offset = (threshold << (STATE_FRACTION_BITS - 1)) + layer.strict if self.subtracts else np.zeros_like(threshold)
+        given = to_lava(bias) - (layer.decay * self.offset + DECAY_UNIT // 2) // DECAY_UNIT
+        mant, exponent = _bias(given, layer.name)
+        v = _backwards(np.zeros_like(given), mant << exponent, layer.decay, before)
+        r = _backwards(self.offset, np.zeros_like(given), layer.decay, before)
+        self.late = bool(np.any(np.abs(v) > STATE_MAX) or np.any(np.abs(r) > STATE_MAX))
+        self.late = self.late or bool(np.any(_highest(v, given, layer.decay, before) >= threshold << STATE_FRACTION_BITS))
+        self._mant = mant
+        if self.late:
+            mant, v, r = np.zeros_like(mant), np.zeros_like(v), np.zeros_like(r)
+        common = {"shape": threshold.shape, "bias_mant": mant, "bias_exp": exponent, "v": v, "name": f"neuron {layer.name}"}
+        if self.subtracts:
+            self.process = _subtracting(threshold, layer.decay, r, common)
+        else:
+            self.process = LIF(du=DECAY_UNIT - 1, dv=layer.decay, vth=_one_or_all(threshold), **common)
+
+    def wake(self) -> None:
+        """Write bias and state, one number at a time, while the run is paused right before the window opens."""
+        self.process.bias_mant.set(self._mant)
+        if self.subtracts:
+            self.process.r.set(self.offset)
+
+
+def readout_neuron(readout: Readout, *, before: int) -> LIF:
+    """Integrators that do not fire: LIF with the highest threshold."""
+    bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
+    mant, exponent = _bias(bias, "readout")
+    start = _backwards(np.zeros_like(bias), bias, readout.decay, before)
+    return LIF(
+        shape=bias.shape, du=DECAY_UNIT - 1, dv=readout.decay, vth=THRESHOLD_MAX, bias_mant=mant, bias_exp=exponent, v=start, name="readout"
+    )
+
+
+def to_lava(values: NDArray[Any]) -> NDArray[Any]:
+    """[C, H, W] as Lava's (W, H, C); (N,) as it is."""
+    return values if values.ndim == 1 else np.ascontiguousarray(values.transpose(2, 1, 0))
+
+
+def from_lava(values: NDArray[Any]) -> NDArray[Any]:
+    """[..., C, H, W] from [..., W, H, C], if it has more than one axis to move: the opposite of `to_lava`."""
+    return np.moveaxis(values, (-3, -1), (-1, -3))
+
+
+def _subtracting(threshold: NDArray[np.int64], decay: int, r: NDArray[np.int64], common: dict[str, Any]) -> ATRLIF:
+    """Spike where v - r >= 32 vth, then r += 64 vth: with u = v - r + 32 vth that is E9."""
+    theta, leak = _one_or_all(threshold / 2.0), decay / DECAY_UNIT
+    return ATRLIF(delta_i=NO_MEMORY, delta_v=leak, delta_r=leak, delta_theta=0, theta_0=theta, theta_step=0, r=r, **common)
+
+
+def _one_or_all(values: NDArray[Any]) -> Any:
+    """One number where all are equal: what these processes are documented to take; they also take one per neuron."""
+    return values.flat[0].item() if np.all(values == values.flat[0]) else values
+
+
+def _bias(bias: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """16 bit mantissa and exponent per neuron; BadNetwork where they cannot hold a bias of whole weight units."""
+    mant, exponent = mantissa(bias)
+    whole = bias % (1 << STATE_FRACTION_BITS) == 0
+    if np.any(whole & (mant << exponent != bias)):
+        largest = int(np.abs(bias).max()) >> STATE_FRACTION_BITS
+        raise BadNetwork(
+            f"{name}: a stock process holds a bias of {MANTISSA_MAX} weight units exactly, this input needs {largest}; "
+            "use the batched graph, or export with a larger scale"
+        )
+    return mant, exponent
+
+
+def _backwards(end: NDArray[np.int64], bias: NDArray[np.int64], decay: int, steps: int) -> NDArray[np.int64]:
+    """From which state so many steps with nothing but a bias lead to `end`. There always is one: a leak skips no integer."""
+    keep = DECAY_UNIT - decay
+    state = end
+    for _ in range(steps):
+        wanted = state - bias
+        state = np.sign(wanted) * -(-np.abs(wanted) * DECAY_UNIT // keep)
+    return state
+
+
+def _highest(start: NDArray[np.int64], bias: NDArray[np.int64], decay: int, steps: int) -> NDArray[np.int64]:
+    """The largest state on the way, the start not included."""
+    highest = np.full_like(start, -STATE_MAX)
+    state = start
+    for _ in range(steps):
+        state = np.sign(state) * (np.abs(state) * (DECAY_UNIT - decay) // DECAY_UNIT) + bias
+        highest = np.maximum(highest, state)
+    return highest
