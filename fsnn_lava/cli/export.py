@@ -1,0 +1,155 @@
+"""fsnn-export model.pt net.h5: fold, quantise, write, read back, compare."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.chip.limits import WEIGHT_BITS
+from fsnn_lava.cli._shared import run_command
+from fsnn_lava.cli.export_table import EXPLANATION, table
+from fsnn_lava.data import Dataset, load
+from fsnn_lava.errors import BadArgument, FsnnError
+from fsnn_lava.export import Exported, ExportRefused, Read, Samples, Write, export
+from fsnn_lava.network import FSNN
+
+SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
+CALIBRATION_SAMPLES = 128
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fsnn-export", description="Turn a trained model into an integer network, and check that it still is that network."
+    )
+    parser.add_argument("model", type=Path, help="model.pt, as fsnn-train writes it")
+    parser.add_argument("network", type=Path, help="file to write: .h5 or .net (NetX), .nir with --format nir")
+    parser.add_argument(
+        "--bits", type=int, default=8, metavar="N", help=f"signed bits of a weight, {WEIGHT_BITS[0]} … {WEIGHT_BITS[-1]} (default 8)"
+    )
+    parser.add_argument(
+        "--reset", choices=("subtract", "zero"), default="subtract", help="what a spike does to the potential (default subtract)"
+    )
+    parser.add_argument("--format", choices=tuple(SUFFIXES), help="default: from the name")
+    parser.add_argument("--input", choices=("pixels", "current", "events"), help="how values enter (default pixels; events for sequences)")
+    parser.add_argument("--per-channel", action="store_true", help="every channel has its own unit and threshold")
+    parser.add_argument("--steps", type=int, metavar="T", help="steps of a run (default: as trained)")
+    parser.add_argument(
+        "--data", metavar="NAME", help="data set or .npz to calibrate and test on (default: what it was trained on, if it is here)"
+    )
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="where data sets lie")
+    parser.add_argument("--limit", type=int, default=500, metavar="N", help="test samples to compare on (default 500)")
+    parser.add_argument("--max-drop", type=float, default=1.0, metavar="P", help="points of accuracy that may be lost (default 1)")
+    parser.add_argument("--force", action="store_true", help="write the file even if a check failed")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--explain", action="store_true", help="say what the numbers mean")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return run_command("fsnn-export", _run, _parser().parse_args(argv))
+
+
+def _run(args: argparse.Namespace) -> int:
+    write, read = _format(args)
+    if args.limit < 1:
+        raise BadArgument(f"--limit must be at least 1, got {args.limit}")
+    net = FSNN.load(args.model)
+    dataset, note = _dataset(args, net)
+    try:
+        outcome = export(
+            net,
+            args.network,
+            write=write,
+            read=read,
+            bits=args.bits,
+            input=args.input,
+            reset=args.reset,
+            per_channel=args.per_channel,
+            steps=args.steps,
+            calibration=None if dataset is None else _some(dataset.train, CALIBRATION_SAMPLES)[0],
+            test=None if dataset is None else Samples(*_some(dataset.test, args.limit)),
+            max_drop=args.max_drop,
+            force=args.force,
+            notes=_notes(args, net),
+        )
+    except ExportRefused as refused:
+        _print(args, refused.outcome, note, kept=False)
+        raise
+    _print(args, outcome, note, kept=True)
+    return 0 if outcome.passed else 1
+
+
+def _format(args: argparse.Namespace) -> tuple[Write, Read]:
+    """Writer and reader for the file's name; a name that fits no format is refused."""
+    name = args.format or next((key for key, endings in SUFFIXES.items() if args.network.suffix in endings), None)
+    if name is None or args.network.suffix not in SUFFIXES[name]:
+        endings = SUFFIXES[name] if name else tuple(e for group in SUFFIXES.values() for e in group)
+        raise BadArgument(f"{args.network}: the name must end in {' or '.join(endings)}")
+    if name == "nir":
+        from fsnn_lava.formats import nir
+
+        return nir.write, nir.read
+    from fsnn_lava.formats import netx
+
+    return netx.write, netx.read
+
+
+def _dataset(args: argparse.Namespace, net: FSNN) -> tuple[Dataset | None, str]:
+    """What was asked for; else what the model was trained on; else nothing, and a note that says so."""
+    if args.data is not None:
+        return _fitting(load(args.data, args.data_dir), net, str(args.data)), f"calibrated and tested on {args.data}"
+    trained_on = net.metrics.get("data")
+    if isinstance(trained_on, str):
+        try:
+            return _fitting(load(trained_on, args.data_dir), net, trained_on), f"calibrated and tested on {trained_on}, as it was trained"
+        except FsnnError:
+            return None, f"calibrated on made-up data: {trained_on} is not here (--data-dir says where it is)"
+    return None, "calibrated on made-up data: no --data was given"
+
+
+def _fitting(dataset: Dataset, net: FSNN, name: str) -> Dataset:
+    shape, wanted = tuple(dataset.test.shape), net.architecture.input_shape
+    if shape != wanted and shape[1:] != wanted:
+        raise BadArgument(f"{name} has samples of shape {shape}, the model takes {wanted}")
+    return dataset
+
+
+def _some(split: Any, number: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The first `number` samples."""
+    indices = np.arange(min(number, len(split)))
+    return split.batch(indices), np.asarray(split.labels)[indices]
+
+
+def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
+    notes = {"model": args.model.name}
+    notes.update({f"trained {key}": str(value) for key, value in net.metrics.items()})
+    return notes
+
+
+def _print(args: argparse.Namespace, outcome: Exported, note: str, *, kept: bool) -> None:
+    if args.json:
+        print(json.dumps(_plain({**outcome.as_dict(), "kept": kept, "notes": [note]}), indent=2, allow_nan=False))
+        return
+    print(table(outcome, note, kept=kept))
+    if args.explain:
+        print(EXPLANATION)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can say: infinity and NaN become null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value if not isinstance(value, float) or np.isfinite(value) else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""What fsnn-export prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fsnn_lava.export import Exported
+
+EXPLANATION = """
+range     largest integer used, of what the bits allow        clipped    share of the weights that were cut off
+SQNR      energy of the weights over that of their error      exponent   current = 2**exponent * (integers * messages)
+rounding  of the threshold: |threshold * unit / vth - 1|      drive      rms error of current / threshold at the float equilibrium
+shift     how far the equilibrium moved, mean ||a*_q - a*||   bound      what it may at most move by (E12), for a contraction
+room      how often the largest potential of a run on the calibration data fits the 24-bit state; below 1 something is clipped
+gain      spectral radius of the layers' gain bounds (E11): below 1 there is one equilibrium and every start reaches it"""
+
+
+def table(outcome: Exported, note: str, *, kept: bool) -> str:
+    """Lines of plain text: synapses, layers, checks, the file."""
+    found = outcome.quantisation
+    synapses = [
+        [row.name, str(row.exponent), f"{100 * row.range_used:.0f} %", f"{100 * row.clipped:.2f} %", f"{row.sqnr:.1f} dB"]
+        for row in found.synapses
+    ]
+    layers = [
+        [
+            row.name,
+            row.threshold,
+            f"{row.threshold_error:.1e}",
+            f"{row.drive_error:.2e}",
+            f"{row.shift:.3g}",
+            "-" if row.shift_bound is None else f"{row.shift_bound:.3g}",
+            f"{row.headroom:.1f}",
+        ]
+        for row in found.layers
+    ]
+    checks = [f"  {'ok  ' if check.passed else 'FAIL'}  {check.name}: {check.sentence}" for check in outcome.checks]
+    end = f"{outcome.path}: {_size(outcome.size)}, {outcome.digest[:12]}" if kept else f"{outcome.path}: not written"
+    return "\n".join(
+        [
+            *_columns(["synapse", "exponent", "range", "clipped", "SQNR"], synapses),
+            "",
+            *_columns(["layer", "threshold", "rounding", "drive", "shift", "bound", "room"], layers),
+            "",
+            f"{note}; integers and folded network answer alike on {100 * outcome.agreement:.1f} %, "
+            f"rates of the last layer differ by {outcome.rate_error:.1e}",
+            *checks,
+            end,
+        ]
+    )
+
+
+def _columns(head: list[str], rows: Sequence[list[str]]) -> list[str]:
+    widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in [head, *rows]]
+
+
+def _size(number: int) -> str:
+    return f"{number / 1000:.0f} kB" if number < 10**6 else f"{number / 10**6:.1f} MB"
