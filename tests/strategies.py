@@ -48,7 +48,7 @@ def random_network(
     drive: HostDrive | None = None
     for position in range(number):
         name = f"layer{position + 1}"
-        synapse = _forward(rng, source, name, sources, spatial, wild, by_host=position == 0 and kind == "current")
+        synapse = _forward(rng, source, name, sources, spatial, wild, kind=kind)
         target = synapse.output_shape(sources)
         hosted = position == 0 and kind == "current"
         if hosted:
@@ -104,8 +104,9 @@ def _exponent(rng: np.random.Generator, wild: bool) -> int:
     return int(rng.choice([-8, -3, 0, 0, 0, 1]))
 
 
-def _forward(rng: np.random.Generator, source: str, target: str, shape: Shape, spatial: bool, wild: bool, *, by_host: bool) -> Synapse:
-    exponent = min(_exponent(rng, wild), 3 if source == INPUT else 12)  # 8 bit messages: the current must fit 32 bits
+def _forward(rng: np.random.Generator, source: str, target: str, shape: Shape, spatial: bool, wild: bool, *, kind: str) -> Synapse:
+    exponent = min(_exponent(rng, wild), 3 if source == INPUT and kind == "pixels" else 12)  # a constant current must fit 32 bits
+    by_host = source == INPUT and kind == "current"
     if not spatial or len(shape) == 1:
         weight = _weights(rng, (int(rng.integers(1, 14)), int(np.prod(shape))))
         return DenseSynapse(source=source, target=target, weight=weight, exponent=exponent)
