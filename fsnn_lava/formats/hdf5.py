@@ -115,6 +115,17 @@ class Node:
             raise self.fail(f"{name!r} is a link, and links are not followed")
         return self._group[name]
 
+    def dataset(self, name: str) -> h5py.Dataset:
+        """An array of this file, not read yet: the caller checks its type and shape before it takes slices."""
+        item = self._member(name)
+        if not isinstance(item, h5py.Dataset):
+            raise self.fail(f"{name!r} must be an array")
+        if item.shape is None or item.dtype.shape:
+            raise self.fail(f"{name!r} must hold plain numbers, got {item.dtype}")
+        if item.external or item.is_virtual:
+            raise self.fail(f"{name!r} lies in another file, which is not opened")
+        return item
+
     def array(self, name: str, kinds: str, axes: tuple[int, ...] | None = None) -> NDArray[Any]:
         """A dataset of one of the numpy `kinds` ("iu", "f", …) with one of these numbers of axes."""
         item = self._member(name)

@@ -1,0 +1,144 @@
+"""results.h5: a run with its provenance. Rows for every sample, every neuron for the first `detail` samples, and the network itself.
+
+    /             attributes: backend, graph, steps, digest, samples, detail, data, data_sha256, command, date, versions, …
+    /network      uint8, the bytes of net.h5
+    /rows/…       one row per sample: labels, predictions, logits, readout, operations, updates, clip_count, layer_spikes
+    /detail/…     values; layer/<i>/{counts, traces, potentials, clipped, spikes}; late/<i>/{counts, traces}
+
+Traces of a network without a leak equal its counts and are not stored. Written batch by batch; the file appears when it is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.formats import netx
+from fsnn_lava.formats.atomic import atomic_path
+from fsnn_lava.formats.results_layout import FORMAT, detail_columns, row_columns
+from fsnn_lava.formats.results_provenance import Provenance, versions
+from fsnn_lava.formats.results_reader import Reader, Results, read, reading
+from fsnn_lava.result import Result
+
+__all__ = ["Provenance", "Reader", "Results", "Writer", "default_detail", "read", "reading", "write", "writing"]
+
+DETAIL = 1000
+DETAIL_BYTES = 2**29  # the default `detail` takes no more than this, before compression
+
+
+def default_detail(chip: ChipNetwork, steps: int, *, spikes: bool) -> int:
+    """How many samples to keep in detail: DETAIL, fewer if they are large, at least one."""
+    size = sum(column.bytes for column in detail_columns(chip, steps, spikes=spikes))
+    return max(1, min(DETAIL, DETAIL_BYTES // size))
+
+
+@contextmanager
+def writing(
+    path: str | Path,
+    chip: ChipNetwork,
+    *,
+    steps: int,
+    data: str = "",
+    command: str | None = None,
+    detail: int | None = None,
+    spikes: bool = False,
+) -> Iterator[Writer]:
+    """A Writer while the block lasts; the file is at `path` if the block ends well, and untouched if not."""
+    with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+        keep = default_detail(chip, steps, spikes=spikes) if detail is None else detail
+        writer = Writer(file, chip, steps=steps, detail=keep, spikes=spikes)
+        yield writer
+        writer.finish(data=data, command=" ".join(sys.argv) if command is None else command)
+
+
+def write(
+    path: str | Path,
+    result: Result,
+    chip: ChipNetwork,
+    values: NDArray[np.uint8],
+    *,
+    labels: NDArray[np.int64] | None = None,
+    **options: Any,
+) -> None:
+    """One finished run as a file; `options` are those of `writing`."""
+    with writing(path, chip, steps=result.steps, spikes=result.spikes is not None, **options) as writer:
+        writer.add(result, values, labels)
+
+
+class Writer:
+    """Takes a run batch by batch."""
+
+    def __init__(self, file: h5py.File, chip: ChipNetwork, *, steps: int, detail: int, spikes: bool) -> None:
+        if detail < 0:
+            raise BadArgument(f"detail must be 0 or more samples, got {detail}")
+        self._file, self._chip, self._steps, self._detail, self._spikes = file, chip, steps, detail, spikes
+        self._samples = self._kept = 0
+        self._seconds = 0.0
+        self._hash = hashlib.sha256()
+        self._origin: tuple[str, str, str] | None = None
+        self._rows = row_columns(chip)
+        self._details = detail_columns(chip, steps, spikes=spikes)
+        for column in self._rows + self._details:
+            column.create(file)
+
+    def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
+        """Append the samples of one batch; labels of -1 are unknown."""
+        origin = (result.backend, result.graph, result.digest)
+        if result.steps != self._steps or (self._origin or origin) != origin:
+            raise BadArgument(f"a results file holds one run: backend, graph, network and {self._steps} steps must stay the same")
+        if len(values) != result.samples or (labels is not None and len(labels) != result.samples):
+            raise BadArgument(f"{result.samples} results need as many values, and labels if there are any, got {len(values)} values")
+        self._origin = origin
+        known = np.full(result.samples, -1, np.int64) if labels is None else np.asarray(labels, np.int64)
+        self._hash.update(np.ascontiguousarray(values).tobytes())
+        self._hash.update(known.tobytes())
+        for column in self._rows:
+            column.append(self._file, self._samples, column.of(result, values, known))
+        rest = min(self._detail - self._kept, result.samples)
+        if rest > 0:
+            few = result.part(slice(0, rest))
+            for column in self._details:
+                column.append(self._file, self._kept, column.of(few, values[:rest], known[:rest]))
+            self._kept += rest
+        self._samples += result.samples
+        self._seconds += result.seconds
+
+    def finish(self, *, data: str, command: str) -> None:
+        """Write the network and the provenance."""
+        if self._origin is None:
+            raise BadArgument("there is nothing to write: no sample was run")
+        backend, graph, digest = self._origin
+        image = np.frombuffer(_image(self._chip), dtype=np.uint8)
+        self._file.create_dataset("network", data=image, chunks=(min(len(image), 2**20),), compression="gzip", compression_opts=1)
+        origin = Provenance(
+            backend=backend,
+            graph=graph,
+            steps=self._steps,
+            digest=digest,
+            data=data,
+            data_sha256=self._hash.hexdigest(),
+            command=command,
+            date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            versions=versions(),
+            seconds=self._seconds,
+        )
+        numbers = {"fsnn_results": FORMAT, "samples": self._samples, "detail": self._kept, "spikes": int(self._spikes)}
+        self._file.attrs.update({**numbers, **origin.attributes()})
+
+
+def _image(chip: ChipNetwork) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        netx.write(chip, Path(folder) / "net.h5")
+        return (Path(folder) / "net.h5").read_bytes()

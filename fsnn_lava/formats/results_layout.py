@@ -1,0 +1,89 @@
+"""The arrays of results.h5: their names, types and shapes follow from the network and the number of steps alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.result import Result
+
+FORMAT = 1
+CHUNK_BYTES = 2**19
+
+Take = Callable[[Result, NDArray[np.uint8], NDArray[np.int64]], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One array [samples, *shape] and where its values come from: (result, values, labels)."""
+
+    name: str
+    dtype: type
+    shape: tuple[int, ...]
+    of: Take
+
+    @property
+    def bytes(self) -> int:
+        """Of one sample."""
+        return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
+
+    def create(self, file: h5py.File) -> None:
+        rows = max(1, min(1024, CHUNK_BYTES // max(1, self.bytes)))
+        options: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "shuffle": np.dtype(self.dtype).itemsize > 1}
+        file.create_dataset(
+            self.name, shape=(0, *self.shape), maxshape=(None, *self.shape), dtype=self.dtype, chunks=(rows, *self.shape), **options
+        )
+
+    def append(self, file: h5py.File, at: int, rows: NDArray[Any]) -> None:
+        dataset = file[self.name]
+        dataset.resize(at + len(rows), axis=0)
+        dataset[at:] = rows
+
+
+def row_columns(chip: ChipNetwork) -> tuple[Column, ...]:
+    """What every sample has."""
+    classes, layers = chip.readout.classes, len(chip.layers)
+    return (
+        Column("rows/labels", np.int64, (), lambda r, v, labels: labels),
+        Column("rows/predictions", np.int64, (), lambda r, v, y: r.predictions),
+        Column("rows/logits", np.float64, (classes,), lambda r, v, y: r.logits),
+        Column("rows/readout", np.int32, (classes,), lambda r, v, y: r.readout),
+        Column("rows/operations", np.int64, (), lambda r, v, y: r.operations),
+        Column("rows/updates", np.int64, (), lambda r, v, y: r.updates),
+        Column("rows/clip_count", np.int64, (layers + 1,), lambda r, v, y: r.clip_count),
+        Column("rows/layer_spikes", np.int64, (layers,), lambda r, v, y: layer_spikes(r)),
+    )
+
+
+def detail_columns(chip: ChipNetwork, steps: int, *, spikes: bool) -> tuple[Column, ...]:
+    """What only the first samples have: every neuron."""
+    inputs = (steps, *chip.input.shape) if chip.input.kind == "events" else chip.input.shape
+    columns = [Column("detail/values", np.uint8, inputs, lambda r, values, y: values)]
+    for i, layer in enumerate(chip.layers):
+        columns += _neurons(f"detail/layer/{i}", layer.shape, i, "counts", "traces", leaky=chip.decay > 0)
+        columns.append(Column(f"detail/layer/{i}/potentials", np.int32, layer.shape, lambda r, v, y, i=i: r.potentials[i]))  # type: ignore[misc]
+        columns.append(Column(f"detail/layer/{i}/clipped", np.uint8, layer.shape, lambda r, v, y, i=i: r.clipped[i]))  # type: ignore[misc]
+        if spikes:
+            train = (steps, *layer.shape)
+            columns.append(Column(f"detail/layer/{i}/spikes", np.uint8, train, lambda r, v, y, i=i: r.spikes[i]))  # type: ignore[misc]
+    for i, synapse in enumerate(chip.feedback):
+        columns += _neurons(f"detail/late/{i}", chip.layer(synapse.source).shape, i, "late", "late_traces", leaky=chip.decay > 0)
+    return tuple(columns)
+
+
+def _neurons(name: str, shape: tuple[int, ...], i: int, counts: str, traces: str, *, leaky: bool) -> list[Column]:
+    columns = [Column(f"{name}/counts", np.uint16, shape, lambda r, v, y: getattr(r, counts)[i])]
+    if leaky:
+        columns.append(Column(f"{name}/traces", np.float64, shape, lambda r, v, y: getattr(r, traces)[i]))
+    return columns
+
+
+def layer_spikes(result: Result) -> NDArray[np.int64]:
+    """[B, layers] spikes of each layer in its window."""
+    return np.stack([counts.reshape(len(counts), -1).sum(axis=1, dtype=np.int64) for counts in result.counts], axis=1)

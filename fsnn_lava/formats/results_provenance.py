@@ -1,0 +1,60 @@
+"""Where a run came from: network, data, versions, backend, command, date."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import Any
+
+from fsnn_lava.formats.hdf5 import Node
+
+PACKAGES = ("numpy", "numba", "h5py", "torch", "lava-nc")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Where a run came from."""
+
+    backend: str
+    graph: str
+    steps: int
+    digest: str  # of the network that ran
+    data: str  # name of the data set, or of its file
+    data_sha256: str  # of all values and labels, in order
+    command: str
+    date: str  # ISO 8601, UTC
+    versions: dict[str, str]
+    seconds: float  # of the run itself
+
+    def attributes(self) -> dict[str, Any]:
+        """As attributes of a file."""
+        return {**asdict(self), "versions": json.dumps(self.versions)}
+
+    @staticmethod
+    def of(root: Node) -> Provenance:
+        """From a file's attributes."""
+        try:
+            versions = json.loads(root.text("versions"))
+        except json.JSONDecodeError as error:
+            raise root.fail(f"attribute 'versions' must be JSON: {error}") from error
+        if not isinstance(versions, dict):
+            raise root.fail("attribute 'versions' must be a JSON object")
+        texts = {name: root.text(name) for name in ("backend", "graph", "digest", "data", "data_sha256", "command", "date")}
+        return Provenance(
+            **texts, steps=root.integer("steps"), versions={str(k): str(v) for k, v in versions.items()}, seconds=root.number("seconds")
+        )
+
+
+def versions() -> dict[str, str]:
+    """What ran: Python, the machine, and the packages that matter, as far as they are installed."""
+    from fsnn_lava import __version__
+
+    found = {"fsnn-lava": __version__, "python": platform.python_version(), "machine": platform.machine()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

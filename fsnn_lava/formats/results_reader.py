@@ -1,0 +1,159 @@
+"""Read results.h5: nothing in it is trusted. Types and shapes must be those that its network asks for, before memory is taken."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.chip.limits import STEPS_MAX
+from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.errors import BadFile
+from fsnn_lava.formats import netx
+from fsnn_lava.formats.hdf5 import Node, open_file
+from fsnn_lava.formats.results_layout import FORMAT, Column, detail_columns, row_columns
+from fsnn_lava.formats.results_provenance import Provenance
+from fsnn_lava.result import Result
+
+NETWORK_BYTES_MAX = 2**29
+CHUNK_BYTES_MAX = 2**26
+SAMPLES_MAX = 2**31
+
+
+class Reader:
+    """An open results file; `rows` of all samples, `detail(first, end)` of those that are kept in detail."""
+
+    def __init__(self, root: Node) -> None:
+        self._root = root
+        if not root.has_attribute("fsnn_results"):
+            raise root.fail("an HDF5 file, but not results: it has no attribute 'fsnn_results'")
+        if root.integer("fsnn_results") != FORMAT:
+            raise root.fail(f"results of format {root.integer('fsnn_results')}; this program reads format {FORMAT}: use a newer one")
+        self.provenance = Provenance.of(root)
+        self.samples, self.details = root.integer("samples"), root.integer("detail")
+        self.has_spikes = root.integer("spikes") == 1
+        steps = self.provenance.steps
+        if not (1 <= steps <= STEPS_MAX and 0 <= self.details <= self.samples and 1 <= self.samples <= SAMPLES_MAX):
+            raise root.fail(f"steps {steps}, samples {self.samples} and detail {self.details} do not go together")
+        self.chip = self._network()
+        for column in row_columns(self.chip):
+            self._dataset(column, self.samples)
+        for column in detail_columns(self.chip, steps, spikes=self.has_spikes):
+            self._dataset(column, self.details)
+
+    def row(self, name: str, first: int = 0, end: int | None = None) -> NDArray[Any]:
+        """A column of /rows: labels (-1: unknown), predictions, logits, readout, operations, updates, clip_count or layer_spikes."""
+        column = next(c for c in row_columns(self.chip) if c.name == f"rows/{name}")
+        return self._dataset(column, self.samples)[first : self.samples if end is None else end]
+
+    def values(self, first: int = 0, end: int | None = None) -> NDArray[np.uint8]:
+        """The raw inputs of samples kept in detail."""
+        return self._details()["detail/values"][first : self.details if end is None else end]
+
+    def detail(self, first: int = 0, end: int | None = None) -> Result:
+        """The run as it was, samples first … end - 1 of those kept in detail."""
+        end = self.details if end is None else end
+        found = {name: dataset[first:end] for name, dataset in self._details().items() if name != "detail/values"}
+        layers, late = range(len(self.chip.layers)), range(len(self.chip.feedback))
+        counts = tuple(found[f"detail/layer/{i}/counts"].astype(np.int32) for i in layers)
+        late_counts = tuple(found[f"detail/late/{i}/counts"].astype(np.int32) for i in late)
+        leaky = self.chip.decay > 0
+        origin = self.provenance
+        return Result(
+            backend=origin.backend,
+            graph=origin.graph,
+            steps=origin.steps,
+            digest=origin.digest,
+            weight_sum=self.chip.weight_sum(origin.steps),
+            readout_scale=float(self.chip.readout.scale),
+            counts=counts,
+            traces=tuple(found[f"detail/layer/{i}/traces"] if leaky else counts[i].astype(np.float64) for i in layers),
+            late=late_counts,
+            late_traces=tuple(found[f"detail/late/{i}/traces"] if leaky else late_counts[i].astype(np.float64) for i in late),
+            potentials=tuple(found[f"detail/layer/{i}/potentials"] for i in layers),
+            readout=self.row("readout", first, end),
+            clipped=tuple(found[f"detail/layer/{i}/clipped"] for i in layers),
+            clip_count=self.row("clip_count", first, end),
+            operations=self.row("operations", first, end),
+            updates=self.row("updates", first, end),
+            spikes=tuple(found[f"detail/layer/{i}/spikes"] for i in layers) if self.has_spikes else None,
+            seconds=origin.seconds * (end - first) / self.samples,
+        )
+
+    def _details(self) -> dict[str, h5py.Dataset]:
+        columns = detail_columns(self.chip, self.provenance.steps, spikes=self.has_spikes)
+        return {column.name: self._dataset(column, self.details) for column in columns}
+
+    def _dataset(self, column: Column, rows: int) -> h5py.Dataset:
+        """The column's array, whose type and shape are what they must be."""
+        *groups, last = column.name.split("/")
+        node = self._root
+        for group in groups:
+            node = node.group(group)
+        dataset = node.dataset(last)
+        wanted = (rows, *column.shape)
+        if dataset.dtype != np.dtype(column.dtype) or dataset.shape != wanted:
+            raise node.fail(f"{last!r} must be {np.dtype(column.dtype)} {wanted}, got {dataset.dtype} {dataset.shape}")
+        chunk = int(np.prod(dataset.chunks or (1,), dtype=object)) * dataset.dtype.itemsize
+        if chunk > max(CHUNK_BYTES_MAX, 2 * column.bytes):
+            raise node.fail(f"{last!r} is stored in pieces of {chunk} bytes, too large to be read")
+        return dataset
+
+    def _network(self) -> ChipNetwork:
+        dataset = self._root.dataset("network")
+        if dataset.dtype != np.uint8 or dataset.ndim != 1 or dataset.size > NETWORK_BYTES_MAX:
+            raise self._root.fail(f"'network' must hold the bytes of a network file, got {dataset.dtype} {dataset.shape}")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "network"
+            path.write_bytes(dataset[()].tobytes())
+            try:
+                chip = netx.read(path)
+            except BadFile as error:
+                raise self._root.fail(f"the network inside is damaged: {str(error).replace(str(path), 'network')}") from error
+        if self.provenance.graph != "stock" and chip.digest() != self.provenance.digest:
+            raise self._root.fail(f"the network inside is {chip.digest()[:12]}, the run was of {self.provenance.digest[:12]}")
+        return chip
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[Reader]:
+    """An open Reader while the block lasts; BadFile with a sentence if the file is missing, damaged or something else."""
+    with open_file(path) as root:
+        yield Reader(root)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Results:
+    """A results file in memory: `result`, `values` and `labels` are the samples kept in detail, `rows` are all."""
+
+    provenance: Provenance
+    chip: ChipNetwork
+    samples: int
+    rows: dict[str, NDArray[Any]]
+    result: Result
+    values: NDArray[np.uint8]
+    labels: NDArray[np.int64] | None  # None where they are unknown
+
+
+def read(path: str | Path) -> Results:
+    """Everything in a results file, at once. For files larger than memory use `reading`."""
+    with reading(path) as reader:
+        rows = {column.name.split("/")[1]: reader.row(column.name.split("/")[1]) for column in row_columns(reader.chip)}
+        labels = rows["labels"][: reader.details]
+        return Results(
+            provenance=reader.provenance,
+            chip=reader.chip,
+            samples=reader.samples,
+            rows=rows,
+            result=reader.detail(),
+            values=reader.values(),
+            labels=None if (labels < 0).any() else labels,
+        )
+    raise BadFile(f"{path} could not be read")
