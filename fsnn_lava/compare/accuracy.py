@@ -34,6 +34,7 @@ class AccuracyCheck:
         self.chip, self.thresholds = chip, thresholds
         classes = chip.readout.classes
         self.samples = self.labelled = self.right = self.judged = self.agreeing = self.float_right = self.clips = self.ties = 0
+        self.samples_of_rows = self.float_labelled = 0
         self.confusion = np.zeros((classes, classes), dtype=np.int64)  # [label, answer]
         self.spiked = [np.zeros(layer.shape, dtype=bool) for layer in chip.layers]
         self.paused = [np.zeros(layer.shape, dtype=bool) for layer in chip.layers]
@@ -69,7 +70,14 @@ class AccuracyCheck:
         inside = (labels >= 0) & (labels < self.chip.readout.classes)
         np.add.at(self.confusion, (labels[inside], answers[inside]), 1)
         if float_answers is not None:
+            self.float_labelled += len(labels)
             self.float_right += int(np.count_nonzero(float_answers == labels))
+
+    def add_rows(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
+        """Samples of which only the answers are known; labels below 0 are unknown."""
+        known = labels >= 0
+        self.samples_of_rows += len(answers)
+        self._add_labels(labels[known], answers[known], None)
 
     def dead(self) -> float:
         """Share of neurons that no sample made spike."""
@@ -81,15 +89,24 @@ class AccuracyCheck:
         agreement = self.agreeing / self.judged if self.judged else None
         wanted = self.thresholds
         if wanted.accuracy_min is not None and (accuracy is None or accuracy < wanted.accuracy_min):
-            problems.append(f"accuracy must be at least {wanted.accuracy_min:.2%}" + ("" if accuracy is not None else ", but there are no labels"))
+            problems.append(
+                f"accuracy must be at least {wanted.accuracy_min:.2%}" + ("" if accuracy is not None else ", but there are no labels")
+            )
         if wanted.agreement_min is not None and (agreement is None or agreement < wanted.agreement_min):
-            problems.append(f"agreement must be at least {wanted.agreement_min:.2%}" + ("" if agreement is not None else ", but no model was given"))
+            problems.append(
+                f"agreement must be at least {wanted.agreement_min:.2%}" + ("" if agreement is not None else ", but no model was given")
+            )
         if wanted.dead_max is not None and self.dead() > wanted.dead_max:
             problems.append(f"at most {wanted.dead_max:.2%} of the neurons may be dead")
         return Check(
-            name="accuracy", link=LINK, passed=not problems, summary="; ".join([self._sentence(), *problems]), numbers=self._numbers(accuracy, agreement),
-            offenders=tuple(self.offenders), series={"confusion": self.confusion, "margins": self.margins},
-        )  # fmt: skip
+            name="accuracy",
+            link=LINK,
+            passed=not problems,
+            summary="; ".join([self._sentence(), *problems]),
+            numbers=self._numbers(accuracy, agreement),
+            offenders=tuple(self.offenders),
+            series={"confusion": self.confusion, "margins": self.margins},
+        )
 
     def _sentence(self) -> str:
         parts = []
@@ -108,13 +125,26 @@ class AccuracyCheck:
 
     def _numbers(self, accuracy: float | None, agreement: float | None) -> dict[str, Any]:
         layers = [
-            {"layer": layer.name, "dead": float(np.mean(~spiked)), "saturated": float(np.mean(~paused)) if self.samples else 0.0, "rate_mean": total / max(1, self.samples)}
+            {
+                "layer": layer.name,
+                "dead": float(np.mean(~spiked)),
+                "saturated": float(np.mean(~paused)) if self.samples else 0.0,
+                "rate_mean": total / max(1, self.samples),
+            }
             for layer, spiked, paused, total in zip(self.chip.layers, self.spiked, self.paused, self.rate_sums, strict=True)
         ]
         margins = np.array(self.margins) if self.margins else np.zeros(1)
         return {
-            "samples": self.samples, "accuracy": accuracy, "accuracy_interval": wilson(self.right, self.labelled) if self.labelled else None,
-            "float_accuracy": self.float_right / self.labelled if self.labelled and self.judged else None, "agreement": agreement,
-            "agreement_interval": wilson(self.agreeing, self.judged) if self.judged else None, "margin_min": float(margins.min()),
-            "margin_median": float(np.median(margins)), "ties": self.ties, "dead": self.dead(), "clips": self.clips, "layers": layers,
-        }  # fmt: skip
+            "samples": self.samples + self.samples_of_rows,
+            "accuracy": accuracy,
+            "accuracy_interval": wilson(self.right, self.labelled) if self.labelled else None,
+            "float_accuracy": self.float_right / self.float_labelled if self.float_labelled else None,
+            "agreement": agreement,
+            "agreement_interval": wilson(self.agreeing, self.judged) if self.judged else None,
+            "margin_min": float(margins.min()),
+            "margin_median": float(np.median(margins)),
+            "ties": self.ties,
+            "dead": self.dead(),
+            "clips": self.clips,
+            "layers": layers,
+        }

@@ -24,6 +24,7 @@ class Batch:
     values: NDArray[np.uint8]
     labels: NDArray[np.int64] | None
     offset: int
+    tolerance: float = 0.0  # by how much the backend's neurons may round differently from E9, units 2**-6
 
     def __post_init__(self) -> None:
         _check_shapes(self.chip, self.result, self.values)
@@ -72,7 +73,14 @@ def _check_shapes(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) 
     b = result.samples
     wanted = [(b, *layer.shape) for layer in chip.layers]
     late = [(b, *chip.layer(s.source).shape) for s in chip.feedback]
-    for name, shapes in (("counts", wanted), ("traces", wanted), ("potentials", wanted), ("clipped", wanted), ("late", late), ("late_traces", late)):
+    for name, shapes in (
+        ("counts", wanted),
+        ("traces", wanted),
+        ("potentials", wanted),
+        ("clipped", wanted),
+        ("late", late),
+        ("late_traces", late),
+    ):
         got = [tuple(a.shape) for a in getattr(result, name)]
         if got != shapes:
             raise BadArgument(f"result.{name} must have the shapes {shapes} of this network, got {got}")

@@ -105,11 +105,23 @@ class ContractionCheck:
         state, radius = self.state(), self.certificate.radius
         passed = _RANK[state] >= _RANK[self.thresholds.contraction] and (state != "none" or self.unsolved == 0)
         numbers = {
-            "state": state, "spectral_radius": radius, "loop_gain": loop_gain(self.chip, self.certificate.gains), "gains": self.certificate.gains,
-            "local_radius": max(self.radii, default=None), "solved": self.solved, "unsolved": self.unsolved, "solver_residual": self.residual,
-        }  # fmt: skip
+            "state": state,
+            "spectral_radius": radius,
+            "loop_gain": loop_gain(self.chip, self.certificate.gains),
+            "gains": self.certificate.gains,
+            "local_radius": max(self.radii, default=None),
+            "solved": self.solved,
+            "unsolved": self.unsolved,
+            "solver_residual": self.residual,
+        }
         return Check(
-            name="contraction", link=LINK, passed=passed, summary=self._sentence(state), numbers=numbers, offenders=tuple(self.offenders), series={"local_radii": self.radii}
+            name="contraction",
+            link=LINK,
+            passed=passed,
+            summary=self._sentence(state),
+            numbers=numbers,
+            offenders=tuple(self.offenders),
+            series={"local_radii": self.radii},
         )
 
     def _sentence(self, state: str) -> str:
@@ -120,9 +132,11 @@ class ContractionCheck:
             return f"certified: the gain per step is at most {radius:.4g} < 1, so there is one equilibrium (E6)"
         bound = f"operator norms only bound the gain by {radius:.3g}"
         if state == "local":
-            return f"local: {bound}, but at the equilibria the Jacobian's radius is at most about {max(self.radii):.3g} < 1 ({len(self.radii)} samples)"
+            found = f"at most about {max(self.radii):.3g} < 1 ({len(self.radii)} samples)"
+            return f"local: {bound}, but the radius of the Jacobian at the equilibria is {found}"
         if self.unsolved:
             return f"none: {bound}, and for {self.unsolved} of {self.solved + self.unsolved} samples no equilibrium was found"
         if self.radii:
-            return f"none: {bound}, and the Jacobian's radius reaches about {max(self.radii):.3g}: equilibria exist, but rates need not settle there"
+            found = f"about {max(self.radii):.3g}: equilibria exist, but rates need not settle there"
+            return f"none: {bound}, and the radius of the Jacobian reaches {found}"
         return f"none: {bound}, and no sample was looked at"

@@ -62,10 +62,15 @@ class FloatSpikesCheck:
             self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron_index(layer, flat), "what": what})
 
     def check(self) -> Check:
-        summary = (
-            f"in float |f(a) - a| is at most {self.residual_max:.4g} (bounds up to {self.bound_max:.4g}), |a - a*| at most {self.distance_max:.4g} ({self.samples} samples)"
-            if self.above == 0
-            else f"the float network's residual is above its bound in {self.above} neurons (E11)"
-        )
-        numbers = {"samples": self.samples, "residual_max": self.residual_max, "bound_max": self.bound_max, "distance_max": self.distance_max, "above": self.above}
+        summary = f"the float network's residual is above its bound in {self.above} neurons (E11)"
+        if self.above == 0:
+            residual = f"in float |f(a) - a| is at most {self.residual_max:.4g} (bounds up to {self.bound_max:.4g})"
+            summary = f"{residual}, |a - a*| at most {self.distance_max:.4g} ({self.samples} samples)"
+        numbers = {
+            "samples": self.samples,
+            "residual_max": self.residual_max,
+            "bound_max": self.bound_max,
+            "distance_max": self.distance_max,
+            "above": self.above,
+        }
         return Check(name="float", link=LINK, passed=self.above == 0, summary=summary, numbers=numbers, offenders=tuple(self.offenders))

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip.arithmetic import CLIPPED_HIGH, CLIPPED_LOW
 from fsnn_lava.chip.limits import STATE_FRACTION_BITS
 from fsnn_lava.chip.network import ChipNetwork, Layer
 from fsnn_lava.chip.rate_map import Rates
+from fsnn_lava.compare.arrived import layer_charge, rounding
 from fsnn_lava.compare.batch import Batch, neuron_index
-from fsnn_lava.compare.charge import layer_charge, rounding
+from fsnn_lava.compare.charge import spoilt
 from fsnn_lava.compare.contraction import Certificate
 from fsnn_lava.compare.currents import connect, incoming, total_shift
 from fsnn_lava.compare.equilibrium import Point
@@ -59,9 +59,13 @@ class LayerResidual:
 
     def numbers(self) -> dict[str, Any]:
         return {
-            "layer": self.name, "residual_max": self.residual_max, "residual_mean": self.residual_sum / max(1, self.neurons), "bound_max": self.bound_max,
-            "distance_max": self.distance_max, "distance_mean": self.distance_sum / max(1, self.solved_neurons),
-        }  # fmt: skip
+            "layer": self.name,
+            "residual_max": self.residual_max,
+            "residual_mean": self.residual_sum / max(1, self.neurons),
+            "bound_max": self.bound_max,
+            "distance_max": self.distance_max,
+            "distance_mean": self.distance_sum / max(1, self.solved_neurons),
+        }
 
 
 class ResidualCheck:
@@ -101,10 +105,7 @@ class ResidualCheck:
         seen.residual_sum += float(residual.sum())
         seen.bound_max = max(seen.bound_max, float(bound.max(initial=0.0)))
         seen.neurons += residual.size
-        low, high = ((batch.result.clipped[index] & bit) > 0 for bit in (CLIPPED_LOW, CLIPPED_HIGH))
-        counts = batch.result.counts[index]
-        spoilt = (low & (high | (counts > 0))) | (high & (counts < batch.steps))  # charge was lost or added: the charge check says so
-        over = (residual > bound) & ~spoilt
+        over = (residual > bound) & ~spoilt(batch, index)  # where clipping took or added charge, the charge check says so
         if self.thresholds.residual_max is not None:
             over |= residual > self.thresholds.residual_max
         self.above += int(np.count_nonzero(over))
@@ -112,9 +113,20 @@ class ResidualCheck:
             row, flat = divmod(int(position), residual[0].size)
             got, most = float(residual.reshape(-1)[position]), float(bound.reshape(-1)[position])
             what = f"|f(a) - a| is {got:.4g}, its potential and late spikes allow {most:.4g}"
-            self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron_index(layer, flat), "residual": got, "bound": most, "what": what})
+            self.offenders.append(
+                {
+                    "sample": batch.sample(row),
+                    "layer": layer.name,
+                    "neuron": neuron_index(layer, flat),
+                    "residual": got,
+                    "bound": most,
+                    "what": what,
+                }
+            )
 
-    def _add_distances(self, batch: Batch, residuals: list[NDArray[np.float64]], equilibrium: Rates, solver_residual: NDArray[np.float64]) -> None:
+    def _add_distances(
+        self, batch: Batch, residuals: list[NDArray[np.float64]], equilibrium: Rates, solver_residual: NDArray[np.float64]
+    ) -> None:
         rows = len(solver_residual)
         distances = [np.abs(a[:rows] - e).reshape(rows, -1) for a, e in zip(batch.rates, equilibrium, strict=True)]
         self.solved += rows
@@ -128,9 +140,15 @@ class ResidualCheck:
         if self.thresholds.distance_max is not None:
             farthest = np.max([d.max(axis=1) for d in distances], axis=0)
             for row in np.flatnonzero(farthest > self.thresholds.distance_max):
-                self._far(batch, int(row), f"a neuron's rate is {farthest[row]:.4g} from the equilibrium, more than {self.thresholds.distance_max:.4g}")
+                self._far(
+                    batch,
+                    int(row),
+                    f"a neuron's rate is {farthest[row]:.4g} from the equilibrium, more than {self.thresholds.distance_max:.4g}",
+                )
 
-    def _judge_distances(self, batch: Batch, residuals: list[NDArray[np.float64]], distances: list[NDArray[np.float64]], solver: NDArray[np.float64]) -> None:
+    def _judge_distances(
+        self, batch: Batch, residuals: list[NDArray[np.float64]], distances: list[NDArray[np.float64]], solver: NDArray[np.float64]
+    ) -> None:
         """[N, B] Euclidean lengths: e <= (1 - M)**-1 (r + r*), r* the residual that a* itself was left with."""
         rows = len(solver)
         lengths = np.array([np.linalg.norm(r[:rows].reshape(rows, -1), axis=1) for r in residuals])
@@ -139,7 +157,12 @@ class ResidualCheck:
         far = np.array([np.linalg.norm(d, axis=1) for d in distances])
         self.distance_share = max(self.distance_share, float((far / np.maximum(most, np.finfo(float).tiny)).max(initial=0.0)))
         for index, row in zip(*np.nonzero(far > most), strict=True):
-            self._far(batch, int(row), f"||a - a*|| is {far[index, row]:.4g}, its residual allows {most[index, row]:.4g}", self.chip.layers[index].name)
+            self._far(
+                batch,
+                int(row),
+                f"||a - a*|| is {far[index, row]:.4g}, its residual allows {most[index, row]:.4g}",
+                self.chip.layers[index].name,
+            )
 
     def _far(self, batch: Batch, row: int, what: str, layer: str | None = None) -> None:
         self.too_far += 1
@@ -171,8 +194,16 @@ class ResidualCheck:
         if self.too_far:
             summary += f", too far in {self.too_far} cases"
         numbers = {
-            "residual_max": worst, "bound_max": bound, "above": self.above, "too_far": self.too_far, "samples": self.samples, "solved": self.solved,
-            "distance_share_of_bound": self.distance_share if self.certificate.certified and self.solved else None, "layers": [layer.numbers() for layer in self.layers],
-        }  # fmt: skip
+            "residual_max": worst,
+            "bound_max": bound,
+            "above": self.above,
+            "too_far": self.too_far,
+            "samples": self.samples,
+            "solved": self.solved,
+            "distance_share_of_bound": self.distance_share if self.certificate.certified and self.solved else None,
+            "layers": [layer.numbers() for layer in self.layers],
+        }
         series = {"residual_per_sample": self.per_sample, "bound_per_sample": self.bound_per_sample, "rates": self.scatter}
-        return Check(name="residual", link=LINK, passed=passed, summary=summary, numbers=numbers, offenders=tuple(self.offenders), series=series)
+        return Check(
+            name="residual", link=LINK, passed=passed, summary=summary, numbers=numbers, offenders=tuple(self.offenders), series=series
+        )

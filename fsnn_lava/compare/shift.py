@@ -23,7 +23,9 @@ LINK = "float equilibrium → integer equilibrium"
 class ShiftCheck:
     """||a*_q - a*|| within (1 - M_q)**-1 ||f_q(a*) - a*||, layer by layer, where certified; and every integer a rounding of its float."""
 
-    def __init__(self, chip: ChipNetwork, network: FloatNetwork, rate_map: RateMap, certificate: Certificate, thresholds: Thresholds) -> None:
+    def __init__(
+        self, chip: ChipNetwork, network: FloatNetwork, rate_map: RateMap, certificate: Certificate, thresholds: Thresholds
+    ) -> None:
         self.chip, self.rate_map, self.certificate, self.thresholds = chip, rate_map, certificate, thresholds
         self.wrong, self.grid = off_grid(chip, network.folded)
         self.samples = self.above = 0
@@ -50,14 +52,18 @@ class ShiftCheck:
             for row in np.flatnonzero(largest > limit):
                 self._offend(batch, int(row), f"a rate of the equilibrium moved by {largest[row]:.4g}, more than {limit:.4g}")
 
-    def _judge(self, batch: Batch, shifts: list[NDArray[np.float64]], defects: list[NDArray[np.float64]], solver: NDArray[np.float64]) -> None:
+    def _judge(
+        self, batch: Batch, shifts: list[NDArray[np.float64]], defects: list[NDArray[np.float64]], solver: NDArray[np.float64]
+    ) -> None:
         """[N, B] lengths; what the solver left in a*_q counts as its own residual."""
         far, start = (np.array([np.linalg.norm(part, axis=1) for part in parts]) for parts in (shifts, defects))
         left = np.array([np.sqrt(layer.size) * solver for layer in self.chip.layers])
         most = self.certificate.amplification() @ (start + left) * (1 + 1e-9)
         self.share = max(self.share, float((far / np.maximum(most, np.finfo(float).tiny)).max(initial=0.0)))
         for index, row in zip(*np.nonzero(far > most), strict=True):
-            self._offend(batch, int(row), f"||a*_q - a*|| is {far[index, row]:.4g}, E12 allows {most[index, row]:.4g}", self.chip.layers[index].name)
+            self._offend(
+                batch, int(row), f"||a*_q - a*|| is {far[index, row]:.4g}, E12 allows {most[index, row]:.4g}", self.chip.layers[index].name
+            )
 
     def _offend(self, batch: Batch, row: int, what: str, layer: str | None = None) -> None:
         self.above += 1
@@ -67,14 +73,20 @@ class ShiftCheck:
     def check(self) -> Check:
         passed = self.above == 0 and not self.wrong
         if self.wrong:
-            summary = f"the network is not a rounding of this model: {len(self.wrong)} parameters are off their grid, first {self.wrong[0]['what']}"
+            first = self.wrong[0]["what"]
+            summary = f"the network is not a rounding of this model: {len(self.wrong)} parameters are off their grid, first {first}"
         elif self.above:
             summary = f"the equilibrium moved further than allowed in {self.above} cases (E12)"
         else:
             bound = f", {self.share:.0%} of what E12 allows" if self.certificate.certified else " (not certified: E12 gives no bound)"
             summary = f"integers move the equilibrium by at most {self.shift_max:.4g} spikes per step{bound} ({self.samples} samples)"
         numbers = {
-            "samples": self.samples, "shift_max": self.shift_max, "share_of_bound": self.share if self.certificate.certified else None, "above": self.above,
-            "off_grid": len(self.wrong), "grid": self.grid, "layers": self.layers,
-        }  # fmt: skip
+            "samples": self.samples,
+            "shift_max": self.shift_max,
+            "share_of_bound": self.share if self.certificate.certified else None,
+            "above": self.above,
+            "off_grid": len(self.wrong),
+            "grid": self.grid,
+            "layers": self.layers,
+        }
         return Check(name="shift", link=LINK, passed=passed, summary=summary, numbers=numbers, offenders=tuple(self.offenders))

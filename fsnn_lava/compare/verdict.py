@@ -64,22 +64,31 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts: json.dumps takes it; what is not finite becomes null."""
-        return {"passed": self.passed, "about": plain(self.about), "checks": [plain({**asdict(check), "mark": check.mark}) for check in self.checks]}
+        return {
+            "passed": self.passed,
+            "about": plain(self.about),
+            "checks": [plain({**asdict(check), "mark": check.mark}) for check in self.checks],
+        }
 
     def to_text(self) -> str:
         """One screen."""
         lines = [f"{'PASS' if self.passed else 'FAIL'}  {self._title()}"]
         for check in self.checks:
-            lines += textwrap.wrap(check.summary, _TEXT_WIDTH, initial_indent=f"  {check.mark:<5}{check.name:<12} ", subsequent_indent=" " * 20)
+            lines += textwrap.wrap(
+                check.summary, _TEXT_WIDTH, initial_indent=f"  {check.mark:<5}{check.name:<12} ", subsequent_indent=" " * 20
+            )
             if not check.passed:
-                lines += ["".ljust(20) + textwrap.shorten(offender_text(o), _TEXT_WIDTH, placeholder=" …") for o in check.offenders[:_TEXT_OFFENDERS]]
+                lines += [
+                    "".ljust(20) + textwrap.shorten(offender_text(o), _TEXT_WIDTH, placeholder=" …")
+                    for o in check.offenders[:_TEXT_OFFENDERS]
+                ]
         return "\n".join(lines)
 
     def to_html(self, path: str | Path) -> None:
-        """One self-contained page at `path`."""
-        from fsnn_lava.compare import report
+        """One self-contained page at `path`: what was found. `compare.report.write_report` also draws the run itself."""
+        from fsnn_lava.compare.report import write_report
 
-        report.write(self, path)
+        write_report(path, verdict=self)
 
     def _title(self) -> str:
         about = self.about

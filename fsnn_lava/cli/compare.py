@@ -1,0 +1,85 @@
+"""fsnn-compare results.h5: is what ran still the network that was trained?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fsnn_lava.cli._shared import run_command
+from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
+from fsnn_lava.compare import Comparator, Thresholds, Verdict
+from fsnn_lava.compare.thresholds import EQUILIBRIUM_SAMPLES
+from fsnn_lava.errors import BadArgument, BadFile
+from fsnn_lava.formats.results import Reader, reading
+from fsnn_lava.network import FSNN
+
+BATCH = 64
+REPORT_SAMPLES = 256  # of a run that a report draws
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fsnn-compare", description="Judge a finished run: every link of the chain by itself.")
+    parser.add_argument("results", type=Path, help="results.h5, as fsnn-run writes it")
+    parser.add_argument("--model", type=Path, metavar="model.pt", help="the float network: adds its own links, agreement and shift")
+    parser.add_argument("--report", type=Path, metavar="report.html", help="write a page with figures")
+    parser.add_argument("--limit", type=int, metavar="N", help="look at the first N samples only")
+    parser.add_argument(
+        "--equilibria", type=int, default=EQUILIBRIUM_SAMPLES, metavar="N", help="samples to solve a* for (default %(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    add_threshold_options(parser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0 the run passes, 1 it does not, 2 bad input."""
+    return run_command("fsnn-compare", _run, _parser().parse_args(argv))
+
+
+def _run(args: argparse.Namespace) -> int:
+    for name in ("limit", "equilibria"):
+        value = getattr(args, name)
+        if value is not None and value < (1 if name == "limit" else 0):
+            raise BadArgument(f"--{name} must be positive, got {value}")
+    wanted = thresholds(args)
+    model = None if args.model is None else FSNN.load(args.model)
+    with reading(args.results) as reader:
+        verdict = judge(reader, model=model, wanted=wanted, limit=args.limit, equilibria=args.equilibria)
+        print(json.dumps(verdict.to_dict(), indent=2) if args.json else verdict.to_text())
+        if args.report is not None:
+            _report(args, reader, verdict, model)
+    return 0 if verdict.passed else 1
+
+
+def judge(reader: Reader, *, model: FSNN | None, wanted: Thresholds, limit: int | None, equilibria: int) -> Verdict:
+    """The verdict on the samples of a file that are kept in detail; accuracy counts all of them."""
+    if reader.details == 0:
+        raise BadFile("these results keep no sample in detail: there is nothing to compare; run again with a larger detail")
+    chip, graph = reader.chip, reader.provenance.graph
+    comparator = Comparator(chip, model=model, thresholds=wanted, graph=graph, equilibrium_samples=equilibria)
+    end = min(reader.details, limit or reader.details)
+    labels = reader.row("labels")
+    for first in range(0, end, BATCH):
+        last = min(end, first + BATCH)
+        known = labels[first:last]
+        comparator.add(reader.detail(first, last), reader.values(first, last), None if (known < 0).any() else known)
+    rest = slice(end, reader.samples if limit is None else min(reader.samples, limit))
+    comparator.add_answers(reader.row("predictions")[rest], labels[rest])
+    return comparator.verdict()
+
+
+def _report(args: argparse.Namespace, reader: Reader, verdict: Verdict, model: FSNN | None) -> None:
+    from fsnn_lava.compare.report import write_report
+
+    end = min(reader.details, REPORT_SAMPLES)
+    labels = reader.row("labels", 0, end)
+    options: dict[str, Any] = {"labels": None if (labels < 0).any() else labels, "model": model, "command": " ".join(sys.argv)}
+    write_report(args.report, verdict=verdict, chip=reader.chip, result=reader.detail(0, end), values=reader.values(0, end), **options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
