@@ -207,7 +207,7 @@ def _synapses(folded: FoldedNetwork, position: int, problem: LayerProblem, round
     return sorted(made, key=lambda s: s.source == f"l{len(folded.layers)}")
 
 
-def _synapse(connection: Connection, source: str, target: str, weight: NDArray[np.int64], exponent: int) -> Synapse:
+def _synapse(connection: Connection, source: str, target: str, weight: NDArray[Any], exponent: int) -> Synapse:
     if exponent not in limits.EXPONENT_RANGE:
         raise BadNetwork(f"synapse {source!r} -> {target!r}: needs exponent {exponent}; the layer's weights differ too much in size")
     if connection.kind == "dense":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, floor, log2
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from fsnn_lava.chip import limits
 from fsnn_lava.chip.folded import Connection
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+IntArray = NDArray[Any]  # int64; ChipNetwork checks the range and narrows it
 
 THRESHOLD_WINDOW = (500.0, 4000.0)  # weight units: fine enough for bias and threshold, small enough for head-room
 SHARES = (
@@ -103,7 +104,7 @@ def rounded_current(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray:
     return total.numpy() + rounded.bias + host
 
 
-def per_neuron(value: NDArray[np.generic], shape: tuple[int, ...]) -> NDArray[np.generic]:
+def per_neuron(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """() or [C] broadcast to [*shape]."""
     return np.broadcast_to(value.reshape(value.shape + (1,) * (len(shape) - value.ndim)), shape)
 

@@ -93,7 +93,7 @@ def _conv(node: Node, source: str, target: str, weight: NDArray[Any], exponent: 
     return ConvSynapse(source=source, target=target, weight=weight, exponent=exponent, stride=stride, padding=padding, groups=groups)
 
 
-def _whole(node: Node, name: str) -> NDArray[np.int64]:
+def _whole(node: Node, name: str) -> NDArray[Any]:
     array = node.array(name, "iuf")
     if array.dtype.kind == "f" and not (np.all(np.isfinite(array)) and np.array_equal(array, np.rint(array))):
         raise node.fail(f"{name!r} must hold whole numbers; export a quantised network")
@@ -102,7 +102,7 @@ def _whole(node: Node, name: str) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def _weight(node: Node, name: str) -> tuple[NDArray[np.int64], int]:
+def _weight(node: Node, name: str) -> tuple[NDArray[Any], int]:
     """slayer's weights are even numbers up to 254: halved, with an exponent that says so."""
     weight, exponent = _whole(node, name), 0
     while weight.size and np.abs(weight).max() > limits.WEIGHT_MAX and not np.any(weight % 2):
@@ -113,7 +113,7 @@ def _weight(node: Node, name: str) -> tuple[NDArray[np.int64], int]:
     return weight, exponent
 
 
-def _bias(node: Node, shape: tuple[int, ...]) -> NDArray[np.int64]:
+def _bias(node: Node, shape: tuple[int, ...]) -> NDArray[Any]:
     if not node.has("bias"):
         return np.zeros(shape, dtype=np.int64)
     bias = _whole(node, "bias")
@@ -125,7 +125,7 @@ def _bias(node: Node, shape: tuple[int, ...]) -> NDArray[np.int64]:
     return np.broadcast_to(flat.reshape(-1, *(1,) * (len(shape) - 1)), shape)
 
 
-def _neuron(node: Node, shape: tuple[int, ...]) -> tuple[NDArray[np.int64], int]:
+def _neuron(node: Node, shape: tuple[int, ...]) -> tuple[NDArray[Any], int]:
     kind = _text(node, "type")
     if kind not in ("CUBA", "LOIHI"):
         raise node.fail(f"neurons of type {kind!r} are not read, only CUBA and LOIHI")

@@ -202,8 +202,8 @@ def _write_neuron(group: h5py.Group, decay: int, threshold: NDArray[np.int64] | 
     neuron.create_dataset("type", data="CUBA")
     for name, value in (("iDecay", limits.DECAY_UNIT), ("vDecay", decay), ("refDelay", 1)):
         neuron.create_dataset(name, data=int(value))
-    value = np.asarray(threshold, dtype=np.int64)
-    neuron.create_dataset("vThMant", data=value if value.ndim else int(value))
+    mantissa = np.asarray(threshold, dtype=np.int64)
+    neuron.create_dataset("vThMant", data=mantissa if mantissa.ndim else int(mantissa))
     neuron.create_dataset("gradedSpike", data=False)
 
 
