@@ -11,7 +11,7 @@ from tests.paper_networks import paper_network
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("map")
-    for name in ("fashion", "cifarnet-f"):
+    for name in ("fashion", "alexnet-f"):
         paper_network(name).save(folder / f"{name}.h5")
     return folder
 
@@ -25,9 +25,9 @@ def test_a_network_that_fits_exits_0_with_table_and_verdict(files, capsys):
 
 
 def test_a_network_that_does_not_fit_exits_1_and_says_why(files, capsys):
-    assert main([str(files / "cifarnet-f.h5")]) == 1
-    assert "does not fit: the network needs 204 cores, oheo-gulch has 120" in capsys.readouterr().out
-    assert main([str(files / "cifarnet-f.h5"), "--board", "kapoho-point"]) == 0
+    assert main([str(files / "alexnet-f.h5")]) == 1
+    assert "does not fit: the network needs 133 cores, oheo-gulch has 120" in capsys.readouterr().out
+    assert main([str(files / "alexnet-f.h5"), "--board", "kapoho-point"]) == 0
 
 
 def test_json_holds_layers_metrics_and_the_warning(files, capsys):

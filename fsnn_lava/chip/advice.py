@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsnn_lava.chip.board import board_names, load_board
-from fsnn_lava.chip.network import READOUT, ChipNetwork
+from fsnn_lava.chip.network import READOUT
 
 if TYPE_CHECKING:
-    from fsnn_lava.chip.placement import PlacedLayer, Placement, ReadoutPlace
+    from fsnn_lava.chip.placement import Outline, PlacedLayer, Placement, ReadoutPlace
 
+_FEWEST_BITS = 4  # with fewer, training for them is needed: no advice
 _FEWER = {
     "AxonIn": "fewer source neurons (a stride or pooling before it)",
     "Synapses": "fewer input channels or a smaller kernel",
@@ -43,14 +44,14 @@ def _too_much(layer: PlacedLayer, placement: Placement) -> str:
     return f"a single neuron of layer {layer.name!r} needs {needs} {unit}, a core has {has}"
 
 
-def way_out(chip: ChipNetwork, placement: Placement, readout: ReadoutPlace) -> tuple[str, ...]:
+def way_out(outline: Outline, placement: Placement, readout: ReadoutPlace) -> tuple[str, ...]:
     """What would make it fit on this board, or which board would take it."""
     found = []
     stuck = [layer for layer in placement.layers if layer.tiling is None]
-    if readout == "chip" and _fits(chip, placement, "host", bits=placement.bits):
+    if readout == "chip" and _fits(outline, placement, "host", bits=placement.bits):
         found.append("compute the readout on the host (--readout host)")
-    for bits in range(placement.bits - 1, 1, -1):
-        if _fits(chip, placement, readout, bits=bits):
+    for bits in range(placement.bits - 1, _FEWEST_BITS - 1, -1):
+        if _fits(outline, placement, readout, bits=bits):
             found.append(f"use {bits} bits")
             break
     if not stuck:
@@ -67,7 +68,7 @@ def way_out(chip: ChipNetwork, placement: Placement, readout: ReadoutPlace) -> t
     return tuple(found)
 
 
-def _fits(chip: ChipNetwork, placement: Placement, readout: ReadoutPlace, *, bits: int) -> bool:
-    from fsnn_lava.chip.placement import place_with_bits
+def _fits(outline: Outline, placement: Placement, readout: ReadoutPlace, *, bits: int) -> bool:
+    from fsnn_lava.chip.placement import place_outline
 
-    return place_with_bits(chip, placement.board, readout, bits=bits).fits
+    return place_outline(outline.with_bits(bits), placement.board, readout).fits

@@ -6,6 +6,7 @@ Assumptions, beside the numbers of the board file:
 - Dense and Sparse: one list and one in-axon per source neuron that reaches the tile; zeros of a Dense are stored;
 - AxonMap: one entry per pixel where the target is a convolution, per neuron where it is dense or sparse;
 - AxonMem: one entry per pixel and group of target channels for convolutions, none for dense targets (as the public tables show);
+- a transposed convolution is a Sparse, or the whole network is folded by space-to-depth and has none; the stock graph's choice counts;
 - static input is written as a bias once per sample and takes no synapse; event input does.
 """
 
@@ -21,7 +22,7 @@ from fsnn_lava.chip.board import Board
 from fsnn_lava.chip.network import ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
 from fsnn_lava.errors import BadArgument
 
-Form = Literal["dense", "conv", "sparse", "space-to-depth"]
+Form = Literal["dense", "conv", "sparse"]
 Shape3 = tuple[int, int, int]
 
 
@@ -105,22 +106,10 @@ class Connection:
             return Use(axon_in=sources, synapses=sources * _dense_words(tile[0], self.bits, board))
         if self.form == "sparse":
             return self._sparse(tile, target, board)
-        taps = prod(self.kernel) if self.form == "conv" else prod(self.coarse_kernel())
-        outputs = tile[0] if self.form == "conv" else tile[0] * prod(self.stride)
         groups = ceil(tile[0] * self.groups / target[0])  # of the convolution, that this tile has a part of
-        lists = self.source_shape[0] // self.groups * groups * taps
-        per_list = ceil(outputs / groups)
+        lists = self.source_shape[0] // self.groups * groups * prod(self.kernel)
+        per_list = ceil(tile[0] / groups)
         return Use(axon_in=1, synapses=lists * ceil((board.conv_header_bits + per_list * self.bits) / board.conv_word_bits))
-
-    def coarse_kernel(self) -> tuple[int, int]:
-        """Kernel of the ordinary convolution on the source's grid that makes all phases of a transposed one (symmetric padding)."""
-        return (self._coarse(0), self._coarse(1))
-
-    def _coarse(self, axis: int) -> int:
-        kernel, stride, padding = self.kernel[axis], self.stride[axis], self.padding[axis]
-        # output s*q + r takes input i where s*i - p + k = s*q + r, so q - i = (k - p - r) / s
-        offsets = [(k - padding - r) // stride for r in range(stride) for k in range(kernel) if (k - padding - r) % stride == 0]
-        return 2 * max((abs(offset) for offset in offsets), default=0) + 1
 
     def _sparse(self, tile: Shape3, target: Shape3, board: Board) -> Use:
         sources = self.reach(tile, target)
@@ -142,14 +131,21 @@ def _pairs(sources: int, targets: int, kernel: int, stride: int, padding: int) -
     return sum(0 <= stride * i - padding + k < targets for i in range(sources) for k in range(kernel))
 
 
-def connection(synapse: Synapse, source_shape: tuple[int, ...], *, form: Form | None = None) -> Connection:
-    """How the memory model sees a synapse; a transposed convolution is "sparse" or "space-to-depth"."""
-    common = {"source": synapse.source, "source_shape": grid(source_shape), "bits": weight_bits(synapse.weight)}
+def connection(synapse: Synapse, source_shape: tuple[int, ...]) -> Connection:
+    """How the memory model sees a synapse; a transposed convolution is a Sparse one (see space_to_depth for the other way)."""
+    shape, bits = grid(source_shape), weight_bits(synapse.weight)
     if isinstance(synapse, DenseSynapse):
-        return Connection(form="dense", **common)  # type: ignore[arg-type]
+        return Connection(source=synapse.source, source_shape=shape, bits=bits, form="dense")
     kernel = (int(synapse.weight.shape[2]), int(synapse.weight.shape[3]))
-    if isinstance(synapse, ConvSynapse):
-        return Connection(form="conv", kernel=kernel, stride=synapse.stride, padding=synapse.padding, groups=synapse.groups, **common)  # type: ignore[arg-type]
-    if isinstance(synapse, TransposedConvSynapse):
-        return Connection(form=form or "space-to-depth", kernel=kernel, stride=synapse.stride, padding=synapse.padding, **common)  # type: ignore[arg-type]
-    raise BadArgument(f"{synapse}: no memory model for {type(synapse).__name__}")
+    if not isinstance(synapse, ConvSynapse | TransposedConvSynapse):
+        raise BadArgument(f"{synapse}: no memory model for {type(synapse).__name__}")
+    return Connection(
+        source=synapse.source,
+        source_shape=shape,
+        bits=bits,
+        form="conv" if isinstance(synapse, ConvSynapse) else "sparse",
+        kernel=kernel,
+        stride=synapse.stride,
+        padding=synapse.padding,
+        groups=synapse.groups if isinstance(synapse, ConvSynapse) else 1,
+    )

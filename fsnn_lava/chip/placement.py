@@ -13,6 +13,8 @@ from fsnn_lava.chip.board import Board, load_board
 from fsnn_lava.chip.memory import Connection, Form, Shape3, Use, connection, grid, weight_bits
 from fsnn_lava.chip.network import INPUT, READOUT, ChipNetwork, Synapse, TransposedConvSynapse
 from fsnn_lava.chip.partition import Population, Tiling, split
+from fsnn_lava.chip.space_to_depth import space_to_depth
+from fsnn_lava.chip.stock import stored_weights
 from fsnn_lava.errors import BadArgument
 
 ReadoutPlace = Literal["auto", "chip", "host"]
@@ -34,7 +36,6 @@ class PlacedLayer:
     tiling: Tiling | None
     least: Use  # what a core with a single neuron uses
     forms: tuple[tuple[str, Form], ...]  # (source, form) of every connection that is on the chip
-    alternatives: tuple[tuple[Form, int | None], ...] = ()  # cores of the layer with its transposed convolution in each form
 
     @property
     def cores(self) -> int | None:
@@ -65,6 +66,8 @@ class Placement:
     layers: tuple[PlacedLayer, ...]
     readout: Literal["chip", "host"]
     bits: int  # of the widest weight
+    alternatives: tuple[tuple[str, int | None], ...] = ()  # cores with transposed convolutions as Sparse, or by space-to-depth
+    lowered: str = ""  # which of these it is
     way_out: tuple[str, ...] = ()  # what would make it fit, each tried
 
     @property
@@ -123,6 +126,8 @@ class Placement:
             "limiting": self.limiting,
             "readout": self.readout,
             "bits": self.bits,
+            "transposed_convolutions": self.lowered,
+            "alternatives": dict(self.alternatives),
             "layers": [_row(layer, self.board) for layer in self.layers],
             "model": DISCLAIMER,
             "unknown": list(self.board.unknown),
@@ -140,7 +145,6 @@ def _row(layer: PlacedLayer, board: Board) -> dict[str, Any]:
         "limiting": layer.use.tightest(board),
         "messages_per_step": None if layer.tiling is None else layer.tiling.messages,
         "connections": [{"source": source, "form": form} for source, form in layer.forms],
-        "alternatives": dict(layer.alternatives),
     }
 
 
@@ -152,52 +156,70 @@ def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readou
     if readout not in ("auto", "chip", "host"):
         raise BadArgument(f"readout must be auto, chip or host, got {readout!r}")
     where = board if isinstance(board, Board) else load_board(board)
-    placement = place_with_bits(chip, where, readout, bits=8)
-    if placement.fits:
-        return placement
-    return replace(placement, way_out=advice.way_out(chip, placement, readout))
+    if not any(isinstance(s, TransposedConvSynapse) for s in chip.synapses):
+        outline = outline_of(chip)
+        placement = place_outline(outline, where, readout)
+    else:
+        folded, _ = space_to_depth(chip)
+        outlines = {"sparse": outline_of(chip), "space-to-depth": outline_of(folded)}
+        chosen = "space-to-depth" if stored_weights(folded) <= stored_weights(chip) else "sparse"  # as the stock graph does
+        outline = outlines[chosen]
+        found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
+        placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))
+    return placement if placement.fits else replace(placement, way_out=advice.way_out(outline, placement, readout))
 
 
-def place_with_bits(chip: ChipNetwork, board: Board, readout: ReadoutPlace, *, bits: int) -> Placement:
-    """The placement if no weight had more than `bits` bits."""
-    widest = max([weight_bits(s.weight) for s in chip.synapses] + [weight_bits(chip.readout.weight)])
-    on_chip = readout != "host"
-    populations = _populations(chip, bits, on_chip=on_chip)
-    if readout == "auto" and split(populations[-1][0], board) is None:
-        on_chip = False
-        populations = _populations(chip, bits, on_chip=False)
-    layers = _place_all(populations, board)
-    return Placement(board=board, layers=layers, readout="chip" if on_chip else "host", bits=min(widest, bits))
+@dataclass(frozen=True, kw_only=True)
+class Outline:
+    """What of a network matters here: its populations, the readout last, and the bits of its widest weight."""
+
+    populations: tuple[Population, ...]
+    bits: int
+
+    def with_bits(self, bits: int) -> Outline:
+        """The same if no weight had more than `bits` bits."""
+        narrow = [replace(p, inputs=tuple(c.with_bits(bits) for c in p.inputs)) for p in self.populations]
+        return Outline(populations=tuple(narrow), bits=min(bits, self.bits))
 
 
-Choices = list[tuple[Population, ...]]  # per layer: one population, or one per form of its transposed convolution
-
-
-def _populations(chip: ChipNetwork, bits: int, *, on_chip: bool) -> Choices:
-    choices: Choices = []
+def outline_of(chip: ChipNetwork) -> Outline:
+    found = []
     for layer in chip.layers:
         synapses = [s for s in chip.into(layer) if s.source != INPUT or chip.input.kind == "events"]
-        forms: Sequence[Form | None] = (
-            ("space-to-depth", "sparse") if any(isinstance(s, TransposedConvSynapse) for s in synapses) else (None,)
-        )
-        inputs = [tuple(connection(s, _source_shape(chip, s), form=form).with_bits(bits) for s in synapses) for form in forms]
-        choices.append(tuple(Population(name=layer.name, shape=grid(layer.shape), inputs=i) for i in inputs))
-    if on_chip:
-        last = chip.layers[-1]
-        dense = Connection(source=last.name, source_shape=grid(last.shape), form="dense", bits=min(bits, weight_bits(chip.readout.weight)))
-        choices.append((Population(name=READOUT, shape=(chip.readout.classes, 1, 1), inputs=(dense,)),))
-    return choices
+        inputs = tuple(connection(s, _source_shape(chip, s)) for s in synapses)
+        found.append(Population(name=layer.name, shape=grid(layer.shape), inputs=inputs))
+    last = chip.layers[-1]
+    dense = Connection(source=last.name, source_shape=grid(last.shape), form="dense", bits=weight_bits(chip.readout.weight))
+    found.append(Population(name=READOUT, shape=(chip.readout.classes, 1, 1), inputs=(dense,)))
+    return Outline(populations=tuple(found), bits=max(c.bits for p in found for c in p.inputs))
+
+
+def place_outline(outline: Outline, board: Board, readout: ReadoutPlace) -> Placement:
+    """The placement of an outline, without advice."""
+    on_chip = readout == "chip" or (readout == "auto" and split(outline.populations[-1], board) is not None)
+    populations = outline.populations if on_chip else outline.populations[:-1]
+    layers = _place_all(_with_targets(populations), board)
+    return Placement(board=board, layers=layers, readout="chip" if on_chip else "host", bits=outline.bits)
 
 
 def _source_shape(chip: ChipNetwork, synapse: Synapse) -> tuple[int, ...]:
     return chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
 
 
-def _place_all(choices: Choices, board: Board) -> tuple[PlacedLayer, ...]:
-    """Choose the form with the fewest cores, then split again until the groups every layer sends to stand still."""
-    chosen = [_cheapest(options, board) for options in choices]
-    groups = {population.name: 1 for population, _ in chosen}
-    populations = _with_targets([population for population, _ in chosen])
+def _with_targets(populations: Sequence[Population]) -> list[Population]:
+    """Fill in how every population's spikes leave: by pixel to convolutions, by neuron to dense and sparse targets."""
+    result = []
+    for population in populations:
+        leaving = [(target.name, c.form) for target in populations for c in target.inputs if c.source == population.name]
+        convolutions = tuple(name for name, form in leaving if form == "conv")
+        to_neurons = any(form in ("dense", "sparse") for _, form in leaving)
+        result.append(replace(population, to_convolutions=convolutions, to_neurons=to_neurons))
+    return result
+
+
+def _place_all(populations: list[Population], board: Board) -> tuple[PlacedLayer, ...]:
+    """Split again until the groups of channels that every layer sends to stand still."""
+    groups = {population.name: 1 for population in populations}
     tilings: list[Tiling | None] = []
     for _ in range(_PASSES):
         tilings = [split(p, board, sum(groups[name] for name in p.to_convolutions)) for p in populations]
@@ -212,27 +234,6 @@ def _place_all(choices: Choices, board: Board) -> tuple[PlacedLayer, ...]:
             tiling=tiling,
             least=population.use((1, 1, 1), board),
             forms=tuple((c.source, c.form) for c in population.inputs),
-            alternatives=alternatives,
         )
-        for population, tiling, (_, alternatives) in zip(populations, tilings, chosen, strict=True)
+        for population, tiling in zip(populations, tilings, strict=True)
     )
-
-
-def _cheapest(options: tuple[Population, ...], board: Board) -> tuple[Population, tuple[tuple[Form, int | None], ...]]:
-    if len(options) == 1:
-        return options[0], ()
-    cores = [None if (tiling := split(option, board)) is None else tiling.cores for option in options]
-    order = sorted(range(len(options)), key=lambda i: float("inf") if cores[i] is None else cores[i])  # type: ignore[arg-type,return-value]
-    forms = [next(c.form for c in option.inputs if c.form in ("sparse", "space-to-depth")) for option in options]
-    return options[order[0]], tuple(zip(forms, cores, strict=True))
-
-
-def _with_targets(populations: list[Population]) -> list[Population]:
-    """Fill in how every population's spikes leave: by pixel to convolutions, by neuron to dense and sparse targets."""
-    result = []
-    for population in populations:
-        leaving = [(target.name, c.form) for target in populations for c in target.inputs if c.source == population.name]
-        convolutions = tuple(name for name, form in leaving if form in ("conv", "space-to-depth"))
-        to_neurons = any(form in ("dense", "sparse") for _, form in leaving)
-        result.append(replace(population, to_convolutions=convolutions, to_neurons=to_neurons))
-    return result

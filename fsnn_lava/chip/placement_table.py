@@ -16,7 +16,7 @@ def table(placement: Placement) -> str:
     total = "-" if placement.cores is None else str(placement.cores)
     lines += [rule, f"| Total{total:>56}|", ""]
     lines += [_messages(layer) for layer in placement.layers if layer.tiling is not None]
-    lines += [_forms(layer) for layer in placement.layers if layer.alternatives]
+    lines += _forms(placement)
     lines += ["", f"limiting resource: {placement.limiting}", placement.verdict, DISCLAIMER]
     return "\n".join(lines)
 
@@ -44,9 +44,13 @@ def _messages(layer: PlacedLayer) -> str:
     return f"{layer.name}: takes spikes from {sources}; at most {messages} messages per step, if every source neuron spikes"
 
 
-def _forms(layer: PlacedLayer) -> str:
-    options = ", ".join(f"as {form} {'no core can hold it' if cores is None else f'{cores} cores'}" for form, cores in layer.alternatives)
-    return f"{layer.name}: its transposed convolution: {options}; the smaller is used"
+def _forms(placement: Placement) -> list[str]:
+    """Both ways to hold a transposed convolution; a layer folded by space-to-depth is listed with its stored shape."""
+    if not placement.alternatives:
+        return []
+    cores = [(form, "no core can hold it" if cores is None else f"{cores} cores") for form, cores in placement.alternatives]
+    options = ", ".join(f"as {form} {text}" for form, text in cores)
+    return [f"transposed convolutions: {options} for the whole network; {placement.lowered} is used (fewer stored weights)"]
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -21,7 +21,8 @@ from fsnn_lava.lava.loihi2_host import choose_host, open_host
 try:
     host = choose_host({arguments})
     open_host(host)
-    print("host:", host, "|", {{name: os.environ.get(name) for name in ("SLURM", "NOSLURM", "BOARD", "PARTITION", "LOIHI_GEN", "NXSDKHOST")}})
+    names = ("SLURM", "NOSLURM", "BOARD", "PARTITION", "LOIHI_GEN", "NXSDKHOST")
+    print("host:", host, "|", {{name: os.environ.get(name) for name in names}})
 except FsnnError as error:
     print(error.exit_code, error)
 """

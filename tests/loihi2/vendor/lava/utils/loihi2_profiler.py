@@ -1,7 +1,6 @@
 """Profilers as lava-dl's benchmark notebooks use them; the numbers are made up and marked by being round."""
 
 import numpy as np
-
 from lava.magma.core.callback_fx import CallbackFx
 
 

@@ -4,7 +4,6 @@ import os
 import time
 
 import numpy as np
-
 from lava.magma.core.decorator import implements, requires
 from lava.magma.core.model.py.model import PyLoihiProcessModel
 from lava.magma.core.model.py.ports import PyInPort, PyOutPort
