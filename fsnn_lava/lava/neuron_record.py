@@ -40,12 +40,12 @@ class NeuronRecord:
 
     def add(self, spikes: NDArray[Any], *, tau: int, steps: int, leak: float) -> None:
         """Count the spikes of step `tau` (E3)."""
-        self.counts[...] += spikes
+        _count(self.counts, spikes)
         if self.traces is not None:
             _advance(self.traces, spikes, leak)
         for part in self.late:
             if tau > steps - part.delay:
-                part.counts[...] += spikes
+                _count(part.counts, spikes)
                 _advance(part.traces, spikes, leak)
 
 
@@ -59,6 +59,10 @@ def neuron_record(batch: int, size: int, *, leaky: bool, delays: Sequence[int], 
         clip_count=shared_array((batch,), np.int64),
         late=tuple(Late(delay=d, counts=shared_array(shape, np.int32), traces=shared_array(shape, np.float64)) for d in delays),
     )
+
+
+def _count(counts: NDArray[np.int32], spikes: NDArray[Any]) -> None:
+    np.add(counts, spikes, out=counts, casting="unsafe")  # spikes are 0 or 1, of whatever type
 
 
 def _advance(trace: NDArray[np.float64], spikes: NDArray[Any], leak: float) -> None:

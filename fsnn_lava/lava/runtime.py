@@ -217,19 +217,22 @@ class Session:
             port.observer = None
 
     def _check_children(self, when: str, *, wait: float = 0.0) -> None:
-        """BackendFailed if a process has raised or is gone; looks for up to `wait` seconds."""
+        """BackendFailed if a process has raised or is gone; looks for `wait` seconds, and a second longer for the cause of a death."""
         deadline = time.monotonic() + wait
         while True:
-            for name, actor in zip(self._names, self._actors, strict=False):
+            pairs = list(zip(self._names, self._actors, strict=False))
+            for name, actor in pairs:
                 if actor.exception:
                     error, trace = actor.exception
                     raise _model_failed(name, error, trace, when)
-            for name, actor in zip(self._names, self._actors, strict=False):
-                if not actor.is_alive() and not actor.exception:
-                    raise BackendFailed(f"Lava process {name!r} {_ending(actor.exitcode)} {when}")
-            if time.monotonic() >= deadline:
+            dead = [(name, actor.exitcode) for name, actor in pairs if not actor.is_alive()]
+            violent = [(name, code) for name, code in dead if code]
+            if violent or (dead and time.monotonic() > deadline + 1.0):
+                name, code = (violent or dead)[0]
+                raise BackendFailed(f"Lava process {name!r} {_ending(code)} {when}")
+            if not dead and time.monotonic() >= deadline:
                 return
-            time.sleep(0.05)
+            time.sleep(0.02)
 
     def _waiting(self) -> str:
         """Which processes are inside a step, and where; a process that waits for its next step is not named."""

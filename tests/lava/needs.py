@@ -1,0 +1,13 @@
+"""Skips a whole file where Lava cannot run, and says why."""
+
+from __future__ import annotations
+
+import pytest
+
+from fsnn_lava.backends import lacking
+
+
+def needs_lava() -> None:
+    missing = lacking("sim")
+    if missing:
+        pytest.skip(f"Lava cannot run here, it lacks: {'; '.join(missing)}", allow_module_level=True)
