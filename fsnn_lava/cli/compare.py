@@ -65,8 +65,7 @@ def judge(reader: Reader, *, model: FSNN | None, wanted: Thresholds, limit: int 
     labels = reader.row("labels")
     for first in range(0, end, BATCH):
         last = min(end, first + BATCH)
-        known = labels[first:last]
-        comparator.add(reader.detail(first, last), reader.values(first, last), None if (known < 0).any() else known)
+        comparator.add(reader.detail(first, last), reader.values(first, last), labels[first:last])
     rest = slice(end, reader.samples if limit is None else min(reader.samples, limit))
     comparator.add_answers(reader.row("predictions")[rest], labels[rest])
     return comparator.verdict()

@@ -65,9 +65,12 @@ class AccuracyCheck:
                 self.offenders.append({"sample": batch.sample(row), "what": what})
 
     def _add_labels(self, labels: NDArray[np.int64], answers: NDArray[np.int64], float_answers: NDArray[np.int64] | None) -> None:
+        known = labels >= 0
+        labels, answers = labels[known], answers[known]
+        float_answers = None if float_answers is None else float_answers[known]
         self.labelled += len(labels)
         self.right += int(np.count_nonzero(answers == labels))
-        inside = (labels >= 0) & (labels < self.chip.readout.classes)
+        inside = labels < self.chip.readout.classes
         np.add.at(self.confusion, (labels[inside], answers[inside]), 1)
         if float_answers is not None:
             self.float_labelled += len(labels)
@@ -75,9 +78,8 @@ class AccuracyCheck:
 
     def add_rows(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
         """Samples of which only the answers are known; labels below 0 are unknown."""
-        known = labels >= 0
         self.samples_of_rows += len(answers)
-        self._add_labels(labels[known], answers[known], None)
+        self._add_labels(labels, answers, None)
 
     def dead(self) -> float:
         """Share of neurons that no sample made spike."""

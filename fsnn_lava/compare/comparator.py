@@ -62,7 +62,7 @@ class Comparator:
         self.about: dict[str, Any] = {}
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
-        """Take the next samples of the run: what came out, what went in ([B, *shape], or [B, T, *shape] of events), what is right."""
+        """Take the next samples of the run: what came out, what went in (see `run`), and what is right (below 0: unknown)."""
         self._check_origin(result)
         batch = Batch(
             chip=self.chip,
