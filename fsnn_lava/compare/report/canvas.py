@@ -1,0 +1,127 @@
+"""From a matplotlib figure to SVG inside a page: text stays text, colours become the page's own, nothing points outside."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib import image as mpl_image
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from numpy.typing import NDArray
+
+# What a PNG shows; in the page each becomes the variable of that name in style.css. No two may be equal.
+COLOURS = {
+    "ink": "#1d232b", "soft": "#5c6673", "line": "#d5dae1", "blue": "#2b6cb0", "orange": "#c8651b", "green": "#2f855a", "red": "#c53a43",
+    "purple": "#7d4fb0", "teal": "#2a8c94", "gold": "#a8821a", "pink": "#b83280", "bright": "#fefefe",
+}  # fmt: skip
+INK, SOFT, LINE, BLUE, ORANGE, GREEN, RED, PURPLE, TEAL, GOLD, PINK, BRIGHT = COLOURS.values()
+SERIES = (BLUE, ORANGE, GREEN, PURPLE, TEAL, GOLD, PINK, RED)  # of things without a colour of their own
+UNIT = 72.0  # of a picture's size in the page, per inch
+_PNG_DPI = 200
+_RASTER_DPI = 170
+
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",  # text stays text
+    "text.parse_math": False,  # a class may be called $x
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 10.0,
+    "axes.titlesize": 10.0,
+    "axes.labelsize": 10.0,
+    "xtick.labelsize": 9.5,
+    "ytick.labelsize": 9.5,
+    "legend.fontsize": 9.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": SOFT,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LINE,
+    "grid.linewidth": 0.7,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "lines.linewidth": 2.0,
+    "legend.frameon": False,
+    "legend.handlelength": 1.8,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Everything drawn inside looks alike; afterwards matplotlib is as it was."""
+    with matplotlib.rc_context(_STYLE):
+        yield
+
+
+def new_figure(width: float = 400, height: float = 270) -> Figure:
+    """A figure of that many page units."""
+    return Figure(figsize=(width / UNIT, height / UNIT), layout="constrained", dpi=UNIT)
+
+
+def svg(figure: Figure, *, name: str, alt: str) -> str:
+    """The figure as one <svg> element, valid XML, without ids that could meet those of another figure."""
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        figure.savefig(text, format="svg", dpi=_RASTER_DPI, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    drawn = text.getvalue()
+    drawn = drawn[drawn.index("<svg") :].strip()
+    for pattern in (r"<metadata>.*?</metadata>", r"<!--.*?-->", r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>"):
+        drawn = re.sub(pattern, "", drawn, flags=re.DOTALL)
+    drawn = re.sub(r'<g id="[^"]*"', "<g", drawn)
+    drawn = re.sub(r"'DejaVu Sans'(, sans-serif)?", "var(--font)", drawn)
+    head, body = drawn.split(">", 1)
+    box = re.search(r'viewBox="[^"]*"', head)
+    if box is None:  # matplotlib has always written one
+        raise RuntimeError("matplotlib wrote an SVG without a viewBox")
+    for colour, value in COLOURS.items():
+        body = body.replace(value, f"var(--{colour})")
+    body = re.sub(r"\n\s*", "\n", body).replace("<g>\n</g>\n", "")
+    space = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    return f'<svg {space} {box.group(0)} role="img" aria-label="{escape(alt)}">{body}'
+
+
+def write_png(figure: Figure, path: Path) -> None:
+    """The figure on white."""
+    figure.savefig(path, format="png", dpi=_PNG_DPI, facecolor="white")
+
+
+def image_address(pixels: NDArray[np.uint8]) -> str:
+    """A data: address of a small picture, [H, W] or [H, W, 3]."""
+    file = io.BytesIO()
+    mpl_image.imsave(file, pixels, format="png", cmap="gray", **({} if pixels.ndim == 3 else {"vmin": 0, "vmax": 255}))
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def number(value: float) -> str:
+    """A tick: 0.01, 30, 10⁻⁵; no mathtext, so that it stays one text."""
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:g}"
+    power = int(np.floor(np.log10(abs(value)) + 1e-9))
+    lead = value / 10.0**power
+    raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{raised}" if abs(lead - 1) < 1e-6 else f"{lead:g}·10{raised}"
+
+
+def logarithmic(axes: Axes, which: str, *, subs: tuple[float, ...] = (1.0,)) -> None:
+    """A log axis with plain numbers."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axes.set_xscale("log") if which == "x" else axes.set_yscale("log")
+    axis.set_major_locator(LogLocator(base=10.0, subs=subs))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axis.set_minor_locator(NullLocator())
