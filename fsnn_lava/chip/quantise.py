@@ -136,7 +136,7 @@ def _round_network(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind,
     drifts = calibrate.largest_potentials(folded, values[:SEARCH_SAMPLES])
     layers, synapses = [], []
     for position, layer in enumerate(folded.layers):
-        problem = _problem(folded, position, raw, rates, kind, drifts[position])
+        problem = _problem(folded, position, raw, rates, kind, drifts[position], _message_max(folded, values, kind))
         rounded = round_layer(problem, bits=bits, per_channel=per_channel)
         layers.append(_layer(f"l{position + 1}", layer.shape, rounded, decay, reset))
         synapses.extend(_synapses(folded, position, problem, rounded))
@@ -162,7 +162,13 @@ def _round_network(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind,
 
 
 def _problem(
-    folded: FoldedNetwork, position: int, raw: torch.Tensor, rates: tuple[torch.Tensor, ...], kind: Kind, drift: float
+    folded: FoldedNetwork,
+    position: int,
+    raw: torch.Tensor,
+    rates: tuple[torch.Tensor, ...],
+    kind: Kind,
+    drift: float,
+    message_max: int,
 ) -> LayerProblem:
     layer = folded.layers[position]
     connections: list[Connection] = []
@@ -182,6 +188,7 @@ def _problem(
         extra=layer.current(raw).numpy() if host else None,
         vth=folded.vth,
         drift=drift,
+        message_max=tuple(float(message_max) if m is raw else 1.0 for m in messages),
     )
 
 

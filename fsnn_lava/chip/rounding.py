@@ -22,6 +22,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[Any]  # int64; ChipNetwork checks the range and narrows it
 
 THRESHOLD_WINDOW = (500.0, 4000.0)  # weight units: fine enough for bias and threshold, small enough for head-room
+THRESHOLD_MIN = 64.0  # below the window only so that one step cannot wrap the state
 SHARES = (
     1.0,
     0.98,
@@ -54,6 +55,7 @@ class LayerProblem:
     extra: FloatArray | None  # [B, *shape]: what the host adds, physical units
     vth: float
     drift: float  # largest |potential| of a calibration run, physical units
+    message_max: tuple[float, ...]  # largest message of each connection
 
     def current(self) -> FloatArray:
         """[B, *shape], physical units, not rounded."""
@@ -61,6 +63,17 @@ class LayerProblem:
         for connection, messages in zip(self.connections, self.messages, strict=True):
             total = total + connection.apply(messages)
         return total.numpy() + self.bias + (0.0 if self.extra is None else self.extra)
+
+    def reach(self) -> float:
+        """The most that one step can add to or take from a neuron, physical units."""
+        ends = []
+        for sign in (1.0, -1.0):
+            total = torch.from_numpy(sign * self.bias)
+            for connection, largest in zip(self.connections, self.message_max, strict=True):
+                everything = torch.full((1, *connection.in_shape), largest, dtype=torch.float64)
+                total = total + connection.with_weight((sign * connection.weight).clamp(min=0)).apply(everything)[0]
+            ends.append(float(total.max()))
+        return max(ends)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -131,8 +144,9 @@ def _candidates(problem: LayerProblem, relative: tuple[int, ...], bits: int, per
         return [_rounded(problem, unit, (), top)]
     whole = np.max([_largest(c, per_channel) / (top * 2.0**e) for c, e in zip(problem.connections, relative, strict=True)], axis=0)
     whole = _without_zeros(np.asarray(whole), problem.vth)
-    exponents = tuple(e + _shift(problem, whole) for e in relative)
-    base = whole * 2.0 ** -_shift(problem, whole)
+    shift = _shift(problem, whole * SHARES[-1], problem.reach())
+    exponents = tuple(e + shift for e in relative)
+    base = whole * 2.0**-shift
     units = [base * share for share in SHARES]
     if per_channel:
         errors = np.array([_proxy_per_channel(problem, _rounded(problem, unit, exponents, top)) for unit in units])
@@ -152,7 +166,7 @@ def _without_zeros(unit: FloatArray, vth: float) -> FloatArray:
     return np.where(unit > 0, unit, np.median(used) if used.size else vth / 2048)
 
 
-def _shift(problem: LayerProblem, unit: FloatArray) -> int:
+def _shift(problem: LayerProblem, unit: FloatArray, reach: float) -> int:
     """Exponent of the first connection: as near to 0 as the threshold's window and the head-room of a run allow."""
     threshold = problem.vth / float(np.median(unit))
     shift = 0
@@ -162,6 +176,9 @@ def _shift(problem: LayerProblem, unit: FloatArray) -> int:
         shift -= 1
     needed = HEADROOM * problem.drift / float(unit.min())
     while needed * 2.0**shift > limits.THRESHOLD_MAX and threshold * 2.0 ** (shift - 1) >= THRESHOLD_WINDOW[0]:
+        shift -= 1
+    step = 1.05 * reach / float(unit.min())
+    while step * 2.0**shift > limits.THRESHOLD_MAX and threshold * 2.0 ** (shift - 1) >= THRESHOLD_MIN:
         shift -= 1
     return shift
 

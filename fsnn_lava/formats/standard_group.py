@@ -122,7 +122,8 @@ def _first_layer(chip: ChipNetwork) -> tuple[str, Expressed]:
 def _express_layer(chip: ChipNetwork, layer: Layer, gain: int) -> Expressed:
     synapse, loop = _forward(chip, layer), _self_loop(chip, layer)
     if synapse is None:
-        weight = np.ones((layer.shape[0], 1, 1, 1)) if len(layer.shape) == 3 else np.eye(layer.size)
+        weight = np.eye(layer.shape[0])  # the drive comes from outside, neuron by neuron
+        weight = weight[:, :, None, None] if len(layer.shape) == 3 else weight
     else:
         weight = synapse.weight * 2.0**synapse.exponent * gain
     recurrent = None if loop is None else loop.weight * 2.0**loop.exponent
@@ -179,7 +180,7 @@ def _share_weights(file: h5py.File, chip: ChipNetwork, group: h5py.Group, forwar
 def _write_geometry(group: h5py.Group, layer: Layer, synapse: Synapse | None) -> None:
     conv = isinstance(synapse, ConvSynapse)
     stride, padding = (synapse.stride, synapse.padding) if isinstance(synapse, ConvSynapse) else ((1, 1), (0, 0))
-    groups = synapse.groups if isinstance(synapse, ConvSynapse) else layer.shape[0]
+    groups = synapse.groups if isinstance(synapse, ConvSynapse) else 1
     kernel = synapse.weight.shape[2:] if conv and synapse is not None else (1, 1)
     for name, value in (("stride", stride), ("padding", padding), ("dilation", (1, 1)), ("kernelSize", kernel)):
         group.create_dataset(name, data=np.array(value, dtype=np.int64))
