@@ -64,6 +64,11 @@ def stock_equivalent(chip: ChipNetwork) -> tuple[ChipNetwork, list[str]]:
     made = replace(chip, layers=layers, synapses=synapses, readout=readout)
     if chip.input.kind == "pixels":
         made = _pixels_as_bias(chip, made, bits[0], said)
+    elif chip.input.kind == "current" and bits[0]:
+        part = 0.5 / float(chip.layers[0].threshold.min())
+        said.append(
+            f"input: the host rounds its drive to the finer unit, which moves it by up to 1/2 former unit ({part:.1e} of the threshold)"
+        )
     _say_limits(made, said)
     return made, said
 
@@ -104,7 +109,8 @@ def _stock_layer(layer: Layer, bits: int, said: list[str]) -> Layer:
     if layer.reset == "subtract" and layer.decay:
         said.append(
             f"{what}: ATRLIF lets potential and reset leak apart and rounds each: its potential differs from E9 by up to "
-            f"{atrlif_error(layer.decay):.0f}/64 unit, and a spike may come a step early or late where it is that near to its threshold"
+            f"{atrlif_error(layer.decay):.0f}/64 unit (more where a bias passes 512 units and is rounded), "
+            "and a spike may come a step early or late where it is that near to its threshold"
         )
     return replace(layer, threshold=threshold, strict=strict, bias=_bias(layer.bias, bits, what, said), scale=layer.scale / 2**bits)
 
