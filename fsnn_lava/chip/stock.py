@@ -66,9 +66,7 @@ def stock_equivalent(chip: ChipNetwork) -> tuple[ChipNetwork, list[str]]:
         made = _pixels_as_bias(chip, made, bits[0], said)
     elif chip.input.kind == "current" and bits[0]:
         part = 0.5 / float(chip.layers[0].threshold.min())
-        said.append(
-            f"input: the host rounds its drive to the finer unit, which moves it by up to 1/2 former unit ({part:.1e} of the threshold)"
-        )
+        said.append(f"input: the host rounds its drive to the finer unit: it moves by up to 1/2 former unit ({part:.1e} of the threshold)")
     _say_limits(made, said)
     return made, said
 
