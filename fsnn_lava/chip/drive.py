@@ -60,7 +60,7 @@ def accumulate(synapse: Synapse, messages: NDArray[np.uint8]) -> NDArray[Any]:
     if isinstance(synapse, TransposedConvSynapse):
         return _transposed(synapse, messages)
     if not isinstance(synapse, ConvSynapse):
-        return _products(weight.T[:, None, None, :].astype(dtype), messages.reshape(len(messages), -1, 1, 1), (1, 1), (0, 0))
+        return _products(weight.T[:, None, None, :].astype(dtype), messages.reshape(len(messages), weight.shape[1], 1, 1), (1, 1), (0, 0))
     inner, outer = weight.shape[1], weight.shape[0] // synapse.groups
     parts = []
     for g in range(synapse.groups):
@@ -83,7 +83,7 @@ def _host_sum(drive: HostDrive, values: NDArray[np.uint8]) -> NDArray[np.float64
     """F x, [B, H, W, C], in the float network's units."""
     if drive.weight.ndim == 4:
         return _products(drive.weight.transpose(1, 2, 3, 0), values, drive.stride, drive.padding)
-    return _products(drive.weight.T[:, None, None, :], values.reshape(len(values), -1, 1, 1), (1, 1), (0, 0))
+    return _products(drive.weight.T[:, None, None, :], values.reshape(len(values), drive.weight.shape[1], 1, 1), (1, 1), (0, 0))
 
 
 def _products(weight: NDArray[Any], values: NDArray[np.uint8], stride: Pair, padding: Pair) -> NDArray[Any]:
