@@ -241,7 +241,7 @@ class ChipNetwork:
         return tuple(s for s in self.synapses if not self.is_forward(s))
 
     @property
-    def checked_decay(self) -> int:
+    def decay(self) -> int:
         return self.layers[0].decay
 
     @property
