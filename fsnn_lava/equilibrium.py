@@ -33,11 +33,16 @@ class Equilibrium:
     converged: bool
 
 
+def everywhere(small_enough: Tensor) -> bool:
+    """Whether it holds for every sample; what a solver stops on. On many processes, all of them must stop together."""
+    return bool(small_enough.all())
+
+
 class _Best:
     """Keeps, per sample, the iterate with the smallest residual."""
 
-    def __init__(self, tol: float, norm: Callable[[Tensor], Tensor]) -> None:
-        self.tol, self.norm = tol, norm
+    def __init__(self, tol: float, norm: Callable[[Tensor], Tensor], stop: Callable[[Tensor], bool] = everywhere) -> None:
+        self.tol, self.norm, self.stop = tol, norm, stop
         self.steps = 0
         self.value: Tensor | None = None
         self.residual = torch.empty(0)
@@ -55,7 +60,7 @@ class _Best:
             elif bool(better.any()):
                 self.value = torch.where(better.view(-1, *[1] * (value.dim() - 1)), value, self.value)
                 self.residual = torch.where(better, residual, self.residual)
-        return bool((self.residual <= self.tol).all())
+        return self.stop(self.residual <= self.tol)
 
     def solution(self) -> Solution:
         if self.value is None:
@@ -68,17 +73,28 @@ def largest(difference: Tensor) -> Tensor:
     return difference.abs().flatten(1).amax(1)
 
 
-def relative_to(scale: Tensor) -> Callable[[Tensor], Tensor]:
-    """A norm: the length of a sample's vector divided by that of `scale`, for all samples alike: [B]."""
+def relative_to(scale: Tensor, *, floor: Tensor | None = None) -> Callable[[Tensor], Tensor]:
+    """A norm: the length of a sample's vector divided by that of `scale`, for all samples alike: [B].
+
+    A sample without gradient is judged by `floor`, the root mean square of the lengths of the batch.
+    """
     length = scale.flatten(1).norm(dim=1)
-    floor = length.norm() / max(len(length), 1) ** 0.5  # a sample without gradient is judged by the batch
+    floor = length.norm() / max(len(length), 1) ** 0.5 if floor is None else floor
     length = torch.maximum(length, floor).clamp_min(torch.finfo(scale.dtype).tiny)
     return lambda difference: difference.flatten(1).norm(dim=1) / length
 
 
-def fixed_point(f: Map, start: Tensor, *, tol: float = 1e-5, max_steps: int = 200, norm: Callable[[Tensor], Tensor] = largest) -> Solution:
+def fixed_point(
+    f: Map,
+    start: Tensor,
+    *,
+    tol: float = 1e-5,
+    max_steps: int = 200,
+    norm: Callable[[Tensor], Tensor] = largest,
+    stop: Callable[[Tensor], bool] = everywhere,
+) -> Solution:
     """Iterate a <- f(a) until `norm` of the change is at most `tol`."""
-    return damped(f, start, damping=1.0, tol=tol, max_steps=max_steps, norm=norm)
+    return damped(f, start, damping=1.0, tol=tol, max_steps=max_steps, norm=norm, stop=stop)
 
 
 def damped(
@@ -89,11 +105,12 @@ def damped(
     tol: float = 1e-5,
     max_steps: int = 200,
     norm: Callable[[Tensor], Tensor] = largest,
+    stop: Callable[[Tensor], bool] = everywhere,
 ) -> Solution:
     """Iterate a <- (1 - d) a + d f(a); with d = 1/2 the paper's scheme for N-MNIST."""
     if not 0.0 < damping <= 1.0:
         raise BadArgument(f"damping must lie in (0, 1], got {damping}")
-    best, value = _Best(tol, norm), start
+    best, value = _Best(tol, norm, stop), start
     for _ in range(max_steps):
         difference = f(value) - value
         if best.see(value, difference):
@@ -110,6 +127,7 @@ def anderson(
     tol: float = 1e-5,
     max_steps: int = 200,
     norm: Callable[[Tensor], Tensor] = largest,
+    stop: Callable[[Tensor], bool] = everywhere,
     affine: bool = False,
 ) -> Solution:
     """Iterate on the combination of the last `memory` points whose residuals nearly cancel, sample by sample.
@@ -119,7 +137,7 @@ def anderson(
     """
     if memory < 1:
         raise BadArgument(f"memory must be at least 1, got {memory}")
-    best, value = _Best(tol, norm), start
+    best, value = _Best(tol, norm, stop), start
     points: list[Tensor] = []  # x_i, [B, n]
     changes: list[Tensor] = []  # f(x_i) - x_i, [B, n]
     gram = torch.zeros(len(start), 0, 0, dtype=start.dtype, device=start.device)
@@ -135,7 +153,7 @@ def anderson(
         gram = _grow(gram, changes)
         mix = _cancelling(gram)
         point, remainder = _combine(mix, points), _combine(mix, changes)
-        if affine and bool((norm(remainder.view_as(value)) <= tol).all()):
+        if affine and stop(norm(remainder.view_as(value)) <= tol):
             return Solution(point.view_as(value), norm(remainder.view_as(value)), best.steps, True)
         value = point.add_(remainder).view_as(value)
     return best.solution()
@@ -172,9 +190,17 @@ def _combine(mix: Tensor, vectors: list[Tensor]) -> Tensor:
     return out
 
 
-def broyden(f: Map, start: Tensor, *, tol: float = 1e-5, max_steps: int = 200, norm: Callable[[Tensor], Tensor] = largest) -> Solution:
+def broyden(
+    f: Map,
+    start: Tensor,
+    *,
+    tol: float = 1e-5,
+    max_steps: int = 200,
+    norm: Callable[[Tensor], Tensor] = largest,
+    stop: Callable[[Tensor], bool] = everywhere,
+) -> Solution:
     """Broyden's good method on g(x) = f(x) - x, sample by sample, with the inverse Jacobian as -I plus rank-one terms."""
-    best, value = _Best(tol, norm), start
+    best, value = _Best(tol, norm, stop), start
     lefts: list[Tensor] = []  # inverse Jacobian = -I + sum left_i right_i^T, [B, n]
     rights: list[Tensor] = []
 
@@ -237,6 +263,15 @@ class Solver:
             constant,
             tol=self.tol,
             max_steps=self.max_steps,
-            norm=relative_to(constant),
+            norm=self.norm(constant),
+            stop=self.stop,
             **options,
         )
+
+    def norm(self, constant: Tensor) -> Callable[[Tensor], Tensor]:
+        """What a residual is measured by."""
+        return relative_to(constant)
+
+    def stop(self, small_enough: Tensor) -> bool:
+        """Whether to stop, by the samples whose residual is small enough."""
+        return everywhere(small_enough)

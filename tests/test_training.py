@@ -23,7 +23,7 @@ from fsnn_lava.training.build import build_network
 from fsnn_lava.training.curves import draw_curves, read_log
 from fsnn_lava.training.evaluate import evaluate
 from fsnn_lava.training.log import Progress
-from fsnn_lava.training.loop import PATIENCE, Run, train
+from fsnn_lava.training.loop import PATIENCE, Batch, Run, train
 from fsnn_lava.training.recipe import Recipe, load_recipe, parse_recipe
 from fsnn_lava.training.samples import load_samples, part
 
@@ -218,11 +218,11 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_epoch(tm
     run(small(epochs=2), tmp_path / "good")
     step = Run._one_batch
 
-    def poisoned(self: Run, index: int, images, labels, sums) -> None:
-        if (self.epoch, index) == (2, 3):
+    def poisoned(self: Run, batch: Batch, sums) -> None:
+        if (self.epoch, batch.index) == (2, 3):
             with torch.no_grad():
                 self.net.readout.weight[0, 0] = math.nan
-        step(self, index, images, labels, sums)
+        step(self, batch, sums)
 
     monkeypatch.setattr(Run, "_one_batch", poisoned)
     with pytest.raises(Diverged, match="the loss became nan in epoch 3, batch 4; the checkpoint of epoch 2 is kept in") as caught:

@@ -9,9 +9,14 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fsnn_lava.cli._shared import run_command
-from fsnn_lava.errors import BadArgument
+from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError
+
+if TYPE_CHECKING:
+    from fsnn_lava.training.loop import Outcome
+    from fsnn_lava.training.world import World
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,13 +39,28 @@ def _parser() -> argparse.ArgumentParser:
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="changes", help="change a key of the recipe, for example seed=2"
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads to compute with (default: all cores)")
+    parser.add_argument("--device", default="cpu", help="cpu (default) or cuda")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="draw loss, accuracy, rates and residual of every epoch")
-    parser.add_argument("--tensorboard", action="store_true", help="also write the log for TensorBoard into the folder")
+    parser.add_argument("--tensorboard", action="store_true", help="also write the log for TensorBoard into the folder, at the end")
     return parser
 
 
 def _run(args: argparse.Namespace) -> int:
+    from fsnn_lava.training.world import joined
+
+    with joined(args.device) as world:
+        try:
+            return _train(args, world)
+        except BackendFailed:
+            raise
+        except FsnnError as error:  # of several processes, one says it
+            if world.first:
+                raise
+            return error.exit_code
+
+
+def _train(args: argparse.Namespace, world: World) -> int:
     import torch
 
     from fsnn_lava.training.log import Progress
@@ -55,20 +75,31 @@ def _run(args: argparse.Namespace) -> int:
         torch.set_num_threads(args.threads)
         os.environ["OMP_NUM_THREADS"] = str(args.threads)  # what the event-driven simulation goes by
     folder = args.out or Path("runs") / args.recipe.stem
-    samples = load_samples(recipe, root=args.data, download=args.download)
-    outcome = train(recipe, samples, folder, resume=args.resume, progress=Progress())
+    data = load_samples(recipe, root=args.data, download=args.download)
+    outcome = train(recipe, data, folder, resume=args.resume, progress=Progress(quiet=not world.first), world=world)
+    if world.first:
+        _show(args, outcome)
+    return 0
+
+
+def _show(args: argparse.Namespace, outcome: Outcome) -> None:
+    """The result on standard output, and the curves where they were asked for."""
+    folder = outcome.folder
     if args.plot:
         from fsnn_lava.training.curves import draw_curves
 
         draw_curves(folder, args.plot)
+    if args.tensorboard:
+        from fsnn_lava.training.curves import write_tensorboard
+
+        write_tensorboard(folder)
     if args.json:
-        print(json.dumps({**dataclasses.asdict(outcome), "folder": str(outcome.folder)}))
-    else:
-        print(
-            f"{outcome.epochs} epochs in {outcome.seconds:.0f} s: test accuracy {outcome.last_accuracy:.2%} in {folder / 'last.pt'}, "
-            f"best {outcome.best_accuracy:.2%} (epoch {outcome.best_epoch}) in {folder / 'best.pt'}"
-        )
-    return 0
+        print(json.dumps({**dataclasses.asdict(outcome), "folder": str(folder)}))
+        return
+    print(
+        f"{outcome.epochs} epochs in {outcome.seconds:.0f} s: test accuracy {outcome.last_accuracy:.2%} in {folder / 'last.pt'}, "
+        f"best {outcome.best_accuracy:.2%} (epoch {outcome.best_epoch}) in {folder / 'best.pt'}"
+    )
 
 
 if __name__ == "__main__":

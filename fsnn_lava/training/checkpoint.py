@@ -31,6 +31,7 @@ class State:
     history: list[dict[str, Any]]  # one record per epoch, as in log.jsonl
     recipe: str  # Recipe.digest()
     threads: int
+    processes: int = 1
 
 
 def save_state(path: Path, state: State) -> None:

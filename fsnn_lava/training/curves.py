@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fsnn_lava.errors import BadFile
+from fsnn_lava.errors import BackendMissing, BadFile
 from fsnn_lava.formats.atomic import atomic_path
 from fsnn_lava.training.run_folder import LOG
 
@@ -49,3 +49,18 @@ def draw_curves(folder: Path, path: Path) -> None:
     with atomic_path(path) as temporary:
         figure.savefig(temporary, format=path.suffix[1:] or "png", dpi=120)
     pyplot.close(figure)
+
+
+def write_tensorboard(folder: Path) -> None:
+    """Write every number of the log into `folder` as TensorBoard events."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise BackendMissing("--tensorboard needs the package tensorboard: pip install tensorboard; the run itself is done") from error
+    with SummaryWriter(str(folder)) as writer:
+        for record in read_log(folder):
+            for layer, rate in enumerate(record["firing_rates"], start=1):
+                writer.add_scalar(f"firing_rate/{layer}", rate, record["epoch"])
+            for key, value in record.items():
+                if key not in ("epoch", "firing_rates") and value is not None:
+                    writer.add_scalar(key, value, record["epoch"])

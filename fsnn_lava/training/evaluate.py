@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fsnn_lava.data import Split
 from fsnn_lava.network import FSNN
+from fsnn_lava.training.world import World
 
 BATCH = 250  # samples at once
 
@@ -23,19 +24,24 @@ class Evaluation:
 
 
 @torch.no_grad()
-def evaluate(net: FSNN, samples: Split) -> Evaluation:
-    """Accuracy and rates over all samples, the residual over the first BATCH. The network is in evaluation mode afterwards."""
+def evaluate(net: FSNN, samples: Split, world: World | None = None) -> Evaluation:
+    """Accuracy and rates over all samples, the residual over the first BATCH. The network is in evaluation mode afterwards.
+
+    Every process of `world` takes its turn of the batches; all get the same figures.
+    """
+    world = world or World()
     net.eval()
-    correct = 0
-    spikes = torch.zeros(len(net.stages), dtype=torch.float64)
-    for first in range(0, len(samples), BATCH):
+    sums = torch.zeros(1 + len(net.stages), dtype=torch.float64)  # right answers, then spikes per neuron of each layer
+    for first in range(world.rank * BATCH, len(samples), world.size * BATCH):
         chosen = slice(first, first + BATCH)
-        logits = net(torch.from_numpy(samples.batch(chosen)))
-        correct += int((logits.argmax(1) == torch.from_numpy(samples.labels[chosen])).sum())
+        logits = net(torch.from_numpy(samples.batch(chosen)).to(world.device))
+        sums[0] += float((logits.argmax(1).cpu() == torch.from_numpy(samples.labels[chosen])).sum())
         if net.last_trace is not None:
-            spikes += torch.tensor([float(count.double().flatten(1).mean(1).sum()) for count in net.last_trace.counts])
-    rates = (spikes / (net.steps * len(samples))).tolist()
-    return Evaluation(correct / len(samples), rates, equilibrium_residual(net, torch.from_numpy(samples.batch(slice(0, BATCH)))))
+            sums[1:] += torch.tensor([float(count.double().flatten(1).mean(1).sum()) for count in net.last_trace.counts])
+    correct, *spikes = world.total(sums.to(world.device)).tolist()
+    rates = [count / (net.steps * len(samples)) for count in spikes]
+    residual = equilibrium_residual(net, torch.from_numpy(samples.batch(slice(0, BATCH))).to(world.device))
+    return Evaluation(correct / len(samples), rates, residual)
 
 
 @torch.no_grad()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -13,17 +14,19 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from fsnn_lava.data import Dataset
-from fsnn_lava.errors import Diverged
+from fsnn_lava.errors import BackendFailed, BadArgument, Diverged
 from fsnn_lava.formats.atomic import atomic_path
 from fsnn_lava.network import FSNN
 from fsnn_lava.training import run_folder
 from fsnn_lava.training.batches import AUGMENT, DROPOUT, batch_count, crop_and_flip, epoch_batches, generator, stream_seed
 from fsnn_lava.training.build import build_network, build_optimiser
 from fsnn_lava.training.checkpoint import State, load_state, save_state
+from fsnn_lava.training.distributed import cut_masks, join, sum_gradients
 from fsnn_lava.training.evaluate import evaluate
 from fsnn_lava.training.log import EpochRecord, Progress, append_record, rewrite_records
 from fsnn_lava.training.recipe import Recipe
 from fsnn_lava.training.schedule import learning_rate
+from fsnn_lava.training.world import World
 
 PATIENCE = 20  # iterations in a row whose backward solve may end above its start before the feedback counts as diverging
 
@@ -40,30 +43,45 @@ class Outcome:
     seconds: float  # of all epochs, earlier sittings included
 
 
-def train(recipe: Recipe, data: Dataset, folder: Path, *, resume: bool = False, progress: Progress | None = None) -> Outcome:
+def train(
+    recipe: Recipe, data: Dataset, folder: Path, *, resume: bool = False, progress: Progress | None = None, world: World | None = None
+) -> Outcome:
     """Train until `recipe.epochs` epochs are done; the folder then holds best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
 
     Raises Diverged when the loss or the feedback leaves the finite numbers; the folder then holds the last good epoch.
     """
+    world = world or World()
     progress = progress or Progress()
-    with run_folder.opened(folder, resume=resume):
-        run = Run(recipe, data, folder, progress)
-        if resume:
-            run.restore(load_state(folder / run_folder.STATE, recipe))
-        _write_text(folder / run_folder.RECIPE, recipe.to_toml())
-        while run.epoch < recipe.epochs:
-            run.one_epoch()
+    with run_folder.opened(folder, resume=resume) if world.first else contextlib.nullcontext():
+        state = load_state(folder / run_folder.STATE, recipe) if resume else None
+        run = Run(recipe, data, folder, progress, world)
+        if state is not None:
+            run.restore(state)
+        if world.first:
+            _write_text(folder / run_folder.RECIPE, recipe.to_toml())
+        try:
+            while run.epoch < recipe.epochs:
+                run.one_epoch()
+        except KeyboardInterrupt:
+            progress.say(f"stopped in epoch {run.epoch + 1}; {run.kept()}; --resume continues from there")
+            raise
+        except BackendFailed as error:
+            raise BackendFailed(f"{error} (in epoch {run.epoch + 1}); {run.kept()}; start again with --resume") from error
         return run.outcome()
 
 
 class Run:
     """A run in progress: network, optimiser and what happened so far."""
 
-    def __init__(self, recipe: Recipe, data: Dataset, folder: Path, progress: Progress) -> None:
+    def __init__(self, recipe: Recipe, data: Dataset, folder: Path, progress: Progress, world: World | None = None) -> None:
         self.recipe, self.data, self.folder, self.progress = recipe, data, folder, progress
+        self.world = world or World()
+        _check_shares(recipe, len(data.train), self.world)
         self.net: FSNN = build_network(
             recipe, input_shape=data.shape, classes=data.classes, normalisation=data.normalisation, class_names=data.class_names
         )
+        self.net.to(self.world.device)
+        join(self.net, self.world)
         self.labels = torch.from_numpy(data.train.labels)
         self.optimiser = build_optimiser(recipe, self.net)
         self.epoch = 0
@@ -76,14 +94,14 @@ class Run:
         """Train one epoch, evaluate, and write the checkpoint."""
         start = time.perf_counter()
         sums = _Sums()
-        for index, (images, labels) in enumerate(self._batches()):
-            self._one_batch(index, images, labels, sums)
-        evaluation = evaluate(self.net, self.data.test)
+        for batch in self._batches():
+            self._one_batch(batch, sums)
+        evaluation = evaluate(self.net, self.data.test, self.world)
         self.epoch += 1
         record = EpochRecord(
             epoch=self.epoch,
             loss=sums.loss / sums.count,
-            train_accuracy=sums.correct / sums.count,
+            train_accuracy=float(self.world.total(torch.tensor(float(sums.correct), device=self.world.device))) / sums.count,
             test_accuracy=evaluation.accuracy,
             firing_rates=evaluation.firing_rates,
             equilibrium_residual=evaluation.equilibrium_residual,
@@ -95,36 +113,42 @@ class Run:
         )
         self._keep(record)
 
-    def _batches(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """The batches of this epoch, augmented if the recipe says so."""
+    def _batches(self) -> Iterator[Batch]:
+        """The batches of this epoch, or this process's share of each, augmented if the recipe says so."""
         recipe = self.recipe
         count = len(self.labels)
         order = epoch_batches(count, recipe.batch, seed=recipe.seed, epoch=self.epoch)
         title = f"epoch {self.epoch + 1}/{recipe.epochs}"
         for index, chosen in enumerate(self.progress.batches(order, total=batch_count(count, recipe.batch), title=title)):
-            images = torch.from_numpy(self.data.train.batch(chosen.numpy()))
+            mine = self.world.share(len(chosen))
+            images = torch.from_numpy(self.data.train.batch(chosen[mine].numpy()))
             if recipe.augment:
-                images = crop_and_flip(images, generator(AUGMENT, recipe.seed, self.epoch, index))
-            yield images, self.labels[chosen]
+                random = generator(AUGMENT, recipe.seed, self.epoch, index)
+                images = crop_and_flip(images, random, samples=len(chosen), mine=mine)
+            device = self.world.device
+            yield Batch(index, images.to(device), self.labels[chosen[mine]].to(device), len(chosen))
 
-    def _one_batch(self, index: int, images: Tensor, labels: Tensor, sums: _Sums) -> None:
-        """One step of the optimiser."""
+    def _one_batch(self, batch: Batch, sums: _Sums) -> None:
+        """One step of the optimiser; the loss is the mean over the joint batch, so gradients of all processes add up to its own."""
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate(self.recipe, epoch=self.epoch, iteration=self.iteration)
-        torch.manual_seed(stream_seed(DROPOUT, self.recipe.seed, self.epoch, index))
+        torch.manual_seed(stream_seed(DROPOUT, self.recipe.seed, self.epoch, batch.index))
+        if self.world.size > 1:
+            cut_masks(self.net, self.world, batch.samples)
         self.net.train()
         self.optimiser.zero_grad(set_to_none=True)
-        logits = self.net(images)
-        loss = cross_entropy(logits, labels)
-        value = float(loss.detach())
+        logits = self.net(batch.images)
+        loss = cross_entropy(logits, batch.labels, reduction="sum") / batch.samples
+        value = float(self.world.total(loss))
         if not math.isfinite(value):
-            raise Diverged(self._sentence(f"the loss became {value}", index))
-        self._backward(loss, index)
+            raise Diverged(self._sentence(f"the loss became {value}", batch.index))
+        self._backward(loss, batch.index)
+        sum_gradients(self.net, self.world)
         self.optimiser.step()
         if self.net.feedback is not None:
             self.net.feedback.clip_()
         self.iteration += 1
-        sums.add(value, logits.detach(), labels, self.net.last_solve or (0, 0.0))
+        sums.add(value, logits.detach(), batch, self.net.last_solve or (0, 0.0))
 
     def _backward(self, loss: Tensor, index: int) -> None:
         """The gradient (E5), or Diverged with the place and what is kept."""
@@ -143,8 +167,11 @@ class Run:
             raise Diverged(self._sentence(text, index))
 
     def _sentence(self, what: str, index: int) -> str:
-        kept = f"the checkpoint of epoch {self.epoch} is kept in {self.folder}" if self.epoch else "no epoch was finished"
-        return f"{what} in epoch {self.epoch + 1}, batch {index + 1}; {kept}; use a smaller learning rate or feedback limit"
+        return f"{what} in epoch {self.epoch + 1}, batch {index + 1}; {self.kept()}; use a smaller learning rate or feedback limit"
+
+    def kept(self) -> str:
+        """What is on disk, in words."""
+        return f"the checkpoint of epoch {self.epoch} is kept in {self.folder}" if self.epoch else "no epoch was finished"
 
     def _keep(self, record: EpochRecord) -> None:
         """Write state first: whatever is lost after it can be written again from it."""
@@ -155,6 +182,8 @@ class Run:
         if record.test_accuracy > self.best_accuracy:
             self.best_accuracy, self.best_epoch = record.test_accuracy, record.epoch
         self.history.append(dataclasses.asdict(record))
+        if not self.world.first:
+            return
         save_state(self.folder / run_folder.STATE, self._state())
         self._write_models()
         append_record(self.folder / run_folder.LOG, self.history[-1])
@@ -171,6 +200,7 @@ class Run:
             history=self.history,
             recipe=self.recipe.digest(),
             threads=torch.get_num_threads(),
+            processes=self.world.size,
         )
 
     def _write_models(self) -> None:
@@ -197,13 +227,16 @@ class Run:
         self.epoch, self.iteration = state.epoch, state.iteration
         self.best_accuracy, self.best_epoch = state.best_accuracy, state.best_epoch
         self.history = list(state.history)
+        if not self.world.first:
+            return
         self._write_models()
         rewrite_records(self.folder / run_folder.LOG, self.history)
         self.progress.say(f"resuming after epoch {self.epoch}")
-        if state.threads != torch.get_num_threads():
+        then, now = (state.processes, state.threads), (self.world.size, torch.get_num_threads())
+        if then != now:
             self.progress.say(
-                f"note: the run began with {state.threads} threads, now {torch.get_num_threads()}: sums may round differently; "
-                f"--threads {state.threads} continues it bit for bit"
+                f"note: until now there were {then[0]} processes of {then[1]} threads, from now on {now[0]} of {now[1]}: sums may round "
+                f"differently; with the same numbers it continues bit for bit"
             )
 
     def outcome(self) -> Outcome:
@@ -218,6 +251,16 @@ class Run:
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """This process's share of a batch."""
+
+    index: int
+    images: Tensor
+    labels: Tensor
+    samples: int  # of the joint batch
+
+
 @dataclasses.dataclass
 class _Sums:
     """Totals over the batches of an epoch."""
@@ -229,13 +272,20 @@ class _Sums:
     steps: float = 0.0
     residual: float = 0.0
 
-    def add(self, loss: float, logits: Tensor, labels: Tensor, solve: tuple[int, float]) -> None:
-        self.loss += loss * len(labels)
-        self.correct += int((logits.argmax(1) == labels).sum())
-        self.count += len(labels)
+    def add(self, loss: float, logits: Tensor, batch: Batch, solve: tuple[int, float]) -> None:
+        self.loss += loss * batch.samples
+        self.correct += int((logits.argmax(1) == batch.labels).sum())  # of this process's share
+        self.count += batch.samples
         self.batches += 1
         self.steps += solve[0]
         self.residual += solve[1] if solve[0] else 0.0
+
+
+def _check_shares(recipe: Recipe, samples: int, world: World) -> None:
+    """Every process must have a sample of every batch, the last one included."""
+    smallest = min(chunk for chunk in (recipe.batch, samples % recipe.batch or recipe.batch, samples) if chunk > 1)
+    if smallest < world.size:
+        raise BadArgument(f"a batch of {smallest} samples cannot be shared by {world.size} processes; change 'batch', or start fewer")
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -1,0 +1,147 @@
+"""Many processes train one network: the same steps as one process with the joint batch."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.network import FSNN
+from fsnn_lava.training.batches import crop_and_flip, generator
+from fsnn_lava.training.curves import read_log
+from fsnn_lava.training.distributed import JointBatchNorm, cut_masks
+from fsnn_lava.training.log import Progress
+from fsnn_lava.training.loop import Run, train
+from fsnn_lava.training.recipe import Recipe, parse_recipe
+from fsnn_lava.training.samples import load_samples
+from fsnn_lava.training.world import World
+
+ROOT = Path(__file__).parent.parent
+QUIET = Progress(quiet=True)
+
+
+def small(**changes: object) -> Recipe:
+    table = {
+        "data": "digits",
+        "architecture": "5C3-6C3s (F5C3u)",
+        "neuron": "if",
+        "steps": 6,
+        "epochs": 1,
+        "batch": 31,
+        "train_samples": 150,
+        "test_samples": 40,
+        "dropout": 0.2,
+        "solver": {"tol": 1e-5},
+    }
+    return parse_recipe({**table, **changes})
+
+
+def start(recipe: Path, folder: Path, *, size: int) -> list[subprocess.Popen[str]]:
+    """What torchrun does: one process per rank, told about the others by the environment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    common = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    command = [sys.executable, "-m", "fsnn_lava.cli.train", str(recipe), "--out", str(folder)]
+    return [
+        subprocess.Popen(command, env={**common, "WORLD_SIZE": str(size), "RANK": str(rank)}, stderr=subprocess.PIPE, text=True)
+        for rank in range(size)
+    ]
+
+
+def test_two_processes_make_the_steps_of_one_with_the_joint_batch(tmp_path):
+    recipe = small()
+    (tmp_path / "small.toml").write_text(recipe.to_toml())
+    processes = start(tmp_path / "small.toml", tmp_path / "two", size=2)
+    errors = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], errors
+    assert errors[1] == "", "the second process is silent"
+    train(recipe, load_samples(recipe), tmp_path / "one", progress=QUIET)
+    one, two = (read_log(tmp_path / name)[0] for name in ("one", "two"))
+    # Sums in another order change a float32 by about 1e-7 of its size. A spike that this moves changes a rate by 1/T and the loss of
+    # one sample by far less than 1; in 5 steps of 30 samples hardly any does, so the mean loss agrees far better than 1/150.
+    assert two["loss"] == pytest.approx(one["loss"], abs=2e-3)
+    weights = [FSNN.load(tmp_path / name / "last.pt").state_dict() for name in ("one", "two")]
+    for key, value in weights[0].items():
+        torch.testing.assert_close(weights[1][key], value, rtol=2e-2, atol=2e-3)
+
+
+def test_a_process_that_dies_ends_the_job_with_a_sentence_and_a_checkpoint(tmp_path):
+    recipe = small(architecture="12 (F12)", epochs=100000)
+    (tmp_path / "small.toml").write_text(recipe.to_toml())
+    first, second = start(tmp_path / "small.toml", tmp_path / "run", size=2)
+    while not (tmp_path / "run/log.jsonl").exists() and first.poll() is None:
+        time.sleep(0.02)
+    second.send_signal(signal.SIGKILL)
+    second.communicate()
+    last = first.communicate()[1].splitlines()[-1]
+    assert first.returncode == 1
+    assert last.startswith("fsnn-train: another process of this job is gone (in epoch ")
+    assert "start again with --resume" in last
+    done = torch.load(tmp_path / "run/state.pt", weights_only=True)["epoch"]
+    assert f"the checkpoint of epoch {done} is kept in {tmp_path / 'run'}" in last
+    short = small(architecture="12 (F12)", epochs=done + 1)
+    assert train(short, load_samples(short), tmp_path / "run", resume=True, progress=QUIET).epochs == done + 1
+
+
+@pytest.mark.parametrize("shape", [(7, 3), (4, 3, 5, 2)])
+def test_joint_batch_norm_alone_is_batch_norm(shape):
+    torch.manual_seed(0)
+    plain = (nn.BatchNorm1d(3) if len(shape) == 2 else nn.BatchNorm2d(3)).double()
+    with torch.no_grad():
+        plain.weight.copy_(torch.tensor([0.5, -1.0, 2.0]))
+        plain.bias.copy_(torch.tensor([0.1, 0.2, -0.3]))
+    other = type(plain)(3).double()
+    other.load_state_dict(plain.state_dict())
+    joint = JointBatchNorm(other, World())
+    values = (3.0 * torch.randn(shape, dtype=torch.float64) + 1.0).requires_grad_()
+    mirror = values.detach().clone().requires_grad_()
+    seed = torch.randn(shape, dtype=torch.float64)
+    plain(values).backward(seed)
+    joint(mirror).backward(seed)
+    for one, two in [(values.grad, mirror.grad), (plain.weight.grad, joint.weight.grad), (plain.bias.grad, joint.bias.grad)]:
+        torch.testing.assert_close(two, one, rtol=1e-12, atol=1e-12)
+    for key, value in plain.state_dict().items():
+        torch.testing.assert_close(joint.state_dict()[key], value, rtol=1e-12, atol=1e-12)
+    assert joint.state_dict().keys() == plain.state_dict().keys()
+    torch.testing.assert_close(joint.eval()(mirror), plain.eval()(values))
+
+
+def test_shares_are_the_joint_batch_cut_in_order():
+    parts = [list(range(31))[World(rank, 4).share(31)] for rank in range(4)]
+    assert [sample for part in parts for sample in part] == list(range(31))
+    assert [len(part) for part in parts] == [8, 8, 8, 7]
+
+
+def test_masks_and_crops_of_a_share_are_those_of_the_joint_batch():
+    net = FSNN("5C3-6C3s (F5C3u)", input_shape=(1, 8, 8), classes=10, dropout=0.3)
+    like = torch.zeros(1)
+    torch.manual_seed(4)
+    whole = net._masks(9, like)
+    images = torch.randint(0, 255, (9, 3, 8, 8), dtype=torch.uint8)
+    cropped = crop_and_flip(images, generator(2, 7))
+    for rank in range(2):
+        world = World(rank, 2)
+        mine = world.share(9)
+        cut_masks(net, world, 9)
+        torch.manual_seed(4)
+        masks = net._masks(len(range(9)[mine]), like)
+        assert whole.feedback is not None
+        assert torch.equal(masks.feedback, whole.feedback[mine])
+        assert all(torch.equal(part, mask[mine]) for part, mask in zip(masks.stages, whole.stages, strict=True))
+        assert torch.equal(crop_and_flip(images[mine], generator(2, 7), samples=9, mine=mine), cropped[mine])
+
+
+def test_every_process_needs_a_sample_of_every_batch(tmp_path):
+    recipe = small(train_samples=150, batch=37)  # 150 = 4 * 37 + 2
+    with pytest.raises(BadArgument, match="a batch of 2 samples cannot be shared by 3 processes"):
+        Run(recipe, load_samples(recipe), tmp_path, QUIET, World(0, 3))
