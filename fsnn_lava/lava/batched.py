@@ -19,6 +19,7 @@ from fsnn_lava.emulator.geometry import patches
 from fsnn_lava.lava.kernels import compile_fire
 from fsnn_lava.lava.memory import shared_array
 from fsnn_lava.lava.neuron_record import NeuronRecord, neuron_record
+from fsnn_lava.lava.order import channels_last, channels_last_order
 from fsnn_lava.lava.processes.conv.process import Conv
 from fsnn_lava.lava.processes.dense.process import Dense
 from fsnn_lava.lava.processes.neuron.process import SoftResetNeuron
@@ -28,8 +29,6 @@ from fsnn_lava.lava.processes.source.process import Source
 from fsnn_lava.lava.processes.transposed.process import TransposedConv
 from fsnn_lava.lava.scatter import Scatter
 from fsnn_lava.lava.window import layer_window
-
-Shape = tuple[int, ...]
 
 _INT32 = 2**31 - 1
 _CURRENT = {"fixed_pt": np.int32, "wide": np.int64}  # what a model with this tag receives
@@ -161,24 +160,3 @@ def _readout_scatter(chip: ChipNetwork) -> Scatter:
     synapse = DenseSynapse(source=last.name, target="classes", weight=readout.weight)
     layout = patches(synapse, last.shape, (readout.classes,))
     return Scatter(layout, exponent=readout.exponent, sources=last.size, targets=readout.classes, graded=False, out=np.int64, wide=True)
-
-
-def channels_last_order(shape: Shape) -> NDArray[np.int64]:
-    """[n] where each neuron of the process' order stands in the network's order."""
-    index = np.arange(int(np.prod(shape)))
-    return index if len(shape) == 1 else index.reshape(shape).transpose(1, 2, 0).reshape(-1)
-
-
-def channels_last(values: NDArray[Any], shape: Shape) -> NDArray[Any]:
-    """[..., n] in the process' order from [..., *shape]."""
-    lead = values.shape[: values.ndim - len(shape)]
-    return values.reshape(*lead, -1)[..., channels_last_order(shape)]
-
-
-def channels_first(values: NDArray[Any], shape: Shape) -> NDArray[Any]:
-    """[..., *shape] from [..., n] in the process' order: the opposite of `channels_last`; always a copy."""
-    if len(shape) == 1:
-        return values.copy()
-    lead = values.shape[:-1]
-    moved = values.reshape(*lead, shape[1], shape[2], shape[0])
-    return np.array(np.moveaxis(moved, -1, len(lead)), order="C")

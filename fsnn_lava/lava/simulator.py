@@ -17,7 +17,8 @@ from fsnn_lava.result import Result, concatenate
 
 require_lava()
 
-from fsnn_lava.lava.batched import BatchedGraph, channels_first  # noqa: E402
+from fsnn_lava.lava.batched import BatchedGraph  # noqa: E402
+from fsnn_lava.lava.order import channels_first  # noqa: E402
 from fsnn_lava.lava.outcome import operations, updates  # noqa: E402
 from fsnn_lava.lava.runtime import Session  # noqa: E402
 from fsnn_lava.lava.selection import ByTag, quiet_logging  # noqa: E402

@@ -100,7 +100,7 @@ class StockGraph:
         bias = layer.bias.astype(np.int64) << STATE_FRACTION_BITS
         if current is not None:
             bias = folded(current.astype(np.int64), current.shape, self._factors[layer.name])
-        return StockNeuron(layer, bias, before=self._opens(index) - 1)
+        return StockNeuron(layer, bias, before=self._opens(index) - 1, steps=self._steps)
 
     def _source(self, sample: NDArray[np.uint8]) -> RingBuffer:
         """[T, *shape] of events, silence after them."""

@@ -20,20 +20,23 @@ NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current: what arrived 
 class StockNeuron:
     """The process, and the state from which its potential is zero when its window opens `before` steps later.
 
-    `bias` [*shape] (units 2**-6) may hold a sample's input current. Where what compensates the bias would fire or would not fit,
-    the process starts at rest without one, `late` is set, and `wake` writes bias and state when the window opens.
+    `bias` [*shape] (units 2**-6) may hold a sample's input current. ATRLIF never takes anything off its sum of currents, which
+    clips: neurons that are driven upwards start as far below zero as `steps` steps of firing need, v and r alike. Where what
+    compensates the bias would fire or would not fit, the process starts at rest without one, `late` is set, and `wake` writes
+    bias and state when the window opens.
     """
 
-    def __init__(self, layer: Layer, bias: NDArray[np.int64], *, before: int) -> None:
+    def __init__(self, layer: Layer, bias: NDArray[np.int64], *, before: int, steps: int) -> None:
         threshold = to_lava(layer.per_neuron(layer.threshold).astype(np.int64))
         self.subtracts = layer.reset == "subtract"
         self.offset = (threshold << (STATE_FRACTION_BITS - 1)) + layer.strict if self.subtracts else np.zeros_like(threshold)
         given = to_lava(bias) - (layer.decay * self.offset + DECAY_UNIT // 2) // DECAY_UNIT
         mant, exponent = _bias(given, layer.name)
-        v = _backwards(np.zeros_like(given), mant << exponent, layer.decay, before)
-        r = _backwards(self.offset, np.zeros_like(given), layer.decay, before)
+        self._below = _room_below(threshold, given, steps) if self.subtracts and layer.decay == 0 else np.zeros_like(given)
+        v = _backwards(-self._below, mant << exponent, layer.decay, before)
+        r = _backwards(self.offset - self._below, np.zeros_like(given), layer.decay, before)
         self.late = bool(np.any(np.abs(v) > STATE_MAX) or np.any(np.abs(r) > STATE_MAX))
-        self.late = self.late or bool(np.any(_highest(v, given, layer.decay, before) >= threshold << STATE_FRACTION_BITS))
+        self.late = self.late or bool(np.any(_highest(v, given, layer.decay, before) + self._below >= threshold << STATE_FRACTION_BITS))
         self._mant = mant
         if self.late:
             mant, v, r = np.zeros_like(mant), np.zeros_like(v), np.zeros_like(r)
@@ -47,7 +50,8 @@ class StockNeuron:
         """Write bias and state, one number at a time, while the run is paused right before the window opens."""
         self.process.bias_mant.set(self._mant)
         if self.subtracts:
-            self.process.r.set(self.offset)
+            self.process.v.set(-self._below)
+            self.process.r.set(self.offset - self._below)
 
 
 def readout_neuron(readout: Readout, *, before: int) -> LIF:
@@ -92,6 +96,12 @@ def _bias(bias: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64], NDArra
             "use the batched graph, or export with a larger scale"
         )
     return mant, exponent
+
+
+def _room_below(threshold: NDArray[np.int64], bias: NDArray[np.int64], steps: int) -> NDArray[np.int64]:
+    """How far below zero a driven neuron must start, so that firing at every step does not clip its sum of currents."""
+    highest = np.maximum(threshold << STATE_FRACTION_BITS, bias) * (steps + 1)
+    return np.where(bias > 0, np.clip(highest - STATE_MAX, 0, STATE_MAX - (threshold << STATE_FRACTION_BITS)), 0)
 
 
 def _backwards(end: NDArray[np.int64], bias: NDArray[np.int64], decay: int, steps: int) -> NDArray[np.int64]:

@@ -139,3 +139,24 @@ def test_a_file_loaded_by_stock_netx_runs_as_the_network_in_it(tmp_path):
     expected = Emulator(chip).run(values, spikes=True).spikes[0][0]
     assert expected.sum() > 10
     np.testing.assert_array_equal(spikes, expected)
+
+
+def test_a_neuron_that_fires_at_every_step_does_not_clip():
+    chip = dense_network(kind="current")
+    layer = replace(chip.layers[0], threshold=np.array(3000), bias=np.array([3100, 100, -100, 2900, 3001]))  # 41 steps of 3000: 123000
+    chip = replace(chip, layers=(layer,), synapses=tuple(replace(s, exponent=-1) for s in chip.synapses), steps=40)
+    stock = assert_runs_as_its_equivalent(chip, np.zeros((1, 7), dtype=np.uint8))
+    assert stock.counts[0].max() == 40
+    assert stock.clip_count.sum() == 0
+
+
+def test_charge_that_a_stock_process_loses_is_flagged():
+    chip = dense_network(kind="events")
+    layer = replace(chip.layers[0], threshold=np.array(60000), bias=np.full(5, 60000))
+    chip = replace(chip, layers=(replace(layer, bias=np.zeros(5, dtype=np.int32)),), steps=8)
+    weight = np.full((5, 7), 127)
+    chip = replace(chip, synapses=(replace(chip.synapses[0], weight=weight, exponent=1), chip.synapses[1]))
+    values = np.full((1, 8, 7), 255, dtype=np.uint8)  # 453390 units per step, far beyond what a current holds
+    stock = run(chip, values, graph="stock")
+    assert (stock.clipped[0] != 0).all()
+    assert stock.clip_count[0, 0] == 5
