@@ -161,13 +161,13 @@ class Grid:
 
 
 class _RoundedLinear(nn.Linear):
-    @property
+    @property  # type: ignore[override]
     def weight(self) -> Any:
         return _rounded(self)
 
 
 class _RoundedConv(nn.Conv2d):
-    @property
+    @property  # type: ignore[override]
     def weight(self) -> Any:
         return _rounded(self)
 

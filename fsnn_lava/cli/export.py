@@ -31,7 +31,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("model", type=Path, help="model.pt, as fsnn-train writes it")
     parser.add_argument("network", type=Path, help="file to write: .h5 or .net (NetX), .nir with --format nir")
     parser.add_argument(
-        "--bits", type=int, default=8, metavar="N", help=f"signed bits of a weight, {WEIGHT_BITS[0]} … {WEIGHT_BITS[-1]} (default 8)"
+        "--bits",
+        type=int,
+        metavar="N",
+        help=f"signed bits of a weight, {WEIGHT_BITS[0]} … {WEIGHT_BITS[-1]} (default 8, or what it was trained for)",
     )
     parser.add_argument(
         "--reset", choices=("subtract", "zero"), default="subtract", help="what a spike does to the potential (default subtract)"
@@ -68,10 +71,10 @@ def _run(args: argparse.Namespace) -> int:
             args.network,
             write=write,
             read=read,
-            bits=args.bits,
+            bits=_bits(args, net),
             input=args.input,
             reset=args.reset,
-            per_channel=args.per_channel,
+            per_channel=args.per_channel or _trained_bits(net) == _bits(args, net),
             steps=args.steps,
             calibration=None if dataset is None else _some(dataset.train, CALIBRATION_SAMPLES)[0],
             test=None if dataset is None else Samples(*_some(dataset.test, args.limit)),
@@ -99,6 +102,16 @@ def _format(args: argparse.Namespace) -> tuple[Write, Read]:
     from fsnn_lava.formats import netx
 
     return netx.write, netx.read
+
+
+def _trained_bits(net: FSNN) -> int | None:
+    """What the model was trained through the rounding for; None if it was not."""
+    bits = net.metrics.get("bits")
+    return int(bits) if isinstance(bits, (int, float)) else None
+
+
+def _bits(args: argparse.Namespace, net: FSNN) -> int:
+    return int(args.bits) if args.bits is not None else _trained_bits(net) or 8
 
 
 def _dataset(args: argparse.Namespace, net: FSNN) -> tuple[Dataset | None, str]:

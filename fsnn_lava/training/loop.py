@@ -207,12 +207,21 @@ class Run:
         """last.pt, and best.pt if this epoch is the best."""
         self.net.metrics = self._metrics()
         names = [run_folder.LAST] + ([run_folder.BEST] if self.best_epoch == self.epoch else [])
+        net = self._rounded() if self.recipe.quantise is not None else self.net
         for name in names:
-            self.net.save(self.folder / name)
+            net.save(self.folder / name)
+
+    def _rounded(self) -> FSNN:
+        """The network with its weights on the grid they were trained on: what export shall find."""
+        from fsnn_lava.chip.fake_quantise import materialised
+
+        return materialised(self.net)
 
     def _metrics(self) -> dict[str, float | str]:
         last = self.history[-1]
+        rounded = {} if self.recipe.quantise is None else {"bits": float(self.recipe.quantise.bits)}
         return {
+            **rounded,
             "data": self.recipe.data,
             "accuracy": float(str(last["test_accuracy"])),
             "loss": float(str(last["loss"])),
