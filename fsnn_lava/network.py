@@ -217,9 +217,9 @@ class FSNN(nn.Module):
             mine = [None if mask is None else mask[some] for mask in (masks.feedback, *masks.stages[1:])]
             drive = self._drive(entry, values[some], steps, first, masks.stages[0], some)
             pieces.append(self._events.run(drive, [b for _, b in later], weights, mine, steps=steps, leak=self.neuron.leak, vth=self.vth))
-        sums, counts, potentials = (tuple(torch.cat(layer) for layer in zip(*kind, strict=True)) for kind in zip(*pieces, strict=True))
+        sums, counts, potentials = pieces[0] if len(pieces) == 1 else _joined(pieces)
         total = self.neuron.weight_sum(steps)
-        return Trace(tuple(s / total for s in sums), counts, potentials)
+        return Trace(tuple((s / total).contiguous() for s in sums), counts, potentials)
 
     def _drive(self, entry: Stage, values: Tensor, steps: int, first: Tensor | None, mask: Tensor | None, some: slice) -> Tensor:
         """Masked current of the first layer from outside: [B, *shape], or [B, T, *shape] for a sequence."""
@@ -327,6 +327,11 @@ class FSNN(nn.Module):
         from fsnn_lava.formats import model
 
         return model.read(path)
+
+
+def _joined(pieces: list[tuple[tuple[Tensor, ...], ...]]) -> tuple[tuple[Tensor, ...], ...]:
+    """Parts of a batch, each (sums, counts, potentials) per layer, as one batch."""
+    return tuple(tuple(torch.cat(layer) for layer in zip(*kind, strict=True)) for kind in zip(*pieces, strict=True))
 
 
 def _masking(connection: Callable[[Tensor], Tensor], mask: Tensor | None) -> Callable[[Tensor], Tensor]:

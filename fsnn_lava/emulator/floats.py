@@ -200,11 +200,11 @@ def _last(values: Tensor) -> Tensor:
 
 
 def _first(flat: Tensor, shape: Shape) -> Tensor:
-    """[B, H * W * C] as contiguous [B, C, H, W]."""
+    """[B, H * W * C] as [B, C, H, W], channels last in memory."""
     if len(shape) == 1:
-        return flat.contiguous()
+        return flat
     channels, height, width = shape
-    return flat.reshape(len(flat), height, width, channels).permute(0, 3, 1, 2).contiguous()
+    return flat.unflatten(1, (height, width, channels)).permute(0, 3, 1, 2)
 
 
 def _spread_bias(bias: Tensor, shape: Shape) -> Tensor:
