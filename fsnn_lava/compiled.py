@@ -36,7 +36,7 @@ def over_samples(function: Callable[[int, int], object], samples: int, *, number
     number = threads() if number is None else number
     chunk = max(1, min(16, samples // (4 * number)))
     pieces = [(first, min(first + chunk, samples)) for first in range(0, samples, chunk)]
-    if number == 1 or len(pieces) == 1:
+    if number == 1 or len(pieces) <= 1:
         function(0, samples)
         return
     with ThreadPoolExecutor(number) as pool:

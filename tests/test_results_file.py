@@ -44,7 +44,8 @@ def test_a_run_written_is_the_run_read_back(tmp_path: Path, kind: str, decay: in
     np.testing.assert_array_equal(found.rows["logits"], result.logits)
     np.testing.assert_array_equal(found.rows["layer_spikes"].sum(axis=1), sum(c.reshape(7, -1).sum(axis=1) for c in result.counts))
     assert (found.provenance.data, found.provenance.command, found.provenance.backend) == ("seven", "fsnn-run x", "emu")
-    assert found.provenance.data_sha256 == hashlib.sha256(values.tobytes() + labels.astype(np.int64).tobytes()).hexdigest()
+    parts = hashlib.sha256(values.tobytes()).digest() + hashlib.sha256(labels.astype(np.int64).tobytes()).digest()
+    assert found.provenance.data_sha256 == hashlib.sha256(parts).hexdigest()
     assert {"fsnn-lava", "python", "numpy"} <= set(found.provenance.versions)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -22,6 +23,7 @@ class Emulator:
         self.chip = chip
         self.layout = lay_out(chip)
         self.digest = chip.digest()
+        self._work(0, self._outputs(0, 1, False), 1, *self._inputs(self._no_samples()))  # compiled now, not while a run is timed
 
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
         """Run `values` ([B, *shape], or [B, T, *shape] of events), checked by the caller, over `steps`."""
@@ -29,24 +31,31 @@ class Emulator:
         steps = self.chip.steps if steps is None else steps
         drive, messages = self._inputs(values)
         out = self._outputs(len(values), steps, spikes)
+        self._work(len(values), out, steps, drive, messages)
+        return self._result(out, steps, time.perf_counter() - started)
+
+    def _work(self, samples: int, out: Outputs, steps: int, drive: NDArray[np.int32], messages: NDArray[np.uint8]) -> None:
         program, dtype = self.layout.program, np.int64 if self.layout.wide else np.int32
 
         def work(first: int, end: int) -> None:
             run_samples(first, end, program, steps, drive, messages, np.empty(len(program.bias), dtype), out)
 
-        over_samples(work, len(values))
-        return self._result(out, steps, time.perf_counter() - started)
+        over_samples(work, samples)
+
+    def _no_samples(self) -> NDArray[np.uint8]:
+        shape = self.chip.input.shape
+        return np.zeros((0, 1, *shape) if self.chip.input.kind == "events" else (0, *shape), dtype=np.uint8)
 
     def _inputs(self, values: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
         """Host drive [B, N1] without the bias, or [B, 0]; messages [B, T or 1, inputs], channels last."""
         samples = len(values)
         if self.chip.host_drive is not None:
-            current = input_current_channels_last(self.chip, values).reshape(samples, -1)
+            current = input_current_channels_last(self.chip, values).reshape(samples, self.chip.layers[0].size)
             return current - self.layout.program.bias[: current.shape[1]], np.zeros((samples, 1, 0), dtype=np.uint8)
         spatial = len(self.chip.input.shape) == 3
         last = np.moveaxis(values, -3, -1) if spatial else values
         steps = values.shape[1] if self.chip.input.kind == "events" else 1
-        return np.zeros((samples, 0), np.int32), np.ascontiguousarray(last).reshape(samples, steps, -1)
+        return np.zeros((samples, 0), np.int32), np.ascontiguousarray(last).reshape(samples, steps, math.prod(self.chip.input.shape))
 
     def _outputs(self, samples: int, steps: int, spikes: bool) -> Outputs:
         """Zeros for everything a run fills."""

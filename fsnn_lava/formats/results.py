@@ -86,7 +86,7 @@ class Writer:
         self._file, self._chip, self._steps, self._detail, self._spikes = file, chip, steps, detail, spikes
         self._samples = self._kept = 0
         self._seconds = 0.0
-        self._hash = hashlib.sha256()
+        self._values_hash, self._labels_hash = hashlib.sha256(), hashlib.sha256()
         self._origin: tuple[str, str, str] | None = None
         self._rows = row_columns(chip)
         self._details = detail_columns(chip, steps, spikes=spikes)
@@ -102,8 +102,8 @@ class Writer:
             raise BadArgument(f"{result.samples} results need as many values, and labels if there are any, got {len(values)} values")
         self._origin = origin
         known = np.full(result.samples, -1, np.int64) if labels is None else np.asarray(labels, np.int64)
-        self._hash.update(np.ascontiguousarray(values).tobytes())
-        self._hash.update(known.tobytes())
+        self._values_hash.update(np.ascontiguousarray(values).tobytes())
+        self._labels_hash.update(known.tobytes())
         for column in self._rows:
             column.append(self._file, self._samples, column.of(result, values, known))
         rest = min(self._detail - self._kept, result.samples)
@@ -128,7 +128,7 @@ class Writer:
             steps=self._steps,
             digest=digest,
             data=data,
-            data_sha256=self._hash.hexdigest(),
+            data_sha256=hashlib.sha256(self._values_hash.digest() + self._labels_hash.digest()).hexdigest(),
             command=command,
             date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             versions=versions(),

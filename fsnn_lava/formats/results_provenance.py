@@ -22,7 +22,7 @@ class Provenance:
     steps: int
     digest: str  # of the network that ran
     data: str  # name of the data set, or of its file
-    data_sha256: str  # of all values and labels, in order
+    data_sha256: str  # of the SHA-256 of all values followed by that of all labels (int64)
     command: str
     date: str  # ISO 8601, UTC
     versions: dict[str, str]

@@ -1,0 +1,185 @@
+"""fsnn-run [net.h5]: run a network on a backend, and compare what came out with what must come out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from fsnn_lava.backends import BACKENDS, require
+from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.cli._shared import run_command
+from fsnn_lava.data import NAMES, Dataset, load
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.evaluation import Sink, Totals, evaluate
+from fsnn_lava.formats import results
+from fsnn_lava.models import find
+from fsnn_lava.result import Result, concatenate
+from fsnn_lava.run import GRAPHS, checked_batch, checked_steps
+
+DEFAULT = "digits"
+REPORT_SAMPLES = 256
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fsnn-run", description="Run a network on samples, and compare it with what it must do.")
+    parser.add_argument("network", nargs="?", default=DEFAULT, help="net.h5, or the name of a shipped network (default: %(default)s)")
+    parser.add_argument("--backend", choices=tuple(BACKENDS), default="sim", help="where (default: %(default)s); never another one instead")
+    parser.add_argument(
+        "--data", metavar="NAME", help=f"{', '.join(NAMES)}, or an .npz file with x and y (default: what it was trained on)"
+    )
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="where data sets lie (default: $FSNN_DATA)")
+    parser.add_argument("--steps", type=int, metavar="T", help="steps per sample (default: the network's)")
+    parser.add_argument("--limit", type=int, metavar="N", help="the first N test samples only")
+    parser.add_argument("--batch", type=int, metavar="B", help="samples to run together (default: by memory)")
+    parser.add_argument("--graph", choices=GRAPHS, default="batched", help="backend sim: our processes, or only Lava's own")
+    parser.add_argument("--out", type=Path, metavar="results.h5", help="write the results")
+    parser.add_argument("--detail", type=int, metavar="N", help="samples to keep every neuron of in --out (default: 1000, fewer if large)")
+    parser.add_argument("--spikes", action="store_true", help="also keep every spike train, for the samples in detail")
+    parser.add_argument("--report", type=Path, metavar="report.html", help="write a page with the comparison")
+    parser.add_argument("--model", type=Path, metavar="model.pt", help="the trained network, to compare with as well")
+    parser.add_argument("--no-compare", action="store_true", help="run only")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0 ran and passed the comparison, 1 did not pass, 2 bad input, 3 that backend cannot run here."""
+    return run_command("fsnn-run", _run, _parser().parse_args(argv))
+
+
+def _run(args: argparse.Namespace) -> int:
+    require(args.backend)
+    if args.no_compare and (args.report or args.model):
+        raise BadArgument("--report and --model show the comparison: leave out --no-compare")
+    chip = ChipNetwork.load(find(args.network))
+    dataset = _dataset(args, chip)
+    number = _number(args, dataset)
+    steps = checked_steps(chip, args.steps)
+    batch = checked_batch(chip, args.batch, number, backend=args.backend)
+    comparator = None if args.no_compare else _comparator(args, chip)
+    sample = _FirstSamples(REPORT_SAMPLES if args.report else 0)
+    with ExitStack() as stack:
+        sinks: list[Sink] = [sample] if comparator is None else [comparator, sample]
+        if args.out is not None:
+            options = {"steps": steps, "data": dataset.name, "detail": args.detail, "spikes": args.spikes}
+            sinks.append(stack.enter_context(results.writing(args.out, chip, **options)))
+        progress = stack.enter_context(_progress(number))
+        totals = evaluate(
+            chip,
+            dataset.test,
+            first=0,
+            end=number,
+            batch=batch,
+            sinks=sinks,
+            progress=progress,
+            backend=args.backend,
+            steps=steps,
+            spikes=args.spikes,
+            graph=args.graph,
+        )
+    verdict = None if comparator is None else comparator.verdict()
+    if verdict is not None and args.report is not None:
+        _report(args, chip, verdict, sample)
+    _say(args, chip, dataset, totals, verdict)
+    return 0 if verdict is None or verdict.passed else 1
+
+
+def _dataset(args: argparse.Namespace, chip: ChipNetwork) -> Dataset:
+    name = args.data or chip.notes.get("data") or (DEFAULT if args.network == DEFAULT else None)
+    if name is None:
+        raise BadArgument(f"{args.network} does not say what it was trained on: give --data ({', '.join(NAMES)}, or an .npz file)")
+    return load(name, args.data_dir)
+
+
+def _number(args: argparse.Namespace, dataset: Dataset) -> int:
+    if args.limit is not None and args.limit < 1:
+        raise BadArgument(f"--limit must be at least 1, got {args.limit}")
+    if len(dataset.test) == 0:
+        raise BadArgument(f"data set {dataset.name} has no test samples")
+    return min(len(dataset.test), args.limit or len(dataset.test))
+
+
+def _comparator(args: argparse.Namespace, chip: ChipNetwork) -> Any:
+    from fsnn_lava.compare import Comparator
+
+    model = None
+    if args.model is not None:
+        from fsnn_lava.network import FSNN
+
+        model = FSNN.load(args.model)
+    return Comparator(chip, model=model, graph="stock" if args.graph == "stock" and args.backend == "sim" else "")
+
+
+class _FirstSamples:
+    """Keeps the first samples of a run, for a report."""
+
+    def __init__(self, number: int) -> None:
+        self.missing = number
+        self.parts: list[tuple[Result, NDArray[np.uint8], NDArray[np.int64] | None]] = []
+
+    def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
+        few = slice(0, self.missing)
+        if self.missing > 0:
+            self.parts.append((result.part(few), values[few], None if labels is None else labels[few]))
+            self.missing -= min(self.missing, result.samples)
+
+
+def _report(args: argparse.Namespace, chip: ChipNetwork, verdict: Any, sample: _FirstSamples) -> None:
+    from fsnn_lava.compare.report import write_report
+
+    parts, values, labels = zip(*sample.parts)
+    write_report(
+        args.report,
+        verdict=verdict,
+        chip=chip,
+        result=concatenate(parts),
+        values=np.concatenate(values),
+        labels=None if labels[0] is None else np.concatenate(labels),
+        command=" ".join(sys.argv),
+    )
+
+
+@contextmanager
+def _progress(number: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal; in a log a plain line for every tenth."""
+    if sys.stderr.isatty():
+        with tqdm(total=number, unit="sample", leave=False) as bar:
+            yield lambda done: bar.update(done) and None
+        return
+    state = {"done": 0, "said": 0}
+
+    def tell(done: int) -> None:
+        state["done"] += done
+        if 10 * state["done"] // number > state["said"]:
+            state["said"] = 10 * state["done"] // number
+            print(f"fsnn-run: {state['done']} of {number} samples", file=sys.stderr, flush=True)
+
+    yield tell
+
+
+def _say(args: argparse.Namespace, chip: ChipNetwork, dataset: Dataset, totals: Totals, verdict: Any) -> None:
+    where = args.backend + (" (stock)" if args.graph == "stock" else "")
+    if args.json:
+        found = {"network": str(args.network), "digest": chip.digest(), "data": dataset.name, "backend": args.backend, "graph": args.graph}
+        found.update(totals.to_dict(), out=None if args.out is None else str(args.out), verdict=verdict and verdict.to_dict())
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    print(f"{args.network} on {where}, {dataset.name}: {totals.to_text()}")
+    if verdict is not None:
+        print(verdict.to_text())
+    for path in (args.out, args.report):
+        if path is not None:
+            print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
