@@ -54,7 +54,7 @@ def _story(out: Path, epochs: int | None, *, backend: str) -> int:
     steps: list[tuple[str, Callable[[Sequence[str]], int], list[str]]] = [
         ("fsnn-train", train.main, [str(ROOT / "train" / "digits.toml"), "--out", str(folder), *shorter]),
         ("fsnn-export", export.main, [str(model), str(net)]),
-        ("fsnn-run", run.main, [str(net), "--backend", backend, "--out", str(results), "--model", str(model), "--no-compare"]),
+        ("fsnn-run", run.main, [str(net), "--backend", backend, "--out", str(results), "--no-compare"]),
         ("fsnn-compare", compare.main, [str(results), "--model", str(model), "--report", str(report)]),
     ]
     for position, (name, command, arguments) in enumerate(steps):
