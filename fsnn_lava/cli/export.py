@@ -142,7 +142,7 @@ def _some(split: Any, number: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]
 
 def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
     notes = {"model": args.model.name}
-    notes.update({f"trained {key}": str(value) for key, value in net.metrics.items()})
+    notes.update({key if key == "data" else f"trained {key}": str(value) for key, value in net.metrics.items()})
     return notes
 
 
