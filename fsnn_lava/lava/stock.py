@@ -60,6 +60,8 @@ class StockGraph:
         for synapse in self._chip.synapses:
             if synapse.source in self._ports:
                 self._connect(synapse)
+        for layer, neuron in zip(self._chip.layers, self._neurons, strict=True):
+            self._send_rest(layer.name, neuron)
         self._probes = [self._probe(i, neuron) for i, neuron in enumerate(self._neurons)]
         self._readout = self._classifier()
 
@@ -111,6 +113,14 @@ class StockGraph:
         process.name = "source"
         self.processes.append(process)
         return process
+
+    def _send_rest(self, name: str, neuron: StockNeuron) -> None:
+        """Where a 16 bit bias does not hold the input, the rest comes as the same message at every step, without a synapse."""
+        if neuron.rest is not None:
+            process = RingBuffer(data=neuron.rest[..., None].astype(np.int32))
+            process.name = f"rest of the bias of {name}"
+            process.s_out.connect(neuron.process.a_in)
+            self.processes.append(process)
 
     def _connect(self, synapse: Any) -> None:
         source = self._chip.input.shape if synapse.source == INPUT else self._chip.layer(synapse.source).shape

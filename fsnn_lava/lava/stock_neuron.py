@@ -23,7 +23,8 @@ class StockNeuron:
     `bias` [*shape] (units 2**-6) may hold a sample's input current. ATRLIF never takes anything off its sum of currents, which
     clips: neurons that are driven upwards start as far below zero as `steps` steps of firing need, v and r alike. Where what
     compensates the bias would fire or would not fit, the process starts at rest without one, `late` is set, and `wake` writes
-    bias and state when the window opens.
+    bias and state when the window opens. `rest` [W, H, C] is what a 16 bit bias does not hold, whole weight units to be sent to
+    the process at every step, or None.
     """
 
     def __init__(self, layer: Layer, bias: NDArray[np.int64], *, before: int, steps: int) -> None:
@@ -31,13 +32,15 @@ class StockNeuron:
         self.subtracts = layer.reset == "subtract"
         self.offset = (threshold << (STATE_FRACTION_BITS - 1)) + layer.strict if self.subtracts else np.zeros_like(threshold)
         given = to_lava(bias) - (layer.decay * self.offset + DECAY_UNIT // 2) // DECAY_UNIT
-        mant, exponent = _bias(given, layer.name)
+        mant, exponent, self.rest = _split(given)
         self._below = _room_below(threshold, given, steps) if self.subtracts and layer.decay == 0 else np.zeros_like(given)
-        v = _backwards(-self._below, mant << exponent, layer.decay, before)
+        v = _backwards(-self._below, given, layer.decay, before)
         r = _backwards(self.offset - self._below, np.zeros_like(given), layer.decay, before)
         self.late = bool(np.any(np.abs(v) > STATE_MAX) or np.any(np.abs(r) > STATE_MAX))
         self.late = self.late or bool(np.any(_highest(v, given, layer.decay, before) + self._below >= threshold << STATE_FRACTION_BITS))
         self._mant = mant
+        if self.late and self.rest is not None:
+            raise BadNetwork(f"layer {layer.name!r}: a stock process holds a bias of {MANTISSA_MAX} weight units; use the batched graph")
         if self.late:
             mant, v, r = np.zeros_like(mant), np.zeros_like(v), np.zeros_like(r)
         common = {"shape": threshold.shape, "bias_mant": mant, "bias_exp": exponent, "v": v, "name": f"neuron {layer.name}"}
@@ -57,7 +60,9 @@ class StockNeuron:
 def readout_neuron(readout: Readout, *, before: int) -> LIF:
     """Integrators that do not fire: LIF with the highest threshold."""
     bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
-    mant, exponent = _bias(bias, "readout")
+    mant, exponent, rest = _split(bias)
+    if rest is not None:
+        raise BadNetwork(f"readout: a stock process holds a bias of {MANTISSA_MAX} weight units; use the batched graph")
     start = _backwards(np.zeros_like(bias), bias, readout.decay, before)
     return LIF(
         shape=bias.shape, du=DECAY_UNIT - 1, dv=readout.decay, vth=THRESHOLD_MAX, bias_mant=mant, bias_exp=exponent, v=start, name="readout"
@@ -85,17 +90,14 @@ def _one_or_all(values: NDArray[Any]) -> Any:
     return values.flat[0].item() if np.all(values == values.flat[0]) else values
 
 
-def _bias(bias: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """16 bit mantissa and exponent per neuron; BadNetwork where they cannot hold a bias of whole weight units."""
+def _split(bias: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | None]:
+    """16 bit mantissa and exponent per neuron, and the whole weight units of those biases that they do not hold."""
     mant, exponent = mantissa(bias)
-    whole = bias % (1 << STATE_FRACTION_BITS) == 0
-    if np.any(whole & (mant << exponent != bias)):
-        largest = int(np.abs(bias).max()) >> STATE_FRACTION_BITS
-        raise BadNetwork(
-            f"{name}: a stock process holds a bias of {MANTISSA_MAX} weight units exactly, this input needs {largest}; "
-            "use the batched graph, or export with a larger scale"
-        )
-    return mant, exponent
+    large = mant << exponent != bias
+    if not large.any():
+        return mant, exponent, None
+    rest = np.where(large, bias >> STATE_FRACTION_BITS, 0)
+    return *mantissa(bias - (rest << STATE_FRACTION_BITS)), rest
 
 
 def _room_below(threshold: NDArray[np.int64], bias: NDArray[np.int64], steps: int) -> NDArray[np.int64]:

@@ -13,10 +13,10 @@ from tests.strategies import random_network, random_values
 
 needs_lava()
 
+from fsnn_lava.chip.drive import input_current  # noqa: E402
 from fsnn_lava.chip.network import ChipNetwork, TransposedConvSynapse  # noqa: E402
 from fsnn_lava.chip.stock import atrlif_error, lower, stock_equivalent  # noqa: E402
 from fsnn_lava.emulator.run import Emulator  # noqa: E402
-from fsnn_lava.errors import BadNetwork  # noqa: E402
 from fsnn_lava.lava.memory import shared_array  # noqa: E402
 from fsnn_lava.lava.processes.recorder.process import Recorder  # noqa: E402
 from fsnn_lava.lava.runtime import Session  # noqa: E402
@@ -96,13 +96,16 @@ def test_a_leak_with_subtraction_stays_inside_its_bound():
     assert np.abs(stock.potentials[0] - emulated.potentials[0])[alike].max() > 0  # it is not the same neuron
 
 
-def test_an_input_that_no_bias_holds_is_refused():
-    chip = dense_network(kind="current")
-    assert chip.host_drive is not None
-    drive = replace(chip.host_drive, bias=chip.host_drive.bias + 33001 * 2.0 / 700)
-    chip = replace(chip, host_drive=drive)
-    with pytest.raises(BadNetwork, match="l1: a stock process holds a bias of 32767 weight units exactly, this input needs"):
-        run(chip, np.zeros((1, 7), dtype=np.uint8), graph="stock")
+@pytest.mark.parametrize("decay", [0, 205])
+def test_an_input_that_no_16_bit_bias_holds_is_exact_all_the_same(decay):
+    chip = dense_network(kind="current", decay=decay, reset="zero", strict=True)
+    drive = chip.host_drive
+    assert drive is not None
+    units = np.array([33001, -40001, 500, 700, 32769])  # odd, more than 32767
+    chip = replace(chip, host_drive=replace(drive, bias=drive.bias + units * 2.0 / 700))
+    values = random_values(np.random.default_rng(13), chip, 1)
+    assert np.abs(input_current(stock_equivalent(chip)[0], values)).max() > 64 * 32768
+    assert_runs_as_its_equivalent(chip, values)
 
 
 def test_the_matrix_of_a_transposed_convolution():
