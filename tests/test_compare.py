@@ -18,7 +18,7 @@ from fsnn_lava.compare.accuracy import wilson
 from fsnn_lava.compare.batch import Batch
 from fsnn_lava.compare.contraction import Certificate, local_radius, loop_gain
 from fsnn_lava.compare.equilibrium import solve
-from fsnn_lava.compare.residual import residual_bound
+from fsnn_lava.compare.surplus import residual_bound
 from fsnn_lava.errors import BadArgument
 from tests.chip_networks import conv_network, dense_network
 from tests.reference import simulate

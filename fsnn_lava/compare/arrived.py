@@ -42,6 +42,10 @@ class Charge:
 
 def layer_charge(batch: Batch, layer: Layer) -> Charge:
     """E10's right side of a layer's neurons."""
+    return batch.once(("charge", layer.name), lambda: _layer_charge(batch, layer))
+
+
+def _layer_charge(batch: Batch, layer: Layer) -> Charge:
     chip, synapses = batch.chip, incoming(batch.chip, layer)
     parts = [_arriving(batch, s, batch.arrived(s), max(0, batch.steps - chip.delay(s))) for s in synapses]
     theta = float(np.max(layer.threshold)) * 2.0**STATE_FRACTION_BITS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,6 +44,16 @@ class Batch:
     def drives(self) -> tuple[NDArray[Any], ...]:
         """<D> per layer (E10)."""
         return tuple(drive_trace(self.chip, layer, self.values, self.steps) for layer in self.chip.layers)
+
+    @cached_property
+    def _found(self) -> dict[Any, Any]:
+        return {}
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` returns; asked for a second time, what it returned then."""
+        if key not in self._found:
+            self._found[key] = make()
+        return self._found[key]
 
     @cached_property
     def rates(self) -> tuple[NDArray[np.float64], ...]:

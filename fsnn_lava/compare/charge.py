@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip.arithmetic import CLIPPED_HIGH, CLIPPED_LOW
 from fsnn_lava.chip.limits import STATE_FRACTION_BITS
 from fsnn_lava.chip.network import READOUT, ChipNetwork, Layer
 from fsnn_lava.compare.arrived import Charge, layer_charge, readout_charge
 from fsnn_lava.compare.batch import Batch, neuron_index
+from fsnn_lava.compare.surplus import clips, spoilt
 from fsnn_lava.compare.verdict import OFFENDERS_KEPT, Check
 
 LINK = "integer spikes → backend"
@@ -116,21 +116,8 @@ class ChargeCheck:
             rule = "exactly" if self.width == 0 else f"within {self.width:.3g} units of 2^-6"
             sentence = f"charge is conserved {rule} in all {self.neurons} neurons (E10)"
         if self.harmless:
-            sentence += f"; {self.harmless} clips of silent or saturated neurons changed no rate"
+            sentence += f"; {self.harmless} clips changed no rate beyond its bound"
         return sentence
-
-
-def clips(batch: Batch, index: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Neurons of a layer that were clipped at the bottom, and at the top, [B, *shape] each."""
-    flags = batch.result.clipped[index]
-    return (flags & CLIPPED_LOW) > 0, (flags & CLIPPED_HIGH) > 0
-
-
-def spoilt(batch: Batch, index: int) -> NDArray[np.bool_]:
-    """Clipped neurons whose rate their input does not explain: all but silent ones at the bottom and saturated ones at the top (E10)."""
-    low, high = clips(batch, index)
-    counts = batch.result.counts[index]
-    return (low & (high | (counts > 0))) | (high & (counts < batch.steps))
 
 
 def _first(mask: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

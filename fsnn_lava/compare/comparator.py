@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -186,4 +187,4 @@ def compare(
     for start in range(0, result.samples, BATCH):
         rows = slice(start, start + BATCH)
         comparator.add(result.part(rows), values[rows], None if labels is None else np.asarray(labels)[rows])
-    return comparator.verdict()
+    return replace(comparator.verdict(), material={"chip": chip, "result": result, "values": values, "labels": labels, "model": model})

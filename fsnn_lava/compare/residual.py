@@ -8,40 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip.limits import STATE_FRACTION_BITS
 from fsnn_lava.chip.network import ChipNetwork, Layer
 from fsnn_lava.chip.rate_map import Rates
-from fsnn_lava.compare.arrived import layer_charge, rounding
 from fsnn_lava.compare.batch import Batch, neuron_index
-from fsnn_lava.compare.charge import spoilt
 from fsnn_lava.compare.contraction import Certificate
-from fsnn_lava.compare.currents import connect, incoming, total_shift
 from fsnn_lava.compare.equilibrium import Point
+from fsnn_lava.compare.surplus import residual_bound, spoilt
 from fsnn_lava.compare.thresholds import Thresholds
 from fsnn_lava.compare.verdict import OFFENDERS_KEPT, Check
 
 LINK = "equilibrium → integer spikes"
 SCATTER_KEPT = 4000  # points (a*, a) that a report plots
-
-
-def residual_bound(batch: Batch, layer: Layer) -> NDArray[np.float64]:
-    """E11: the largest |f(a) - a| that a neuron's final potential and the late spikes allow, [B, *shape]."""
-    chip, index = batch.chip, batch.chip.index(layer.name)
-    synapses = incoming(chip, layer)
-    theta = layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS
-    charge = batch.result.potentials[index].astype(np.float64)
-    for synapse in synapses:
-        if chip.delay(synapse) > 0:
-            total = batch.result.counts if chip.decay == 0 else batch.result.traces
-            missing = total[chip.index(synapse.source)] - batch.arrived(synapse)
-            charge = charge + connect(synapse, missing) * 2.0 ** total_shift(synapse)
-    floors = sum(total_shift(s) < 0 for s in synapses)  # integers of E10 are rounded by less than one more
-    least, most = layer_charge(batch, layer).lost
-    slack = rounding(batch, synapses, batch.drives[index], float(theta.max()))
-    scale = theta * chip.weight_sum(batch.steps)
-    rate = batch.rates[index]
-    ends = (np.clip(rate + (charge + r) / scale, 0.0, 1.0) - rate for r in (least - floors - slack, most + floors + slack))
-    return np.minimum(1.0, np.maximum(*(np.abs(end) for end in ends)) + slack / scale)
 
 
 @dataclass

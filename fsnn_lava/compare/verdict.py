@@ -46,6 +46,7 @@ class Verdict:
 
     checks: tuple[Check, ...]
     about: Mapping[str, Any] = field(default_factory=dict)  # backend, graph, steps, samples, digest
+    material: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)  # the run, as `write_report` takes it, if at hand
 
     @property
     def passed(self) -> bool:
@@ -85,10 +86,10 @@ class Verdict:
         return "\n".join(lines)
 
     def to_html(self, path: str | Path) -> None:
-        """One self-contained page at `path`: what was found. `compare.report.write_report` also draws the run itself."""
+        """One self-contained page at `path`: what was found, and, after `compare`, figures of the run itself."""
         from fsnn_lava.compare.report import write_report
 
-        write_report(path, verdict=self)
+        write_report(path, verdict=self, **self.material)
 
     def _title(self) -> str:
         about = self.about
