@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+from tests.loihi2.mock import run_python
 
 pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 10), reason="Lava fits Python 3.10 only")
 
@@ -30,11 +26,7 @@ except FsnnError as error:
 
 def ask(arguments: str = "", *, commands: bool = True, **environment: str) -> str:
     """What choosing and opening a host says, with the mock vendor's package and commands."""
-    clean = {k: v for k, v in os.environ.items() if k not in ("SLURM", "NOSLURM", "BOARD", "PARTITION", "LOIHI_GEN", "NXSDKHOST")}
-    clean["PYTHONPATH"] = f"{ROOT}:{HERE / 'vendor'}"
-    clean["PATH"] = f"{HERE / 'bin'}:/usr/bin:/bin" if commands else str(HERE)
-    command = [sys.executable, "-W", "ignore", "-c", SCRIPT.format(arguments=arguments)]
-    done = subprocess.run(command, env={**clean, **environment}, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = run_python("-c", SCRIPT.format(arguments=arguments), commands=commands, **environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -1,0 +1,37 @@
+"""How many chip steps a sample takes: the chip resets neurons at a power of two, so the rest of a window is spent on falling silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChipWindow:
+    """One sample on the chip. Steps count from 1; layers from 1 to N, the readout is layer N + 1."""
+
+    steps: int  # T
+    layers: int  # N
+    first: int = 1  # step at which layer 1 opens: 1, or later where events have to reach it first
+    latency: int = 0  # steps that a spike takes from the chip to the host's record
+
+    @property
+    def used(self) -> int:
+        """The last step that anything counts."""
+        return self.closes(self.layers + 1) + self.latency
+
+    @property
+    def length(self) -> int:
+        """The smallest power of two that leaves at least one step to fall silent in."""
+        return 1 << self.used.bit_length()
+
+    def opens(self, layer: int) -> int:
+        return self.first + layer - 1
+
+    def closes(self, layer: int) -> int:
+        return self.opens(layer) + self.steps - 1
+
+    def __str__(self) -> str:
+        return (
+            f"T = {self.steps} runs in windows of {self.length} chip steps, a power of two as the chip's reset wants it; "
+            f"the steps after T of each layer are not counted"
+        )
