@@ -23,7 +23,7 @@ WITHOUT_LAVA = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for everything the demo makes; emptied first")
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for everything the demo makes (default: demo)")
     parser.add_argument("--epochs", type=int, help="train for fewer epochs than the recipe")
     parser.add_argument("--open", action="store_true", help="open the report in a browser at the end")
     args = parser.parse_args(argv)
@@ -45,9 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _story(out: Path, epochs: int | None, *, backend: str) -> int:
     from fsnn_lava.cli import compare, export, run, train
 
-    if (out / "recipe.toml").exists() or (out / "train").exists():
-        shutil.rmtree(out)  # a demo of before; anything else is left alone
-    out.mkdir(parents=True, exist_ok=True)
+    _prepared(out)
     shorter = [] if epochs is None else ["--set", f"epochs={epochs}"]
     folder, net, results, report = out / "train", out / "net.h5", out / "results.h5", out / "report.html"
     model = folder / "last.pt"
@@ -67,6 +65,14 @@ def _story(out: Path, epochs: int | None, *, backend: str) -> int:
         if position == 0:
             _show_convergence(model)
     return 0
+
+
+def _prepared(out: Path) -> None:
+    """`out` is there, without the files of a demo of before; anything else in it is left alone."""
+    out.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(out / "train", ignore_errors=True)
+    for name in ("net.h5", "results.h5", "report.html"):
+        (out / name).unlink(missing_ok=True)
 
 
 def _show_convergence(model: Path) -> None:
