@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -180,8 +182,6 @@ def _check_back(written: ChipNetwork, back: ChipNetwork) -> Check:
 @torch.no_grad()
 def _check_folding(net: FSNN, folded: FoldedNetwork, values: NDArray[np.uint8]) -> Check:
     """Rate map of the network itself against that of the folded one, at random rates, both in float64."""
-    import copy
-
     exact = copy.deepcopy(net).double().eval()
     images = torch.from_numpy(values)
     shape = folded.layers[-1].shape
@@ -225,10 +225,10 @@ def _check_clips(result: Result, chip: ChipNetwork) -> Check:
 
 
 def _check_accuracy(found: Accuracies, max_drop: float) -> Check:
-    """The drop may exceed `max_drop` by what chance explains: two standard errors of answers that differ at random."""
+    """The drop may exceed `max_drop` by one standard error of the accuracy itself, which answers that differ at random explain."""
     drop = 100.0 * (found.folded - found.integer) / found.samples
     p = found.folded / found.samples
-    chance = 200.0 * np.sqrt(max(p * (1 - p), 1 / found.samples) / found.samples) * 0.5
+    chance = 100.0 * math.sqrt(max(p * (1 - p), 1 / found.samples) / found.samples)
     shares = [100.0 * n / found.samples for n in (found.float, found.folded, found.integer)]
     sentence = f"accuracy {shares[0]:.2f} % float, {shares[1]:.2f} % folded, {shares[2]:.2f} % in integers ({found.samples} samples)"
     return Check("accuracy", drop <= max_drop + chance, sentence)

@@ -138,21 +138,23 @@ def _relative_exponents(connections: tuple[Connection, ...], bits: int) -> list[
 
 
 def _candidates(problem: LayerProblem, relative: tuple[int, ...], bits: int, per_channel: bool) -> list[RoundedLayer]:
-    top = largest_integer(bits)
+    top, reach = largest_integer(bits), problem.reach()
     if not problem.connections:
-        unit = np.full(problem.shape[:1] if per_channel else (), problem.vth / 2048)
-        return [_rounded(problem, unit, (), top)]
+        return [_in_window(problem, np.full(problem.shape[:1] if per_channel else (), problem.vth / 2048), (), top, reach)]
     whole = np.max([_largest(c, per_channel) / (top * 2.0**e) for c, e in zip(problem.connections, relative, strict=True)], axis=0)
     whole = _without_zeros(np.asarray(whole), problem.vth)
-    shift = _shift(problem, whole * SHARES[-1], problem.reach())
-    exponents = tuple(e + shift for e in relative)
-    base = whole * 2.0**-shift
-    units = [base * share for share in SHARES]
+    units = [whole * share for share in SHARES]
     if per_channel:
-        errors = np.array([_proxy_per_channel(problem, _rounded(problem, unit, exponents, top)) for unit in units])
+        errors = np.array([_proxy_per_channel(problem, _rounded(problem, unit, relative, top)) for unit in units])
         best = np.take_along_axis(np.array(units), errors.argmin(axis=0)[None], axis=0)[0]
-        units = [base, best]
-    return [_rounded(problem, unit, exponents, top) for unit in units]
+        units = [whole, best]
+    return [_in_window(problem, unit, relative, top, reach) for unit in units]
+
+
+def _in_window(problem: LayerProblem, unit: FloatArray, relative: tuple[int, ...], top: int, reach: float) -> RoundedLayer:
+    """The weights of `unit` and `relative`, all exponents shifted alike so that threshold and head-room are as they should be."""
+    shift = _shift(problem, unit, reach)
+    return _rounded(problem, unit * 2.0**-shift, tuple(e + shift for e in relative), top)
 
 
 def _largest(connection: Connection, per_channel: bool) -> FloatArray:

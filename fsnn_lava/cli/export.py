@@ -76,7 +76,7 @@ def _run(args: argparse.Namespace) -> int:
             reset=args.reset,
             per_channel=args.per_channel or _trained_bits(net) == _bits(args, net),
             steps=args.steps,
-            calibration=None if dataset is None else _some(dataset.train, CALIBRATION_SAMPLES)[0],
+            calibration=None if dataset is None else _some(dataset.train if len(dataset.train) else dataset.test, CALIBRATION_SAMPLES)[0],
             test=None if dataset is None else Samples(*_some(dataset.test, args.limit)),
             max_drop=args.max_drop,
             force=args.force,
