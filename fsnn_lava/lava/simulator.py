@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip.limits import STEPS_MAX
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.lava.requirement import require_lava
 from fsnn_lava.result import Result, concatenate
+from fsnn_lava.run import check_values, checked_steps
 
 require_lava()
 
@@ -34,11 +34,9 @@ class Simulator:
     """
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int | None = None, spikes: bool = False) -> None:
-        self.chip, self.batch, self.steps = chip, batch, chip.steps if steps is None else steps
+        self.chip, self.batch, self.steps = chip, batch, checked_steps(chip, steps)
         if batch < 1:
             raise BadArgument(f"batch must be at least 1, got {batch}")
-        if not 1 <= self.steps <= STEPS_MAX:
-            raise BadArgument(f"steps must lie in 1 … {STEPS_MAX}, got {self.steps}")
         with quiet_logging():
             self._graph = BatchedGraph(chip, batch=batch, steps=self.steps, spikes=spikes)
             self.session = Session(self._graph.processes, ByTag(), heartbeat=self._graph.heartbeat)
@@ -117,7 +115,7 @@ def run(
     """Run all samples. graph "batched": our processes, B samples at once; "stock": only Lava's own, one sample at a time."""
     if graph not in ("batched", "stock"):
         raise BadArgument(f"graph must be 'batched' or 'stock', got {graph!r}")
-    steps = chip.steps if steps is None else steps
+    steps = checked_steps(chip, steps)
     check_values(chip, values, steps)
     if graph == "stock":
         from fsnn_lava.lava.stock import run_stock
@@ -133,14 +131,6 @@ def default_batch(chip: ChipNetwork, samples: int) -> int:
     largest = max(layer.size for layer in chip.layers)
     most = max(1, min(256, 2**21 // largest))
     return -(-samples // -(-samples // most))
-
-
-def check_values(chip: ChipNetwork, values: Any, steps: int) -> None:
-    """BadArgument unless `values` are raw inputs of this network for so many steps."""
-    shape = (steps, *chip.input.shape) if chip.input.kind == "events" else chip.input.shape
-    if not isinstance(values, np.ndarray) or values.dtype != np.uint8 or values.shape[1:] != shape or len(values) < 1:
-        got = f"{values.dtype} {values.shape}" if isinstance(values, np.ndarray) else type(values).__name__
-        raise BadArgument(f"values must be uint8 [B, {', '.join(map(str, shape))}] for input kind {chip.input.kind!r}, got {got}")
 
 
 def _in_batches(

@@ -7,6 +7,7 @@ import pytest
 
 from tests.chip_networks import conv_network, dense_network
 from tests.lava.needs import needs_lava
+from tests.paper_networks import paper_network
 from tests.reference import assert_same, simulate
 from tests.strategies import random_network, random_values
 
@@ -56,6 +57,14 @@ def test_the_batch_does_not_matter(batch):
     assert_same(run(chip, values, batch=batch), Emulator(chip).run(values))
 
 
+def test_alexnet_with_feedback_runs():
+    chip = paper_network("alexnet-f")  # 155648 neurons, feedback through a transposed convolution
+    values = random_values(np.random.default_rng(0), chip, 1)
+    result = run(chip, values, steps=2)
+    assert all(count.sum() > 0 for count in result.counts)
+    assert_same(result, Emulator(chip).run(values, steps=2))
+
+
 def test_a_run_of_other_length_than_the_networks():
     chip = dense_network(decay=205)
     values = random_values(np.random.default_rng(6), chip, 2)
@@ -98,9 +107,9 @@ def test_progress_is_told_after_every_batch():
 @pytest.mark.parametrize(
     ("values", "options", "sentence"),
     [
-        (np.zeros((2, 7)), {}, r"uint8 \[B, 7\].*got float64 \(2, 7\)"),
-        (np.zeros((2, 8), dtype=np.uint8), {}, r"uint8 \[B, 7\].*\(2, 8\)"),
-        (np.zeros((0, 7), dtype=np.uint8), {}, r"\(0, 7\)"),
+        (np.zeros((2, 7)), {}, r"uint8 \[B, 7\].*got float64"),
+        (np.zeros((2, 8), dtype=np.uint8), {}, r"uint8 \[B, 7\].*got shape \(2, 8\)"),
+        (np.zeros((0, 7), dtype=np.uint8), {}, "at least one sample, got none"),
         ([[0] * 7], {}, "got list"),
         (np.zeros((2, 7), dtype=np.uint8), {"graph": "other"}, "'batched' or 'stock', got 'other'"),
         (np.zeros((2, 7), dtype=np.uint8), {"steps": 0}, "steps must lie in 1 … 65535, got 0"),
