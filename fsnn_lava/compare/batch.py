@@ -29,8 +29,6 @@ class Batch:
 
     def __post_init__(self) -> None:
         _check_shapes(self.chip, self.result, self.values)
-        if self.labels is not None and self.labels.shape != (self.result.samples,):
-            raise BadArgument(f"labels must be one per sample, [{self.result.samples}], got {list(self.labels.shape)}")
 
     @property
     def steps(self) -> int:

@@ -28,7 +28,8 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.network import FSNN
 from fsnn_lava.result import Result
 
-BATCH = 64  # samples that `compare` looks at together
+SAMPLES_MAX = 64  # that are looked at together
+BYTES_MAX = 2**25  # of one number per neuron for all of them
 
 
 class Comparator:
@@ -59,35 +60,37 @@ class Comparator:
         self.network = FloatNetwork(model, chip) if model is not None else None
         self.float_spikes = FloatSpikesCheck(self.network) if self.network else None
         self.shift = ShiftCheck(chip, self.network, self.rate_map, certificate, self.thresholds) if self.network else None
+        self.rows = max(1, min(SAMPLES_MAX, BYTES_MAX // (8 * sum(layer.size for layer in chip.layers))))
         self.samples = 0
         self.about: dict[str, Any] = {}
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
         """Take the next samples of the run: what came out, what went in (see `run`), and what is right (below 0: unknown)."""
         self._check_origin(result)
-        batch = Batch(
-            chip=self.chip,
-            result=result,
-            values=np.asarray(values),
-            labels=None if labels is None else np.asarray(labels),
-            offset=self.samples,
-            tolerance=self.tolerance,
-        )
-        if batch.samples == 0:
-            return
-        drive = self.rate_map.drive(batch.values)
+        values = np.asarray(values)
+        if len(values) != result.samples:
+            raise BadArgument(f"the result has {result.samples} samples, values {len(values)}")
+        if labels is not None and np.shape(labels) != (result.samples,):
+            raise BadArgument(f"labels must be one per sample, [{result.samples}], got {list(np.shape(labels))}")
+        for start in range(0, result.samples, self.rows):
+            rows = slice(start, start + self.rows)
+            self._add(result.part(rows), values[rows], None if labels is None else np.asarray(labels)[rows])
+        self._note(result)
+
+    def _add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None) -> None:
+        batch = Batch(chip=self.chip, result=result, values=values, labels=labels, offset=self.samples, tolerance=self.tolerance)
+        drive = self.rate_map.drive(values)
         point = self._equilibria(batch, drive)
         self.charge.add(batch)
         self.residual.add(batch, self.rate_map.apply(batch.rates, drive), point)
         self.spikes.add(batch)
-        self.accuracy.add(batch, self.network.answers(batch.values, batch.steps) if self.network else None)
+        self.accuracy.add(batch, self.network.answers(values, batch.steps) if self.network else None)
         if point is not None and self.network and self.float_spikes and self.shift:
             rows = len(point.residual)
-            float_point = self.network.solve(batch.values[:rows])
+            float_point = self.network.solve(values[:rows])
             self.float_spikes.add(batch, rows, float_point)
             self.shift.add(batch, point, float_point, drive[:rows])
         self.samples += batch.samples
-        self._note(result)
 
     def add_answers(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
         """Samples of the run of which only the answers were kept; labels below 0 are unknown."""
@@ -181,10 +184,5 @@ def compare(
 ) -> Verdict:
     """Judge a whole run at once. `limits` tightens what the equations already demand."""
     comparator = Comparator(chip, model=model, thresholds=limits, graph=result.graph)
-    values = np.asarray(values)
-    if len(values) != result.samples:
-        raise BadArgument(f"the result has {result.samples} samples, values {len(values)}")
-    for start in range(0, result.samples, BATCH):
-        rows = slice(start, start + BATCH)
-        comparator.add(result.part(rows), values[rows], None if labels is None else np.asarray(labels)[rows])
+    comparator.add(result, values, labels)
     return replace(comparator.verdict(), material={"chip": chip, "result": result, "values": values, "labels": labels, "model": model})

@@ -1,0 +1,58 @@
+"""How often the comparator cries wolf: random networks of every kind, run correctly, judged. Prints one line of JSON.
+
+    python bench/false_alarms.py --runs 1000 [--backend reference|emu] [--seed 0]
+
+An alarm is true where charge was clipped or no equilibrium exists; everything else counts as false. The result must be 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import fsnn_lava as fl
+from fsnn_lava.compare import Comparator
+from tests.reference import simulate
+from tests.strategies import random_network, random_values
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--backend", choices=("reference", "emu"), default="reference")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    found: Counter[str] = Counter()
+    started = time.process_time()
+    for run in range(args.runs):
+        rng = np.random.default_rng([args.seed, run])
+        chip = random_network(rng, wild=run % 4 == 0)
+        values = random_values(rng, chip, 2)
+        comparator = Comparator(chip, equilibrium_samples=1)
+        comparator.add(simulate(chip, values) if args.backend == "reference" else fl.run(chip, values), values)
+        verdict = comparator.verdict()
+        charge, contraction = verdict.check("charge"), verdict.check("contraction")
+        found[contraction.numbers["state"]] += 1
+        found["clipped"] += charge.numbers["harmful_clips"] > 0
+        found["no equilibrium"] += contraction.numbers["unsolved"] > 0
+        true = {"charge"} if charge.numbers["harmful_clips"] and not charge.numbers["violated"] else set()
+        true |= {"contraction"} if contraction.numbers["unsolved"] else set()
+        for check in verdict.failed:
+            if check.name not in true:
+                found["false alarms"] += 1
+                print(f"run {run}: {check.name}: {check.summary}", file=sys.stderr)
+    found["false alarms"] += 0
+    print(json.dumps({"runs": args.runs, "backend": args.backend, **found, "cpu_seconds": round(time.process_time() - started, 1)}))
+    return int(found["false alarms"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
