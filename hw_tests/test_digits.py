@@ -1,24 +1,24 @@
-"""The trained digits network, if it has been trained and exported here."""
+"""The trained digits network that comes with the package, if it is there."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
 import pytest
 
 from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.data import load
+from fsnn_lava.errors import FsnnError
+from fsnn_lava.models import find
 from hw_tests.test_synapses import assert_same
 from tests.reference import simulate
 
-FOLDER = Path(__file__).parent.parent / "examples" / "models" / "digits"
-
 
 def test_the_trained_digits_network(target):
-    files = sorted(FOLDER.glob("*.h5"))
-    if not files:
-        pytest.skip("examples/models/digits holds no exported network")
-    chip = ChipNetwork.load(files[0])
-    digits = pytest.importorskip("sklearn.datasets").load_digits()
-    values = digits.images[-3:].astype(np.uint8).reshape(3, *chip.input.shape)
-    assert_same(target.run(chip, values), simulate(chip, values))
+    try:
+        chip = ChipNetwork.load(find("digits"))
+    except FsnnError as error:
+        pytest.skip(f"the trained network is not here: {error}")
+    values = load("digits").test.batch(slice(0, 2))
+    network = target.network(chip)
+    if target.rounding(chip):
+        pytest.skip("stock processes round a leaky neuron that subtracts in their own way: fsnn-compare judges that run")
+    assert_same(target.run(chip, values), simulate(network, values))

@@ -34,8 +34,10 @@ def test_a_strict_neuron_that_is_reset_to_zero_waits_one_step_longer(target):
 
 def test_a_leaky_neuron_rounds_towards_zero(target):
     # u <- trunc(u 3072 / 4096) + 256: 256 448 592 700->60 301 481 616 718->78
-    result = target.run(one_neuron(threshold=10, decay=1024), pixel(4))
-    assert (result.counts[0].item(), result.potentials[0].item()) == (2, 78)
+    chip = one_neuron(threshold=10, decay=1024)
+    result = target.run(chip, pixel(4))
+    assert result.counts[0].item() == 2
+    assert abs(result.potentials[0].item() - 78) <= target.rounding(chip)
     assert result.traces[0].item() == pytest.approx(0.75**4 + 1, rel=1e-12)
 
 
@@ -47,8 +49,10 @@ def test_a_leaky_neuron_that_is_reset_to_zero(target):
 
 def test_a_negative_potential_decays_towards_zero_too(target):
     # bias -3: -192 -336 -444 -525 -585, trunc(-393.75) = -393
-    result = target.run(one_neuron(threshold=10, decay=1024, bias=-3, steps=5), pixel(0))
-    assert (result.counts[0].item(), result.potentials[0].item()) == (0, -585)
+    chip = one_neuron(threshold=10, decay=1024, bias=-3, steps=5)
+    result = target.run(chip, pixel(0))
+    assert result.counts[0].item() == 0
+    assert abs(result.potentials[0].item() + 585) <= target.rounding(chip)
 
 
 def test_charge_is_conserved(target):

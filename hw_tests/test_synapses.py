@@ -22,7 +22,7 @@ def assert_same(result, expected):
 def test_every_kind_of_synapse(target, kind, neuron):
     chip = with_synapse(kind, **(STOCK_LIF if neuron == "stock LIF" else {}))
     values = np.random.default_rng(5).integers(0, 256, (3, *chip.input.shape), dtype=np.uint8)
-    expected = simulate(chip, values)
+    expected = simulate(target.network(chip), values)
     assert all(counts.sum() > 0 for counts in expected.counts)
     assert any(late.sum() > 0 for late in expected.late)
     assert_same(target.run(chip, values), expected)

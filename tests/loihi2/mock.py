@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -37,7 +38,5 @@ def run_python(*arguments: str, timeout: float = 200.0, commands: bool = True, *
         out, error = process.communicate(timeout=timeout)
         return subprocess.CompletedProcess(command, process.returncode, out, error)
     finally:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass

@@ -87,7 +87,7 @@ def test_events_are_streamed_and_no_spike_reaches_the_next_sample(tmp_path):
     [
         ({"MOCK_SINFO": "down", "BOARD": "ncl-og-01"}, 3, "board ncl-og-01 (N3B3) cannot be used: it is down"),
         ({"LOIHI_GEN": "N2A2"}, 3, "N2A2 (LOIHI_GEN) is Loihi 1"),
-        ({"MOCK_LOIHI_WITHOUT": "ATRLIF"}, 3, "has no neuro-core model of ATRLIF, which resets by subtraction; name one of your own in FSNN_NEURON_MODEL"),
+        ({"MOCK_LOIHI_WITHOUT": "ATRLIF"}, 3, "no neuro-core model of ATRLIF, which resets by subtraction; name one of your own in FSNN"),
         ({"MOCK_LOIHI_WITHOUT": "ATRLIF", "FSNN_NEURON_MODEL": "no.such:Model"}, 2, "FSNN_NEURON_MODEL must be module:Class"),
         ({"MOCK_LOIHI_WITHOUT": "Dense"}, 3, "has no neuro-core model of Dense"),
         ({"MOCK_LOIHI": "hang", "FSNN_TIMEOUT": "12"}, 1, "no answer for 12 s after sample 0 of 1, the job was ended"),
