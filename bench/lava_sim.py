@@ -58,8 +58,10 @@ def network(architecture: str, steps: int, rate: float, values: np.ndarray) -> C
 
 
 def same(left: fl.Result, right: fl.Result) -> bool:
-    pairs = zip((*left.counts, *left.potentials, left.readout), (*right.counts, *right.potentials, right.readout), strict=True)
-    return all(np.array_equal(a, b) for a, b in pairs)
+    """Every count and readout, and every potential of a neuron that neither of them clipped."""
+    spikes = all(np.array_equal(a, b) for a, b in zip((*left.counts, left.readout), (*right.counts, right.readout), strict=True))
+    whole = [(a == 0) & (b == 0) for a, b in zip(left.clipped, right.clipped, strict=True)]
+    return spikes and all(np.array_equal(a[w], b[w]) for a, b, w in zip(left.potentials, right.potentials, whole, strict=True))
 
 
 def measure(architecture: str, batch: int, *, steps: int, rate: float, rounds: int) -> dict[str, object]:

@@ -58,14 +58,21 @@ class StockNeuron:
 
 
 def readout_neuron(readout: Readout, *, before: int) -> LIF:
-    """Integrators that do not fire: LIF with the highest threshold."""
+    """Integrators that do not fire: LIF with a threshold just above the highest potential."""
     bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
     mant, exponent, rest = _split(bias)
     if rest is not None:
         raise BadNetwork(f"readout: a stock process holds a bias of {MANTISSA_MAX} weight units; use the batched graph")
     start = _backwards(np.zeros_like(bias), bias, readout.decay, before)
     return LIF(
-        shape=bias.shape, du=DECAY_UNIT - 1, dv=readout.decay, vth=THRESHOLD_MAX, bias_mant=mant, bias_exp=exponent, v=start, name="readout"
+        shape=bias.shape,
+        du=DECAY_UNIT - 1,
+        dv=readout.decay,
+        vth=THRESHOLD_MAX + 1,
+        bias_mant=mant,
+        bias_exp=exponent,
+        v=start,
+        name="readout",
     )
 
 

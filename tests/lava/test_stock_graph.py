@@ -163,3 +163,10 @@ def test_charge_that_a_stock_process_loses_is_flagged():
     stock = run(chip, values, graph="stock")
     assert (stock.clipped[0] != 0).all()
     assert stock.clip_count[0, 0] == 5
+
+
+def test_a_readout_at_its_limit_stays_there():
+    chip = dense_network(kind="current")
+    chip = replace(chip, readout=replace(chip.readout, bias=np.array([30000, -30000, 7])), steps=9)
+    stock = assert_runs_as_its_equivalent(chip, random_values(np.random.default_rng(14), chip, 1))
+    np.testing.assert_array_equal(stock.readout[0, :2], [2**23 - 1, -(2**23) + 1])
