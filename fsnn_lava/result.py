@@ -61,8 +61,9 @@ class Result:
         return np.argmax(self.readout, axis=1).astype(np.int64)
 
     def part(self, which: slice) -> Result:
-        """The same run, only these samples."""
+        """The same run, only these samples, with their share of the time."""
         changes: dict[str, Any] = {name: getattr(self, name)[which] for name in _PER_SAMPLE}
+        changes["seconds"] = self.seconds * len(changes["readout"]) / max(1, self.samples)
         for name in _PER_SAMPLE_TUPLES:
             arrays = getattr(self, name)
             changes[name] = None if arrays is None else tuple(array[which] for array in arrays)

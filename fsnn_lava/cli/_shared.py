@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -45,3 +47,8 @@ def run_command(name: str, function: Callable[[argparse.Namespace], int], args: 
         return 2
     finally:
         signal.signal(signal.SIGTERM, previous)
+
+
+def command_line() -> str:
+    """What the user typed, for the record: without the folder the program lies in."""
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])

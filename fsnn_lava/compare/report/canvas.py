@@ -27,6 +27,7 @@ COLOURS = {
 INK, SOFT, LINE, BLUE, ORANGE, GREEN, RED, PURPLE, TEAL, GOLD, PINK, BRIGHT = COLOURS.values()
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, TEAL, GOLD, PINK, RED)  # of things without a colour of their own
 UNIT = 72.0  # of a picture's size in the page, per inch
+LARGEST = 1.45  # pixels per page unit: letters of all pictures stay near those of the page
 _PNG_DPI = 200
 _RASTER_DPI = 170
 
@@ -35,12 +36,12 @@ _STYLE: dict[str, Any] = {
     "text.parse_math": False,  # a class may be called $x
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 10.0,
-    "axes.titlesize": 10.0,
-    "axes.labelsize": 10.0,
-    "xtick.labelsize": 9.5,
-    "ytick.labelsize": 9.5,
-    "legend.fontsize": 9.5,
+    "font.size": 10.5,
+    "axes.titlesize": 10.5,
+    "axes.labelsize": 10.5,
+    "xtick.labelsize": 10.0,
+    "ytick.labelsize": 10.0,
+    "legend.fontsize": 10.0,
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": SOFT,
@@ -79,6 +80,7 @@ def svg(figure: Figure, *, name: str, alt: str) -> str:
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
         figure.savefig(text, format="svg", dpi=_RASTER_DPI, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    figure.set_layout_engine("none")  # everything has its place now: a PNG need not find it again
     drawn = text.getvalue()
     drawn = drawn[drawn.index("<svg") :].strip()
     for pattern in (r"<metadata>.*?</metadata>", r"<!--.*?-->", r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>"):
@@ -93,7 +95,8 @@ def svg(figure: Figure, *, name: str, alt: str) -> str:
         body = body.replace(value, f"var(--{colour})")
     body = re.sub(r"\n\s*", "\n", body).replace("<g>\n</g>\n", "")
     space = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    return f'<svg {space} {box.group(0)} role="img" aria-label="{escape(alt)}">{body}'
+    width = round(LARGEST * figure.get_figwidth() * UNIT)
+    return f'<svg {space} {box.group(0)} style="max-width: {width}px" role="img" aria-label="{escape(alt)}">{body}'
 
 
 def write_png(figure: Figure, path: Path) -> None:
@@ -104,7 +107,7 @@ def write_png(figure: Figure, path: Path) -> None:
 def image_address(pixels: NDArray[np.uint8]) -> str:
     """A data: address of a small picture, [H, W] or [H, W, 3]."""
     file = io.BytesIO()
-    mpl_image.imsave(file, pixels, format="png", cmap="gray", **({} if pixels.ndim == 3 else {"vmin": 0, "vmax": 255}))
+    mpl_image.imsave(file, pixels, vmin=0, vmax=255, cmap="gray", format="png")  # the first three are for [H, W] only
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 

@@ -15,6 +15,7 @@ KEY, TITLE = "confusion", "Confusion matrix"
 _NUMBERED = 20  # with more classes the counts are left to the CSV file
 _NAME = 14  # letters of a class name
 _STRONGEST = 0.9
+_DARK_TEXT = 0.7  # up to this strength the number is written in the ink of the page
 
 
 def panel(evidence: Evidence) -> Panel:
@@ -67,7 +68,7 @@ def _draw(matrix: NDArray[np.int64], names: list[str]) -> Picture:
         for i, j in np.argwhere(matrix > 0):
             colour = canvas.BLUE if i == j else canvas.RED
             axes.add_patch(_square(i, j, colour, float(strength[i, j])))
-            text = canvas.BRIGHT if strength[i, j] > 0.55 else canvas.INK
+            text = canvas.BRIGHT if strength[i, j] > _DARK_TEXT else canvas.INK
             axes.text(j, i, str(matrix[i, j]), ha="center", va="center", color=text, fontsize=min(9.5, 130 / classes), clip_on=True)
     else:
         axes.imshow(colours, interpolation="nearest")

@@ -26,7 +26,7 @@ from fsnn_lava.result import Result
 FEW = 8  # samples whose way to the equilibrium is followed step by step
 SOME = 256  # samples that averages over layers are taken from
 _LARGE = 4_000_000  # weights used per sample and step: from here on fewer are followed
-_RERUN_OPERATIONS = 2.0e10  # synaptic operations that the accuracy against steps may take
+_RERUN_OPERATIONS = 6.0e10  # synaptic operations that the accuracy against steps may take
 
 
 class Run:
@@ -47,7 +47,8 @@ class Run:
                 f"got {len(values)} and {'none' if labels is None else len(labels)}"
             )
         self.exported, self.chip = chip, executed(chip, result.graph)
-        self.result, self.values, self.labels = result, values, labels
+        self.result, self.values = result, values
+        self.labels = None if labels is None or (labels < 0).any() else labels  # -1 is unknown
         self.model, self._placement = model, placement
         self.steps = result.steps
 

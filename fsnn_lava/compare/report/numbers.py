@@ -8,6 +8,8 @@ from typing import Any
 
 from fsnn_lava.compare.verdict import plain
 
+_LONG = 48  # letters: a value that takes a line of its own
+
 
 def numbers_html(numbers: Mapping[str, Any]) -> str:
     """All of it, escaped."""
@@ -21,7 +23,12 @@ def facts_html(facts: Sequence[tuple[str, str]]) -> str:
     """Pairs of a name and a value."""
     if not facts:
         return ""
-    return '<dl class="facts">' + "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts) + "</dl>"
+    return '<dl class="facts">' + "".join(_fact(*fact) for fact in sorted(facts, key=lambda fact: len(fact[1]) > _LONG)) + "</dl>"
+
+
+def _fact(name: str, value: str) -> str:
+    long = ' class="long"' if len(value) > _LONG else ""
+    return f"<div{long}><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
 
 
 def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -26,7 +26,8 @@ def page_html(evidence: Evidence, panels: list[Panel]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light dark">\n'
         f"<title>{'PASS' if evidence.verdict.passed else 'FAIL'}: {escape(title)}</title>\n"
         f'<link rel="icon" href="data:,">\n<style>\n{style}</style>\n</head>\n<body>\n'
-        f'{header_html(evidence, title)}\n<nav>{links}</nav>\n<main>\n<section class="card wide" id="verdict"><h2>The verdict and its reasons</h2>'
+        f"{header_html(evidence, title)}\n<nav>{links}</nav>\n<main>\n"
+        '<section class="card wide" id="verdict"><h2>The verdict and its reasons</h2>'
         f"{chain_html(evidence)}{checks_html(evidence)}</section>\n{sections}</main>\n</body>\n</html>\n"
     )
 

@@ -11,7 +11,7 @@ from fsnn_lava.compare.report.evidence import Evidence, Run
 from fsnn_lava.compare.report.panel import Panel, Picture, Table
 
 KEY, TITLE = "raster", "Spikes of one sample"
-NEURONS = 200  # rows of a picture
+NEURONS = 128  # rows of a picture
 _VECTOR = 3000  # more spikes than that are drawn as an image
 
 
@@ -53,7 +53,7 @@ def _draw(index: int, layer: Layer, spikes: NDArray[np.uint8]) -> Picture:
     above, below = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [4, 1]})
     x, y = np.repeat(times + 1.0, 3), np.repeat(neurons.astype(float), 3)
     y[0::3], y[1::3], x[2::3] = y[0::3] - 0.42, y[1::3] + 0.42, np.nan
-    width = float(np.clip(330 / len(spikes), 0.8, 4.0))
+    width = float(np.clip(400 / len(spikes), 0.8, 9.0))
     above.plot(x, y, color=canvas.BLUE, linewidth=width, solid_capstyle="butt", rasterized=len(times) > _VECTOR)
     above.set_ylim(len(shown) - 0.5, -0.5)
     above.set_xlim(0.5, len(spikes) + 0.5)

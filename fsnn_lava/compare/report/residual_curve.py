@@ -32,7 +32,8 @@ class Moment:
 def moments_of(steps: int, *, twice: bool) -> list[int]:
     """About POINTS numbers of steps, 1 … T (or 2T), evenly on a log axis, T among them."""
     last = 2 * steps if twice else steps
-    return sorted({*(int(n) for n in np.rint(np.geomspace(1, last, POINTS))), steps})
+    grid = {int(n) for n in np.rint(np.geomspace(1, last, POINTS))}
+    return sorted({n for n in grid if not 0.85 < n / steps < 1.15} | {steps})
 
 
 def panel(evidence: Evidence) -> Panel:
@@ -44,7 +45,8 @@ def panel(evidence: Evidence) -> Panel:
     own = _look(run, run.result.part(slice(0, run.few)), bounded)
     picture = _draw(run, moments, own)
     caption = (
-        "Residual ‖f(a[t]) − a[t]‖ after t steps (Euclidean, all neurons): how far the rates are from reproducing themselves; a* is the equilibrium. "
+        "Residual ‖f(a[t]) − a[t]‖ after t steps (Euclidean, all neurons): how far the rates are from reproducing themselves; "
+        "a* is the equilibrium. "
         + (
             "Below it lies the bound that final potentials and late spikes allow (E11). "
             if bounded
