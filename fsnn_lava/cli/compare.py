@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fsnn_lava.cli._shared import run_command
+from fsnn_lava.cli._shared import command_line, run_command
 from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
 from fsnn_lava.compare import Comparator, Thresholds, Verdict
 from fsnn_lava.compare.thresholds import EQUILIBRIUM_SAMPLES
@@ -26,6 +26,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("results", type=Path, help="results.h5, as fsnn-run writes it")
     parser.add_argument("--model", type=Path, metavar="model.pt", help="the float network: adds its own links, agreement and shift")
     parser.add_argument("--report", type=Path, metavar="report.html", help="write a page with figures")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: every figure as PNG, its data as CSV")
     parser.add_argument("--limit", type=int, metavar="N", help="look at the first N samples only")
     parser.add_argument(
         "--equilibria", type=int, default=EQUILIBRIUM_SAMPLES, metavar="N", help="samples to solve a* for (default %(default)s)"
@@ -45,6 +46,8 @@ def _run(args: argparse.Namespace) -> int:
         value = getattr(args, name)
         if value is not None and value < (1 if name == "limit" else 0):
             raise BadArgument(f"--{name} must be positive, got {value}")
+    if args.figures is not None and args.report is None:
+        raise BadArgument("--figures are those of a report: give --report too")
     wanted = thresholds(args)
     model = None if args.model is None else FSNN.load(args.model)
     with reading(args.results) as reader:
@@ -76,8 +79,9 @@ def _report(args: argparse.Namespace, reader: Reader, verdict: Verdict, model: F
 
     end = min(reader.details, REPORT_SAMPLES)
     labels = reader.row("labels", 0, end)
-    options: dict[str, Any] = {"labels": None if (labels < 0).any() else labels, "model": model, "command": " ".join(sys.argv)}
-    write_report(args.report, verdict=verdict, chip=reader.chip, result=reader.detail(0, end), values=reader.values(0, end), **options)
+    options: dict[str, Any] = {"labels": None if (labels < 0).any() else labels, "model": model, "command": command_line()}
+    options.update(chip=reader.chip, result=reader.detail(0, end), values=reader.values(0, end), figures=args.figures)
+    write_report(args.report, verdict=verdict, **options)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from fsnn_lava.backends import BACKENDS, require
 from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.cli._shared import run_command
+from fsnn_lava.cli._shared import command_line, run_command
 from fsnn_lava.data import NAMES, Dataset, load
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.evaluation import Sink, Totals, evaluate
@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--detail", type=int, metavar="N", help="samples to keep every neuron of in --out (default: 1000, fewer if large)")
     parser.add_argument("--spikes", action="store_true", help="also keep every spike train, for the samples in detail")
     parser.add_argument("--report", type=Path, metavar="report.html", help="write a page with the comparison")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: every figure as PNG, its data as CSV")
     parser.add_argument("--model", type=Path, metavar="model.pt", help="the trained network, to compare with as well")
     parser.add_argument("--no-compare", action="store_true", help="run only")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -60,12 +61,15 @@ def _run(args: argparse.Namespace) -> int:
     require(args.backend)
     if args.no_compare and (args.report or args.model):
         raise BadArgument("--report and --model show the comparison: leave out --no-compare")
+    if args.figures is not None and args.report is None:
+        raise BadArgument("--figures are those of a report: give --report too")
     chip = ChipNetwork.load(find(args.network))
     dataset = _dataset(args, chip)
     number = _number(args, dataset)
     steps = checked_steps(chip, args.steps)
     batch = checked_batch(chip, args.batch, number, backend=args.backend)
-    comparator = None if args.no_compare else _comparator(args, chip)
+    model = None if args.model is None else _model(args.model)
+    comparator = None if args.no_compare else _comparator(args, chip, model)
     sample = _FirstSamples(REPORT_SAMPLES if args.report else 0)
     with ExitStack() as stack:
         sinks: list[Sink] = [sample] if comparator is None else [comparator, sample]
@@ -88,7 +92,7 @@ def _run(args: argparse.Namespace) -> int:
         )
     verdict = None if comparator is None else comparator.verdict()
     if verdict is not None and args.report is not None:
-        _report(args, chip, verdict, sample)
+        _report(args, chip, verdict, sample, model)
     _say(args, chip, dataset, totals, verdict)
     return 0 if verdict is None or verdict.passed else 1
 
@@ -108,14 +112,15 @@ def _number(args: argparse.Namespace, dataset: Dataset) -> int:
     return min(len(dataset.test), args.limit or len(dataset.test))
 
 
-def _comparator(args: argparse.Namespace, chip: ChipNetwork) -> Any:
+def _model(path: Path) -> Any:
+    from fsnn_lava.network import FSNN
+
+    return FSNN.load(path)
+
+
+def _comparator(args: argparse.Namespace, chip: ChipNetwork, model: Any) -> Any:
     from fsnn_lava.compare import Comparator
 
-    model = None
-    if args.model is not None:
-        from fsnn_lava.network import FSNN
-
-        model = FSNN.load(args.model)
     return Comparator(chip, model=model, graph="stock" if args.graph == "stock" and args.backend == "sim" else "")
 
 
@@ -133,7 +138,7 @@ class _FirstSamples:
             self.missing -= min(self.missing, result.samples)
 
 
-def _report(args: argparse.Namespace, chip: ChipNetwork, verdict: Any, sample: _FirstSamples) -> None:
+def _report(args: argparse.Namespace, chip: ChipNetwork, verdict: Any, sample: _FirstSamples, model: Any) -> None:
     from fsnn_lava.compare.report import write_report
 
     parts, values, labels = zip(*sample.parts)
@@ -144,7 +149,9 @@ def _report(args: argparse.Namespace, chip: ChipNetwork, verdict: Any, sample: _
         result=concatenate(parts),
         values=np.concatenate(values),
         labels=None if labels[0] is None else np.concatenate(labels),
-        command=" ".join(sys.argv),
+        model=model,
+        figures=args.figures,
+        command=command_line(),
     )
 
 
