@@ -43,7 +43,7 @@ def test_a_model_becomes_a_file_that_loads(model, tmp_path, capsys):
     target = tmp_path / "net.h5"
     assert main([str(model), str(target), "--limit", "60"]) == 0
     chip = ChipNetwork.load(target)
-    assert chip.notes["trained data"] == "digits"
+    assert chip.notes["data"] == "digits"
     said = capsys.readouterr().out
     for word in ("SQNR", "threshold", "bound", "ok    file", "ok    accuracy", "digits", chip.digest()[:12]):
         assert word in said

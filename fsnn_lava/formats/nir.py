@@ -1,0 +1,152 @@
+"""The network as a NIR graph, for other frameworks. The file also holds the ChipNetwork exactly (group /fsnn), which is what we read.
+
+All numbers are in weight units: a connection's weights are integer * 2**exponent, a threshold is an integer, dt is one step. NIR
+fires at v > v_threshold and E9 at u >= threshold, with u in steps of 2**-6: v_threshold lies half such a step lower. What NIR has no
+word for stands in a neuron's metadata: `reset` ("subtract" or "zero"), `scale` (physical value of a weight unit), and `bias` where
+it differs within a channel (zero padding, E8): the graph's own bias is then that of the channel's middle. A transposed convolution,
+for which NIR has no node, is written as a convolution between grids stored space to depth (`space_to_depth` of a layer: rows, columns).
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import h5py
+import nir
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.chip import limits
+from fsnn_lava.chip.network import INPUT, READOUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse
+from fsnn_lava.chip.space_to_depth import space_to_depth
+from fsnn_lava.errors import BadNetwork
+from fsnn_lava.formats import exact_group
+from fsnn_lava.formats.atomic import atomic_path
+from fsnn_lava.formats.hdf5 import open_file
+
+_HALF_STEP = 2.0 ** -(limits.STATE_FRACTION_BITS + 1)
+
+
+def write(chip: ChipNetwork, path: str | Path) -> None:
+    """`path` afterwards holds `chip` as a NIR graph and exactly; on any failure it holds what it held before."""
+    memory = io.BytesIO()
+    nir.write(memory, graph(chip))
+    with h5py.File(memory, "r+") as file:
+        exact_group.write_exact(file, chip)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(memory.getvalue())
+
+
+def read(path: str | Path) -> ChipNetwork:
+    """The network of a file that `write` made; a NIR graph from elsewhere is refused, for it does not say what E9 needs."""
+    with open_file(path) as root:
+        if not root.has(exact_group.GROUP):
+            raise root.fail("a NIR graph without the group 'fsnn' does not say exponents, units and windows; only our own are read")
+        return exact_group.read_exact(root.group(exact_group.GROUP))
+    raise AssertionError("unreachable")
+
+
+def graph(network: ChipNetwork) -> nir.NIRGraph:
+    """Input, one node per connection and layer with the feedback as an edge back, a readout that integrates, output."""
+    chip, factors = space_to_depth(network)
+    nodes: dict[str, Any] = {}
+    edges: list[tuple[str, str]] = []
+    first = chip.layers[0]
+    host = chip.input.kind == "current"
+    nodes[INPUT] = nir.Input(input_type={"input": np.array(first.shape if host else chip.input.shape)})
+    for layer in chip.layers:
+        nodes[layer.name] = _neuron(layer, factors[layer.name], driven=host and layer is first)
+    if host:
+        edges.append((INPUT, first.name))
+    for synapse in chip.synapses:
+        _connect(chip, synapse, nodes, edges)
+    _add_readout(chip, nodes, edges)
+    meta = {"format": exact_group.FORMAT, "input": chip.input.kind, "steps": chip.steps, "schedule": "pipelined", "dt": 1.0}
+    return nir.NIRGraph(nodes=nodes, edges=edges, metadata=meta)
+
+
+def _middle(layer: Layer) -> NDArray[np.float32]:
+    """[C] bias of each channel's middle, [N] of a dense layer as it is."""
+    bias = layer.bias.astype(np.float32)
+    return bias if bias.ndim == 1 else np.ascontiguousarray(bias[:, bias.shape[1] // 2, bias.shape[2] // 2])
+
+
+def _neuron(layer: Layer, factor: tuple[int, int], *, driven: bool) -> nir.NIRNode:
+    """`driven`: the whole drive, bias included, comes from outside."""
+    threshold = layer.per_neuron(layer.threshold).astype(np.float32) - np.float32(0.0 if layer.strict else _HALF_STEP)
+    meta: dict[str, Any] = {"reset": layer.reset, "scale": np.asarray(layer.scale).reshape(-1)}
+    if factor != (1, 1):
+        meta["space_to_depth"] = np.array(factor)
+    if not driven and layer.bias.ndim == 3 and not np.array_equal(layer.bias, np.broadcast_to(layer.bias[:, :1, :1], layer.shape)):
+        meta["bias"] = layer.bias
+    ones = np.ones(layer.shape, dtype=np.float32)
+    if layer.decay == 0:
+        return nir.IF(r=ones, v_threshold=threshold, v_reset=np.zeros_like(ones), metadata=meta)
+    tau = ones * np.float32(limits.DECAY_UNIT / layer.decay)  # one step of dt = 1 leaves 1 - 1 / tau = lambda, and r = tau adds I itself
+    return nir.LIF(tau=tau, r=tau, v_leak=np.zeros_like(ones), v_threshold=threshold, v_reset=np.zeros_like(ones), metadata=meta)
+
+
+def _connect(chip: ChipNetwork, synapse: Synapse, nodes: dict[str, Any], edges: list[tuple[str, str]]) -> None:
+    source = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
+    target = chip.layer(synapse.target)
+    name, entry = f"{synapse.source}_{synapse.target}", synapse.source
+    if len(source) == 3 and not isinstance(synapse, ConvSynapse):
+        flat = f"{name}_flat"
+        nodes[flat] = nir.Flatten(input_type={"input": np.array(source)}, start_dim=0, end_dim=-1)
+        edges.append((entry, flat))
+        entry = flat
+    bias = _middle(target) if chip.is_forward(synapse) else None
+    nodes[name] = _connection(synapse, source, target, bias)
+    edges.extend([(entry, name), (name, synapse.target)])
+
+
+def _connection(synapse: Synapse, source: tuple[int, ...], target: Layer, bias: NDArray[np.float32] | None) -> nir.NIRNode:
+    weight = synapse.weight.astype(np.float32) * np.float32(2.0**synapse.exponent)
+    if isinstance(synapse, DenseSynapse):
+        return nir.Linear(weight=weight) if bias is None else nir.Affine(weight=weight, bias=bias)
+    if isinstance(synapse, ConvSynapse):
+        square, padding = _square(synapse, weight)
+        return nir.Conv2d(
+            input_shape=(source[1], source[2]),
+            weight=square,
+            stride=synapse.stride,
+            padding=padding,
+            dilation=(1, 1),
+            groups=synapse.groups,
+            bias=np.zeros(target.shape[0], np.float32) if bias is None else bias,
+        )
+    raise BadNetwork(f"{synapse}: NIR has no word for {type(synapse).__name__}")
+
+
+def _square(synapse: ConvSynapse, weight: NDArray[np.float32]) -> tuple[NDArray[np.float32], tuple[int, int]]:
+    """The same convolution with a square kernel: the package nir works out shapes as if every kernel were one."""
+    height, width = weight.shape[2:]
+    down, right = max(width - height, 0), max(height - width, 0)
+    if down % 2 or right % 2:
+        raise BadNetwork(
+            f"{synapse}: a kernel of {height} x {width} cannot be made square by zeros on both sides, as the package nir needs it"
+        )
+    padded = np.pad(weight, ((0, 0), (0, 0), (down // 2,) * 2, (right // 2,) * 2))
+    return padded, (synapse.padding[0] + down // 2, synapse.padding[1] + right // 2)
+
+
+def _add_readout(chip: ChipNetwork, nodes: dict[str, Any], edges: list[tuple[str, str]]) -> None:
+    readout, last = chip.readout, chip.layers[-1]
+    entry = last.name
+    if len(last.shape) == 3:
+        nodes["readout_flat"] = nir.Flatten(input_type={"input": np.array(last.shape)}, start_dim=0, end_dim=-1)
+        edges.append((entry, "readout_flat"))
+        entry = "readout_flat"
+    weight = readout.weight.astype(np.float32) * np.float32(2.0**readout.exponent)
+    nodes["readout_weights"] = nir.Affine(weight=weight, bias=readout.bias.astype(np.float32))
+    meta = {"scale": np.asarray(readout.scale).reshape(-1)}
+    ones = np.ones(readout.classes, dtype=np.float32)
+    if readout.decay == 0:
+        nodes[READOUT] = nir.I(r=ones, metadata=meta)
+    else:
+        tau = ones * np.float32(limits.DECAY_UNIT / readout.decay)
+        nodes[READOUT] = nir.LI(tau=tau, r=tau, v_leak=np.zeros_like(ones), metadata=meta)
+    nodes["output"] = nir.Output(output_type={"output": np.array([readout.classes])})
+    edges.extend([(entry, "readout_weights"), ("readout_weights", READOUT), (READOUT, "output")])
