@@ -12,7 +12,6 @@ from typing import Any
 from fsnn_lava.cli._shared import command_line, run_command
 from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
 from fsnn_lava.compare import Comparator, Thresholds, Verdict
-from fsnn_lava.compare.thresholds import EQUILIBRIUM_SAMPLES
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats.results import Reader, reading
 from fsnn_lava.network import FSNN
@@ -28,9 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--report", type=Path, metavar="report.html", help="write a page with figures")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: every figure as PNG, its data as CSV")
     parser.add_argument("--limit", type=int, metavar="N", help="look at the first N samples only")
-    parser.add_argument(
-        "--equilibria", type=int, default=EQUILIBRIUM_SAMPLES, metavar="N", help="samples to solve a* for (default %(default)s)"
-    )
+    parser.add_argument("--equilibria", type=int, metavar="N", help="samples to solve a* for (default: by the network's size)")
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     add_threshold_options(parser)
     return parser
@@ -58,7 +55,7 @@ def _run(args: argparse.Namespace) -> int:
     return 0 if verdict.passed else 1
 
 
-def judge(reader: Reader, *, model: FSNN | None, wanted: Thresholds, limit: int | None, equilibria: int) -> Verdict:
+def judge(reader: Reader, *, model: FSNN | None, wanted: Thresholds, limit: int | None, equilibria: int | None) -> Verdict:
     """The verdict on the samples of a file that are kept in detail; accuracy counts all of them."""
     if reader.details == 0:
         raise BadFile("these results keep no sample in detail: there is nothing to compare; run again with a larger detail")

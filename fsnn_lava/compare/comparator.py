@@ -14,7 +14,7 @@ from fsnn_lava.compare.accuracy import AccuracyCheck
 from fsnn_lava.compare.batch import Batch
 from fsnn_lava.compare.charge import ChargeCheck
 from fsnn_lava.compare.contraction import LOCAL_SAMPLES, Certificate, ContractionCheck, local_radius
-from fsnn_lava.compare.equilibrium import Point, solve
+from fsnn_lava.compare.equilibrium import Point, affordable_samples, solve
 from fsnn_lava.compare.float_network import FloatNetwork
 from fsnn_lava.compare.float_spikes import LINK as FLOAT_LINK
 from fsnn_lava.compare.float_spikes import FloatSpikesCheck
@@ -22,7 +22,7 @@ from fsnn_lava.compare.residual import ResidualCheck
 from fsnn_lava.compare.shift import LINK as SHIFT_LINK
 from fsnn_lava.compare.shift import ShiftCheck
 from fsnn_lava.compare.spikes import SpikesCheck
-from fsnn_lava.compare.thresholds import EQUILIBRIUM_SAMPLES, Thresholds
+from fsnn_lava.compare.thresholds import Thresholds
 from fsnn_lava.compare.verdict import Check, Verdict, not_done
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.network import FSNN
@@ -42,14 +42,18 @@ class Comparator:
         model: FSNN | None = None,
         thresholds: Thresholds | None = None,
         graph: str = "",
-        equilibrium_samples: int = EQUILIBRIUM_SAMPLES,
+        equilibrium_samples: int | None = None,
     ) -> None:
-        """`chip` is the network that was exported; `graph` "stock" says that the run used its stock equivalent."""
+        """`chip` is the network that was exported; `graph` "stock" says that the run used its stock equivalent.
+
+        a* is solved for the first `equilibrium_samples` only (by default as many as its size allows); all else is looked at for all.
+        """
         self.digest = chip.digest()
         self.chip = executed(chip, graph)
         self.tolerance = own_rounding(self.chip, graph)
         self.thresholds, self.graph = thresholds or Thresholds(), graph
-        self.equilibria_left = equilibrium_samples
+        self.equilibria_left = affordable_samples(chip) if equilibrium_samples is None else equilibrium_samples
+        self.radii_left = max(1, min(LOCAL_SAMPLES, self.equilibria_left // 8))
         self.rate_map = RateMap(self.chip)
         certificate = Certificate(self.rate_map)
         self.charge = ChargeCheck(self.chip)
@@ -119,8 +123,9 @@ class Comparator:
         self.equilibria_left -= rows
         point = solve(self.rate_map, drive[:rows], tuple(rate[:rows] for rate in batch.rates))
         radii = None
-        if self.contraction.wants_radii:
-            few = min(rows, LOCAL_SAMPLES - len(self.contraction.radii))
+        if self.radii_left and not self.contraction.certificate.certified:
+            few = min(rows, self.radii_left)
+            self.radii_left -= few
             radii = local_radius(self.rate_map, tuple(rate[:few] for rate in point.rates), drive[:few])
         self.contraction.add(batch.offset, point, radii)
         return point

@@ -14,7 +14,7 @@ from fsnn_lava.compare.thresholds import Thresholds
 from fsnn_lava.compare.verdict import Check
 
 LINK = "equilibrium of the integer network"
-LOCAL_SAMPLES = 32  # the Jacobian is looked at for so many samples
+LOCAL_SAMPLES = 32  # the Jacobian is looked at for so many samples at most
 _TURNS = 24  # power iteration: turns around the loop, the first half is thrown away
 _RANK = {"none": 0, "local": 1, "certified": 2}
 
@@ -91,10 +91,6 @@ class ContractionCheck:
         for row in np.flatnonzero(~converged)[: max(0, 3 - len(self.offenders))]:
             what = f"no equilibrium found: |f(a) - a| stays at {point.residual[row]:.3g}"
             self.offenders.append({"sample": offset + int(row), "what": what})
-
-    @property
-    def wants_radii(self) -> bool:
-        return not self.certificate.certified and len(self.radii) < LOCAL_SAMPLES
 
     def state(self) -> str:
         if self.certificate.certified:

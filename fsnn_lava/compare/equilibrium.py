@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fsnn_lava import equilibrium
+from fsnn_lava.chip.network import INPUT, ChipNetwork, DenseSynapse, TransposedConvSynapse
 from fsnn_lava.chip.rate_map import RateMap, Rates
 
 TOLERANCE = 1e-9
+SAMPLES_MAX = 256  # of a run for which a* is solved, where nobody asks for another number
+_BUDGET = 2e11  # multiplications that may take
+_TYPICAL_STEPS = 60
 _STEPS = 500
 _DAMPING = 0.3
 
@@ -27,6 +31,21 @@ class Point:
     @property
     def converged(self) -> NDArray[np.bool_]:
         return self.residual <= TOLERANCE
+
+
+def affordable_samples(chip: ChipNetwork) -> int:
+    """For how many samples a* is solved by default: as many as some tens of seconds allow, at least 4."""
+    return int(max(4, min(SAMPLES_MAX, _BUDGET // (_TYPICAL_STEPS * max(1, multiplications(chip))))))
+
+
+def multiplications(chip: ChipNetwork) -> int:
+    """Of one evaluation of f for one sample."""
+    total = 0
+    for synapse in chip.synapses:
+        if synapse.source != INPUT:
+            grid = chip.layer(synapse.source if isinstance(synapse, TransposedConvSynapse) else synapse.target).shape[1:]
+            total += synapse.weight.size * (1 if isinstance(synapse, DenseSynapse) else int(np.prod(grid)))
+    return total
 
 
 def solve(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Point:

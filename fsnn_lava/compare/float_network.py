@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,7 @@ class FloatNetwork:
 
     def __init__(self, model: FSNN, chip: ChipNetwork) -> None:
         self.chip = chip
+        self.model = copy.deepcopy(model).eval()
         self.folded: FoldedNetwork = fold(model)
         self.schedule = str(getattr(model, "schedule", "pipelined"))
         ours, theirs = [layer.shape for layer in chip.layers], [tuple(layer.shape) for layer in self.folded.layers]
@@ -56,8 +58,7 @@ class FloatNetwork:
     @torch.no_grad()
     def answers(self, values: NDArray[np.uint8], steps: int) -> NDArray[np.int64]:
         """[B] what the float network answers after `steps` steps of spikes, in the schedule it was trained with."""
-        trace = self.folded.simulate(torch.from_numpy(values), steps, schedule=self.schedule)
-        return self.folded.logits(trace.rates[-1]).argmax(1).numpy()
+        return self.model(torch.from_numpy(values), steps).argmax(1).numpy()
 
     def mapped(self, rates: tuple[Tensor, ...], drive: Tensor) -> tuple[Tensor, ...]:
         """f(a), every layer from the rates given (E4)."""

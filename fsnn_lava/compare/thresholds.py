@@ -7,8 +7,6 @@ from typing import Literal
 
 from fsnn_lava.errors import BadArgument
 
-EQUILIBRIUM_SAMPLES = 256  # a* is solved for so many samples of a run; the residual is looked at for all
-
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
