@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fsnn_lava.cli.run import main
+from fsnn_lava.data import load
+from fsnn_lava.errors import BadArgument, BadFile, CheckFailed
+from fsnn_lava.package import check, package
+from tests.chip_networks import conv_network, dense_network
+
+
+@pytest.fixture
+def made(tmp_path):
+    chip = conv_network(seed=2)
+    chip.save(tmp_path / "net.h5")
+    values = np.random.default_rng(0).integers(0, 256, (9, *chip.input.shape), dtype=np.uint8)
+    return package(tmp_path / "net.h5", values, tmp_path / "job", labels=np.arange(9) % 5, steps=8)
+
+
+def test_a_package_holds_what_a_run_needs_and_passes_its_own_check(made):
+    assert {path.name for path in made.iterdir()} == {
+        "network.h5", "inputs.npz", "expected.json", "manifest.json", "requirements.txt", "run.sh", "README.txt", "lib",
+    }  # fmt: skip
+    assert "lava-nc==0.10.0" in (made / "requirements.txt").read_text()
+    assert "--steps 8 " in (made / "run.sh").read_text()
+    assert "Not run on silicon" in (made / "README.txt").read_text()
+    assert list(made.rglob("__pycache__")) == []
+    inputs = load(str(made / "inputs.npz")).test
+    assert inputs.labels.tolist() == [0, 1, 2, 3, 4, 0, 1, 2, 3]
+    assert check(made)[1] == "the emulator gives the results of home on 8 samples, 8 steps"
+
+
+def test_the_check_runs_from_the_folder_alone_and_says_what_the_chip_lacks(made):
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "NXSDKHOST")}
+    done = subprocess.run(
+        ["sh", str(made / "run.sh"), "--check"],
+        env={**clean, "PYTHON": sys.executable, "NOSLURM": "1", "NUMBA_DISABLE_JIT": "1"},
+        cwd=made.parent,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 3, done.stderr
+    assert "files are as they left home" in done.stdout
+    assert "backend loihi2 lacks here: " in done.stdout
+    assert "lava-loihi" in done.stdout
+
+
+def test_a_changed_file_is_noticed(made):
+    with open(made / "network.h5", "ab") as file:
+        file.write(b"x")
+    with pytest.raises(CheckFailed, match=r"1 of \d+ files are missing or changed, the first is network\.h5"):
+        check(made)
+
+
+def test_other_results_than_at_home_are_noticed(made):
+    stored = json.loads((made / "expected.json").read_text())
+    stored["stock"]["sha256"] = "0" * 64
+    (made / "expected.json").write_text(json.dumps(stored))
+    sums = json.loads((made / "manifest.json").read_text())
+    del sums["expected.json"]
+    (made / "manifest.json").write_text(json.dumps(sums))
+    with pytest.raises(CheckFailed, match=r"other results here than at home \(stock\)"):
+        check(made)
+
+
+def test_a_folder_that_is_no_package_is_refused(tmp_path):
+    with pytest.raises(BadFile, match="is not a package of fsnn-run"):
+        check(tmp_path)
+
+
+def test_an_existing_folder_is_not_touched_and_nothing_half_is_left(tmp_path):
+    dense_network().save(tmp_path / "net.h5")
+    values = np.zeros((2, 7), dtype=np.uint8)
+    (tmp_path / "job").mkdir()
+    with pytest.raises(BadArgument, match="is already there"):
+        package(tmp_path / "net.h5", values, tmp_path / "job")
+    with pytest.raises(BadArgument, match="2 samples need as many labels"):
+        package(tmp_path / "net.h5", values, tmp_path / "other", labels=np.zeros(3, dtype=np.int64))
+    with pytest.raises(BadArgument, match="values must be raw uint8"):
+        package(tmp_path / "net.h5", values[:, :3], tmp_path / "other")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job", "net.h5"]
+
+
+def test_fsnn_run_makes_a_package_of_the_first_samples(tmp_path, capsys):
+    dense_network().save(tmp_path / "net.h5")
+    np.savez(tmp_path / "data.npz", x=np.full((5, 7), 9, dtype=np.uint8), y=np.arange(5) % 3)
+    command = [str(tmp_path / "net.h5"), "--data", str(tmp_path / "data.npz"), "--limit", "2", "--package", str(tmp_path / "job")]
+    assert main(command) == 0
+    assert "copy it to the machine with the board" in capsys.readouterr().out
+    assert len(load(str(tmp_path / "job" / "inputs.npz")).test) == 2
+    assert main(command) == 2
+    assert "fsnn-run: " in capsys.readouterr().err
+
+
+def test_the_chip_here_is_exit_3_with_a_sentence_to_act_on(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("NOSLURM", "1")
+    monkeypatch.delenv("NXSDKHOST", raising=False)
+    dense_network().save(tmp_path / "net.h5")
+    assert main([str(tmp_path / "net.h5"), "--backend", "loihi2"]) == 3
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "lacks: " in said
+    assert "lava-loihi" in said
+    assert "NXSDKHOST" in said
