@@ -48,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: every figure as PNG, its data as CSV")
     parser.add_argument("--model", type=Path, metavar="model.pt", help="the trained network, to compare with as well")
     parser.add_argument("--no-compare", action="store_true", help="run only")
+    parser.add_argument("--package", type=Path, metavar="DIR", help="do not run: make a folder to copy to a machine with a board")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 
@@ -58,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    if args.package is not None:
+        return _package(args)
     require(args.backend)
     if args.no_compare and (args.report or args.model):
         raise BadArgument("--report and --model show the comparison: leave out --no-compare")
@@ -97,6 +100,18 @@ def _run(args: argparse.Namespace) -> int:
     return 0 if verdict is None or verdict.passed else 1
 
 
+def _package(args: argparse.Namespace) -> int:
+    from fsnn_lava.package import package
+
+    path = find(args.network)
+    dataset = _dataset(args, ChipNetwork.load(path))
+    few = slice(0, _number(args, dataset))
+    made = package(path, dataset.test.batch(few), args.package, labels=dataset.test.labels[few], steps=args.steps)
+    said = f"wrote {made}: copy it to the machine with the board, then sh {made.name}/run.sh --check"
+    print(json.dumps({"package": str(made)}) if args.json else said)
+    return 0
+
+
 def _dataset(args: argparse.Namespace, chip: ChipNetwork) -> Dataset:
     name = args.data or chip.notes.get("data") or (DEFAULT if args.network == DEFAULT else None)
     if name is None:
@@ -121,7 +136,8 @@ def _model(path: Path) -> Any:
 def _comparator(args: argparse.Namespace, chip: ChipNetwork, model: Any) -> Any:
     from fsnn_lava.compare import Comparator
 
-    return Comparator(chip, model=model, graph="stock" if args.graph == "stock" and args.backend == "sim" else "")
+    stock = args.backend == "loihi2" or (args.backend == "sim" and args.graph == "stock")
+    return Comparator(chip, model=model, graph="stock" if stock else "")
 
 
 class _FirstSamples:
