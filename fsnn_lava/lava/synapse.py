@@ -17,9 +17,10 @@ from fsnn_lava.lava.window import Window
 
 
 class SynapseProcess(AbstractProcess):
-    """a_out[t] = shift(weight @ s_in[t - 1], 6 + exponent), [B, n_target], units 2**-6 (E9); zero at the first step of a period.
+    """a_out[t] = shift(weight @ s_in[t - 1], 6 + exponent), [B, n_target], units 2**-6 (E9).
 
-    Neurons stand in (H, W, C) order. With `constant`, what arrives at the first step of a period holds for all of it.
+    Neurons stand in (H, W, C) order. What is left of a period arrives at the first step of the next, when every layer is asleep.
+    With `constant`, what arrives at the first step of a period holds for all of it.
     """
 
     def __init__(
@@ -51,12 +52,9 @@ class SynapseModel(PyLoihiProcessModel):
         self._current: NDArray[Any] | None = None
 
     def run_spk(self) -> None:
-        new = self._window.is_new(self.time_step)
         if self._current is None:
             self._current = np.zeros(self.a_out.shape, dtype=self.a_out._d_type)
-        elif new:
-            self._current[:] = 0
         self.a_out.send(self._current)
         messages = self.s_in.recv()
-        if new or not self._constant:
+        if not self._constant or self._window.is_new(self.time_step):
             self._scatter(messages, self._current)

@@ -113,6 +113,24 @@ def test_lava_forgets_a_closed_session():
     assert (len(ProcessServer().processes), len(VarServer().vars)) == before
 
 
+def test_two_sessions_at_once_one_of_them_in_a_thread():
+    steps = []
+
+    def other() -> None:
+        with ring() as session:
+            session.run(7)
+            steps.append(session.steps)
+
+    with ring() as session:
+        thread = threading.Thread(target=other)
+        thread.start()
+        session.run(5)
+        thread.join()
+        session.run(5)
+        steps.append(session.steps)
+    assert steps == [7, 10]
+
+
 def test_the_root_logger_keeps_its_handlers():
     before = list(logging.getLogger().handlers)
     ring().close()

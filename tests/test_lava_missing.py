@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from fsnn_lava.errors import BackendMissing
+from fsnn_lava.lava.requirement import require_lava
+
+
+def test_a_missing_lava_is_a_sentence_with_what_to_install(monkeypatch):
+    def missing(name: str) -> None:
+        raise ImportError(f"No module named {name!r}")
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(
+        BackendMissing, match=r"needs lava-nc 0.10 on Python 3.10.*No module named.*install fsnn-lava\[lava\].*'emu'"
+    ) as caught:
+        require_lava()
+    assert caught.value.exit_code == 3
+
+
+def test_another_system_is_refused(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(BackendMissing, match=r"need Linux \(fork\), this is darwin"):
+        require_lava()
+
+
+def test_the_package_itself_imports_no_lava():
+    code = "import sys, fsnn_lava, fsnn_lava.run, fsnn_lava.lava, fsnn_lava.chip.stock; sys.exit(any(m.split('.')[0] == 'lava' for m in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
