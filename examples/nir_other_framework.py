@@ -1,0 +1,91 @@
+"""Run one of our networks in snnTorch, from its NIR file alone, and compare every neuron's rate with our emulator.
+
+    pip install snntorch nir
+    python examples/nir_other_framework.py [net.nir]
+
+snnTorch 1.0's own importer knows neither IF neurons without a leak nor feedback through a convolution, so its neurons and torch's
+layers are put together here, node by node. Where NIR has no word (reset by subtraction, a bias that differs at the border), the
+graph's metadata says what is meant.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import nir
+import numpy as np
+import snntorch as snn
+import torch
+from torch import Tensor, nn
+
+import fsnn_lava as fl
+from fsnn_lava.data import load
+from fsnn_lava.formats import nir as nir_file
+from fsnn_lava.models import find
+
+SAMPLES = 16
+
+
+def connection(node: nir.NIRNode) -> nn.Module:
+    """torch's layer for a NIR node that connects."""
+    if isinstance(node, nir.Flatten):
+        return nn.Flatten(1)
+    if isinstance(node, nir.Conv2d):
+        out, inner, *kernel = node.weight.shape
+        layer: nn.Module = nn.Conv2d(
+            inner * int(node.groups), out, kernel, tuple(node.stride), tuple(node.padding), groups=int(node.groups)
+        )
+    else:
+        layer = nn.Linear(node.weight.shape[1], node.weight.shape[0], bias=isinstance(node, nir.Affine))
+    layer.weight = nn.Parameter(torch.from_numpy(node.weight).double())
+    if not isinstance(node, nir.Linear):
+        layer.bias = nn.Parameter(torch.from_numpy(node.bias).double())
+    return layer
+
+
+def neuron(node: nir.NIRNode) -> snn.Leaky:
+    """snnTorch's neuron for an IF or LIF node; dt is one step."""
+    leak = 1.0 - 1.0 / float(node.tau.flat[0]) if isinstance(node, nir.LIF) else 1.0
+    reset = node.metadata["reset"]
+    reset = reset.decode() if isinstance(reset, bytes) else str(reset)
+    return snn.Leaky(beta=leak, threshold=torch.from_numpy(node.v_threshold).double(), reset_mechanism=reset, reset_delay=False)
+
+
+def rates(graph: nir.NIRGraph, values: Tensor, steps: int) -> Tensor:
+    """Spikes per step of the graph's one layer l1, [B, ...]: the feedback's spikes arrive one step later."""
+    node = graph.nodes["l1"]
+    forward, back, cell = connection(graph.nodes["input_l1"]), connection(graph.nodes["l1_l1"]), neuron(node)
+    drive = forward(values.flatten(1) if node.v_threshold.ndim == 1 else values)
+    if "bias" in node.metadata:
+        bias = torch.from_numpy(node.metadata["bias"]).double()
+        drive = drive + bias - bias[:, bias.shape[1] // 2, bias.shape[2] // 2][:, None, None]
+    spikes, potential = torch.zeros_like(drive), torch.zeros_like(drive)
+    total = torch.zeros_like(drive)
+    for _ in range(steps):
+        spikes, potential = cell(drive + back(spikes.double()), potential)  # snnTorch makes float32 spikes
+        total += spikes
+    return total / steps
+
+
+@torch.no_grad()
+def main(path: str | None = None) -> float:
+    """The largest difference of a rate between snnTorch and the emulator."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(path) if path else Path(folder) / "digits.nir"
+        if path is None:
+            nir_file.write(fl.ChipNetwork.load(find("digits")), file)
+        chip, graph = nir_file.read(file), nir.read(file)
+    values = load("digits").test.batch(np.arange(SAMPLES))
+    theirs = rates(graph, torch.from_numpy(values).double(), chip.steps).numpy()
+    ours = fl.run(chip, values)
+    difference = float(np.abs(theirs - ours.counts[0] / chip.steps).max())
+    print(f"{SAMPLES} samples, {chip.layers[0].size} neurons, {chip.steps} steps")
+    print(f"mean rate {theirs.mean():.4f} in snnTorch, {ours.counts[0].mean() / chip.steps:.4f} in the emulator")
+    print(f"largest difference of a neuron's rate: {difference:.4f} (one spike is {1 / chip.steps:.4f})")
+    return difference
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])
