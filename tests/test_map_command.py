@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from fsnn_lava.cli.map import main
+from fsnn_lava.formats import results
+from fsnn_lava.run import run
 from tests.paper_networks import paper_network
 
 
@@ -48,6 +51,24 @@ def test_the_picture_is_written_and_nothing_half(files, tmp_path, capsys):
     assert main([str(files / "fashion.h5"), "--svg", str(tmp_path / "no" / "map.svg")]) == 2
     assert "fsnn-map: cannot write" in capsys.readouterr().err
     assert [p.name for p in tmp_path.iterdir()] == ["map.svg"]
+
+
+def test_the_results_of_a_run_add_operations_and_a_labelled_estimate(files, tmp_path, capsys):
+    chip = paper_network("fashion")
+    values = np.full((2, 784), 3, dtype=np.uint8)
+    result = run(chip, values, backend="emu", steps=4)
+    results.write(tmp_path / "results.h5", result, chip, values)
+    assert main([str(files / "fashion.h5"), "--results", str(tmp_path / "results.h5"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["metrics"]
+    assert found["estimate"] is True
+    assert found["synaptic_operations"] == result.operations.mean()
+    assert found["constants"]["chip"] == "Loihi 1"
+    assert main([str(files / "fashion.h5"), "--results", str(tmp_path / "results.h5")]) == 0
+    out = capsys.readouterr().out
+    assert "estimate: " in out
+    assert "Intel has published no energy per operation of Loihi 2" in out
+    assert main([str(files / "alexnet-f.h5"), "--results", str(tmp_path / "results.h5")]) == 2
+    assert "another network" in capsys.readouterr().err
 
 
 def test_bad_input_exits_2_with_one_line(files, tmp_path, capsys):

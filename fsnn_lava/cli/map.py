@@ -50,9 +50,11 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _metrics(chip: ChipNetwork, path: Path) -> dict[str, Any]:
+    from fsnn_lava.chip.stock import stock_equivalent
     from fsnn_lava.formats import results
 
-    return estimate(chip, results.read(path).result)
+    result = results.read(path).result
+    return estimate(stock_equivalent(chip)[0] if result.graph == "stock" else chip, result)
 
 
 def _core(core: Core) -> dict[str, Any]:
