@@ -19,8 +19,8 @@ INITIALISE = 4  # the stream of random numbers that the first weights come from
 def build_network(
     recipe: Recipe, *, input_shape: tuple[int, ...], classes: int, normalisation: Normalisation | None, class_names: tuple[str, ...] = ()
 ) -> FSNN:
-    """The network of a recipe: fresh weights decided by the seed, or those of `quantise.start`."""
-    if recipe.quantise is not None and recipe.quantise.start:
+    """The network of a recipe: fresh weights decided by the seed, or those of the model it starts from."""
+    if recipe.start:
         net = _started(recipe, input_shape=input_shape, classes=classes)
     else:
         torch.manual_seed(stream_seed(INITIALISE, recipe.seed))
@@ -48,15 +48,14 @@ def build_network(
 
 def _started(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int) -> FSNN:
     """The network in the file the recipe starts from, refused where it is not the recipe's."""
-    path = recipe.quantise.start if recipe.quantise is not None else ""
-    net = FSNN.load(path)
+    net = FSNN.load(recipe.start)
     text = parse(recipe.architecture, input_shape=input_shape, classes=classes).text
     said = {"architecture": text, "leak": recipe.leak, "vth": recipe.vth, "input shape": input_shape, "classes": classes}
     plan = net.architecture
     held = {"architecture": plan.text, "leak": net.neuron.leak, "vth": net.vth, "input shape": plan.input_shape, "classes": plan.classes}
     for key, value in said.items():
         if held[key] != value:
-            raise BadArgument(f"the network in {path} (quantise.start) has {key} {held[key]!r}, the recipe says {value!r}; they must agree")
+            raise BadArgument(f"the network in {recipe.start} (start) has {key} {held[key]!r}, the recipe says {value!r}; they must agree")
     net.steps, net.schedule, net.dropout = recipe.steps, recipe.schedule, recipe.dropout
     return net
 

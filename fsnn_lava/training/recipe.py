@@ -51,10 +51,9 @@ class SolverChoice:
 
 @dataclasses.dataclass(frozen=True)
 class Quantise:
-    """Train through the rounding to `bits`-bit weights, fine-tuning the network in the file `start` if one is named."""
+    """Train through the rounding to `bits`-bit weights."""
 
     bits: int = rule(int, low=2, high=8)
-    start: str = rule(str, "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +72,7 @@ class Recipe:
     limit: float = rule(float, 1.0, low=0.0, open_low=True)
     dropout: float = rule(float, 0.2, low=0.0, high=1.0, open_high=True)
     augment: bool = rule(bool, False)
+    start: str = rule(str, "")  # a model.pt to go on from, instead of fresh weights
     seed: int = rule(int, 1, low=0, high=2**31 - 1)
     batch: int = rule(int, 128, low=2)
     train_samples: int = rule(int, 0, low=0)
