@@ -29,5 +29,6 @@ def test_another_system_is_refused(monkeypatch):
 
 
 def test_the_package_itself_imports_no_lava():
-    code = "import sys, fsnn_lava, fsnn_lava.run, fsnn_lava.lava, fsnn_lava.chip.stock; sys.exit(any(m.split('.')[0] == 'lava' for m in sys.modules))"
+    modules = "fsnn_lava, fsnn_lava.run, fsnn_lava.lava, fsnn_lava.chip.stock"
+    code = f"import sys, {modules}; sys.exit(any(name.split('.')[0] == 'lava' for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

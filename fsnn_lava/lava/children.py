@@ -74,10 +74,24 @@ def stack_of(pid: int, *, wait: float = 0.5) -> list[tuple[str, int, str]]:
 
 
 def cpu_ticks(pid: int) -> int | None:
-    """Processor time used so far, in ticks; None for a process that is gone. Waiting for a disk counts as working."""
+    """Processor time used so far, in ticks; None for a process that is gone."""
+    fields = _stat(f"/proc/{pid}/stat")
+    return int(fields[11]) + int(fields[12]) if fields else None
+
+
+def wants_to_work(pid: int) -> bool:
+    """Is a thread of it running, ready to run, or waiting for a disk? On a busy machine a process may wait long for its turn."""
     try:
-        with open(f"/proc/{pid}/stat") as file:
-            state, *rest = file.read().rpartition(")")[2].split()
+        threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
-        return None
-    return int(rest[10]) + int(rest[11]) + (time.monotonic_ns() if state == "D" else 0)
+        return False
+    return any(_stat(f"/proc/{pid}/task/{thread}/stat")[:1] in (["R"], ["D"]) for thread in threads)
+
+
+def _stat(path: str) -> list[str]:
+    """The fields after the name, the state first; none if the process is gone."""
+    try:
+        with open(path) as file:
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return []

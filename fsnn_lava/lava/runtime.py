@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fsnn_lava.errors import BackendFailed
-from fsnn_lava.lava.children import cpu_ticks, raising_children, stack_of
+from fsnn_lava.lava.children import raising_children
 from fsnn_lava.lava.memory import ChannelMemory
 from fsnn_lava.lava.requirement import require_lava
+from fsnn_lava.lava.watchdog import POLL, Watch, check_children, model_failed, waiting
 
 require_lava()
 
@@ -30,8 +31,6 @@ from lava.magma.runtime.message_infrastructure.multiprocessing import MultiProce
 from lava.magma.runtime.mgmt_token_enums import MGMT_COMMAND, MGMT_RESPONSE, enum_equal  # noqa: E402
 from lava.magma.runtime.runtime import Runtime  # noqa: E402
 
-POLL = 0.25  # seconds between two looks at the children
-_DOING = dict.fromkeys(("wait", "get", "recv"), "waits for a message") | dict.fromkeys(("send", "acquire"), "waits to send")
 _building = threading.Lock()
 _open: weakref.WeakSet[Session] = weakref.WeakSet()
 
@@ -131,7 +130,7 @@ class Session:
         try:
             threading.Thread(target=call, name="fsnn-lava vars", daemon=True).start()
             while not done.wait(POLL):
-                self._check_children(f"after step {self.steps}")
+                check_children(self._names, self._actors, f"after step {self.steps}")
             for failure in failures:
                 raise BackendFailed(f"the Lava processes did not exchange Vars after step {self.steps}: {failure}") from failure
         except BaseException:
@@ -176,19 +175,20 @@ class Session:
     def _wait_for_models(self) -> None:
         """Every model has been made in its process."""
         runtime = self._running()
-        deadline = time.monotonic() + self._patience
+        watch = Watch(self._actors, lambda: 0, self._patience, round(30 / POLL))
         for name, answers in zip(self._names, runtime.exception_q, strict=True):
             while True:
                 try:
                     error = answers.get(timeout=POLL)
                     break
                 except queue.Empty:
-                    self._check_children("while it was set up")
-                    if time.monotonic() > deadline:
-                        raise BackendFailed(f"Lava process {name!r} was not set up within {self._patience:.0f} s") from None
+                    check_children(self._names, self._actors, "while it was set up")
+                    reason = watch.stuck()
+                    if reason:
+                        raise BackendFailed(f"Lava process {name!r} hangs while it is set up: {reason}") from None
             answers.close()
             if error is not None:
-                raise _model_failed(name, error, getattr(error, "trace", ""), "while it was set up")
+                raise model_failed(name, error, getattr(error, "trace", ""), "while it was set up")
         runtime.exception_q = []
 
     # --- run ---------------------------------------------------------------------------------------------------------------
@@ -199,53 +199,22 @@ class Session:
             self._wait_for_message(port, when)
             answer = port.recv()
             if not enum_equal(answer, MGMT_RESPONSE.DONE):
-                self._check_children(when, wait=1.0)
+                check_children(self._names, self._actors, when, wait=1.0)
                 raise BackendFailed(f"the Lava runtime answered {answer} {when}, and no process says why")
 
     def _wait_for_message(self, port: Any, when: str) -> None:
         arrived = threading.Event()
         port.observer = arrived.set
-        watch = _Watch(self._actors, self._heartbeat, self._patience, self._idle_polls)
+        watch = Watch(self._actors, self._heartbeat, self._patience, self._idle_polls)
         try:
             while not port.probe():
                 if not arrived.wait(POLL):
-                    self._check_children(when)
+                    check_children(self._names, self._actors, when)
                     reason = watch.stuck()
                     if reason:
-                        raise BackendFailed(f"the Lava processes hang {when}: {reason}; {self._waiting()}")
+                        raise BackendFailed(f"the Lava processes hang {when}: {reason}; {waiting(self._names, self._actors)}")
         finally:
             port.observer = None
-
-    def _check_children(self, when: str, *, wait: float = 0.0) -> None:
-        """BackendFailed if a process has raised or is gone; looks for `wait` seconds, and a second longer for the cause of a death."""
-        deadline = time.monotonic() + wait
-        while True:
-            pairs = list(zip(self._names, self._actors, strict=False))
-            for name, actor in pairs:
-                if actor.exception:
-                    error, trace = actor.exception
-                    raise _model_failed(name, error, trace, when)
-            dead = [(name, actor.exitcode) for name, actor in pairs if not actor.is_alive()]
-            violent = [(name, code) for name, code in dead if code]
-            if violent or (dead and time.monotonic() > deadline + 1.0):
-                name, code = (violent or dead)[0]
-                raise BackendFailed(f"Lava process {name!r} {_ending(code)} {when}")
-            if not dead and time.monotonic() >= deadline:
-                return
-            time.sleep(0.02)
-
-    def _waiting(self) -> str:
-        """Which processes are inside a step, and where; a process that waits for its next step is not named."""
-        lines = []
-        for name, actor in zip(self._names, self._actors, strict=False):
-            frames = stack_of(actor.pid) if actor.is_alive() else []
-            here = next((i for i, (_, _, function) in enumerate(frames) if function in ("run_spk", "run_post_mgmt", "run_pre_mgmt")), None)
-            if here is None:
-                continue
-            file, line, function = frames[here]
-            doing = _DOING.get(frames[0][2], f"is in {frames[0][2]}")
-            lines.append(f"{name!r} {doing} ({os.path.join(*file.split(os.sep)[-2:])}:{line} {function})")
-        return ", ".join(lines) or "no process is inside a step"
 
     # --- stop --------------------------------------------------------------------------------------------------------------
 
@@ -292,47 +261,6 @@ class Session:
         for process in self._processes:
             process._runtime = None
         self._runtime = None
-
-
-class _Watch:
-    """Tells a long computation from a deadlock."""
-
-    def __init__(self, actors: Sequence[Any], heartbeat: Callable[[], int], patience: float, idle_polls: int) -> None:
-        self._pids = [actor.pid for actor in actors]
-        self._heartbeat, self._patience, self._limit = heartbeat, patience, idle_polls
-        self._ticks: list[int | None] = []
-        self._idle = 0  # polls, not seconds: a stopped machine is not a deadlock
-        self._beat, self._since = heartbeat(), time.monotonic()
-
-    def stuck(self) -> str:
-        """Why the run is given up, or nothing. Called once per poll."""
-        ticks = [cpu_ticks(pid) for pid in self._pids]
-        self._idle = self._idle + 1 if ticks == self._ticks else 0
-        self._ticks = ticks
-        if self._idle >= self._limit:
-            return f"no process has done anything for {self._idle * POLL:.0f} s"
-        beat, now = self._heartbeat(), time.monotonic()
-        if beat != self._beat:
-            self._beat, self._since = beat, now
-        return f"no step was finished for {self._patience:.0f} s" if now - self._since > self._patience else ""
-
-
-class RemoteError(Exception):
-    """The traceback of a model, as text."""
-
-
-def _model_failed(name: str, error: BaseException, trace: str, when: str) -> BackendFailed:
-    failed = BackendFailed(f"Lava process {name!r} raised {type(error).__name__} {when}: {error}")
-    failed.__cause__ = RemoteError(f"\n{trace}")
-    return failed
-
-
-def _ending(exitcode: int | None) -> str:
-    if exitcode is None or exitcode >= 0:
-        return f"ended with exit code {exitcode}"
-    name = signal.Signals(-exitcode).name
-    hint = " (out of memory?)" if -exitcode == signal.SIGKILL else " (no room in shared memory?)" if -exitcode == signal.SIGBUS else ""
-    return f"was killed by {name}{hint}"
 
 
 class _no_interrupt:
