@@ -5,7 +5,8 @@
 
 snnTorch 1.0's own importer knows neither IF neurons without a leak nor feedback through a convolution, so its neurons and torch's
 layers are put together here, node by node. Where NIR has no word (reset by subtraction, a bias that differs at the border), the
-graph's metadata says what is meant.
+graph's metadata says what is meant. The reset is done here too: snnTorch's own takes a second threshold, without a spike, from a neuron
+that is still above it after the first.
 """
 
 from __future__ import annotations
@@ -46,11 +47,17 @@ def connection(node: nir.NIRNode) -> nn.Module:
 
 
 def neuron(node: nir.NIRNode) -> snn.Leaky:
-    """snnTorch's neuron for an IF or LIF node; dt is one step."""
+    """snnTorch's neuron for an IF or LIF node, without a reset; dt is one step."""
     leak = 1.0 - 1.0 / float(node.tau.flat[0]) if isinstance(node, nir.LIF) else 1.0
+    return snn.Leaky(beta=leak, threshold=torch.from_numpy(node.v_threshold).double(), reset_mechanism="none")
+
+
+def after_reset(node: nir.NIRNode, potential: Tensor, spikes: Tensor) -> Tensor:
+    """What a spike leaves, as the metadata says; the threshold lies half a step of 2**-6 above v_threshold."""
     reset = node.metadata["reset"]
-    reset = reset.decode() if isinstance(reset, bytes) else str(reset)
-    return snn.Leaky(beta=leak, threshold=torch.from_numpy(node.v_threshold).double(), reset_mechanism=reset, reset_delay=False)
+    if (reset.decode() if isinstance(reset, bytes) else reset) == "zero":
+        return potential * (1.0 - spikes)
+    return potential - spikes * (torch.from_numpy(node.v_threshold).double() + 2.0**-7)
 
 
 def rates(graph: nir.NIRGraph, values: Tensor, steps: int) -> Tensor:
@@ -65,6 +72,7 @@ def rates(graph: nir.NIRGraph, values: Tensor, steps: int) -> Tensor:
     total = torch.zeros_like(drive)
     for _ in range(steps):
         spikes, potential = cell(drive + back(spikes.double()), potential)  # snnTorch makes float32 spikes
+        potential = after_reset(node, potential, spikes)
         total += spikes
     return total / steps
 
