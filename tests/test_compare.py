@@ -154,6 +154,18 @@ def test_distance_bounds_of_several_layers_multiply_around_the_loop():
     assert certificate.radius == pytest.approx(sqrt(gain))
 
 
+def test_a_chain_without_feedback_keeps_its_distances_to_the_last_bit():
+    """(1 - M)**-1 of a strictly triangular M: rounding must not make an entry that is 0 negative."""
+    rng = np.random.default_rng([0, 197])
+    chip = random_network(rng)
+    values = random_values(rng, chip, 2)
+    assert len(chip.layers) == 4
+    assert not chip.feedback
+    verdict = compare(simulate(chip, values), chip, values)
+    assert verdict.check("contraction").numbers["spectral_radius"] == 0
+    assert verdict.check("residual").passed, verdict.to_text()
+
+
 def test_a_hard_reset_network_passes_without_a_bound():
     chip = dense_network(3, size=6, reset="zero", strict=True)
     values = np.random.default_rng(0).integers(0, 256, (3, 7), dtype=np.uint8)

@@ -28,8 +28,12 @@ class Certificate:
         self.certified = self.radius < 1.0
 
     def amplification(self) -> NDArray[np.float64]:
-        """(1 - M)**-1: from residuals to distances, layer by layer. Only where `certified`."""
-        return np.linalg.inv(np.eye(len(self.gains)) - self.gains)
+        """(1 - M)**-1: from residuals to distances, layer by layer. Only where `certified`. Never below 0, whatever rounding says."""
+        return np.maximum(np.linalg.inv(np.eye(len(self.gains)) - self.gains), 0.0)
+
+    def reach(self, residuals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[N, B] the largest distances that [N, B] residuals allow, Euclidean per layer; with room for the rounding of float64 sums."""
+        return self.amplification() @ residuals * (1 + 1e-9) + 1e-12
 
 
 def loop_gain(chip: ChipNetwork, gains: NDArray[np.float64]) -> float | None:

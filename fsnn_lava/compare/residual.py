@@ -130,7 +130,7 @@ class ResidualCheck:
         rows = len(solver)
         lengths = np.array([np.linalg.norm(r[:rows].reshape(rows, -1), axis=1) for r in residuals])
         left = np.array([np.sqrt(layer.size) * solver for layer in self.chip.layers])
-        most = self.certificate.amplification() @ (lengths + left) * (1 + 1e-9)
+        most = self.certificate.reach(lengths + left)
         far = np.array([np.linalg.norm(d, axis=1) for d in distances])
         self.distance_share = max(self.distance_share, float((far / np.maximum(most, np.finfo(float).tiny)).max(initial=0.0)))
         for index, row in zip(*np.nonzero(far > most), strict=True):

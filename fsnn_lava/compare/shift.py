@@ -58,7 +58,7 @@ class ShiftCheck:
         """[N, B] lengths; what the solver left in a*_q counts as its own residual."""
         far, start = (np.array([np.linalg.norm(part, axis=1) for part in parts]) for parts in (shifts, defects))
         left = np.array([np.sqrt(layer.size) * solver for layer in self.chip.layers])
-        most = self.certificate.amplification() @ (start + left) * (1 + 1e-9)
+        most = self.certificate.reach(start + left)
         self.share = max(self.share, float((far / np.maximum(most, np.finfo(float).tiny)).max(initial=0.0)))
         for index, row in zip(*np.nonzero(far > most), strict=True):
             self._offend(
