@@ -107,14 +107,17 @@ def _stock_layer(layer: Layer, bits: int, said: list[str]) -> Layer:
     if layer.reset == "subtract" and layer.decay:
         said.append(
             f"{what}: ATRLIF lets potential and reset leak apart and rounds each: its potential differs from E9 by up to "
-            f"{atrlif_error(layer.decay):.0f}/64 unit (more where a bias passes 512 units and is rounded), "
-            "and a spike may come a step early or late where it is that near to its threshold"
+            f"{atrlif_error(layer.decay):.0f}/64 unit, and a spike may come a step early or late where it is that near to its threshold"
         )
     return replace(layer, threshold=threshold, strict=strict, bias=_bias(layer.bias, bits, what, said), scale=layer.scale / 2**bits)
 
 
 def atrlif_error(decay: int) -> float:
-    """Bound on |u(ATRLIF) - u(E9)| in 2**-6 units: per step at most 1 from each of three roundings and half from the offset's, leaking."""
+    """Bound on |u(ATRLIF) - u(E9)| in 2**-6 units while both fire alike.
+
+    With k = 1 - decay/4096 each step multiplies the difference by k and adds less than 1 for each of three roundings towards zero
+    (of v, of r, of E9's u) and at most 1/2 for that of the offset: 3.5 / (1 - k).
+    """
     return 3.5 * limits.DECAY_UNIT / decay
 
 
