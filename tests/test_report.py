@@ -16,6 +16,7 @@ import pytest
 
 from fsnn_lava.chip.rate_map import RateMap
 from fsnn_lava.cli.compare import main as compare_command
+from fsnn_lava.cli.export import main as export_command
 from fsnn_lava.cli.run import main as run_command
 from fsnn_lava.compare import Check, Verdict, compare
 from fsnn_lava.compare.report import accuracy_curve, activity, canvas, write_report
@@ -264,6 +265,7 @@ def test_a_report_of_every_kind_of_input_without_labels_or_model(kind, tmp_path)
     result = Emulator(chip).run(values, steps=steps, spikes=True)
     compare(result, chip, values).to_html(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert page.count("Not drawn") == 1
     assert "there are no labels" in page
     assert "Without the float network" in page
     last = max(point.steps for point in accuracy_curve.measure(Run(chip, result, values, None, None, None)))
@@ -320,6 +322,19 @@ def test_run_and_compare_write_the_same_figures_on_request(case, tmp_path, capsy
     for command, arguments in ((run_command, ran), (compare_command, judged[:1])):
         assert command([*arguments, "--figures", str(tmp_path / "run")]) == 2
         assert "give --report too" in capsys.readouterr().err
+
+
+def test_an_export_can_show_what_it_wrote(case, tmp_path, capsys):
+    case.model.save(tmp_path / "model.pt")
+    exported = [str(tmp_path / "model.pt"), str(tmp_path / "net.h5"), "--force", "--limit", "6"]
+    for wrong, match in ((["--figures", "x", "--data", "digits"], "give --report too"), (["--report", "x.html"], "give --data")):
+        assert export_command([*exported, *wrong]) == 2
+        assert match in capsys.readouterr().err
+    assert not (tmp_path / "net.h5").exists()
+    assert export_command([*exported, "--data", "digits", "--report", str(tmp_path / "r.html")]) in (0, 1)  # not trained: it may fail
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Not drawn" not in page
+    assert "the emulator" in page
 
 
 def test_parts_of_a_run_share_its_time(case):

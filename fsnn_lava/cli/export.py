@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.chip.limits import WEIGHT_BITS
-from fsnn_lava.cli._shared import run_command
+from fsnn_lava.cli._shared import command_line, run_command
 from fsnn_lava.cli.export_table import EXPLANATION, table
 from fsnn_lava.data import Dataset, load
 from fsnn_lava.errors import BadArgument, FsnnError
@@ -22,6 +22,7 @@ from fsnn_lava.network import FSNN
 
 SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
 CALIBRATION_SAMPLES = 128
+REPORT_SAMPLES = 256
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -50,6 +51,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=int, default=500, metavar="N", help="test samples to compare on (default 500)")
     parser.add_argument("--max-drop", type=float, default=1.0, metavar="P", help="points of accuracy that may be lost (default 1)")
     parser.add_argument("--force", action="store_true", help="write the file even if a check failed")
+    parser.add_argument("--report", type=Path, metavar="report.html", help="run the file on the emulator and write a page about it")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: every figure as PNG, its data as CSV")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--explain", action="store_true", help="say what the numbers mean")
     return parser
@@ -65,6 +68,7 @@ def _run(args: argparse.Namespace) -> int:
         raise BadArgument(f"--limit must be at least 1, got {args.limit}")
     net = FSNN.load(args.model)
     dataset, note = _dataset(args, net)
+    _check_report(args, dataset)
     try:
         outcome = export(
             net,
@@ -86,6 +90,8 @@ def _run(args: argparse.Namespace) -> int:
         _print(args, refused.outcome, note, kept=False)
         raise
     _print(args, outcome, note, kept=True)
+    if args.report is not None and dataset is not None:
+        _report(args, net, read, dataset)
     return 0 if outcome.passed else 1
 
 
@@ -138,6 +144,27 @@ def _some(split: Any, number: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]
     """The first `number` samples."""
     indices = np.arange(min(number, len(split)))
     return split.batch(indices), np.asarray(split.labels)[indices]
+
+
+def _check_report(args: argparse.Namespace, dataset: Dataset | None) -> None:
+    if args.figures is not None and args.report is None:
+        raise BadArgument("--figures are those of a report: give --report too")
+    if args.report is not None and dataset is None:
+        raise BadArgument("a report shows a run on data, and there is none here: give --data")
+
+
+def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -> None:
+    """A run of the written file on the emulator, judged and drawn."""
+    from fsnn_lava.compare import compare
+    from fsnn_lava.compare.report import write_report
+    from fsnn_lava.run import run
+
+    chip = read(args.network)
+    values, labels = _some(dataset.test, min(args.limit, REPORT_SAMPLES))
+    if chip.input.kind == "events":
+        values = values[:, : chip.steps]
+    verdict = compare(run(chip, values), chip, values, labels=labels, model=net)
+    write_report(args.report, verdict=verdict, **verdict.material, figures=args.figures, command=command_line())
 
 
 def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:

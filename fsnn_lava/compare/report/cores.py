@@ -26,7 +26,8 @@ def panel(evidence: Evidence) -> Panel:
     pictures = tuple(_draw(placement, chip, [core for core in cores if core.chip == chip], colours) for chip in range(used))
     hidden = (placement.chips or 1) - used
     legend = "One square per core, coloured by layer, the fuller the stronger; a list, not a floor plan."
-    caption = f"{board.name}: {placement.verdict}. {legend} {DISCLAIMER}"
+    fits = placement.verdict if board.name in placement.verdict else f"{board.name}: {placement.verdict}"
+    caption = f"{fits[0].upper()}{fits[1:]}. {legend} {DISCLAIMER}"
     if hidden > 0:
         caption += f" {hidden} more chips are not drawn."
     rows = [(c.chip, c.core, c.layer, *c.size, *(float(v) for v in c.use.columns().values())) for c in cores]
