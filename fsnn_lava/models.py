@@ -1,4 +1,4 @@
-"""Networks that come with the package, found by name."""
+"""Trained networks found by name: digits comes with the package, the others lie in the source tree's examples/models."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from pathlib import Path
 
 from fsnn_lava.errors import BadFile
 
-SHIPPED = Path(__file__).parent / "data"
-SUFFIX = ".h5"
+PACKAGED = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parent.parent / "examples" / "models"
 
 
-def names() -> tuple[str, ...]:
-    """Names of the networks that come with the package."""
-    return tuple(sorted(path.stem for path in SHIPPED.glob(f"*{SUFFIX}")))
+def shipped() -> dict[str, Path]:
+    """Network files by name."""
+    found = {path.parent.name: path for path in sorted(EXAMPLES.glob("*/net.h5"))}
+    return {**{path.stem: path for path in sorted(PACKAGED.glob("*.h5"))}, **found}
 
 
 def find(name_or_path: str | Path) -> Path:
     """The file of a network: a path that exists, else a shipped name."""
     path = Path(name_or_path)
-    if path.exists():
+    if path.is_file():
         return path
-    shipped = SHIPPED / f"{name_or_path}{SUFFIX}"
-    if str(name_or_path) == path.name and shipped.is_file():
-        return shipped
-    raise BadFile(f"there is no file {path}, and no network of that name comes with the package ({', '.join(names()) or 'none does'})")
+    names = shipped()
+    if str(name_or_path) in names:
+        return names[str(name_or_path)]
+    raise BadFile(f"there is no file {path}, and no network of that name comes with the package ({', '.join(names) or 'none does'})")
