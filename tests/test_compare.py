@@ -172,6 +172,7 @@ def test_a_hard_reset_network_passes_without_a_bound():
     verdict = compare(simulate(chip, values), chip, values)
     assert verdict.passed, verdict.to_text()
     assert "no bound" in verdict.check("residual").summary
+    assert "more charge than arrived" in verdict.check("charge").summary
 
 
 def test_a_user_can_tighten_every_threshold():

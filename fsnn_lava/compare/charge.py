@@ -115,6 +115,8 @@ class ChargeCheck:
         else:
             rule = "exactly" if self.width == 0 else f"within {self.width:.3g} units of 2^-6"
             sentence = f"charge is conserved {rule} in all {self.neurons} neurons (E10)"
+            if any(layer.reset == "zero" for layer in self.chip.layers):
+                sentence = f"none of {self.neurons} neurons holds more charge than arrived (E10; a reset to zero throws some away)"
         if self.harmless:
             sentence += f"; {self.harmless} clips changed no rate beyond its bound"
         return sentence
