@@ -192,6 +192,18 @@ def test_another_recipe_is_not_continued(tmp_path):
         run(small(seed=2, optimiser={"momentum": 0.5}), tmp_path / "run", resume=True)
 
 
+@pytest.mark.parametrize("version", [1, 3])
+def test_an_older_state_is_continued_and_a_newer_one_refused(tmp_path, version):
+    run(small(epochs=1), tmp_path / "run")
+    state = torch.load(tmp_path / "run/state.pt", weights_only=True)
+    torch.save({**state, "version": version, "recipe": "0123abcd"}, tmp_path / "run/state.pt")
+    if version == 1:
+        assert run(small(epochs=2), tmp_path / "run", resume=True).epochs == 2
+    else:
+        with pytest.raises(BadFile, match=r"state\.pt is of version 3, newer than this program's 2"):
+            run(small(epochs=2), tmp_path / "run", resume=True)
+
+
 def test_a_folder_with_a_run_is_not_written_over(tmp_path):
     run(small(epochs=1), tmp_path / "run")
     before = (tmp_path / "run/state.pt").read_bytes()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, train, and say what came out; 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is loaded: waiting threads leave a busy machine's cores to others
     return run_command("fsnn-train", _run, _parser().parse_args(argv))
 
 

@@ -12,10 +12,11 @@ import torch
 
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats.atomic import atomic_path
-from fsnn_lava.training.recipe import Recipe, differences, load_recipe
+from fsnn_lava.training.recipe import Recipe, differences, load_recipe, read_recipe
 from fsnn_lava.training.run_folder import RECIPE
 
-VERSION = 1
+FORMAT = "fsnn-lava training state"
+VERSION = 2
 
 
 @dataclasses.dataclass
@@ -29,14 +30,14 @@ class State:
     best_accuracy: float
     best_epoch: int
     history: list[dict[str, Any]]  # one record per epoch, as in log.jsonl
-    recipe: str  # Recipe.digest()
+    recipe: str  # as TOML
     threads: int
     processes: int = 1
 
 
 def save_state(path: Path, state: State) -> None:
     """Write the state so that the old or the new file is there, never a half; loadable with weights_only=True."""
-    content = {"format": "fsnn-lava training state", "version": VERSION, **_fields(state)}
+    content = {"format": FORMAT, "version": VERSION, **_fields(state)}
     with atomic_path(path) as temporary:
         torch.save(content, temporary)
 
@@ -47,24 +48,24 @@ def load_state(path: Path, recipe: Recipe) -> State:
         raise BadArgument(f"{path.parent} holds no run to resume (no {path.name}); start one without --resume")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-        if content.pop("format") != "fsnn-lava training state" or content.pop("version") != VERSION:
-            raise BadFile(f"{path} is a training state of another version; start again in a new folder")
+        if content.pop("format") != FORMAT:
+            raise KeyError("format")
+        version = content.pop("version")
+        if version > VERSION:
+            raise BadFile(f"{path} is of version {version}, newer than this program's {VERSION}; resume it with the program that wrote it")
         state = State(**content)
     except (OSError, RuntimeError, KeyError, TypeError, AttributeError, EOFError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
         raise BadFile(f"{path} is damaged or not a training state; last.pt and best.pt beside it may still be loaded") from error
-    if state.recipe != recipe.digest():
-        named = _named(path.parent / RECIPE, recipe)
-        raise BadArgument(f"{path.parent} holds a run of another recipe{named}; give another folder with --out")
+    changed = differences(_earlier(path, state, version), recipe)
+    if changed:
+        raise BadArgument(f"{path.parent} holds a run of another recipe ({'; '.join(changed)}); give another folder with --out")
     return state
+
+
+def _earlier(path: Path, state: State, version: int) -> Recipe:
+    """The recipe that the state is of; version 1 kept it only beside the state."""
+    return load_recipe(path.parent / RECIPE) if version == 1 else read_recipe(state.recipe, where=str(path))
 
 
 def _fields(state: State) -> dict[str, Any]:
     return {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
-
-
-def _named(earlier: Path, recipe: Recipe) -> str:
-    """The differing keys as ' (key: that run's value, this recipe's)', or nothing if the earlier recipe cannot be read."""
-    try:
-        return f" ({'; '.join(differences(load_recipe(earlier), recipe))})"
-    except BadFile:
-        return ""

@@ -198,7 +198,7 @@ class Run:
             best_accuracy=self.best_accuracy,
             best_epoch=self.best_epoch,
             history=self.history,
-            recipe=self.recipe.digest(),
+            recipe=self.recipe.to_toml(),
             threads=torch.get_num_threads(),
             processes=self.world.size,
         )

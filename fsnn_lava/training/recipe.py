@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -86,27 +85,33 @@ class Recipe:
         """The whole recipe, defaults included; reads back to an equal one."""
         return print_table(self)
 
-    def digest(self) -> str:
-        """A hash of everything that decides the result but the number of epochs: a longer run continues a shorter one."""
-        return hashlib.sha256(dataclasses.replace(self, epochs=1).to_toml().encode()).hexdigest()
-
 
 def load_recipe(path: str | Path, *, changes: Iterable[str] = ()) -> Recipe:
     """The recipe in a TOML file, after `changes` ("key=value", dotted for tables); BadFile or BadArgument names key and file."""
     file = Path(path)
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
+        values = _document(file.read_text(encoding="utf-8"), where=str(file))
     except OSError as error:
         raise BadFile(f"cannot read the recipe {file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise BadFile(f"{file} is not a recipe: not a text file ({error.reason} at byte {error.start})") from error
-    except tomllib.TOMLDecodeError as error:
-        raise BadFile(f"{file} is not a TOML file: {error}") from error
     where = str(file)
     for change in changes:
         _apply(values, change)
         where = f"{file} with --set {change}" if where == str(file) else f"{where} --set {change}"
     return parse_recipe(values, where=where)
+
+
+def read_recipe(text: str, *, where: str) -> Recipe:
+    """The recipe that a TOML text says."""
+    return parse_recipe(_document(text, where=where), where=where)
+
+
+def _document(text: str, *, where: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadFile(f"{where} is not a TOML file: {error}") from error
 
 
 def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
