@@ -234,6 +234,9 @@ def test_the_verdict_is_one_screen_and_plain_json():
     assert max(map(len, text.splitlines())) <= 140
     again = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
     assert again["passed"] is True
+    assert "series" not in again["checks"][0]
+    plotted = json.loads(json.dumps(verdict.to_dict(series=True), allow_nan=False))["checks"]
+    assert len(next(check for check in plotted if check["name"] == "residual")["series"]["residual_per_sample"]) == 3
     assert {check["name"] for check in again["checks"]} == {"float", "shift", "contraction", "residual", "charge", "spikes", "accuracy"}
     assert verdict.check("accuracy").numbers["accuracy_interval"] == wilson(
         int(round(verdict.check("accuracy").numbers["accuracy"] * 2)), 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +63,11 @@ class Verdict:
                 return check
         raise KeyError(name)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts: json.dumps takes it; what is not finite becomes null."""
-        return {
-            "passed": self.passed,
-            "about": plain(self.about),
-            "checks": [plain({**asdict(check), "mark": check.mark}) for check in self.checks],
-        }
+    def to_dict(self, *, series: bool = False) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dicts: json.dumps takes it; what is not finite becomes null. `series` adds what is plotted."""
+        names = [f.name for f in fields(Check) if series or f.name != "series"]
+        checks = [plain({**{name: getattr(check, name) for name in names}, "mark": check.mark}) for check in self.checks]
+        return {"passed": self.passed, "about": plain(self.about), "checks": checks}
 
     def to_text(self) -> str:
         """One screen."""
