@@ -89,7 +89,7 @@ def test_dark_is_dark_and_print_is_light_and_complete(browser, report):
     assert browser.pdf().startswith(b"%PDF")
 
 
-@pytest.mark.parametrize(("name", "width", "height"), [("report-desktop", DESKTOP, 1560), ("report-phone", PHONE, 1560)])
+@pytest.mark.parametrize(("name", "width", "height"), [("report-desktop", DESKTOP, 1590), ("report-phone", PHONE, 1560)])
 def test_pictures_of_it_can_be_taken(browser, report, tmp_path, name, width, height):
     folder = Path(os.environ.get("FSNN_SCREENSHOTS", tmp_path))
     source = Path(os.environ.get("FSNN_SCREENSHOTS_OF", report))  # another report, say of a trained network

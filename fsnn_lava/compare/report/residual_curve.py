@@ -44,15 +44,11 @@ def panel(evidence: Evidence) -> Panel:
     moments = [_look(run, run.after(t, run.few), bounded) for t in moments_of(run.steps, twice=not run.events)]
     own = _look(run, run.result.part(slice(0, run.few)), bounded)
     picture = _draw(run, moments, own)
+    bound = "The wide line behind it is the bound that final potentials and late spikes allow (E11), which it may touch. "
     caption = (
         "Residual ‖f(a[t]) − a[t]‖ after t steps (Euclidean, all neurons): how far the rates are from reproducing themselves; "
-        "a* is the equilibrium. "
-        + (
-            "Below it lies the bound that final potentials and late spikes allow (E11). "
-            if bounded
-            else "A reset to zero throws charge away: no bound. "
-        )
-        + f"Mean of {run.few} samples, the band is their range; run again on the emulator. The square is the run itself, T = {run.steps}."
+        f"a* is the equilibrium. {bound if bounded else 'A reset to zero throws charge away: there is no bound. '}"
+        f"Mean of {run.few} samples, shaded their range; run again on the emulator. The square is the run itself, T = {run.steps}."
     )
     return Panel(key=KEY, title=TITLE, caption=caption, pictures=(picture,), data=_table(moments))
 
