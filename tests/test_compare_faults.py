@@ -235,6 +235,22 @@ def test_a_counted_clip_of_an_active_neuron_fails_by_name():
     assert ("l1", [3], 1) in [(o["layer"], o["neuron"], o["sample"]) for o in charge.offenders]
 
 
+def test_a_clip_that_changes_a_rate_fails_even_in_a_correct_run():
+    """Down by 16.6 million, clipped at 8.4, up by 16.6 million again: the neuron spikes though nothing was given to it in sum."""
+    base = dense_network(1, kind="events", inputs=2, size=1)
+    weight = np.array([[-127, 127]])
+    chip = replace(base, synapses=(replace(base.synapses[0], weight=weight, exponent=3), base.synapses[1]), steps=4)
+    values = np.zeros((2, 4, 2), dtype=np.uint8)
+    values[1, 0, 0] = values[1, 1, 1] = 255
+    result = simulate(chip, values)
+    assert result.clipped[0][1, 0] == 1
+    assert result.counts[0][1, 0] > 0
+    charge = compare(result, chip, values).check("charge")
+    assert not charge.passed
+    assert (charge.numbers["violated"], charge.numbers["harmful_clips"]) == (0, 1)
+    assert [(o["sample"], o["layer"], o["neuron"], o["kind"]) for o in charge.offenders] == [(1, "l1", [0], "clip")]
+
+
 def test_a_silent_neuron_clipped_at_the_bottom_is_listed_and_harmless():
     base = dense_network(1, size=5)
     bias = base.layers[0].bias.copy()
