@@ -43,6 +43,7 @@ def test_json_holds_layers_metrics_and_the_warning(files, capsys):
     assert "not run on silicon" in found["model"]
     assert "time_per_step" in found["unknown"]
     assert len(found["core_list"]) == 5
+    assert found["latency"]["chip_steps_per_sample"] == 32  # T = 30, one layer and the readout
 
 
 def test_the_picture_is_written_and_nothing_half(files, tmp_path, capsys):

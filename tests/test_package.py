@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,6 +51,14 @@ def test_the_check_runs_from_the_folder_alone_and_says_what_the_chip_lacks(made)
     assert "files are as they left home" in done.stdout
     assert "backend loihi2 lacks here: " in done.stdout
     assert "lava-loihi" in done.stdout
+
+
+@pytest.mark.parametrize("script", sorted((Path(__file__).parent.parent / "deploy").glob("*.s*")), ids=lambda path: path.name)
+def test_a_shell_script_can_be_parsed_and_says_how_it_is_used(script):
+    assert subprocess.run(["sh", "-n", str(script)], capture_output=True).returncode == 0
+    done = subprocess.run(["sh", str(script)], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "usage: " in done.stderr
 
 
 def test_a_changed_file_is_noticed(made):

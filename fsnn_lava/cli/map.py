@@ -10,6 +10,7 @@ from typing import Any
 
 from fsnn_lava.chip import core_map
 from fsnn_lava.chip.board import board_names
+from fsnn_lava.chip.chip_window import ChipWindow
 from fsnn_lava.chip.energy import estimate, static_metrics
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.chip.placement import Core, Placement, place
@@ -40,12 +41,14 @@ def _run(args: argparse.Namespace) -> int:
         with atomic_path(args.svg) as temporary:
             temporary.write_text(core_map.svg(placement), encoding="utf-8")
     if args.json:
-        found = {"network": str(args.network), **placement.to_dict(), "metrics": metrics}
+        found = {"network": str(args.network), **placement.to_dict(), "latency": _latency(chip), "metrics": metrics}
         if args.cores:
             found["core_list"] = [_core(core) for core in placement.core_list()]
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         print(_text(args, placement, metrics))
+        latency = _latency(chip)
+        print(f"a sample of T = {chip.steps} takes {latency['chip_steps_per_sample']} chip steps; {latency['time_per_step']}")
     return 0 if placement.fits else 1
 
 
@@ -55,6 +58,11 @@ def _metrics(chip: ChipNetwork, path: Path) -> dict[str, Any]:
 
     result = results.read(path).result
     return estimate(stock_equivalent(chip)[0] if result.graph == "stock" else chip, result)
+
+
+def _latency(chip: ChipNetwork) -> dict[str, Any]:
+    window = ChipWindow(steps=chip.steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1)
+    return {"chip_steps_per_sample": window.length, "time_per_step": "the time of a step is unknown: it is not public, measure it"}
 
 
 def _core(core: Core) -> dict[str, Any]:
