@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def compiled(function: Function) -> Function:
     """numba's njit without fast-math, so that integers and floats come out the same on every machine."""
-    return numba.njit(cache=_cache(), nogil=True)(function)
+    return cast(Function, numba.njit(cache=_cache(), nogil=True)(function))
 
 
 def threads() -> int:
@@ -54,7 +54,7 @@ def _cache() -> bool:
     for parent in (os.environ.get("XDG_CACHE_HOME"), os.path.expanduser("~/.cache"), tempfile.gettempdir()):
         folder = Path(parent or ".") / f"fsnn-lava-{os.getuid()}"
         if parent and _writable(folder):
-            numba.config.CACHE_DIR = str(folder)
+            numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
             return True
     return False
 

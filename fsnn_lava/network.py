@@ -329,7 +329,7 @@ class FSNN(nn.Module):
         return model.read(path)
 
 
-def _joined(pieces: list[tuple[tuple[Tensor, ...], ...]]) -> tuple[tuple[Tensor, ...], ...]:
+def _joined(pieces: Sequence[tuple[tuple[Tensor, ...], ...]]) -> tuple[tuple[Tensor, ...], ...]:
     """Parts of a batch, each (sums, counts, potentials) per layer, as one batch."""
     return tuple(tuple(torch.cat(layer) for layer in zip(*kind, strict=True)) for kind in zip(*pieces, strict=True))
 

@@ -49,7 +49,8 @@ class Stage(nn.Module):
 
     def affine(self) -> tuple[Tensor, Tensor]:
         """Weight and bias of the linear operation with batch norm's running statistics folded in (E7)."""
-        weight, bias = self.linear.weight, self.linear.bias
+        weight = self.linear.weight
+        bias = self.linear.bias if self.linear.bias is not None else weight.new_zeros(len(weight))
         if self.norm is None:
             return weight, bias
         running_mean, running_var = self.norm.running_mean, self.norm.running_var
@@ -65,8 +66,8 @@ class Stage(nn.Module):
             return weight, bias
         step, reach = self.spec.stride, self.spec.stride * (self.pool - 1)
         shifts = [(i * step, j * step) for i in range(self.pool) for j in range(self.pool)]
-        wide = sum(nnf.pad(weight, (j, reach - j, i, reach - i)) for i, j in shifts)
-        return wide / self.pool**2, bias  # type: ignore[operator]
+        wide = torch.stack([nnf.pad(weight, (j, reach - j, i, reach - i)) for i, j in shifts]).mean(0)
+        return wide, bias
 
     def connection(self) -> Callable[[Tensor], Tensor]:
         """values -> current, all constants worked out once: what the simulation steps with."""

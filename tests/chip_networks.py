@@ -48,9 +48,15 @@ def dense_network(
     readout = Readout(weight=_weights(rng, (classes, size)), bias=rng.integers(-9, 10, classes), scale=np.array(0.01), decay=decay)
     names = tuple(f"class é {i}" for i in range(classes))
     return ChipNetwork(
-        input=Input(kind=kind, shape=(inputs,)), layers=(hidden,), synapses=tuple(synapses), readout=readout, steps=20, host_drive=drive, class_names=names,
+        input=Input(kind=kind, shape=(inputs,)),
+        layers=(hidden,),
+        synapses=tuple(synapses),
+        readout=readout,
+        steps=20,
+        host_drive=drive,
+        class_names=names,
         notes={"made": "für die Tests"},
-    )  # fmt: skip
+    )
 
 
 def conv_network(seed: int = 0, *, kind: Kind = "pixels", decay: int = 0, per_channel: bool = False, **layer: Any) -> ChipNetwork:
@@ -63,11 +69,16 @@ def conv_network(seed: int = 0, *, kind: Kind = "pixels", decay: int = 0, per_ch
 
     layers = tuple(
         Layer(
-            name=f"l{i}", shape=shape, threshold=threshold(shape[0]), bias=rng.integers(-200, 201, shape), scale=np.full(shape[0], 0.01) if per_channel else np.array(0.01),
-            decay=decay, **layer,
+            name=f"l{i}",
+            shape=shape,
+            threshold=threshold(shape[0]),
+            bias=rng.integers(-200, 201, shape),
+            scale=np.full(shape[0], 0.01) if per_channel else np.array(0.01),
+            decay=decay,
+            **layer,
         )
         for i, shape in enumerate(shapes[1:], start=1)
-    )  # fmt: skip
+    )
     feedback = TransposedConvSynapse(
         source="l2", target="l1", weight=_weights(rng, (4, 3, 3, 3)), stride=(2, 2), padding=(1, 1), output_padding=(1, 1)
     )

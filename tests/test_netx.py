@@ -225,12 +225,22 @@ def slayer_file(path: Path, **changes: object) -> None:
     layers = [
         {"type": "input", "shape": np.array([2, 5, 6])},
         {
-            "type": "conv", "shape": np.array([3, 5, 3]), "weight": (2 * rng.integers(-100, 101, (3, 2, 3, 3, 1))).astype(np.float32),
-            "stride": np.array([1, 2]), "padding": np.array([1, 1]), "dilation": np.array([1, 1]), "groups": 1,
+            "type": "conv",
+            "shape": np.array([3, 5, 3]),
+            "weight": (2 * rng.integers(-100, 101, (3, 2, 3, 3, 1))).astype(np.float32),
+            "stride": np.array([1, 2]),
+            "padding": np.array([1, 1]),
+            "dilation": np.array([1, 1]),
+            "groups": 1,
         },
         {"type": "flatten", "shape": np.array([45])},
-        {"type": "dense", "shape": np.array([4, 1, 1]), "weight": (2 * rng.integers(-100, 101, (4, 45))).astype(np.float32), "bias": rng.integers(-5, 6, 4)},
-    ]  # fmt: skip
+        {
+            "type": "dense",
+            "shape": np.array([4, 1, 1]),
+            "weight": (2 * rng.integers(-100, 101, (4, 45))).astype(np.float32),
+            "bias": rng.integers(-5, 6, 4),
+        },
+    ]
     for place, update in changes.pop("layers", {}).items():
         layers[place].update(update)
     with h5py.File(path, "w") as file:

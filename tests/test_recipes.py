@@ -91,7 +91,7 @@ def test_a_missing_key_is_named(key):
 
 def test_set_changes_plain_and_dotted_keys(tmp_path):
     path = write(tmp_path, parse_recipe(SMALL).to_toml())
-    recipe = load_recipe(path, changes=["seed=7", "optimiser.momentum = 0.5", "neuron=lif", "leak=0.9", 'learning_rate.milestones=[2, 3]'])
+    recipe = load_recipe(path, changes=["seed=7", "optimiser.momentum = 0.5", "neuron=lif", "leak=0.9", "learning_rate.milestones=[2, 3]"])
     assert (recipe.seed, recipe.optimiser.momentum, recipe.neuron, recipe.leak) == (7, 0.5, "lif", 0.9)
     assert recipe.learning_rate.milestones == (2, 3)
 

@@ -161,14 +161,14 @@ class Grid:
 
 
 class _RoundedLinear(nn.Linear):
-    @property  # type: ignore[override]
-    def weight(self) -> Any:
+    @property
+    def weight(self) -> Any:  # type: ignore[override]
         return _rounded(self)
 
 
 class _RoundedConv(nn.Conv2d):
-    @property  # type: ignore[override]
-    def weight(self) -> Any:
+    @property
+    def weight(self) -> Any:  # type: ignore[override]
         return _rounded(self)
 
 

@@ -24,7 +24,7 @@ def form_of(patches: Patches) -> NDArray[np.int64]:
 
 
 @compiled
-def add_patch(target: Any, weight: Any, index: int, amount: Any, form: Any, rows: Any, columns: Any) -> int:
+def add_patch(target: Any, weight: Any, index: Any, amount: Any, form: Any, rows: Any, columns: Any) -> int:
     """target += amount * weight over the patch of source neuron `index`; the number of weights touched.
 
     target [H * W * C], weight [C_source * row taps * column taps * C_target / groups], both one-dimensional.
