@@ -12,7 +12,8 @@ from fsnn_lava.chip.folded import FoldedNetwork
 from fsnn_lava.errors import BadArgument
 
 SAMPLES = 32
-DRIFT_STEPS = 50  # a longer run is extrapolated
+DRIFT_STEPS = 20  # a longer run is extrapolated
+OPERATIONS = 10**9  # multiplications that one turn around the network may take on calibration data
 
 
 def made_up(folded: FoldedNetwork, *, samples: int = SAMPLES, seed: int = 0, events: bool = False) -> NDArray[np.uint8]:
@@ -51,3 +52,21 @@ def largest_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tupl
     growth = folded.neuron.weight_sum(folded.steps) / folded.neuron.weight_sum(steps)
     trace = folded.simulate(torch.from_numpy(values), steps)
     return tuple(float(potential.abs().max()) * growth for potential in trace.potentials)
+
+
+def affordable(folded: FoldedNetwork, most: int, *, budget: float = OPERATIONS) -> int:
+    """How many samples (2 … `most`) go once around the network with `budget` multiplications."""
+    return int(min(most, max(2, budget // operations(folded))))
+
+
+def operations(folded: FoldedNetwork) -> int:
+    """Multiplications of one sample once around the network, dense."""
+    total = sum(_products(layer.connection.weight, layer.shape) for layer in folded.layers)
+    if folded.feedback is not None:
+        shape = folded.feedback.in_shape if folded.feedback.kind == "transposed" else folded.layers[0].shape
+        total += _products(folded.feedback.weight, shape)
+    return total
+
+
+def _products(weight: torch.Tensor, shape: tuple[int, ...]) -> int:
+    return int(weight.numel() * np.prod(shape[1:], dtype=np.int64))

@@ -38,6 +38,7 @@ class Quantised:
     bounds: tuple[StepBound, ...]
     gain_before: float  # spectral radius of the gains (E11), float network
     gain_after: float  # integer network
+    gains: NDArray[np.float64]  # of the integer network, [N, N]
     shrunk: float  # factor on the feedback that kept it a contraction; 1 if none was needed
 
 
@@ -82,13 +83,22 @@ def quantise_in_full(
     shrunk = 1.0
     for _ in range(8):
         chip = _round_network(_shrink(folded, shrunk), values, kind, bits, reset, per_channel)
-        after = RateMap(chip).gain()
+        gains = RateMap(chip).gains()
+        after = spectral_radius(gains)
         if before >= 1.0 or after < 1.0:
             break
         shrunk *= (GAIN_MAX / after) ** len(folded.layers)
     bounds = check_step(chip, message_max=_message_max(folded, values, kind))
     return Quantised(
-        chip=chip, folded=folded, calibration=values, bits=bits, bounds=bounds, gain_before=before, gain_after=after, shrunk=shrunk
+        chip=chip,
+        folded=folded,
+        calibration=values,
+        bits=bits,
+        bounds=bounds,
+        gain_before=before,
+        gain_after=after,
+        gains=gains,
+        shrunk=shrunk,
     )
 
 
@@ -130,10 +140,10 @@ def _shrink(folded: FoldedNetwork, factor: float) -> FoldedNetwork:
 
 def _round_network(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind, bits: int, reset: str, per_channel: bool) -> ChipNetwork:
     decay = round((1.0 - folded.neuron.leak) * limits.DECAY_UNIT)
-    some = torch.from_numpy(values[:SEARCH_SAMPLES])
+    some = torch.from_numpy(values[: calibrate.affordable(folded, SEARCH_SAMPLES)])
     raw = folded.average(some, folded.steps)
-    rates = folded.solve(some, tol=1e-6, max_steps=200).rates
-    drifts = calibrate.largest_potentials(folded, values[:SEARCH_SAMPLES])
+    rates = folded.solve(some, tol=1e-4, max_steps=50).rates  # a scale is chosen on them, nothing more
+    drifts = calibrate.largest_potentials(folded, some.numpy())
     layers, synapses = [], []
     for position, layer in enumerate(folded.layers):
         problem = _problem(folded, position, raw, rates, kind, drifts[position], _message_max(folded, values, kind))

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.chip.calibration import affordable
+from fsnn_lava.chip.fold import fold
 from fsnn_lava.chip.limits import WEIGHT_BITS
 from fsnn_lava.cli._shared import command_line, run_command
 from fsnn_lava.cli.export_table import EXPLANATION, table
@@ -48,7 +50,9 @@ def _parser() -> argparse.ArgumentParser:
         "--data", metavar="NAME", help="data set or .npz to calibrate and test on (default: what it was trained on, if it is here)"
     )
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="where data sets lie")
-    parser.add_argument("--limit", type=int, default=500, metavar="N", help="test samples to compare on (default 500)")
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="test samples to compare on (default 500, fewer for a network that takes long)"
+    )
     parser.add_argument("--max-drop", type=float, default=1.0, metavar="P", help="points of accuracy that may be lost (default 1)")
     parser.add_argument("--force", action="store_true", help="write the file even if a check failed")
     parser.add_argument("--report", type=Path, metavar="report.html", help="run the file on the emulator and write a page about it")
@@ -64,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     write, read = _format(args)
-    if args.limit < 1:
+    if args.limit is not None and args.limit < 1:
         raise BadArgument(f"--limit must be at least 1, got {args.limit}")
     net = FSNN.load(args.model)
     dataset, note = _dataset(args, net)
@@ -81,7 +85,7 @@ def _run(args: argparse.Namespace) -> int:
             per_channel=args.per_channel or _trained_bits(net) == _bits(args, net),
             steps=args.steps,
             calibration=None if dataset is None else _some(dataset.train if len(dataset.train) else dataset.test, CALIBRATION_SAMPLES)[0],
-            test=None if dataset is None else Samples(*_some(dataset.test, args.limit)),
+            test=None if dataset is None else Samples(*_some(dataset.test, args.limit or _limit(net, args.steps))),
             max_drop=args.max_drop,
             force=args.force,
             notes=_notes(args, net),
@@ -165,6 +169,11 @@ def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -
         values = values[:, : chip.steps]
     verdict = compare(run(chip, values), chip, values, labels=labels, model=net)
     write_report(args.report, verdict=verdict, **verdict.material, figures=args.figures, command=command_line())
+
+
+def _limit(net: FSNN, steps: int | None) -> int:
+    """500 test samples, or as many as take about a minute in float64."""
+    return affordable(fold(net), 500, budget=2e11 / (steps or net.steps))
 
 
 def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
