@@ -63,7 +63,7 @@ def train(
             while run.epoch < recipe.epochs:
                 run.one_epoch()
         except KeyboardInterrupt:
-            progress.say(f"stopped in epoch {run.epoch + 1}; {run.kept()}; --resume continues from there")
+            progress.say(f"stopped in epoch {run.epoch + 1}; {run.kept()}" + ("; --resume continues from there" if run.epoch else ""))
             raise
         except BackendFailed as error:
             raise BackendFailed(f"{error} (in epoch {run.epoch + 1}); {run.kept()}; start again with --resume") from error
