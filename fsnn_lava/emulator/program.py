@@ -129,12 +129,12 @@ def _synapse_table(chip: ChipNetwork, used: list[Synapse], made: list[Patches]) 
 def _largest_state(chip: ChipNetwork, layer: Layer) -> int:
     """The largest |u| that one step can reach before the clip, or the largest sum on the way there."""
     bias = BIAS_MAX << STATE_FRACTION_BITS if chip.host_drive is not None else int(np.abs(layer.bias).max()) << STATE_FRACTION_BITS
-    sums = [(_largest_sum(s), STATE_FRACTION_BITS + s.exponent) for s in chip.into(layer)]
+    sums = [(largest_sum(s), STATE_FRACTION_BITS + s.exponent) for s in chip.into(layer)]
     reached = STATE_MAX + bias + sum(shift(total, bits) + 1 for total, bits in sums)  # + 1: rounded down
     return max([reached, *(total for total, _ in sums)])
 
 
-def _largest_sum(synapse: Synapse) -> int:
+def largest_sum(synapse: Synapse) -> int:
     """What the largest messages at all sources can sum to at one target, before the shift."""
     size = np.abs(synapse.weight.astype(np.int64))
     target_axis = 1 if isinstance(synapse, TransposedConvSynapse) else 0
