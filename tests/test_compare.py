@@ -122,6 +122,15 @@ def test_the_local_radius_is_that_of_the_active_neurons():
     assert local_radius(rate_map, point.rates, drive)[0] == pytest.approx(wanted, rel=0.05)  # a complex pair: growth wobbles around it
 
 
+def test_a_saturated_neuron_passes_no_change_on():
+    chip = loop_network([[30, -20], [25, 10]], bias=(40, 500))
+    rate_map = RateMap(chip)
+    drive = rate_map.drive(np.zeros((1, 1), np.uint8))
+    point = solve(rate_map, drive, (np.zeros((1, 2)),))
+    assert point.rates[0][0] == pytest.approx([(40 - 20) / (100 - 30), 1.0], abs=1e-8)
+    assert local_radius(rate_map, point.rates, drive)[0] == pytest.approx(0.30)
+
+
 def test_an_unstable_equilibrium_is_none_and_only_a_wish_makes_it_fail():
     """W = 1.5 on itself with bias -20 of 100: a = 0.4 solves a = 1.5 a - 0.2, and repels; 0 and 1 attract."""
     chip = loop_network([[150 - 23, 0], [0, 127]], threshold=80, bias=(-19, 55))
