@@ -91,7 +91,7 @@ DAMAGE = {
     "weights not integers": (lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.zeros((5, 7))), "must hold integers, got float64"),
     "weights out of range": (lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.full((5, 7), -128)), "must lie in -127 … 127"),
     "wrong axes": (lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.zeros((5, 7, 1), np.int8)), "must have 2 axes"),
-    "huge": (lambda f: huge(f["fsnn/synapses/0"]), "at most 1073741824 are read"),
+    "huge": (lambda f: huge(f["fsnn/synapses/0"]), "takes 1099511627776 bytes, out of a file of"),
     "soft link": (lambda f: relink(f["fsnn/readout"], h5py.SoftLink("/fsnn/layers/0/bias")), "is a link"),
     "external link": (lambda f: relink(f["fsnn/readout"], h5py.ExternalLink("/etc/passwd", "/x")), "is a link"),
     "a group for an array": (lambda f: relink(f["fsnn/readout"], None), "must be an array"),

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fsnn_lava.errors import BadArgument, BadFile
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from fsnn_lava.formats.toml import read_toml
 
 FOLDER = Path(__file__).parent / "boards"
 UNKNOWN = "unknown"
+_NUMBER_MAX = 2**40
 _NOT_A_BOARD = ("loihi2", "template")
 _NUMBERS = (
     "chips",
@@ -89,24 +85,19 @@ def load_board(name: str | Path) -> Board:
             raise BadArgument(
                 f"there is no board {str(name)!r}: choose one of {', '.join(board_names())}, or give the path of a .toml file"
             )
-    values = _read(path)
+    values = read_toml(path, what="board file")
     chip = values.pop("chip", None)
     if chip is not None:
-        values = {**_read(FOLDER / f"{chip}.toml"), **values}
+        if not isinstance(chip, str) or not chip.isidentifier():
+            raise BadFile(f"board file {path}: chip must be a name, got {chip!r}")
+        values = {**read_toml(FOLDER / f"{chip}.toml", what="board file"), **values}
     return _board(path, values)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadFile(f"cannot read board file {path}: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadFile(f"board file {path} is not TOML: {error}") from error
 
 
 def _board(path: Path, values: dict[str, Any]) -> Board:
     name, partitions = values.pop("name", path.stem), values.pop("partitions", [])
+    if not isinstance(partitions, list):
+        raise BadFile(f"board file {path}: partitions must be a list of names, got {partitions!r}")
     for entry, content in values.items():
         if not isinstance(content, dict) or not isinstance(content.get("source"), str) or "value" not in content:
             raise BadFile(f"board file {path}: {entry} must have a value and a source")
@@ -123,7 +114,7 @@ def _board(path: Path, values: dict[str, Any]) -> Board:
 def _number(path: Path, entry: str, values: dict[str, Any]) -> int:
     value = values.get(entry, {}).get("value")
     lowest = 0 if entry == "dense_header_bits" else 1
-    if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= _NUMBER_MAX:
         raise BadFile(
             f"board file {path}: {entry} must be a whole number from {lowest} on, got {value!r}: the placement cannot do without it"
         )

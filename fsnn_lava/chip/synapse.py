@@ -75,9 +75,10 @@ class ConvSynapse(Synapse):
             self.groups > 0 and inner * self.groups == source[0] and out % self.groups == 0,
             f"{self}: weight {self.weight.shape} with {self.groups} groups does not take {source[0]} channels",
         )
+        require(min(self.stride) > 0 and min(self.padding) >= 0, f"{self}: stride {self.stride} and padding {self.padding} must be sizes")
         size = [(n + 2 * p - k) // s + 1 for n, k, s, p in zip(source[1:], kernel, self.stride, self.padding, strict=True)]
         require(
-            min(size) > 0 and min(self.stride) > 0 and min(self.padding) >= 0,
+            min(size) > 0,
             f"{self}: kernel {tuple(kernel)}, stride {self.stride}, padding {self.padding} leave nothing of {source}",
         )
         return (out, *size)

@@ -14,7 +14,7 @@ import numpy as np
 from fsnn_lava.data.places import damaged
 from fsnn_lava.errors import BadData
 
-MOST_BYTES = 2**30  # far above any set of this family; a header that asks for more is damaged
+MOST_BYTES = 2**28  # five times the largest file of this family; a header that asks for more is damaged
 UNSIGNED_BYTES = 0x08
 CHUNK = 2**20
 

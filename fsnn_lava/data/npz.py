@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 import math
+import struct
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -15,6 +18,8 @@ from fsnn_lava.errors import BadData
 from fsnn_lava.normalisation import Normalisation
 
 MOST_BYTES = 2**33  # unpacked
+SMALL = 2**28  # bytes that any file may unpack to …
+MOST_RATIO = 100  # … and how many times its file a larger array may be
 AXES = {2: "static", 3: "events", 4: "static", 5: "events"}
 SHAPES = "[B, C, H, W] or [B, N] for images, [B, T, C, H, W] or [B, T, N] for input sequences"
 HOW_TO_WRITE = "write it with numpy.savez(path, x=uint8 values, y=class numbers)"
@@ -30,7 +35,9 @@ def load_npz(path: str | Path) -> Dataset:
         raise BadData(f"there is no file {source}; {HOW_TO_WRITE}") from error
     except OSError as error:
         raise BadData(f"cannot read {source}: {error.strerror or error}") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except BadData:
+        raise
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError, OverflowError) as error:
         raise BadData(f"{source} is not a whole .npz file ({error}); {HOW_TO_WRITE}") from error
     if values.dtype != np.uint8 or values.ndim not in AXES or not values.size:
         raise BadData(f"{source}: x must be uint8 of shape {SHAPES}, got {values.dtype} of shape {list(values.shape)}")
@@ -58,6 +65,10 @@ def _read(archive: zipfile.ZipFile, name: str, source: Path) -> np.ndarray:
         expected = math.prod(shape) * dtype.itemsize
         if expected > MOST_BYTES:
             raise BadData(f"{source}: the array {name!r} has {expected} bytes, more than {MOST_BYTES}: split the file")
+        if expected > max(SMALL, MOST_RATIO * entry.compress_size):
+            raise BadData(
+                f"{source}: the array {name!r} would unpack from {entry.compress_size} to {expected} bytes: store it plainly"
+            )
         if entry.file_size - stream.tell() != expected:
             raise BadData(f"{source} is damaged: {name!r} has shape {list(shape)} of {dtype}, its file holds {entry.file_size} bytes")
         body = stream.read(expected)
@@ -71,8 +82,10 @@ def _header(stream: BinaryIO, name: str, source: Path) -> tuple[tuple[int, ...],
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(stream)
-    except (ValueError, SyntaxError, TypeError) as error:
-        raise BadData(f"{source} is damaged: the array {name!r} has no readable header ({error})") from error
+    except (ValueError, SyntaxError, TypeError, tokenize.TokenError, RecursionError, MemoryError, OverflowError) as error:
+        raise BadData(f"{source} is damaged: the array {name!r} has no readable header ({' '.join(str(error).split())[:200]})") from error
+    if any(side < 0 for side in shape):
+        raise BadData(f"{source} is damaged: the array {name!r} has shape {list(shape)}")
     if dtype.hasobject or dtype.names is not None:
         raise BadData(f"{source}: the array {name!r} must hold plain numbers, got {dtype}; {HOW_TO_WRITE}")
     return shape, fortran, dtype

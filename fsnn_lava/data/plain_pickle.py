@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+AXES_MAX = 32
 _MARK = object()
 _CONSTANTS = {"EMPTY_TUPLE": (), "NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _VALUES = {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"}
@@ -120,11 +121,11 @@ class _Machine:
 
     def do_setitem(self, _: None) -> None:
         value, key = self.pop(), self.pop()
-        _expect(self.stack[-1], dict)[key] = value
+        _expect(self.stack[-1], dict)[_plain_key(key)] = value
 
     def do_setitems(self, _: None) -> None:
         items = self.pop_to_mark()
-        _expect(self.stack[-1], dict).update(zip(items[::2], items[1::2], strict=True))
+        _expect(self.stack[-1], dict).update(zip(map(_plain_key, items[::2]), items[1::2], strict=True))
 
     def do_tuple(self, _: None) -> None:
         self.stack.append(tuple(self.pop_to_mark()))
@@ -164,6 +165,13 @@ def _expect(value: Any, kind: type) -> Any:
     return value
 
 
+def _plain_key(key: Any) -> Any:
+    """Tuples of tuples of one another take exponential time to hash; a data set has no such keys."""
+    if not isinstance(key, (str, bytes, int)):
+        raise NotPlain("the pickle has a key that is neither text nor number")
+    return key
+
+
 def array_of(value: Any) -> np.ndarray:
     """The array of unsigned bytes that a `Call` describes; its shape agrees with the bytes that are there."""
     call = _expect(value, Call)
@@ -174,8 +182,13 @@ def array_of(value: Any) -> np.ndarray:
     _, shape, dtype, fortran, raw = call.state
     if not (isinstance(dtype, Call) and dtype.function.path == "numpy dtype" and dtype.arguments[:1] in (("u1",), ("|u1",))):
         raise NotPlain("an array must hold unsigned bytes")
-    content = raw.encode("latin-1") if isinstance(raw, str) else _expect(raw, bytes)
-    if not (isinstance(shape, tuple) and all(isinstance(side, int) and side >= 0 for side in shape) and math.prod(shape) == len(content)):
+    try:
+        content = raw.encode("latin-1") if isinstance(raw, str) else _expect(raw, bytes)
+    except UnicodeEncodeError as error:
+        raise NotPlain("an array holds text") from error
+    if not (isinstance(shape, tuple) and len(shape) <= AXES_MAX and all(isinstance(side, int) and side >= 0 for side in shape)):
+        raise NotPlain("an array has no shape")
+    if math.prod(shape) != len(content):
         raise NotPlain(f"an array of shape {shape} has {len(content)} bytes")
     return np.frombuffer(content, np.uint8).reshape(shape, order="F" if fortran else "C")
 

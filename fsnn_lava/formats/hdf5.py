@@ -6,6 +6,7 @@ Reading checks kind, shape and size of everything before memory is taken for it,
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,14 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadFile, FsnnError
 from fsnn_lava.formats.atomic import atomic_path
+from fsnn_lava.formats.hdf5_heap import check_heaps
 
 BYTES_MAX = 2**30  # of everything that is read from one file
 TEXT_MAX = 2**16  # characters of one text
 CHILDREN_MAX = 1024  # members of one numbered list
+CHUNK_MAX = 2**27  # bytes of one stored piece: a piece is unpacked as a whole, however little of it is read
+SMALL = 2**26  # bytes of an array that any file may hold …
+RATIO_MAX = 100  # … and how many times its file a larger one may be
 _COMPRESS_FROM = 4096  # bytes; smaller arrays are stored as they are
 
 _DAMAGE = (
@@ -33,6 +38,7 @@ _DAMAGE = (
     OverflowError,
     UnicodeError,
     NotImplementedError,
+    MemoryError,
 )
 
 
@@ -62,8 +68,9 @@ def open_file(path: str | Path) -> Iterator[Node]:
     if not target.is_file():
         raise BadFile(f"{target} is not a file")
     try:
+        check_heaps(target)
         with h5py.File(target, "r") as file:
-            yield Node(file, str(target), [BYTES_MAX])
+            yield Node(file, str(target), [BYTES_MAX, target.stat().st_size])
     except FsnnError as error:
         raise BadFile(str(error) if str(target) in str(error) else f"{target}: {error}") from error
     except PermissionError as error:
@@ -86,7 +93,7 @@ class Node:
         return BadFile(f"{self.where}: {what}")
 
     def has(self, name: str) -> bool:
-        return name in self._group
+        return self._group.id.links.exists(name.encode())  # h5py's `in` would follow a link out of the file
 
     def has_attribute(self, name: str) -> bool:
         return name in self._group.attrs
@@ -103,15 +110,15 @@ class Node:
         count = len(parent._group)
         if count > CHILDREN_MAX:
             raise parent.fail(f"holds {count} members, at most {CHILDREN_MAX} are read")
-        missing = [i for i in range(count) if str(i) not in parent._group]
+        missing = [i for i in range(count) if not parent.has(str(i))]
         if missing:
             raise parent.fail(f"members must be numbered 0 … {count - 1}; {missing[0]} is missing")
         return [parent.group(str(i)) for i in range(count)]
 
     def _member(self, name: str) -> Any:
-        if name not in self._group:
+        if not self.has(name):
             raise self.fail(f"{name!r} is missing")
-        if not isinstance(self._group.get(name, getlink=True), h5py.HardLink):
+        if self._group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
             raise self.fail(f"{name!r} is a link, and links are not followed")
         return self._group[name]
 
@@ -124,20 +131,23 @@ class Node:
             raise self.fail(f"{name!r} must hold plain numbers, got {item.dtype}")
         if item.external or item.is_virtual:
             raise self.fail(f"{name!r} lies in another file, which is not opened")
+        size, stored = _bytes(item.shape, item), self._budget[1]
+        if size > max(SMALL, RATIO_MAX * stored):
+            raise self.fail(f"{name!r} takes {size} bytes, out of a file of {stored}")
+        if item.chunks is not None and _bytes(item.chunks, item) > CHUNK_MAX:
+            raise self.fail(f"{name!r} is stored in pieces of {_bytes(item.chunks, item)} bytes, at most {CHUNK_MAX} are unpacked")
         return item
 
     def array(self, name: str, kinds: str, axes: tuple[int, ...] | None = None) -> NDArray[Any]:
         """A dataset of one of the numpy `kinds` ("iu", "f", …) with one of these numbers of axes."""
-        item = self._member(name)
-        if not isinstance(item, h5py.Dataset):
-            raise self.fail(f"{name!r} must be an array")
-        if item.dtype.kind not in kinds or item.shape is None or item.dtype.shape:
+        item = self.dataset(name)
+        if item.dtype.kind not in kinds:
             raise self.fail(f"{name!r} must hold {_names(kinds)}, got {item.dtype}")
         if axes is not None and len(item.shape) not in axes:
             raise self.fail(f"{name!r} must have {' or '.join(map(str, axes))} axes, got shape {item.shape}")
-        if item.external or item.is_virtual:
-            raise self.fail(f"{name!r} lies in another file, which is not opened")
-        size = int(np.prod(item.shape, dtype=object)) * item.dtype.itemsize
+        if item.dtype.kind == "O" and item.size > CHILDREN_MAX:
+            raise self.fail(f"{name!r} holds {item.size} texts, at most {CHILDREN_MAX} are read")
+        size = _bytes(item.shape, item)
         if size > self._budget[0]:
             raise self.fail(f"{name!r} takes {size} bytes; at most {BYTES_MAX} are read from one file")
         self._budget[0] -= size
@@ -186,7 +196,13 @@ class Node:
         identity = self._group.attrs.get_id(name)
         if identity.get_storage_size() > TEXT_MAX:
             raise self.fail(f"attribute {name!r} is too large")
+        if identity.dtype.kind == "O" and identity.shape != ():  # each of them could be as large as the file
+            raise self.fail(f"attribute {name!r} must be numbers or one text")
         return self._group.attrs[name]
+
+
+def _bytes(shape: tuple[int, ...], item: h5py.Dataset) -> int:
+    return math.prod(shape) * int(item.dtype.itemsize)
 
 
 def _names(kinds: str) -> str:

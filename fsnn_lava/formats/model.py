@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +9,11 @@ import torch
 
 from fsnn_lava.errors import BadFile, FsnnError
 from fsnn_lava.formats.atomic import atomic_path
+from fsnn_lava.formats.torch_archive import stored_numbers, unpack
 from fsnn_lava.network import FSNN
 
 FORMAT = "fsnn-lava model"
 VERSION = 1
-MAX_BYTES = 8 * 2**30  # a file that unpacks to more is refused unread
-MAX_RATIO = 1000  # no honest model is compressed: torch stores its archives as they are
 
 
 def write(net: FSNN, path: str | Path) -> None:
@@ -33,7 +30,7 @@ def write(net: FSNN, path: str | Path) -> None:
 
 def read(path: str | Path) -> FSNN:
     """The network in `path`, in eval mode; BadFile says what is wrong with anything else."""
-    content = _unpack(Path(path))
+    content = unpack(Path(path), what="a model of fsnn-lava (train one with fsnn-train)")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadFile(f"{path} is not a model of fsnn-lava (train one with fsnn-train)")
     version = content.get("version")
@@ -51,33 +48,12 @@ def read(path: str | Path) -> FSNN:
         net.metrics = dict(content.get("metrics", {}))
     except FsnnError as error:
         raise BadFile(f"{path} is damaged: {error}") from error
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, OverflowError) as error:
+    except (LookupError, TypeError, ValueError, RuntimeError, AttributeError, ArithmeticError, MemoryError, RecursionError) as error:
         raise BadFile(f"{path} is damaged: its parts do not make a network ({type(error).__name__})") from error
     for name, tensor in net.state_dict().items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise BadFile(f"{path} is damaged: {name} holds NaN or infinity")
     return net.eval()
-
-
-def _unpack(path: Path) -> Any:
-    try:
-        if not zipfile.is_zipfile(path):
-            path.open("rb").close()
-            raise BadFile(f"{path} is not a model of fsnn-lava (train one with fsnn-train), or it is cut short")
-        with zipfile.ZipFile(path) as archive:
-            packed = max(path.stat().st_size, 1)
-            unpacked = sum(info.file_size for info in archive.infolist())
-        if unpacked > MAX_BYTES or unpacked > MAX_RATIO * packed:
-            raise BadFile(f"{path} would unpack to {unpacked} bytes; refused")
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise BadFile(f"cannot read {path}: {error.strerror or error}") from error
-    except pickle.UnpicklingError as error:
-        raise BadFile(f"{path} holds more than tensors and plain values, and loading it could execute code; refused") from error
-    except FsnnError:
-        raise
-    except Exception as error:  # torch raises whatever its archive reader met
-        raise BadFile(f"{path} is damaged: it cannot be unpacked ({type(error).__name__})") from error
 
 
 def _check_sizes(path: Path, config: Any, state: Any) -> None:
@@ -89,6 +65,6 @@ def _check_sizes(path: Path, config: Any, state: Any) -> None:
     if not all(isinstance(name, str) and isinstance(tensor, torch.Tensor) for name, tensor in state.items()):
         raise BadFile(f"{path} is damaged: the state must hold tensors")
     architecture = parse(str(config["architecture"]), input_shape=tuple(config["input_shape"]), classes=int(config["classes"]))
-    held = sum(tensor.numel() for tensor in state.values())
+    held = sum(stored_numbers(tensor) for tensor in state.values())
     if architecture.parameters > held:
         raise BadFile(f"{path} is damaged: {architecture} has {architecture.parameters} weights, the file holds {held} numbers")

@@ -6,6 +6,7 @@ and the number of steps is STEPS unless the caller knows better.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from fsnn_lava.chip.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse
 from fsnn_lava.formats.hdf5 import Node
 
 STEPS = 32
+NEURONS_MAX = 2**20  # of one layer: its shape follows from numbers in the file that take no room there
+COUNTED_MAX = 4096  # neurons of a last layer that is its own readout
 _READ = ("dense", "dense_rec", "conv")
 
 
@@ -60,6 +63,8 @@ class _Builder:
         else:
             weight = weight.reshape(weight.shape[0], -1)
             synapse, shape = DenseSynapse(source=source, target=name, weight=weight, exponent=exponent), (weight.shape[0],)
+        if math.prod(shape) > NEURONS_MAX:
+            raise node.fail(f"a layer of shape {shape} has more than {NEURONS_MAX} neurons")
         bias = _bias(node, shape)
         if not node.has("neuron"):
             self.readout = (weight, bias, exponent)
@@ -77,6 +82,8 @@ class _Builder:
         if not self.layers:
             raise root.fail("there is no layer with neurons")
         last = self.layers[-1]
+        if self.readout is None and last.size > COUNTED_MAX:
+            raise root.fail(f"the last layer counts the classes and has {last.size} neurons, at most {COUNTED_MAX} are read")
         weight, bias, exponent = self.readout or (np.eye(last.size, dtype=np.int8), np.zeros(last.size, np.int32), 0)
         readout = Readout(weight=weight, bias=bias, scale=np.array(1.0), exponent=exponent, decay=last.decay)
         notes = {"origin": "slayer"}

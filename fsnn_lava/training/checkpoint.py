@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import pickle
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import torch
 
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats.atomic import atomic_path
+from fsnn_lava.formats.torch_archive import unpack
 from fsnn_lava.training.recipe import Recipe, differences, load_recipe, read_recipe
 from fsnn_lava.training.run_folder import RECIPE
 
@@ -47,15 +46,15 @@ def load_state(path: Path, recipe: Recipe) -> State:
     if not path.exists():
         raise BadArgument(f"{path.parent} holds no run to resume (no {path.name}); start one without --resume")
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        content = unpack(path, what="a training state")
         if content.pop("format") != FORMAT:
             raise KeyError("format")
-        version = content.pop("version")
-        if version > VERSION:
-            raise BadFile(f"{path} is of version {version}, newer than this program's {VERSION}; resume it with the program that wrote it")
-        state = State(**content)
-    except (OSError, RuntimeError, KeyError, TypeError, AttributeError, EOFError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
+        version = int(content.pop("version"))
+        state = State(**content) if version <= VERSION else None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadFile(f"{path} is damaged or not a training state; last.pt and best.pt beside it may still be loaded") from error
+    if state is None:
+        raise BadFile(f"{path} is of version {version}, newer than this program's {VERSION}; resume it with the program that wrote it")
     changed = differences(_earlier(path, state, version), recipe)
     if changed:
         raise BadArgument(f"{path.parent} holds a run of another recipe ({'; '.join(changed)}); give another folder with --out")
@@ -64,7 +63,7 @@ def load_state(path: Path, recipe: Recipe) -> State:
 
 def _earlier(path: Path, state: State, version: int) -> Recipe:
     """The recipe that the state is of; version 1 kept it only beside the state."""
-    return load_recipe(path.parent / RECIPE) if version == 1 else read_recipe(state.recipe, where=str(path))
+    return load_recipe(path.parent / RECIPE) if version == 1 else read_recipe(str(state.recipe), where=str(path))
 
 
 def _fields(state: State) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,8 @@ from typing import Any
 from fsnn_lava.data import NAMES
 from fsnn_lava.equilibrium import METHODS
 from fsnn_lava.errors import BadArgument, BadFile
+from fsnn_lava.formats.toml import parse_toml, read_toml
 from fsnn_lava.training.table import print_table, read_table, rule, table_of
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,12 +83,7 @@ class Recipe:
 def load_recipe(path: str | Path, *, changes: Iterable[str] = ()) -> Recipe:
     """The recipe in a TOML file, after `changes` ("key=value", dotted for tables); BadFile or BadArgument names key and file."""
     file = Path(path)
-    try:
-        values = _document(file.read_text(encoding="utf-8"), where=str(file))
-    except OSError as error:
-        raise BadFile(f"cannot read the recipe {file}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise BadFile(f"{file} is not a recipe: not a text file ({error.reason} at byte {error.start})") from error
+    values = read_toml(file, what="recipe")
     where = str(file)
     for change in changes:
         _apply(values, change)
@@ -104,14 +93,7 @@ def load_recipe(path: str | Path, *, changes: Iterable[str] = ()) -> Recipe:
 
 def read_recipe(text: str, *, where: str) -> Recipe:
     """The recipe that a TOML text says."""
-    return parse_recipe(_document(text, where=where), where=where)
-
-
-def _document(text: str, *, where: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadFile(f"{where} is not a TOML file: {error}") from error
+    return parse_recipe(parse_toml(text, where=where), where=where)
 
 
 def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
@@ -161,6 +143,6 @@ def _apply(values: dict[str, Any], change: str) -> None:
 def _toml_value(text: str) -> Any:
     """The TOML value that `text` says; a bare word is text."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return parse_toml(f"value = {text}", where="--set")["value"]
+    except BadFile:
         return text

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from fsnn_lava.errors import BadFile
 
 Table = TypeVar("Table")
+_LARGEST = 1e300  # beyond it lie infinity, NaN (which compares with nothing) and whole numbers that no float holds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +41,9 @@ class Rule:
         """Whether one value has the type and lies in the range."""
         if self.kind is bool or self.kind is str:
             return isinstance(value, self.kind) and (not self.choices or value in self.choices)
-        if isinstance(value, bool) or not isinstance(value, int if self.kind is int else (int, float)) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int if self.kind is int else (int, float)):
+            return False
+        if not -_LARGEST < value < _LARGEST:
             return False
         above = value > self.low if self.open_low else value >= self.low
         below = value < self.high if self.open_high else value <= self.high
@@ -62,7 +65,7 @@ def read_table(kind: type[Table], values: Mapping[str, Any], *, where: str, pref
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
-            raise BadFile(f"{where}: unknown key {prefix + key!r}{_suggestion(key, fields, prefix)}")
+            raise BadFile(f"{where}: unknown key {_shown(prefix + key)}{_suggestion(key, fields, prefix)}")
     read: dict[str, Any] = {}
     for name, field in fields.items():
         if name in values:
@@ -75,18 +78,23 @@ def read_table(kind: type[Table], values: Mapping[str, Any], *, where: str, pref
 def _read_value(field: dataclasses.Field[Any], value: Any, *, where: str, key: str) -> Any:
     if "table" in field.metadata:
         if not isinstance(value, Mapping):
-            raise BadFile(f"{where}: {key!r} must be a table, got {value!r}; write its keys under [{key}]")
+            raise BadFile(f"{where}: {key!r} must be a table, got {_shown(value)}; write its keys under [{key}]")
         return read_table(field.metadata["table"], value, where=where, prefix=f"{key}.")
     limit: Rule = field.metadata["rule"]
     each = value if limit.many and isinstance(value, list) else [value]
     if limit.many != isinstance(value, list) or not all(limit.fits(one) for one in each):
-        raise BadFile(f"{where}: {key!r} must be {limit.sentence()}, got {value!r}")
+        raise BadFile(f"{where}: {key!r} must be {limit.sentence()}, got {_shown(value)}")
     typed = [limit.kind(one) for one in each]
     return tuple(typed) if limit.many else typed[0]
 
 
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]} …"
+
+
 def _suggestion(key: str, fields: Mapping[str, Any], prefix: str) -> str:
-    close = difflib.get_close_matches(key, fields, n=1)
+    close = difflib.get_close_matches(key[:100], fields, n=1)
     return f"; did you mean {prefix + close[0]!r}?" if close else f"; known here: {', '.join(prefix + name for name in fields)}"
 
 

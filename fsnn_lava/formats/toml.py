@@ -1,0 +1,39 @@
+"""TOML files that are not trusted: small, and whatever is wrong with one becomes a sentence."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from fsnn_lava.errors import BadFile
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+BYTES_MAX = 2**16  # a few times the longest one that people write: parsing takes more than linear time
+
+
+def read_toml(path: Path, *, what: str) -> dict[str, Any]:
+    """The document in a file; BadFile calls it `what` ("recipe", "board file")."""
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(BYTES_MAX + 1)
+        text = content.decode("utf-8")
+    except OSError as error:
+        raise BadFile(f"cannot read the {what} {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise BadFile(f"{path} is not a {what}: not a text file ({error.reason} at byte {error.start})") from error
+    if len(content) > BYTES_MAX:
+        raise BadFile(f"{path} is not a {what}: it has more than {BYTES_MAX} bytes")
+    return parse_toml(text, where=str(path))
+
+
+def parse_toml(text: str, *, where: str) -> dict[str, Any]:
+    """The document that a text says."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, and brackets nested as deep
+        raise BadFile(f"{where} is not a TOML file: {str(error)[:200]}") from error

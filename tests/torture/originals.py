@@ -1,0 +1,125 @@
+"""One honest, small file for every reader, and the call that reads it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import torch
+
+from fsnn_lava.chip.board import FOLDER, load_board
+from fsnn_lava.chip.limits import DECAY_UNIT
+from fsnn_lava.data import load
+from fsnn_lava.data.cifar import LAYOUT, _read_binary, _read_python
+from fsnn_lava.data.idx import read_idx
+from fsnn_lava.data.nmnist import read_events
+from fsnn_lava.emulator.run import Emulator
+from fsnn_lava.formats import model, netx, nir, results
+from fsnn_lava.network import FSNN
+from fsnn_lava.training.recipe import load_recipe
+from tests.chip_networks import conv_network, dense_network
+from tests.data_files import event_bytes, idx_bytes, random_images, write_idx
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@dataclass(frozen=True)
+class Original:
+    """A file that is read without complaint: its kind decides which structural damage it gets beside flipped bytes."""
+
+    name: str
+    path: Path
+    read: Callable[[Path], Any]
+    kind: str  # "hdf5", "torch", "npz", "toml" or "bytes"
+
+
+def originals(folder: Path) -> list[Original]:
+    """Every reader once, with its file in `folder`."""
+    makers: list[tuple[str, str, Callable[[Path], Any], str, Callable[[Path], Any]]] = [
+        ("network", "net.h5", lambda path: netx.write(conv_network(1), path), "hdf5", netx.read),
+        ("host drive", "current.h5", lambda path: netx.write(dense_network(2, kind="current", decay=100), path), "hdf5", netx.read),
+        ("slayer", "slayer.net", _slayer, "hdf5", netx.read),
+        ("nir", "net.nir", lambda path: nir.write(dense_network(3), path), "hdf5", nir.read),
+        ("results", "results.h5", _results, "hdf5", results.read),
+        ("model", "model.pt", _model, "torch", model.read),
+        ("npz", "samples.npz", _npz, "npz", load),
+        ("recipe", "recipe.toml", lambda path: path.write_bytes((ROOT / "train/digits.toml").read_bytes()), "toml", load_recipe),
+        ("board", "board.toml", lambda path: path.write_bytes((FOLDER / "oheo-gulch.toml").read_bytes()), "toml", load_board),
+        ("idx", "images-idx3-ubyte", lambda path: path.write_bytes(idx_bytes(random_images(3, 28, 28))), "bytes", _read_images),
+        ("idx.gz", "images-idx3-ubyte.gz", lambda path: write_idx(path, random_images(3, 28, 28)), "bytes", _read_images),
+        (
+            "cifar binary",
+            "batch.bin",
+            lambda path: path.write_bytes(bytes(2 * 3073)),
+            "bytes",
+            _read_cifar_binary,
+        ),
+        ("cifar python", "batch", _cifar, "bytes", lambda path: _read_python(path, LAYOUT["cifar10"])),
+        ("n-mnist", "events.bin", lambda path: path.write_bytes(event_bytes([(3, 4, 70000, 1), (33, 0, 5, 0)])), "bytes", read_events),
+    ]
+    made = []
+    for name, file, write, kind, read in makers:
+        write(folder / file)
+        made.append(Original(name, folder / file, read, kind))
+    return made
+
+
+def _read_images(path: Path) -> np.ndarray:
+    return read_idx(path, axes=3)
+
+
+def _read_cifar_binary(path: Path) -> Any:
+    return _read_binary(path, LAYOUT["cifar10"])
+
+
+def _model(path: Path) -> None:
+    torch.manual_seed(0)
+    FSNN("3C3s (F3C3)", input_shape=(1, 6, 6), classes=4, steps=5).save(path)
+
+
+def _results(path: Path) -> None:
+    chip = dense_network(4, decay=50)
+    values = np.random.default_rng(0).integers(0, 256, (3, 7), np.uint8)
+    results.write(path, Emulator(chip).run(values, steps=6, spikes=True), chip, values, labels=np.array([2, 0, 1]))
+
+
+def _npz(path: Path) -> None:
+    np.savez_compressed(path, x=random_images(5, 1, 4, 4), y=np.arange(5))
+
+
+def _cifar(path: Path) -> None:
+    content = {b"data": random_images(2, 3072), b"labels": [3, 9], b"batch_label": b"training batch"}
+    path.write_bytes(pickle.dumps(content, protocol=2))
+
+
+def _slayer(path: Path) -> None:
+    """Input, convolution, dense with feedback, as lava-dl's slayer writes them."""
+    rng = np.random.default_rng(5)
+    with h5py.File(path, "w") as file:
+        root = file.create_group("layer")
+        _layer(root, "input", shape=[1, 6, 6])
+        pairs = {"stride": [2, 2], "padding": [1, 1], "dilation": [1, 1], "groups": 1}
+        _neuron(_layer(root, "conv", weight=rng.integers(-60, 60, (2, 1, 3, 3)), bias=rng.integers(-9, 9, 2), **pairs))
+        _layer(root, "flatten")
+        weights = {"weight": rng.integers(-60, 60, (4, 18)), "weight_rec": rng.integers(-60, 60, (4, 4))}
+        _neuron(_layer(root, "dense_rec", **weights))
+
+
+def _layer(root: h5py.Group, kind: str, **arrays: Any) -> h5py.Group:
+    group = root.create_group(str(len(root)))
+    group["type"] = np.array([kind.encode()], dtype="S10")
+    for name, value in arrays.items():
+        group[name] = np.asarray(value)
+    return group
+
+
+def _neuron(group: h5py.Group) -> None:
+    neuron = group.create_group("neuron")
+    neuron["type"] = "CUBA"
+    for name, value in (("iDecay", DECAY_UNIT), ("vDecay", 128), ("vThMant", 80)):
+        neuron[name] = value

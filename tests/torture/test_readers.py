@@ -1,0 +1,98 @@
+"""Damaged files, every reader: what is left of the content, or one sentence; never a traceback, a crash, a hang or 1 GiB more."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from fsnn_lava.data.plain_pickle import NotPlain, read_plain_pickle
+from fsnn_lava.errors import BadFile
+from fsnn_lava.formats import model, netx
+from tests.chip_networks import dense_network
+from tests.torture.fuzz import fuzz
+
+CASES = 300
+
+
+def test_only_content_or_a_sentence_comes_out_of_a_damaged_file():
+    tally = fuzz(0, CASES)
+    assert not tally.failures
+    assert tally.counts["refused"] > CASES // 2  # the damage does hit
+    assert sum(tally.counts.values()) == CASES
+
+
+def test_a_text_heap_that_would_loop_for_ever_is_refused(tmp_path):
+    path = tmp_path / "net.h5"
+    dense_network(1).save(path)
+    content = bytearray(path.read_bytes())
+    first = content.index(b"GCOL") + 16
+    content[first : first + 16] = bytes(16)  # an object of no length: libhdf5 never gets past it
+    path.write_bytes(content)
+    with pytest.raises(BadFile, match="an object that does not fit"):
+        netx.read(path)
+
+
+def test_a_link_out_of_the_file_is_not_followed(tmp_path):
+    path, other = tmp_path / "net.h5", tmp_path / "other.h5"
+    dense_network(1).save(path)
+    dense_network(1).save(other)
+    with h5py.File(path, "r+") as file:
+        del file["fsnn/readout"]
+        file["fsnn/readout"] = h5py.ExternalLink(str(other), "/fsnn/readout")
+    with pytest.raises(BadFile, match="links are not followed"):
+        netx.read(path)
+
+
+def test_a_piece_of_2_gib_behind_8_numbers_is_not_unpacked(tmp_path):
+    path = tmp_path / "net.h5"
+    dense_network(1).save(path)
+    with h5py.File(path, "r+") as file:
+        del file["fsnn/notes"]
+        file.create_dataset("fsnn/notes", shape=(8,), maxshape=(None,), dtype="u1", chunks=(2**31,), compression="gzip")
+    with pytest.raises(BadFile, match="in pieces of 2147483648 bytes"):
+        netx.read(path)
+
+
+def test_a_torchscript_program_is_not_a_model(tmp_path):
+    path = tmp_path / "model.pt"
+    torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), path)
+    with pytest.raises(BadFile, match="refused"):
+        model.read(path)
+
+
+def test_one_number_spread_over_a_terabyte_is_not_a_weight(tmp_path):
+    path = tmp_path / "model.pt"
+    config = {"architecture": "1000000", "input_shape": (1000000,), "classes": 10}
+    state = {"weight": torch.zeros(1).expand(2**20, 2**20)}
+    torch.save({"format": model.FORMAT, "version": 1, "config": config, "state": state}, path)
+    with pytest.raises(BadFile, match="the file holds 1 numbers"):
+        model.read(path)
+
+
+def test_a_compressed_model_is_refused(tmp_path):
+    memory, path = io.BytesIO(), tmp_path / "model.pt"
+    torch.save({"zeros": torch.zeros(2**20)}, memory)
+    with zipfile.ZipFile(memory) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for info in old.infolist():
+            new.writestr(info.filename, old.read(info))
+    with pytest.raises(BadFile, match="torch does not compress"):
+        model.read(path)
+
+
+def test_keys_that_take_for_ever_to_hash_are_refused():
+    """t = (t, t), forty times: 2**40 leaves."""
+    nested = b"".join(b"q" + bytes((i,)) + b"h" + bytes((i,)) + b"\x86" for i in range(40))
+    with pytest.raises(NotPlain, match="neither text nor number"):
+        read_plain_pickle(b"\x80\x02}K\x01" + nested + b"Ns.")
+
+
+def test_an_honest_file_is_far_from_every_limit(tmp_path):
+    path = tmp_path / "net.h5"
+    chip = dense_network(1, inputs=3000, size=500)
+    chip.save(path)
+    np.testing.assert_array_equal(netx.read(path).synapses[0].weight, chip.synapses[0].weight)
