@@ -5,9 +5,12 @@ import json
 import numpy as np
 import pytest
 
+from fsnn_lava.chip.chip_limits import obstacles, risks
 from fsnn_lava.cli.map import main
 from fsnn_lava.formats import results
 from fsnn_lava.run import run
+from hw_tests.networks import one_neuron
+from tests.chip_networks import conv_network
 from tests.paper_networks import paper_network
 
 
@@ -52,6 +55,23 @@ def test_the_picture_is_written_and_nothing_half(files, tmp_path, capsys):
     assert main([str(files / "fashion.h5"), "--svg", str(tmp_path / "no" / "map.svg")]) == 2
     assert "fsnn-map: cannot write" in capsys.readouterr().err
     assert [p.name for p in tmp_path.iterdir()] == ["map.svg"]
+
+
+def test_what_the_chips_neurons_cannot_hold_is_said_before_a_job_is_queued(tmp_path, capsys):
+    one_neuron(threshold=9001, steps=30).save(tmp_path / "net.h5")
+    assert main([str(tmp_path / "net.h5")]) == 0
+    out = capsys.readouterr().out
+    assert "cannot run on the chip as it is: layer 'l1': ATRLIF on the chip holds a threshold of 8190 weight units, this needs 9001" in out
+    assert "a neuron that always fires reaches 279031; export with --bits 6" in out  # 9001 * 31; a fourth of it is below 131071
+    one_neuron(threshold=4000, steps=30).save(tmp_path / "small.h5")
+    assert main([str(tmp_path / "small.h5"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["obstacles"], found["risks"]) == ([], [])
+    per_channel = conv_network(per_channel=True)
+    assert any("one threshold per layer" in sentence for sentence in obstacles(per_channel))
+    leaky = one_neuron(threshold=10, decay=205)
+    assert obstacles(leaky) == []
+    assert "13 bits" in risks(leaky)[0]
 
 
 def test_the_results_of_a_run_add_operations_and_a_labelled_estimate(files, tmp_path, capsys):

@@ -10,6 +10,7 @@ from typing import Any
 
 from fsnn_lava.chip import core_map
 from fsnn_lava.chip.board import board_names
+from fsnn_lava.chip.chip_limits import obstacles, risks
 from fsnn_lava.chip.chip_window import ChipWindow
 from fsnn_lava.chip.energy import estimate, static_metrics
 from fsnn_lava.chip.network import ChipNetwork
@@ -17,11 +18,12 @@ from fsnn_lava.chip.placement import Core, Placement, place
 from fsnn_lava.chip.placement_table import per_core, table
 from fsnn_lava.cli._shared import run_command
 from fsnn_lava.formats.atomic import atomic_path
+from fsnn_lava.models import find
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="fsnn-map", description="Place a network on a board, without the board.")
-    parser.add_argument("network", type=Path, help="net.h5, as fsnn-export writes it")
+    parser.add_argument("network", help="net.h5, as fsnn-export writes it, or the name of a shipped network")
     parser.add_argument("--board", default="oheo-gulch", help=f"{', '.join(board_names())}, or a .toml file (default: %(default)s)")
     parser.add_argument(
         "--readout", choices=("auto", "chip", "host"), default="auto", help="where the readout is computed (default: %(default)s)"
@@ -34,19 +36,24 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(args: argparse.Namespace) -> int:
-    chip = ChipNetwork.load(args.network)
+    chip = ChipNetwork.load(find(args.network))
     placement = place(chip, board=args.board, readout=args.readout)
     metrics = static_metrics(chip) if args.results is None else _metrics(chip, args.results)
     if args.svg is not None:
         with atomic_path(args.svg) as temporary:
             temporary.write_text(core_map.svg(placement), encoding="utf-8")
     if args.json:
-        found = {"network": str(args.network), **placement.to_dict(), "latency": _latency(chip), "metrics": metrics}
+        about = {"obstacles": obstacles(chip), "risks": risks(chip), "latency": _latency(chip), "metrics": metrics}
+        found = {"network": str(args.network), **placement.to_dict(), **about}
         if args.cores:
             found["core_list"] = [_core(core) for core in placement.core_list()]
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         print(_text(args, placement, metrics))
+        for sentence in obstacles(chip):
+            print(f"cannot run on the chip as it is: {sentence}")
+        for sentence in risks(chip):
+            print(f"may lose charge or be refused on the chip: {sentence}")
         latency = _latency(chip)
         print(f"a sample of T = {chip.steps} takes {latency['chip_steps_per_sample']} chip steps; {latency['time_per_step']}")
     return 0 if placement.fits else 1

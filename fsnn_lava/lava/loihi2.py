@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava import backends
+from fsnn_lava.chip.chip_limits import obstacles, risks
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.chip.stock import stock_equivalent
 from fsnn_lava.errors import BackendFailed, BackendMissing, BadArgument, BadNetwork
@@ -59,6 +60,11 @@ def run(
     patience = _seconds(timeout)
     profile = profile or os.environ.get(PROFILE_VARIABLE)
     network, _ = stock_equivalent(chip)
+    in_the_way = obstacles(chip)
+    if in_the_way:
+        raise BadNetwork(f"the chip cannot hold this network: {in_the_way[0]}")
+    for risk in risks(chip, steps=steps):
+        print(f"loihi2: {risk}", file=sys.stderr)
     job = Job(
         steps=chip.steps if steps is None else steps,
         spikes=spikes,

@@ -9,20 +9,18 @@ from lava.proc.atrlif.process import ATRLIF
 from lava.proc.lif.process import LIFReset
 from numpy.typing import NDArray
 
+from fsnn_lava.chip.chip_limits import EXPONENT_MAX, MANTISSA_MAX
 from fsnn_lava.chip.limits import DECAY_UNIT, STATE_FRACTION_BITS, THRESHOLD_MAX
 from fsnn_lava.chip.network import Layer, Readout
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.lava.stock_neuron import NO_MEMORY, to_lava
 
-MANTISSA_MAX = 2**12 - 1  # of a bias on the chip: 13 bits signed, says Lava's bit-accurate LIF
-EXPONENT_MAX = 2**3 - 1  # 3 bits
-THETA_MAX = 2**12 - 1  # of ATRLIF's threshold, half of ours: 12 bits, says Lava's bit-accurate ATRLIF
 _QUIET = -(2**12)  # mantissa, with the largest exponent: 8192 weight units down at every step
 _DEEP = 2**22  # half of the state's range, units 2**-6
 
 
 class ChipNeuron:
-    """LIFReset where the layer resets to zero, ATRLIF where it subtracts."""
+    """LIFReset where the layer resets to zero, ATRLIF where it subtracts. `chip_limits.obstacles` has been asked before."""
 
     def __init__(self, layer: Layer, *, window: int) -> None:
         self.name = f"layer {layer.name!r}"
@@ -32,23 +30,13 @@ class ChipNeuron:
         self.offset = (threshold << (STATE_FRACTION_BITS - 1)) + layer.strict if self.subtracts else np.zeros_like(threshold)
         common = {"shape": threshold.shape, "name": f"neuron {layer.name}"}
         if self.subtracts:
-            theta = self._one(threshold) / 2.0
-            if theta > THETA_MAX:
-                raise BadNetwork(
-                    f"{self.name}: ATRLIF on the chip holds a threshold of {2 * THETA_MAX} weight units, this is {int(2 * theta)}; "
-                    "export with fewer bits"
-                )
+            theta = int(threshold.flat[0]) / 2.0
             leak = layer.decay / DECAY_UNIT
             self.process: Any = ATRLIF(delta_i=NO_MEMORY, delta_v=leak, delta_r=leak, delta_theta=0, theta_0=theta, theta_step=0, **common)
         else:
             self.process = LIFReset(
-                du=DECAY_UNIT - 1, dv=layer.decay, vth=self._one(threshold), reset_interval=window, reset_offset=1, **common
+                du=DECAY_UNIT - 1, dv=layer.decay, vth=int(threshold.flat[0]), reset_interval=window, reset_offset=1, **common
             )
-
-    def _one(self, threshold: NDArray[np.int64]) -> int:
-        if np.any(threshold != threshold.flat[0]):
-            raise BadNetwork(f"{self.name}: the chip takes one threshold per layer, this has one per channel; export without --per-channel")
-        return int(threshold.flat[0])
 
     def rest(self) -> None:
         """No bias and, before the first step of a window, no potential (LIFReset sees to that itself)."""

@@ -130,7 +130,7 @@ def test_a_model_of_the_users_own_takes_the_place_of_a_missing_one(tmp_path):
 def test_a_neuron_the_chip_cannot_hold_is_refused(tmp_path):
     done, _ = on_the_mock(tmp_path, one_neuron(threshold=9001), np.array([[3]], dtype=np.uint8))
     assert done.returncode == 2
-    assert "ATRLIF on the chip holds a threshold of 8190 weight units, this is 9001" in done.stdout
+    assert "ATRLIF on the chip holds a threshold of 8190 weight units, this needs 9001; export with --bits 7" in done.stdout
 
 
 @pytest.mark.parametrize(("steps", "layers", "length"), [(30, 1, 32), (31, 1, 64), (30, 5, 64), (5, 1, 8), (100, 5, 128)])
