@@ -1,4 +1,5 @@
-"""What of a network the chip's stock neurons cannot hold, said before a job is queued. Widths are those Lava's bit-accurate models declare."""
+"""What of a network the chip's stock neurons cannot hold, said before a job is queued. Widths are those Lava's bit-accurate models
+declare."""
 
 from __future__ import annotations
 

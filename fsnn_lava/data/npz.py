@@ -66,9 +66,7 @@ def _read(archive: zipfile.ZipFile, name: str, source: Path) -> np.ndarray:
         if expected > MOST_BYTES:
             raise BadData(f"{source}: the array {name!r} has {expected} bytes, more than {MOST_BYTES}: split the file")
         if expected > max(SMALL, MOST_RATIO * entry.compress_size):
-            raise BadData(
-                f"{source}: the array {name!r} would unpack from {entry.compress_size} to {expected} bytes: store it plainly"
-            )
+            raise BadData(f"{source}: the array {name!r} would unpack from {entry.compress_size} to {expected} bytes: store it plainly")
         if entry.file_size - stream.tell() != expected:
             raise BadData(f"{source} is damaged: {name!r} has shape {list(shape)} of {dtype}, its file holds {entry.file_size} bytes")
         body = stream.read(expected)
