@@ -67,12 +67,13 @@ def test_two_processes_make_the_steps_of_one_with_the_joint_batch(tmp_path):
     assert errors[1] == "", "the second process is silent"
     train(recipe, load_samples(recipe), tmp_path / "one", progress=QUIET)
     one, two = (read_log(tmp_path / name)[0] for name in ("one", "two"))
-    # Sums in another order change a float32 by about 1e-7 of its size. A spike that this moves changes a rate by 1/T and the loss of
-    # one sample by far less than 1; in 5 steps of 30 samples hardly any does, so the mean loss agrees far better than 1/150.
-    assert two["loss"] == pytest.approx(one["loss"], abs=2e-3)
+    # Sums in another order change a float32 by about 1e-7 of its size (that is what is seen here). Should this move a spike over the
+    # threshold, one sample's rate changes by 1/T and its logits by 0.1/T: 0.1 / 6 / 150 of the mean loss, 0.05 * 0.1 / 6 / 31 per step
+    # and weight. Batch statistics or masks of one share alone are off by 1e-2.
+    assert two["loss"] == pytest.approx(one["loss"], abs=2e-4)
     weights = [FSNN.load(tmp_path / name / "last.pt").state_dict() for name in ("one", "two")]
     for key, value in weights[0].items():
-        torch.testing.assert_close(weights[1][key], value, rtol=2e-2, atol=2e-3)
+        torch.testing.assert_close(weights[1][key], value, rtol=0, atol=5e-4, msg=lambda text, key=key: f"{key}: {text}")
 
 
 def test_a_process_that_dies_ends_the_job_with_a_sentence_and_a_checkpoint(tmp_path):
