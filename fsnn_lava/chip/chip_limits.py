@@ -1,4 +1,4 @@
-"""What of a network the chip's stock neurons cannot hold, said before a job is queued. Widths are those Lava's bit-accurate models
+"""What the chip's stock neurons cannot hold, said before a job is queued. Widths are those that Lava's bit-accurate models declare."""
 declare."""
 
 from __future__ import annotations
