@@ -10,6 +10,7 @@ import pytest
 
 from fsnn_lava.chip.network import ChipNetwork, ConvSynapse
 from fsnn_lava.compare import Verdict, compare
+from fsnn_lava.compare.divergence import first_divergence
 from fsnn_lava.result import Result
 from tests.chip_networks import conv_network, dense_network
 from tests.reference import Faults, matrix_of, shifted, simulate
@@ -341,6 +342,16 @@ def test_the_first_divergence_is_where_the_spike_was_lost(name):
     index = chip.index(layer)
     short = simulate(chip, values[:, :step] if chip.input.kind == "events" else values, steps=step)
     assert found["emulator_after"] == short.potentials[index][(sample, *neuron)]
+
+
+def test_what_is_first_is_decided_in_the_chips_time():
+    """Layer 3 at its step 3 works in the chip's step 5, layer 1 at its step 4 in step 4: that one comes first."""
+    right = tuple(np.zeros((1, 6, 2, 2), dtype=np.uint8) for _ in range(3))
+    broken = tuple(train.copy() for train in right)
+    broken[2][0, 2, 1, 0] = 1
+    broken[0][0, 3, 0, 1] = 1
+    assert first_divergence(broken, right) == (0, 4, 1)
+    assert first_divergence(right, right) is None
 
 
 def test_without_recorded_spikes_the_neuron_is_still_named():
