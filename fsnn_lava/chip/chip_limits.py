@@ -1,5 +1,4 @@
 """What the chip's stock neurons cannot hold, said before a job is queued. Widths are those that Lava's bit-accurate models declare."""
-declare."""
 
 from __future__ import annotations
 
