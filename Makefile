@@ -2,11 +2,12 @@
 export PYTHON TORCH
 python := .ci/with-python
 
-.PHONY: help demo test lint format clean
+.PHONY: help demo test torture lint format clean
 
 help:
 	@echo 'make demo      set up, then the whole pipeline on the embedded digits'
 	@echo 'make test      set up, then style, types and tests      (ARGS="tests/test_data.py -x" for some of them)'
+	@echo 'make torture   set up, then damaged files, kills, full disks, poor machines, often (ARGS="--cases 20000 --kills 200")'
 	@echo 'make lint      set up, then style and types only'
 	@echo 'make format    rewrite the code in the project style'
 	@echo 'make clean     remove the environments and caches'
@@ -17,6 +18,9 @@ demo:
 
 test: lint
 	@$(python) -m pytest $(ARGS)
+
+torture:
+	@$(python) -m tests.torture $(ARGS)
 
 lint:
 	@$(python) -m ruff check .
