@@ -21,6 +21,7 @@ from tests.torture.originals import ROOT
 WRITES, COMMANDS = 12, 1
 
 
+@pytest.mark.timeout(1200)
 def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one():
     command = [sys.executable, "-m", "tests.torture.kill_cases", str(WRITES), str(COMMANDS)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
