@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="fsnn-train",
         description="Train a feedback spiking network from a recipe. Every epoch leaves best.pt, last.pt, state.pt and a log line.",
-        epilog="On several processes: torchrun --nproc_per_node 2 -m fsnn_lava.cli.train RECIPE …",
+        epilog="On several processes: torchrun --standalone --nproc_per_node 2 -m fsnn_lava.cli.train RECIPE …",
     )
     parser.add_argument("recipe", type=Path, help="a recipe, for example train/digits.toml")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run (default: runs/<name of the recipe>)")

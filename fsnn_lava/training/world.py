@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+from collections import deque
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -15,6 +16,10 @@ from torch import Tensor
 from fsnn_lava.errors import BackendFailed, BackendMissing, BadArgument
 
 PATIENCE = timedelta(minutes=10)  # how long one process waits for another
+
+# The threads of gloo let go of a message a moment after it was delivered. Were they the last to hold it, they would need the
+# interpreter to free it; and whoever leaves the group keeps the interpreter and waits for these threads. So messages are held on to.
+_HELD: deque[Tensor] = deque(maxlen=4)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +41,7 @@ class World:
         if self.size > 1:
             with _company():
                 dist.all_reduce(result)
+            _HELD.append(result)
         return result
 
     def share(self, samples: int) -> slice:
