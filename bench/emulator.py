@@ -62,7 +62,7 @@ def network(architecture: str, steps: int, rate: float, values: np.ndarray) -> C
     for _ in range(12):
         middle = (low + high) / 2
         moved = _louder(chip, middle) if rate > 0.3 else _quieter(chip, 1 - middle)
-        found = float(Emulator(moved).run(values[:4], steps=min(steps, 10)).rates[0].mean())
+        found = float(Emulator(moved).run(values[:8], steps=steps).rates[0].mean())
         low, high = (low, middle) if found > rate else (middle, high)
     return moved
 

@@ -156,3 +156,57 @@ def test_a_broken_off_run_leaves_no_file(files: tuple, monkeypatch: pytest.Monke
     before = sorted(folder.iterdir())
     assert main(arguments(folder, "--out", str(folder / "results.h5"))) == 130
     assert sorted(folder.iterdir()) == before
+
+
+def run_as(rank: int, size: int, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    for name, value in (("RANK", rank), ("WORLD_SIZE", size), ("MASTER_PORT", 29511)):
+        monkeypatch.setenv(name, str(value))
+    return main(arguments)
+
+
+@pytest.mark.parametrize("detail", [3, 9])
+def test_many_processes_write_the_file_that_one_writes(
+    files: tuple, detail: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *_, folder = files
+    assert main(arguments(folder, "--out", str(folder / "one.h5"), "--detail", str(detail), "--batch", "4", "--json")) == 0
+    alone = json.loads(capsys.readouterr().out)
+    for rank in (2, 1, 0):  # the first process comes last: it waits for the others
+        assert run_as(rank, 3, arguments(folder, "--out", str(folder / "many.h5"), "--detail", str(detail), "--json"), monkeypatch) == 0
+    together = json.loads(capsys.readouterr().out)
+    for name in ("samples", "accuracy", "rates", "operations_per_sample", "clips", "spikes_per_sample"):
+        assert together[name] == alone[name], name
+    one, many = results.read(folder / "one.h5"), results.read(folder / "many.h5")
+    assert_same(one.result, many.result)
+    assert one.provenance.data_sha256 == many.provenance.data_sha256
+    np.testing.assert_array_equal(one.values, many.values)
+    for name, column in one.rows.items():
+        np.testing.assert_array_equal(column, many.rows[name], err_msg=name)
+    assert sorted(path.name for path in folder.iterdir()) == ["many.h5", "net.h5", "one.h5", "own.npz"]
+
+
+def test_the_first_process_says_when_another_broke_off(
+    files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from fsnn_lava.emulator.run import Emulator
+
+    *_, folder = files
+    more = ("--out", str(folder / "many.h5"), "--no-compare")
+    with monkeypatch.context() as broken:
+
+        def stop(*_: object, **__: object) -> None:
+            raise BadFile("the disk is gone")
+
+        broken.setattr(Emulator, "run", stop)
+        assert run_as(1, 2, arguments(folder, *more), monkeypatch) == 2
+    assert run_as(0, 2, arguments(folder, *more), monkeypatch) == 1
+    assert "process 1 of 2 broke off: BadFile: the disk is gone" in capsys.readouterr().err
+    assert sorted(path.name for path in folder.iterdir()) == ["net.h5", "own.npz"]
+
+
+def test_many_processes_need_a_file_to_meet_in(files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    *_, folder = files
+    assert run_as(1, 2, arguments(folder, "--no-compare"), monkeypatch) == 2
+    assert "2 processes meet in the results file: give --out" in capsys.readouterr().err
+    assert run_as(2, 2, arguments(folder, "--no-compare"), monkeypatch) == 2
+    assert "do not say which process of how many this is" in capsys.readouterr().err

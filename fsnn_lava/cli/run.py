@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.cli._shared import command_line, run_command
 from fsnn_lava.data import NAMES, Dataset, load
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.evaluation import Sink, Totals, evaluate
-from fsnn_lava.formats import results
+from fsnn_lava.evaluation import Sink, Totals
+from fsnn_lava.job import Job, run_alone, run_share
 from fsnn_lava.models import find
+from fsnn_lava.ranks import ranks
 from fsnn_lava.result import Result, concatenate
 from fsnn_lava.run import GRAPHS, checked_batch, checked_steps
 
@@ -74,30 +75,26 @@ def _run(args: argparse.Namespace) -> int:
     model = None if args.model is None else _model(args.model)
     comparator = None if args.no_compare else _comparator(args, chip, model)
     sample = _FirstSamples(REPORT_SAMPLES if args.report else 0)
-    with ExitStack() as stack:
-        sinks: list[Sink] = [sample] if comparator is None else [comparator, sample]
-        if args.out is not None:
-            options = {"steps": steps, "data": dataset.name, "detail": args.detail, "spikes": args.spikes}
-            sinks.append(stack.enter_context(results.writing(args.out, chip, **options)))
-        progress = stack.enter_context(_progress(number))
-        totals = evaluate(
-            chip,
-            dataset.test,
-            first=0,
-            end=number,
-            batch=batch,
-            sinks=sinks,
-            progress=progress,
-            backend=args.backend,
-            steps=steps,
-            spikes=args.spikes,
-            graph=args.graph,
-        )
+    sinks: list[Sink] = [sample] if comparator is None else [comparator, sample]
+    options = {"backend": args.backend, "steps": steps, "spikes": args.spikes, "graph": args.graph}
+    job = Job(
+        chip=chip, split=dataset.test, number=number, batch=batch, out=args.out, data=dataset.name, detail=args.detail, options=options
+    )
+    who = ranks()
+    if who.size > 1:
+        outcome = run_share(job, who, sinks, _progress, comparator)
+        if outcome is None:
+            return 0
+        totals, others = outcome
+    else:
+        totals, others = run_alone(job, sinks, _progress), []
     verdict = None if comparator is None else comparator.verdict()
     if verdict is not None and args.report is not None:
         _report(args, chip, verdict, sample, model)
     _say(args, chip, dataset, totals, verdict)
-    return 0 if verdict is None or verdict.passed else 1
+    for sentence in others:
+        print(sentence, file=sys.stderr)
+    return 0 if (verdict is None or verdict.passed) and not others else 1
 
 
 def _package(args: argparse.Namespace) -> int:

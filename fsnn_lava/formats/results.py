@@ -35,6 +35,7 @@ from fsnn_lava.result import Result
 __all__ = ["Provenance", "Reader", "Results", "Writer", "default_detail", "read", "reading", "write", "writing"]
 
 DETAIL = 1000
+JOIN_ROWS = 64
 DETAIL_BYTES = 2**29  # the default `detail` takes no more than this, before compression
 
 
@@ -102,8 +103,7 @@ class Writer:
             raise BadArgument(f"{result.samples} results need as many values, and labels if there are any, got {len(values)} values")
         self._origin = origin
         known = np.full(result.samples, -1, np.int64) if labels is None else np.asarray(labels, np.int64)
-        self._values_hash.update(np.ascontiguousarray(values).tobytes())
-        self._labels_hash.update(known.tobytes())
+        self.note_data(values, known)
         for column in self._rows:
             column.append(self._file, self._samples, column.of(result, values, known))
         rest = min(self._detail - self._kept, result.samples)
@@ -114,6 +114,28 @@ class Writer:
             self._kept += rest
         self._samples += result.samples
         self._seconds += result.seconds
+
+    def note_data(self, values: NDArray[np.uint8], labels: NDArray[np.int64]) -> None:
+        """The next samples of the data set, for its hash; `add` does it by itself, `join` does not."""
+        self._values_hash.update(np.ascontiguousarray(values).tobytes())
+        self._labels_hash.update(np.ascontiguousarray(labels, dtype=np.int64).tobytes())
+
+    def join(self, part: Reader) -> None:
+        """Append all samples of another file of the same run."""
+        origin = (part.provenance.backend, part.provenance.graph, part.provenance.digest)
+        same = (part.provenance.steps, part.has_spikes) == (self._steps, self._spikes)
+        if not same or (self._origin or origin) != origin:
+            raise BadArgument("only files of one run can be joined: backend, graph, network and steps must be the same")
+        self._origin = origin
+        for column in self._rows:
+            column.append(self._file, self._samples, part.column(column.name, 0, part.samples))
+        rest = min(self._detail - self._kept, part.details)
+        for start in range(0, max(rest, 0), JOIN_ROWS):
+            for column in self._details:
+                column.append(self._file, self._kept + start, part.column(column.name, start, min(start + JOIN_ROWS, rest)))
+        self._kept += max(rest, 0)
+        self._samples += part.samples
+        self._seconds += part.provenance.seconds
 
     def finish(self, *, data: str, command: str) -> None:
         """Write the network and the provenance."""

@@ -53,6 +53,12 @@ class Reader:
         column = next(c for c in row_columns(self.chip) if c.name == f"rows/{name}")
         return self._dataset(column, self.samples)[first : self.samples if end is None else end]
 
+    def column(self, name: str, first: int, end: int) -> NDArray[Any]:
+        """Rows of any column, by its full name."""
+        columns = (*row_columns(self.chip), *detail_columns(self.chip, self.provenance.steps, spikes=self.has_spikes))
+        column = next(c for c in columns if c.name == name)
+        return self._dataset(column, self.samples if name.startswith("rows/") else self.details)[first:end]
+
     def values(self, first: int = 0, end: int | None = None) -> NDArray[np.uint8]:
         """The raw inputs of samples kept in detail."""
         return self._details()["detail/values"][first : self.details if end is None else end]
