@@ -6,16 +6,18 @@ compiled functions that let go of the interpreter: no second thread runtime that
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 
+SHARED = ("compiled.py", "chip/arithmetic.py", "chip/limits.py", "chip/drive.py")  # compiled into functions of other files
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -39,22 +41,39 @@ def over_samples(function: Callable[[int, int], object], samples: int, *, number
     if number == 1 or len(pieces) <= 1:
         function(0, samples)
         return
-    with ThreadPoolExecutor(number) as pool:
-        for future in [pool.submit(function, *piece) for piece in pieces]:
+    futures = [_pool(os.getpid(), number).submit(function, *piece) for piece in pieces]
+    try:
+        for future in futures:
             future.result()
+    finally:
+        for future in futures:
+            future.cancel()  # of those that have not begun, if one failed or we were interrupted
+        wait(futures)
+
+
+@lru_cache(maxsize=1)
+def _pool(process: int, number: int) -> ThreadPoolExecutor:
+    """Threads of this process: a forked one has none of its parent's."""
+    return ThreadPoolExecutor(number, thread_name_prefix=f"fsnn-lava-{process}")
 
 
 @lru_cache(maxsize=1)
 def _cache() -> bool:
-    """Is there a folder for machine code? The package's own if it can be written to, else the user's, else a temporary one."""
+    """Is there a folder for machine code? In the package if it can be written to, else the user's, else a temporary one.
+
+    It is named after the state of our sources: numba itself would not notice that a function called from another file has changed.
+    """
     if os.environ.get("NUMBA_CACHE_DIR"):
         return True
-    if os.access(Path(__file__).parent, os.W_OK):
-        return True
-    for parent in (os.environ.get("XDG_CACHE_HOME"), os.path.expanduser("~/.cache"), tempfile.gettempdir()):
-        folder = Path(parent or ".") / f"fsnn-lava-{os.getuid()}"
-        if parent and _writable(folder):
-            numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+    package = Path(__file__).parent
+    sources = sorted([*package.glob("emulator/*.py"), *(package / name for name in SHARED)])
+    state = [(path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sources]
+    name = f"compiled-{hashlib.sha256(repr(state).encode()).hexdigest()[:12]}"
+    user = f"fsnn-lava-{os.getuid()}"
+    parents = [package / "__pycache__", *(Path(p) / user for p in (os.environ.get("XDG_CACHE_HOME"), os.path.expanduser("~/.cache")) if p)]
+    for parent in (*parents, Path(tempfile.gettempdir()) / user):
+        if _writable(parent / name):
+            numba.config.CACHE_DIR = str(parent / name)  # type: ignore[attr-defined]
             return True
     return False
 

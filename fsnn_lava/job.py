@@ -68,7 +68,13 @@ def run_share(job: Job, who: Ranks, sinks: list[Sink], progress: Progress, compa
                 who.alive(out)
                 told(samples)
 
-            options = {"first": first, "end": end, "batch": min(job.batch, end - first), "sinks": [*sinks, writer], "progress": done}
+            options: dict[str, Any] = {
+                "first": first,
+                "end": end,
+                "batch": min(job.batch, end - first),
+                "sinks": [*sinks, writer],
+                "progress": done,
+            }
             totals = evaluate(job.chip, job.split, **options, **job.options)
         verdict = None if comparator is None else comparator.verdict()
         who.say(out, {"totals": asdict(totals), "passed": verdict is None or verdict.passed})
