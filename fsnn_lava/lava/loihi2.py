@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -173,17 +174,17 @@ def _last_words(folder: Path) -> str:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """The job's whole session is gone afterwards, Lava's forked processes included."""
+    """The job's whole session is gone afterwards, Lava's forked processes included; asked first, so that their shared memory is freed."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
+            deadline = time.monotonic() + _GRACE
+            while time.monotonic() < deadline:
+                process.poll()
+                os.killpg(process.pid, 0)
+                time.sleep(0.05)
         except (ProcessLookupError, PermissionError):
             break
-        if number == signal.SIGTERM:
-            try:
-                process.wait(timeout=_GRACE)
-            except subprocess.TimeoutExpired:
-                continue
     process.wait()
 
 
