@@ -11,6 +11,7 @@ Traces of a network without a leak equal its counts and are not stored. Written 
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.errors import BadArgument
+from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats import netx
 from fsnn_lava.formats.atomic import atomic_path
 from fsnn_lava.formats.results_layout import FORMAT, detail_columns, row_columns
@@ -36,6 +37,7 @@ __all__ = ["Provenance", "Reader", "Results", "Writer", "default_detail", "read"
 
 DETAIL = 1000
 JOIN_ROWS = 64
+SPARE_BYTES = 2**22  # for the network, HDF5's own tables and the last pieces
 DETAIL_BYTES = 2**29  # the default `detail` takes no more than this, before compression
 
 
@@ -57,6 +59,7 @@ def writing(
     spikes: bool = False,
 ) -> Iterator[Writer]:
     """A Writer while the block lasts; the file is at `path` if the block ends well, and untouched if not."""
+    require_room(Path(path), 0)
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
         keep = default_detail(chip, steps, spikes=spikes) if detail is None else detail
         writer = Writer(file, chip, steps=steps, detail=keep, spikes=spikes)
@@ -102,11 +105,13 @@ class Writer:
         if len(values) != result.samples or (labels is not None and len(labels) != result.samples):
             raise BadArgument(f"{result.samples} results need as many values, and labels if there are any, got {len(values)} values")
         self._origin = origin
+        rest = min(self._detail - self._kept, result.samples)
+        rows, details = (sum(column.bytes for column in columns) for columns in (self._rows, self._details))
+        require_room(Path(self._file.filename), result.samples * rows + max(rest, 0) * details)
         known = np.full(result.samples, -1, np.int64) if labels is None else np.asarray(labels, np.int64)
         self.note_data(values, known)
         for column in self._rows:
             column.append(self._file, self._samples, column.of(result, values, known))
-        rest = min(self._detail - self._kept, result.samples)
         if rest > 0:
             few = result.part(slice(0, rest))
             for column in self._details:
@@ -158,6 +163,14 @@ class Writer:
         )
         numbers = {"fsnn_results": FORMAT, "samples": self._samples, "detail": self._kept, "spikes": int(self._spikes)}
         self._file.attrs.update({**numbers, **origin.attributes()})
+
+
+def require_room(path: Path, size: int) -> None:
+    """BadFile if `size` bytes and what HDF5 needs beside them do not fit the disk: libhdf5 may crash when a write fails inside it."""
+    folder = path.parent if path.parent.is_dir() else Path(".")
+    free = shutil.disk_usage(folder).free
+    if free < size + SPARE_BYTES:
+        raise BadFile(f"cannot write {path.name}: {free} bytes are free in {folder}, {size + SPARE_BYTES} are needed; give another --out")
 
 
 def _image(chip: ChipNetwork) -> bytes:

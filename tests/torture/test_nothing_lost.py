@@ -85,7 +85,6 @@ def test_export_onto_a_full_disk_keeps_the_old_file(trained, small_disk):
     assert [path.name for path in small_disk.iterdir()] == ["net.h5"]
 
 
-@pytest.mark.xfail(reason="libhdf5 itself can crash when the disk fills up while it writes")
 def test_results_onto_a_full_disk_keep_the_old_file(small_disk):
     (small_disk / "results.h5").write_bytes(b"old")
     run = command("run", "digits", "--backend", "emu", "--no-compare", "--limit", "40", "--out", str(small_disk / "results.h5"))
