@@ -66,17 +66,17 @@ def test_a_busy_network_is_run_densely_and_a_quiet_one_is_not(monkeypatch: pytes
 
     monkeypatch.setattr(DenseRun, "run", noted)
     rng = np.random.default_rng(31)
-    weight = rng.integers(-3, 4, (16, 16, 3, 3))
+    weight = rng.integers(-3, 4, (32, 32, 3, 3))
     for bias, dense in ((40, True), (-40, False)):
-        layer = Layer(name="a", shape=(16, 6, 6), threshold=50, bias=np.full((16, 6, 6), bias), scale=1.0)
+        layer = Layer(name="a", shape=(32, 6, 6), threshold=50, bias=np.full((32, 6, 6), bias), scale=1.0)
         chip = ChipNetwork(
             input=Input(kind="pixels", shape=(1, 6, 6)),
             layers=(layer,),
             synapses=(
-                ConvSynapse(source="input", target="a", weight=rng.integers(0, 2, (16, 1, 3, 3)), padding=(1, 1), exponent=-5),
+                ConvSynapse(source="input", target="a", weight=rng.integers(0, 2, (32, 1, 3, 3)), padding=(1, 1), exponent=-5),
                 ConvSynapse(source="a", target="a", weight=weight, padding=(1, 1)),
             ),
-            readout=Readout(weight=rng.integers(-9, 9, (3, 576)), bias=np.zeros(3, int), scale=1.0),
+            readout=Readout(weight=rng.integers(-9, 9, (3, 1152)), bias=np.zeros(3, int), scale=1.0),
             steps=6,
         )
         values = rng.integers(0, 256, (40, 1, 6, 6)).astype(np.uint8)

@@ -24,48 +24,51 @@ def form_of(patches: Patches) -> NDArray[np.int64]:
 
 
 @compiled
-def add_patch(target: Any, weight: Any, index: Any, amount: Any, form: Any, rows: Any, columns: Any) -> int:
+def add_patch(target: Any, weight: Any, index: int, amount: Any, form: Any, rows: Any, columns: Any) -> int:
     """target += amount * weight over the patch of source neuron `index`; the number of weights touched.
 
-    target [H * W * C], weight [C_source * row taps * column taps * C_target / groups], both one-dimensional.
+    target [H * W * C], weight [C_source * row taps * column taps * C_target / groups], both one-dimensional. Places are unsigned:
+    no test for an index from the end stands in the inner loop's way.
     """
-    channels, width = form[0], form[1]
-    channel, place = index % channels, index // channels
-    y, x = place // width, place % width
-    depth = form[5] // form[6]  # target channels of one group
+    channels, width, groups = form[0], form[1], form[6]
+    place = index // channels
+    channel, y, x = index - place * channels, place // width, place % width
+    depth = form[5] // groups  # target channels of one group
     number = columns[x, 2]
-    run = number * depth if form[6] == 1 else depth
-    group_start = (channel // (channels // form[6])) * depth
-    for j in range(rows[y, 2]):
-        source_row = ((channel * form[2] + rows[y, 1] + j) * form[3] + columns[x, 1]) * depth
-        target_row = ((rows[y, 0] + j) * form[4] + columns[x, 0]) * form[5] + group_start
-        for i in range(1 if form[6] == 1 else number):
-            into = target[target_row + i * form[5] : target_row + i * form[5] + run]
-            taken = weight[source_row + i * depth : source_row + i * depth + run]
+    along, pieces = (number * depth, 1) if groups == 1 else (depth, number)  # one run of memory per row, or one per place
+    source = np.uint64(((channel * form[2] + rows[y, 1]) * form[3] + columns[x, 1]) * depth)
+    into = np.uint64((rows[y, 0] * form[4] + columns[x, 0]) * form[5] + channel // (channels // groups) * depth)
+    run, next_source, next_into = np.uint64(along), np.uint64(form[3] * depth), np.uint64(form[4] * form[5])
+    for _ in range(rows[y, 2]):
+        for i in range(pieces):
+            from_here, to_here = source + np.uint64(i * depth), into + np.uint64(i * form[5])
             for k in range(run):
-                into[k] += taken[k] * amount
+                target[to_here + k] += weight[from_here + k] * amount
+        source += next_source
+        into += next_into
     return rows[y, 2] * number * depth
 
 
 @compiled
-def add_four_patches(target: Any, weight: Any, indices: Any, amount: Any, form: Any, rows: Any, columns: Any) -> int:
+def add_four_patches(
+    target: Any, weight: Any, index: int, second: int, third: int, fourth: int, amount: Any, form: Any, rows: Any, columns: Any
+) -> int:
     """The same for four sources at one place (y, x) of a synapse without groups: the targets are read and written once, not four times."""
     channels, width, depth = form[0], form[1], form[5]
-    place = indices[0] // channels
+    place = index // channels
     y, x = place // width, place % width
     kernel = form[2] * form[3] * depth
-    run = columns[x, 2] * depth
-    for j in range(rows[y, 2]):
-        row = ((rows[y, 1] + j) * form[3] + columns[x, 1]) * depth - place * channels * kernel
-        target_row = ((rows[y, 0] + j) * form[4] + columns[x, 0]) * depth
-        into = target[target_row : target_row + run]
-        first = weight[row + indices[0] * kernel : row + indices[0] * kernel + run]
-        second = weight[row + indices[1] * kernel : row + indices[1] * kernel + run]
-        third = weight[row + indices[2] * kernel : row + indices[2] * kernel + run]
-        fourth = weight[row + indices[3] * kernel : row + indices[3] * kernel + run]
+    start = (rows[y, 1] * form[3] + columns[x, 1]) * depth - place * channels * kernel
+    a, b = np.uint64(start + index * kernel), np.uint64(start + second * kernel)
+    c, d = np.uint64(start + third * kernel), np.uint64(start + fourth * kernel)
+    into = np.uint64((rows[y, 0] * form[4] + columns[x, 0]) * depth)
+    run, next_source, next_into = np.uint64(columns[x, 2] * depth), np.uint64(form[3] * depth), np.uint64(form[4] * depth)
+    for _ in range(rows[y, 2]):
         for k in range(run):
-            into[k] += (first[k] + second[k] + third[k] + fourth[k]) * amount
-    return 4 * rows[y, 2] * run
+            target[into + k] += (weight[a + k] + weight[b + k] + weight[c + k] + weight[d + k]) * amount
+        a, b, c, d = a + next_source, b + next_source, c + next_source, d + next_source
+        into += next_into
+    return 4 * rows[y, 2] * columns[x, 2] * depth
 
 
 @compiled
@@ -75,11 +78,13 @@ def scatter(target: Any, weight: Any, indices: Any, amount: Any, form: Any, rows
     touched = 0
     i = 0
     while i < len(indices):
-        if not alone and i + 3 < len(indices) and indices[i + 3] // channels == indices[i] // channels:
-            touched += add_four_patches(target, weight, indices[i : i + 4], amount, form, rows, columns)
+        one = np.int64(indices[i])
+        if not alone and i + 3 < len(indices) and indices[i + 3] // channels == one // channels:
+            two, three, four = np.int64(indices[i + 1]), np.int64(indices[i + 2]), np.int64(indices[i + 3])
+            touched += add_four_patches(target, weight, one, two, three, four, amount, form, rows, columns)
             i += 4
         else:
-            touched += add_patch(target, weight, np.int64(indices[i]), amount, form, rows, columns)
+            touched += add_patch(target, weight, one, amount, form, rows, columns)
             i += 1
     return touched
 

@@ -21,7 +21,8 @@ from fsnn_lava.result import Arrays, Result
 Method = Literal["auto", "events", "dense"]
 PILOT = 8  # samples of a first batch that are run event by event, to see how much there is to do
 DENSE_FROM = 16  # samples: fewer do not pay
-EVENTS_PER_SECOND, DENSE_PER_SECOND = 18e9, 32e9  # weights per core, measured; only their ratio matters
+EVENTS_PER_SECOND, DENSE_PER_SECOND = 22e9, 32e9  # weights per core, measured; only their ratio matters
+DENSE_OVERHEAD = 3e-6  # seconds per sample, layer and step, measured
 RUN_OVERHEAD = 160  # weights that could be added while one run of memory is set up
 
 
@@ -73,7 +74,7 @@ class Emulator:
             return False
         run = self._dense.run_length
         by_events = self._operations_per_step / (EVENTS_PER_SECOND * run / (run + RUN_OVERHEAD))
-        return by_events > self._dense.products_per_step / DENSE_PER_SECOND
+        return by_events > self._dense.products_per_step / DENSE_PER_SECOND + DENSE_OVERHEAD * len(self.chip.layers)
 
     def _work(self, end: int, out: Outputs, steps: int, drive: NDArray[np.int32], messages: NDArray[np.uint8], *, first: int = 0) -> None:
         """Run samples first … end - 1 event by event."""
