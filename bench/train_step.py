@@ -14,9 +14,9 @@ Milliseconds are the median over interleaved rounds; memory is the growth of the
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib.util
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -184,14 +184,22 @@ def memory(name: str, architecture: str, steps: int, folder: Path | None) -> flo
 
 
 def _one(name: str, architecture: str, steps: int, folder: Path | None) -> None:
-    x, y = torch.randn(BATCH, 1, 28, 28), torch.randint(0, 10, (BATCH,))
-    contestants(folder)[name](architecture, 1)(x, y)  # idle: everything loaded, compiled and allocated once
     torch.set_num_threads(1)
+    x, y = torch.randn(BATCH, 1, 28, 28), torch.randint(0, 10, (BATCH,))
     run = contestants(folder)[name](architecture, steps)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    contestants(folder)[name](architecture, 1)(x, y)  # everything is loaded and compiled once
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts from here
+    idle = _status("VmRSS")
     for _ in range(3):
         run(x, y)
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+    print((_status("VmHWM") - idle) / 1024)
+
+
+def _status(key: str) -> int:
+    """Kilobytes of this process, as Linux counts them."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(key))
+    return int(line.split()[1])
 
 
 def draw(rows: list[dict], path: Path) -> None:  # type: ignore[type-arg]
