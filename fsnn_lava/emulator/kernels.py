@@ -24,7 +24,7 @@ def form_of(patches: Patches) -> NDArray[np.int64]:
 
 
 @compiled
-def add_patch(target: Any, weight: Any, index: int, amount: Any, form: Any, rows: Any, columns: Any) -> int:
+def add_patch(target: Any, weight: Any, index: Any, amount: Any, form: Any, rows: Any, columns: Any) -> int:
     """target += amount * weight over the patch of source neuron `index`; the number of weights touched.
 
     target [H * W * C], weight [C_source * row taps * column taps * C_target / groups], both one-dimensional. Places are unsigned:
@@ -51,7 +51,7 @@ def add_patch(target: Any, weight: Any, index: int, amount: Any, form: Any, rows
 
 @compiled
 def add_four_patches(
-    target: Any, weight: Any, index: int, second: int, third: int, fourth: int, amount: Any, form: Any, rows: Any, columns: Any
+    target: Any, weight: Any, index: Any, second: Any, third: Any, fourth: Any, amount: Any, form: Any, rows: Any, columns: Any
 ) -> int:
     """The same for four sources at one place (y, x) of a synapse without groups: the targets are read and written once, not four times."""
     channels, width, depth = form[0], form[1], form[5]
