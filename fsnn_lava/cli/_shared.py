@@ -30,7 +30,8 @@ def run_command(name: str, function: Callable[[argparse.Namespace], int], args: 
     previous: Any = signal.signal(signal.SIGTERM, _terminate)
     try:
         code = function(args)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it may be closed
+            sys.stdout.flush()
         return code
     except FsnnError as error:
         sentence = " ".join(str(error).split())
@@ -42,6 +43,9 @@ def run_command(name: str, function: Callable[[argparse.Namespace], int], args: 
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except ImportError as error:
+        print(f"{name}: a library cannot be loaded ({error}): too little memory, or a damaged installation", file=sys.stderr)
+        return 2
     except MemoryError:
         print(f"{name}: out of memory: use a smaller --batch or --limit", file=sys.stderr)
         return 2
