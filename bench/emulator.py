@@ -58,13 +58,14 @@ def network(architecture: str, steps: int, rate: float, values: np.ndarray) -> C
     torch.manual_seed(0)
     net = fl.FSNN(architecture, input_shape=tuple(values.shape[1:]), classes=10, neuron=fl.IF(), vth=2.0, steps=steps).eval()
     chip = fl.quantise(net, calibration=values[:32], bits=7)  # head-room for inputs that no normalisation has made small
-    low, high = 0.0, 1.0
+    low, high, nearest = 0.0, 1.0, (float("inf"), chip)
     for _ in range(12):
         middle = (low + high) / 2
         moved = _louder(chip, middle) if rate > 0.3 else _quieter(chip, 1 - middle)
-        found = float(Emulator(moved).run(values[:8], steps=steps).rates[0].mean())
+        found = float(Emulator(moved).run(values[:32], steps=steps).rates[0].mean())
+        nearest = min(nearest, (abs(found - rate), moved), key=lambda pair: pair[0])
         low, high = (low, middle) if found > rate else (middle, high)
-    return moved
+    return nearest[1]
 
 
 def _quieter(chip: ChipNetwork, amount: float) -> ChipNetwork:
