@@ -18,6 +18,7 @@ demo:
 
 test: lint
 	@$(python) -m pytest $(ARGS)
+	@test -n "$(ARGS)" || for target in emu sim stock; do $(python) -m pytest hw_tests --target $$target || exit 1; done
 
 torture:
 	@$(python) -m tests.torture $(ARGS)
