@@ -33,10 +33,13 @@ def threads() -> int:
     return max(1, min(cores, int(limit))) if limit.isdigit() else cores
 
 
-def over_samples(function: Callable[[int, int], object], samples: int, *, number: int | None = None) -> None:
-    """Call function(first, end) until every sample is done, on all threads. `function` writes each sample's results to its own place."""
+def over_samples(function: Callable[[int, int], object], samples: int, *, number: int | None = None, even: bool = False) -> None:
+    """Call function(first, end) until every sample is done, on all threads. `function` writes each sample's results to its own place.
+
+    `even`: every sample takes the same short time, so each thread is called once.
+    """
     number = threads() if number is None else number
-    chunk = max(1, min(16, samples // (4 * number)))
+    chunk = max(1, -(-samples // number) if even else min(16, samples // (4 * number)))
     pieces = [(first, min(first + chunk, samples)) for first in range(0, samples, chunk)]
     if number == 1 or len(pieces) <= 1:
         function(0, samples)

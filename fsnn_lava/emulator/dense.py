@@ -32,7 +32,7 @@ class DenseRun:
     def __init__(self, chip: ChipNetwork, layout: Layout) -> None:
         self.chip, self.layout = chip, layout
         self.synapses = [s for layer in chip.layers for s in chip.into(layer) if s.source != INPUT or chip.input.kind == "events"]
-        self.weights = {id(s): torch.from_numpy(s.weight.astype(np.float32)) for s in self.synapses}
+        self.weights = {id(s): _weight(s) for s in self.synapses}
         self.readout = torch.from_numpy(chip.readout.weight.astype(np.float32))
         self.products_per_step = sum(_products(chip, s) for s in self.synapses)
 
@@ -84,15 +84,15 @@ class DenseRun:
                     if spikes is not None:
                         sums.append(_flat(self._product(synapse, spikes)))
                         bits.append(STATE_FRACTION_BITS + synapse.exponent)
-                stacked = np.stack(sums) if sums else np.zeros((0, samples, 0), np.float32)
+                stacked = sums[0][None] if len(sums) == 1 else np.stack(sums) if sums else np.zeros((0, samples, 0), np.float32)
                 shifts = np.array(bits, dtype=np.int64)
                 train = out.trains[:, tau] if out.trains.shape[1] else out.trains.reshape(samples, 0)
                 spikes_out = np.empty((samples, layer.size), np.float32)
                 args = (number, tau, steps, program, stacked, shifts, state, out.clip_count, train, spikes_out)
-                over_samples(lambda a, b, args=args: step_samples(a, b, *args), samples)  # type: ignore[misc]
+                over_samples(lambda a, b, args=args: step_samples(a, b, *args), samples, even=True)  # type: ignore[misc]
                 fired[number] = [*fired[number], _grid(spikes_out, layer.shape)][-program.slots :]
             total = _flat(nnf.linear(fired[-1][-1].reshape(samples, -1), self.readout))
-            over_samples(lambda a, b, total=total: readout_samples(a, b, program, total, out.readout, out.clip_count), samples)  # type: ignore[misc]
+            readout_samples(0, samples, program, total, out.readout, out.clip_count)
         over_samples(lambda a, b: end_samples(a, b, program, state, out), samples)
         out.operations[:, 0] += self._operations(out, messages, steps, static)
 
@@ -150,6 +150,11 @@ def _products(chip: ChipNetwork, synapse: Synapse) -> int:
         return synapse.weight.size
     positions = math.prod(shape[1:]) if isinstance(synapse, TransposedConvSynapse) else math.prod(target.shape[1:])
     return positions * synapse.weight.size
+
+
+def _weight(synapse: Synapse) -> torch.Tensor:
+    weight = torch.from_numpy(synapse.weight.astype(np.float32))
+    return weight.contiguous(memory_format=torch.channels_last) if weight.ndim == 4 else weight
 
 
 def _target_axis(synapse: Synapse) -> int:
