@@ -41,7 +41,7 @@ def test_the_check_runs_from_the_folder_alone_and_says_what_the_chip_lacks(made)
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "NXSDKHOST")}
     done = subprocess.run(
         ["sh", str(made / "run.sh"), "--check"],
-        env={**clean, "PYTHON": sys.executable, "NOSLURM": "1", "NUMBA_DISABLE_JIT": "1"},
+        env={**clean, "PYTHON": sys.executable, "NOSLURM": "1"},
         cwd=made.parent,
         capture_output=True,
         text=True,
