@@ -17,12 +17,16 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from fsnn_lava.errors import BackendMissing
+
 SHARED = ("compiled.py", "chip/arithmetic.py", "chip/limits.py", "chip/drive.py")  # compiled into functions of other files
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
     """numba's njit without fast-math, so that integers and floats come out the same on every machine."""
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        raise BackendMissing("NUMBA_DISABLE_JIT is set, but uncompiled kernels would add in 8 bits and overflow: unset it")
     return cast(Function, numba.njit(cache=_cache(), nogil=True)(function))
 
 

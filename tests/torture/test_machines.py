@@ -54,3 +54,10 @@ def test_in_two_gigabytes_it_runs_or_says_why():
     done = run(before=["prlimit", f"--as={2 * 2**30}"], OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
     assert "Traceback" not in done.stderr
     assert done.returncode in (0, 2), done.stderr
+
+
+def test_without_compiled_kernels_it_says_why_instead_of_overflowing():
+    done = run(NUMBA_DISABLE_JIT="1")
+    assert done.returncode == 3
+    assert "NUMBA_DISABLE_JIT is set" in done.stderr
+    assert "Traceback" not in done.stderr
