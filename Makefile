@@ -2,11 +2,12 @@
 export PYTHON TORCH
 python := .ci/with-python
 
-.PHONY: help demo test torture lint format clean
+.PHONY: help demo test docs torture lint format clean
 
 help:
 	@echo 'make demo      set up, then the whole pipeline on the embedded digits'
 	@echo 'make test      set up, then style, types and tests      (ARGS="tests/test_data.py -x" for some of them)'
+	@echo 'make docs      set up, then the documentation as a site: site/index.html'
 	@echo 'make torture   set up, then damaged files, kills, full disks, poor machines, often (ARGS="--cases 20000 --kills 200")'
 	@echo 'make lint      set up, then style and types only'
 	@echo 'make format    rewrite the code in the project style'
@@ -19,6 +20,11 @@ demo:
 test: lint
 	@$(python) -m pytest $(ARGS)
 	@test -n "$(ARGS)" || for target in emu sim stock; do $(python) -m pytest hw_tests --target $$target || exit 1; done
+
+docs: export NO_MKDOCS_2_WARNING = 1
+docs:
+	@$(python) -m mkdocs build --strict --quiet
+	@echo 'site/index.html is the documentation: open it in a browser, no server needed.'
 
 torture:
 	@$(python) -m tests.torture $(ARGS)
@@ -34,5 +40,5 @@ format:
 	@$(python) -m ruff format .
 
 clean:
-	rm -rf .venv .venv-* build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -31,7 +31,7 @@ def page() -> str:
 
 
 def _help(action) -> str:  # type: ignore[no-untyped-def]
-    return (action.help or "").replace("%(default)s", str(action.default)).replace("|", "/")
+    return (action.help or "").replace("%(default)s", str(action.default)).replace("|", "/").replace("<", "&lt;")
 
 
 def _metavar(action) -> str:  # type: ignore[no-untyped-def]

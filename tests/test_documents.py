@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.documentation import build
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("train/*.md"), *ROOT.glob("deploy/*.md"), *ROOT.glob("examples/**/*.md")]
@@ -30,6 +32,12 @@ def test_links_lead_somewhere(page):
     for link in LINK.findall(page.read_text()):
         if not link.startswith(("http://", "https://", "#", "mailto:")):
             assert (page.parent / link.partition("#")[0]).exists(), f"{page.name}: {link}"
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    pages = {page.stem for page in build(tmp_path).glob("*.html")}
+    assert {page.stem for page in ROOT.glob("docs/*.md")} <= pages
+    assert {"loihi2", "results", "contributing", "changelog"} <= pages
 
 
 @pytest.mark.parametrize("body", blocks("python"))

@@ -1,0 +1,58 @@
+"""mkdocs hook: pages from elsewhere in the repository without being written twice, and indices of formulas as indices."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {
+    "deploy/README.md": "loihi2.md",
+    "train/README.md": "results.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
+LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+FORMULAS = ("equations.md", "theory.md")
+RAISED = re.compile(r"\^(?:\{([^{}]+)\}|(\w+))")
+LOWERED = re.compile(r"(?<=[\w⟩*])_(?:\{([^{}]+)\}|([A-Za-z0-9τρ]+))")
+
+
+def on_files(files: Files, config: Any, **_: Any) -> Files:
+    for source, page in PAGES.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Links of such a page are counted from its place in the repository; what is no page of the site loses its link, not its text."""
+    source = next((source for source, name in PAGES.items() if name == page.file.src_uri), None)
+    return markdown if source is None else LINK.sub(lambda link: _moved(*link.groups(), folder=os.path.dirname(source)), markdown)
+
+
+def on_page_content(html: str, page: Any, **options: Any) -> str:
+    """A_n and λ^{T−τ} with their indices below and above the line; names in running text's code are left as they are."""
+    if page.file.src_uri not in FORMULAS:
+        return html
+    parts = re.split(r"((?<!<pre>)<code>.*?</code>|<[^>]*>)", html)
+    for i in range(0, len(parts), 2):
+        for _ in range(2):  # an index may have one
+            parts[i] = LOWERED.sub(_index("sub"), RAISED.sub(_index("sup"), parts[i]))
+    return "".join(parts)
+
+
+def _index(tag: str) -> Any:
+    return lambda found: f"<{tag}>{found[1] or found[2]}</{tag}>"
+
+
+def _moved(text: str, target: str, *, folder: str) -> str:
+    if target.startswith(("http://", "https://", "#", "mailto:")):
+        return f"[{text}]({target})"
+    path, mark, anchor = target.partition("#")
+    path = os.path.normpath(os.path.join(folder, path))
+    inside = PAGES.get(path, path.removeprefix("docs/") if path.startswith("docs/") and path.endswith(".md") else "")
+    return f"[{text}]({inside}{mark}{anchor})" if inside else text
