@@ -1,4 +1,4 @@
-"""model.pt: a float network with everything export needs. Read with weights_only, so that a stranger's file executes nothing."""
+"""model.pt: a float network with everything export needs. Read as data, so that a stranger's file executes nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from fsnn_lava.errors import BadFile, FsnnError
 from fsnn_lava.formats.atomic import atomic_path
-from fsnn_lava.formats.torch_archive import stored_numbers, unpack
+from fsnn_lava.formats.torch_archive import unpack
 from fsnn_lava.network import FSNN
 
 FORMAT = "fsnn-lava model"
@@ -65,6 +65,6 @@ def _check_sizes(path: Path, config: Any, state: Any) -> None:
     if not all(isinstance(name, str) and isinstance(tensor, torch.Tensor) for name, tensor in state.items()):
         raise BadFile(f"{path} is damaged: the state must hold tensors")
     architecture = parse(str(config["architecture"]), input_shape=tuple(config["input_shape"]), classes=int(config["classes"]))
-    held = sum(stored_numbers(tensor) for tensor in state.values())
+    held = sum(tensor.numel() for tensor in state.values())
     if architecture.parameters > held:
         raise BadFile(f"{path} is damaged: {architecture} has {architecture.parameters} weights, the file holds {held} numbers")

@@ -1,6 +1,6 @@
 """Read a pickle as data: its instructions are followed on a stack of inert values, so nothing is imported and nothing is called.
 
-Enough of the language for the files that numpy arrays, lists, dictionaries, numbers and texts are kept in (protocols 2 to 4).
+Enough of the language for the files that arrays, tensors, lists, dictionaries, numbers and texts are kept in (protocols 2 to 4).
 """
 
 from __future__ import annotations
@@ -42,8 +42,15 @@ class Call:
     state: Any = None
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    """What lies outside the pickle, by the label that the pickle has for it."""
+
+    label: Any
+
+
 def read_plain_pickle(data: bytes) -> Any:
-    """The value in a pickle, arrays as `Call` objects (see `array_of`); texts of Python 2 become str, one character per byte."""
+    """The value in a pickle, arrays and tensors as `Call` (see `array_of`); texts of Python 2 become str, one character per byte."""
     machine = _Machine()
     try:
         for opcode, argument, _ in pickletools.genops(data):
@@ -156,7 +163,11 @@ class _Machine:
 
     def do_build(self, _: None) -> None:
         state = self.pop()
-        _expect(self.stack[-1], Call).state = state
+        if not isinstance(self.stack[-1], dict):  # what hangs on a dictionary beside its items is not data
+            _expect(self.stack[-1], Call).state = state
+
+    def do_binpersid(self, _: None) -> None:
+        self.stack.append(Elsewhere(self.pop()))
 
 
 def _expect(value: Any, kind: type) -> Any:
@@ -193,10 +204,12 @@ def array_of(value: Any) -> np.ndarray:
     return np.frombuffer(content, np.uint8).reshape(shape, order="F" if fortran else "C")
 
 
-def _value_of(call: Call) -> Call | bytes:
-    """Protocol 2 has no bytes: they are written as calls, which are undone here without calling anything."""
+def _value_of(call: Call) -> Call | bytes | dict[Any, Any]:
+    """Protocol 2 has no bytes and no ordered dictionaries: they are written as calls, which are undone here without calling anything."""
     if call.function.path == "_codecs encode" and call.arguments[1:] == ("latin1",):
         return _expect(call.arguments[0], str).encode("latin-1")
     if call.function.path == "__builtin__ bytes" and call.arguments == ():
         return b""
+    if call.function.path == "collections OrderedDict" and call.arguments == ():
+        return {}
     return call
