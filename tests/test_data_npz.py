@@ -49,9 +49,31 @@ def test_five_axes_are_an_input_sequence(tmp_path):
     assert (load(path).kind, load(path).shape, load(path).test.shape) == ("events", (1, 4, 5), (2, 1, 4, 5))
 
 
+def test_training_samples_stand_beside_the_others_and_say_how_a_network_sees_them(tmp_path):
+    train = np.random.default_rng(1).integers(0, 256, (7, 2, 4, 5), np.uint8)
+    train[:, 1] = 51
+    path = write(tmp_path / "mine.npz", x=np.repeat(X, 2, axis=1), y=Y, x_train=train, y_train=np.arange(7) % 4)
+    data = load(path)
+    np.testing.assert_array_equal(data.train.batch(slice(None)), train)
+    assert (data.classes, len(data.train), len(data.test)) == (4, 7, 3)
+    assert data.normalisation.mean == pytest.approx((train[:, 0].mean() / 255, 0.2))
+    assert data.normalisation.std == pytest.approx((train[:, 0].std() / 255, 1 / 255))  # the second channel never changes
+
+
+def test_flat_samples_share_one_mean_and_events_are_taken_as_they_are(tmp_path):
+    flat = load(write(tmp_path / "flat.npz", x=X.reshape(3, -1), y=Y, x_train=X.reshape(3, -1), y_train=Y))
+    assert flat.normalisation.mean == pytest.approx((X.mean() / 255,))
+    events = np.stack([X, X], axis=1)
+    assert load(write(tmp_path / "e.npz", x=events, y=Y, x_train=events, y_train=Y)).normalisation.divisor == 1.0
+
+
 @pytest.mark.parametrize(
     ("members", "sentence"),
     [
+        ({"x": X, "y": Y, "x_train": X}, "the array 'y_train' is missing"),
+        ({"x": X, "y": Y, "y_train": Y}, "the array 'x_train' is missing"),
+        ({"x": X, "y": Y, "x_train": X[:, :, 1:], "y_train": Y}, r"x_train has samples of shape \[1, 3, 5\], x of \[1, 4, 5\]"),
+        ({"x": X, "y": Y, "x_train": X, "y_train": Y[:1]}, "y_train must be 3 whole numbers in one row"),
         ({"y": Y}, "the array 'x' is missing; write it with numpy.savez"),
         ({"x": X}, "the array 'y' is missing"),
         ({"x": X / 2, "y": Y}, r"x must be uint8 of shape \[B, C, H, W\] .*got float64 of shape \[3, 1, 4, 5\]"),

@@ -62,7 +62,7 @@ def test_the_recipes_say_what_the_paper_says(path):
         ({"neuron": "adex"}, "'neuron' must be one of 'if', 'lif', got 'adex'"),
         ({"neuron": "lif"}, "neuron 'lif' needs 'leak' below 1"),
         ({"leak": 0.9}, "neuron 'if' has no leak"),
-        ({"data": "imagenet"}, "'data' must be one of 'digits'"),
+        ({"data": "imagenet"}, r"'data' must be one of 'digits'.*, or a \.npz file, got 'imagenet'"),
         ({"augment": True}, "'augment' .* is for CIFAR only"),
         ({"augment": 1}, "'augment' must be true or false, got 1"),
         ({"optimiser": {"momentum": 1.5}}, "'optimiser.momentum' must be a number >= 0 and < 1, got 1.5"),

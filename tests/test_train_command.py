@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fsnn_lava.cli.train import main
@@ -53,6 +54,20 @@ def test_json_is_the_only_thing_on_standard_output(recipe, tmp_path, capsys):
     assert result["epochs"] == 1
     assert 0.0 <= result["last_accuracy"] <= result["best_accuracy"] <= 1.0
     assert (tmp_path / "curves.png").stat().st_size > 1000
+
+
+def test_it_trains_on_the_samples_of_an_npz_file(recipe, tmp_path, capsys):
+    samples = {
+        name: np.random.default_rng(i).integers(0, 256, (n, 1, 6, 6), np.uint8) for i, (name, n) in enumerate((("x", 9), ("x_train", 40)))
+    }
+    np.savez(tmp_path / "mine.npz", **samples, y=np.arange(9) % 3, y_train=np.arange(40) % 3)
+    arguments = [str(recipe), "--out", str(tmp_path / "run"), "--set", f"data={tmp_path / 'mine.npz'}", "--set", "epochs=1"]
+    assert main(arguments) == 0
+    net = FSNN.load(tmp_path / "run/last.pt")
+    assert (net.architecture.input_shape, net.readout.out_features) == ((1, 6, 6), 3)
+    np.savez(tmp_path / "mine.npz", x=samples["x"], y=np.arange(9) % 3)
+    assert main([*arguments[:2], str(tmp_path / "other"), *arguments[3:]]) == 2
+    assert "mine.npz has no training samples: add them as x_train and y_train" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

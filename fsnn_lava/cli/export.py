@@ -164,7 +164,7 @@ def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -
     from fsnn_lava.run import run
 
     chip = read(args.network)
-    values, labels = _some(dataset.test, min(args.limit, REPORT_SAMPLES))
+    values, labels = _some(dataset.test, min(args.limit or REPORT_SAMPLES, REPORT_SAMPLES))
     if chip.input.kind == "events":
         values = values[:, : chip.steps]
     verdict = compare(run(chip, values), chip, values, labels=labels, model=net)

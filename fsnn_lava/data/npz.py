@@ -1,4 +1,4 @@
-"""A user's own samples: an .npz file with `x` (raw uint8 values) and `y` (class numbers)."""
+"""A user's own samples: an .npz file with `x` (raw uint8 values) and `y` (class numbers), to train on also `x_train` and `y_train`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,19 @@ MOST_RATIO = 100  # … and how many times its file a larger array may be
 AXES = {2: "static", 3: "events", 4: "static", 5: "events"}
 SHAPES = "[B, C, H, W] or [B, N] for images, [B, T, C, H, W] or [B, T, N] for input sequences"
 HOW_TO_WRITE = "write it with numpy.savez(path, x=uint8 values, y=class numbers)"
+LEAST_STD = 1 / 255  # of a channel that never changes
 
 
 def load_npz(path: str | Path) -> Dataset:
-    """The samples of an .npz file, all of them in the test split. Nothing in it is executed, sizes are checked before they are believed."""
+    """The samples of an .npz file: x and y for the test, x_train and y_train, where they are there, for training.
+
+    Nothing in it is executed, sizes are checked before they are believed.
+    """
     source = Path(path).expanduser()
     try:
         with zipfile.ZipFile(source) as archive:
-            values, labels = _read(archive, "x", source), _read(archive, "y", source)
+            test = _split(archive, source, "")
+            train = _split(archive, source, "_train") if _trains(archive) else ArraySplit(test.values[:0], test.labels[:0])
     except FileNotFoundError as error:
         raise BadData(f"there is no file {source}; {HOW_TO_WRITE}") from error
     except OSError as error:
@@ -39,20 +44,45 @@ def load_npz(path: str | Path) -> Dataset:
         raise
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError, OverflowError) as error:
         raise BadData(f"{source} is not a whole .npz file ({error}); {HOW_TO_WRITE}") from error
-    if values.dtype != np.uint8 or values.ndim not in AXES or not values.size:
-        raise BadData(f"{source}: x must be uint8 of shape {SHAPES}, got {values.dtype} of shape {list(values.shape)}")
-    if labels.dtype.kind not in "iu" or labels.shape != values.shape[:1]:
-        raise BadData(f"{source}: y must be {len(values)} whole numbers in one row, got {labels.dtype} of shape {list(labels.shape)}")
-    if labels.min() < 0 or labels.max() >= 2**31:
-        raise BadData(f"{source}: y must hold class numbers from 0, got {labels.min()} … {labels.max()}")
+    if train.shape != test.shape:
+        raise BadData(f"{source}: x_train has samples of shape {list(train.shape)}, x of {list(test.shape)}")
+    events = AXES[test.values.ndim] == "events"
     return Dataset(
         name=source.stem,
-        train=ArraySplit(values[:0], labels[:0]),
-        test=ArraySplit(values, labels),
-        normalisation=Normalisation(),
-        kind="events" if AXES[values.ndim] == "events" else "static",
+        train=train,
+        test=test,
+        normalisation=_normalisation(train.values, events=events),
+        kind="events" if events else "static",
         source=source,
     )
+
+
+def _trains(archive: zipfile.ZipFile) -> bool:
+    return any(name in ("x_train.npy", "y_train.npy") for name in archive.namelist())
+
+
+def _split(archive: zipfile.ZipFile, source: Path, which: str) -> ArraySplit:
+    values, labels = _read(archive, f"x{which}", source), _read(archive, f"y{which}", source)
+    if values.dtype != np.uint8 or values.ndim not in AXES or not values.size:
+        raise BadData(f"{source}: x{which} must be uint8 of shape {SHAPES}, got {values.dtype} of shape {list(values.shape)}")
+    if labels.dtype.kind not in "iu" or labels.shape != values.shape[:1]:
+        raise BadData(
+            f"{source}: y{which} must be {len(values)} whole numbers in one row, got {labels.dtype} of shape {list(labels.shape)}"
+        )
+    if labels.min() < 0 or labels.max() >= 2**31:
+        raise BadData(f"{source}: y{which} must hold class numbers from 0, got {labels.min()} … {labels.max()}")
+    return ArraySplit(values, labels.astype(np.int64))  # an array of its own, which may be written to
+
+
+def _normalisation(train: np.ndarray, *, events: bool) -> Normalisation:
+    """Events as they are; images by the mean and deviation of every channel of the training samples, flat ones by those of all values."""
+    if events:
+        return Normalisation(1.0)
+    if not train.size:
+        return Normalisation()
+    axes = (0, 2, 3) if train.ndim == 4 else (0, 1)
+    mean, std = (np.atleast_1d(found) / 255 for found in (train.mean(axis=axes), train.std(axis=axes)))
+    return Normalisation(255.0, tuple(mean), tuple(np.maximum(std, LEAST_STD)))
 
 
 def _read(archive: zipfile.ZipFile, name: str, source: Path) -> np.ndarray:

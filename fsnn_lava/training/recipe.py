@@ -53,7 +53,7 @@ class Quantise:
 class Recipe:
     """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
 
-    data: str = rule(str, choices=NAMES)
+    data: str = rule(str, choices=NAMES, ending=".npz")
     architecture: str = rule(str)
     neuron: str = rule(str, choices=("if", "lif"))
     steps: int = rule(int, low=1)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fsnn_lava.data import Dataset, Split, load
+from fsnn_lava.errors import BadData
 from fsnn_lava.training.recipe import Recipe
 
 
@@ -44,4 +45,6 @@ def part(split: Split, count: int) -> Split:
 def load_samples(recipe: Recipe, *, root: Path | None = None, download: bool = False) -> Dataset:
     """The data set that the recipe names, reduced to `train_samples` and `test_samples`."""
     data = load(recipe.data, root, download=download)
+    if not len(data.train):
+        raise BadData(f"{recipe.data} has no training samples: add them as x_train and y_train; x and y are for the test")
     return dataclasses.replace(data, train=part(data.train, recipe.train_samples), test=part(data.test, recipe.test_samples))

@@ -16,7 +16,7 @@ _LARGEST = 1e300  # beyond it lie infinity, NaN (which compares with nothing) an
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """What one value may be. `low` and `high` are inclusive unless `open_low` / `open_high`."""
+    """What one value may be. `low` and `high` are inclusive unless `open_low` / `open_high`; `ending` is that of a file beside `choices`."""
 
     kind: type
     low: float = -math.inf
@@ -24,12 +24,13 @@ class Rule:
     open_low: bool = False
     open_high: bool = False
     choices: tuple[str, ...] = ()
+    ending: str = ""
     many: bool = False
 
     def sentence(self) -> str:
         """The rule in words, as it follows 'must be'."""
         if self.choices:
-            return "one of " + ", ".join(repr(choice) for choice in self.choices)
+            return "one of " + ", ".join(repr(choice) for choice in self.choices) + (f", or a {self.ending} file" if self.ending else "")
         noun = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[self.kind]
         if self.many:
             noun = f"a list, each {noun}"
@@ -40,7 +41,7 @@ class Rule:
     def fits(self, value: Any) -> bool:
         """Whether one value has the type and lies in the range."""
         if self.kind is bool or self.kind is str:
-            return isinstance(value, self.kind) and (not self.choices or value in self.choices)
+            return isinstance(value, self.kind) and (not self.choices or value in self.choices or self._is_file(value))
         if isinstance(value, bool) or not isinstance(value, int if self.kind is int else (int, float)):
             return False
         if not -_LARGEST < value < _LARGEST:
@@ -48,6 +49,9 @@ class Rule:
         above = value > self.low if self.open_low else value >= self.low
         below = value < self.high if self.open_high else value <= self.high
         return above and below
+
+    def _is_file(self, value: Any) -> bool:
+        return bool(self.ending) and isinstance(value, str) and value.endswith(self.ending)
 
 
 def rule(kind: type, default: Any = dataclasses.MISSING, **limits: Any) -> Any:
