@@ -16,7 +16,7 @@ _LARGEST = 1e300  # beyond it lie infinity, NaN (which compares with nothing) an
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """What one value may be. `low` and `high` are inclusive unless `open_low` / `open_high`; `ending` is that of a file beside `choices`."""
+    """What one value may be. `low` and `high` are inclusive unless `open_low` / `open_high`; a file with `ending` fits beside `choices`."""
 
     kind: type
     low: float = -math.inf
