@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.compare.batch import Batch
+from fsnn_lava.compare.tally import Tally, either, first, total
 from fsnn_lava.compare.thresholds import Thresholds
 from fsnn_lava.compare.verdict import OFFENDERS_KEPT, Check
 
@@ -27,8 +28,15 @@ def wilson(right: int, total: int) -> tuple[float, float]:
     return max(0.0, (middle - half) / (1 + z2)), min(1.0, (middle + half) / (1 + z2))
 
 
-class AccuracyCheck:
+class AccuracyCheck(Tally):
     """Counts; fails only where the user asked for more than was reached."""
+
+    RULES = {
+        **dict.fromkeys(("samples", "labelled", "right", "judged", "agreeing", "float_right", "clips", "ties"), total),
+        **dict.fromkeys(("samples_of_rows", "float_labelled", "confusion", "rate_sums", "margins"), total),
+        **dict.fromkeys(("spiked", "paused"), either),
+        "offenders": first(OFFENDERS_KEPT),
+    }
 
     def __init__(self, chip: ChipNetwork, thresholds: Thresholds) -> None:
         self.chip, self.thresholds = chip, thresholds
@@ -38,7 +46,7 @@ class AccuracyCheck:
         self.confusion = np.zeros((classes, classes), dtype=np.int64)  # [label, answer]
         self.spiked = [np.zeros(layer.shape, dtype=bool) for layer in chip.layers]
         self.paused = [np.zeros(layer.shape, dtype=bool) for layer in chip.layers]
-        self.rate_sums = [0.0 for _ in chip.layers]
+        self.rate_sums = np.zeros(len(chip.layers))
         self.margins: list[float] = []
         self.offenders: list[dict[str, Any]] = []
 
@@ -131,9 +139,9 @@ class AccuracyCheck:
                 "layer": layer.name,
                 "dead": float(np.mean(~spiked)),
                 "saturated": float(np.mean(~paused)) if self.samples else 0.0,
-                "rate_mean": total / max(1, self.samples),
+                "rate_mean": float(summed) / max(1, self.samples),
             }
-            for layer, spiked, paused, total in zip(self.chip.layers, self.spiked, self.paused, self.rate_sums, strict=True)
+            for layer, spiked, paused, summed in zip(self.chip.layers, self.spiked, self.paused, self.rate_sums, strict=True)
         ]
         margins = np.array(self.margins) if self.margins else np.zeros(1)
         return {

@@ -13,25 +13,37 @@ from fsnn_lava.chip.network import READOUT, ChipNetwork, Layer
 from fsnn_lava.compare.arrived import Charge, layer_charge, readout_charge
 from fsnn_lava.compare.batch import Batch, neuron_index
 from fsnn_lava.compare.surplus import clips, spoilt
+from fsnn_lava.compare.tally import Tally, first, largest, total
 from fsnn_lava.compare.verdict import OFFENDERS_KEPT, Check
 
 LINK = "integer spikes → backend"
 
 
-class ChargeCheck:
+def _place(offender: dict[str, Any]) -> tuple[int, int]:
+    """By sample, then by layer: a fault shows where it happened, not where it led to."""
+    return offender["sample"], offender["position"]
+
+
+class ChargeCheck(Tally):
     """E10 for every neuron of every sample, and for the readout."""
+
+    RULES = {
+        **dict.fromkeys(("neurons", "violated", "harmless", "harmful"), total),
+        **dict.fromkeys(("worst", "width"), largest),
+        "offenders": first(OFFENDERS_KEPT, key=_place),
+    }
 
     def __init__(self, chip: ChipNetwork) -> None:
         self.chip = chip
         self.neurons = self.violated = self.harmless = self.harmful = 0
         self.worst = self.width = 0.0
-        self.offenders: list[dict[str, Any]] = []  # by sample, then by layer: a fault shows where it happened, not where it led to
+        self.offenders: list[dict[str, Any]] = []
 
     def add(self, batch: Batch) -> None:
         for index, layer in enumerate(self.chip.layers):
             self._add_layer(batch, index, layer)
         self._add_readout(batch)
-        self.offenders.sort(key=lambda o: (o["sample"], o["position"]))
+        self.offenders.sort(key=_place)
         del self.offenders[OFFENDERS_KEPT:]
 
     def _add_layer(self, batch: Batch, index: int, layer: Layer) -> None:

@@ -22,14 +22,16 @@ from fsnn_lava.compare.residual import ResidualCheck
 from fsnn_lava.compare.shift import LINK as SHIFT_LINK
 from fsnn_lava.compare.shift import ShiftCheck
 from fsnn_lava.compare.spikes import SpikesCheck
+from fsnn_lava.compare.tally import Tally
 from fsnn_lava.compare.thresholds import Thresholds
 from fsnn_lava.compare.verdict import Check, Verdict, not_done
-from fsnn_lava.errors import BadArgument
+from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.network import FSNN
 from fsnn_lava.result import Result
 
 SAMPLES_MAX = 64  # that are looked at together
 BYTES_MAX = 2**25  # of one number per neuron for all of them
+_SUMS = ("seconds", "operations", "updates", "spikes")  # of what a verdict says about its run
 
 
 class Comparator:
@@ -52,8 +54,8 @@ class Comparator:
         self.chip = executed(chip, graph)
         self.tolerance = own_rounding(self.chip, graph)
         self.thresholds, self.graph = thresholds or Thresholds(), graph
-        self.equilibria_left = affordable_samples(chip) if equilibrium_samples is None else equilibrium_samples
-        self.radii_left = max(1, min(LOCAL_SAMPLES, self.equilibria_left // 8))
+        self.equilibrium_samples = affordable_samples(chip) if equilibrium_samples is None else equilibrium_samples
+        self.radius_samples = max(1, min(LOCAL_SAMPLES, self.equilibrium_samples // 8))
         self.rate_map = RateMap(self.chip)
         certificate = Certificate(self.rate_map)
         self.charge = ChargeCheck(self.chip)
@@ -68,21 +70,25 @@ class Comparator:
         self.samples = 0
         self.about: dict[str, Any] = {}
 
-    def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
-        """Take the next samples of the run: what came out, what went in (see `run`), and what is right (below 0: unknown)."""
+    def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None, *, offset: int | None = None) -> None:
+        """Take samples of the run: what came out, what went in (see `run`), and what is right (below 0: unknown).
+
+        The first of them is number `offset` of the run, by default the one after those added so far.
+        """
         self._check_origin(result)
         values = np.asarray(values)
         if len(values) != result.samples:
             raise BadArgument(f"the result has {result.samples} samples, values {len(values)}")
         if labels is not None and np.shape(labels) != (result.samples,):
             raise BadArgument(f"labels must be one per sample, [{result.samples}], got {list(np.shape(labels))}")
+        offset = self.samples if offset is None else offset
         for start in range(0, result.samples, self.rows):
             rows = slice(start, start + self.rows)
-            self._add(result.part(rows), values[rows], None if labels is None else np.asarray(labels)[rows])
+            self._add(result.part(rows), values[rows], None if labels is None else np.asarray(labels)[rows], offset + start)
         self._note(result)
 
-    def _add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None) -> None:
-        batch = Batch(chip=self.chip, result=result, values=values, labels=labels, offset=self.samples, tolerance=self.tolerance)
+    def _add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None, offset: int) -> None:
+        batch = Batch(chip=self.chip, result=result, values=values, labels=labels, offset=offset, tolerance=self.tolerance)
         drive = self.rate_map.drive(values)
         point = self._equilibria(batch, drive)
         self.charge.add(batch)
@@ -116,16 +122,43 @@ class Comparator:
         ]
         return Verdict(checks=tuple(checks), about={**self.about, "samples": self.samples})
 
+    def hand_over(self) -> dict[str, Any]:
+        """What was found so far, in types that JSON has; afterwards nothing was added."""
+        found = {"samples": self.samples, "about": self.about, "checks": {n: t.hand_over() for n, t in self._tallies().items()}}
+        self.samples, self.about = 0, {}
+        return found
+
+    def take_in(self, found: Any) -> None:
+        """Add what another comparator of this run handed over about later samples; BadFile if it cannot be that."""
+        try:
+            self.samples += int(found["samples"])
+            self.about = {**found["about"], **{name: found["about"][name] + self.about.get(name, 0) for name in _SUMS}}
+            for name, tally in self._tallies().items():
+                tally.take_in(found["checks"][name])
+            self.verdict().to_text()  # what could not be said would fail here, not after the run
+        except (TypeError, KeyError, ValueError, IndexError, AttributeError, StopIteration) as error:
+            raise BadFile(f"this is not what a comparison found: {type(error).__name__} {error}") from error
+
+    def _tallies(self) -> dict[str, Tally]:
+        found = {
+            "float": self.float_spikes,
+            "shift": self.shift,
+            "contraction": self.contraction,
+            "residual": self.residual,
+            "charge": self.charge,
+            "spikes": self.spikes,
+            "accuracy": self.accuracy,
+        }
+        return {name: tally for name, tally in found.items() if tally is not None}
+
     def _equilibria(self, batch: Batch, drive: NDArray[np.float64]) -> Point | None:
-        rows = min(self.equilibria_left, batch.samples)
+        rows = min(self.equilibrium_samples - batch.offset, batch.samples)
         if rows <= 0:
             return None
-        self.equilibria_left -= rows
         point = solve(self.rate_map, drive[:rows], tuple(rate[:rows] for rate in batch.rates))
         radii = None
-        if self.radii_left and not self.contraction.certificate.certified:
-            few = min(rows, self.radii_left)
-            self.radii_left -= few
+        few = min(rows, self.radius_samples - batch.offset)
+        if few > 0 and not self.contraction.certificate.certified:
             radii = local_radius(self.rate_map, tuple(rate[:few] for rate in point.rates), drive[:few])
         self.contraction.add(batch.offset, point, radii)
         return point
@@ -148,10 +181,7 @@ class Comparator:
             "graph": result.graph,
             "steps": result.steps,
             "digest": self.digest,
-            "seconds": 0.0,
-            "operations": 0,
-            "updates": 0,
-            "spikes": 0,
+            **dict.fromkeys(_SUMS, 0),
         }
         about["seconds"] += result.seconds
         about["operations"] += int(result.operations.sum())

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.chip.rate_map import RateMap, Rates
 from fsnn_lava.compare.equilibrium import Point
+from fsnn_lava.compare.tally import Tally, first, largest, total
 from fsnn_lava.compare.thresholds import Thresholds
 from fsnn_lava.compare.verdict import Check
 
 LINK = "equilibrium of the integer network"
 LOCAL_SAMPLES = 32  # the Jacobian is looked at for so many samples at most
 _TURNS = 24  # power iteration: turns around the loop, the first half is thrown away
+_LISTED = 3  # samples without an equilibrium that are named
 _RANK = {"none": 0, "local": 1, "certified": 2}
 
 
@@ -74,8 +76,10 @@ def _jacobian(rate_map: RateMap, active: list[NDArray[np.float64]], vector: Rate
     return tuple(a * o for a, o in zip(active, out, strict=True))
 
 
-class ContractionCheck:
+class ContractionCheck(Tally):
     """certified, local or none. Fails where no equilibrium could be found to compare with, or where the user asked for more."""
+
+    RULES = {**dict.fromkeys(("solved", "unsolved", "radii"), total), "residual": largest, "offenders": first(_LISTED)}
 
     def __init__(self, chip: ChipNetwork, certificate: Certificate, thresholds: Thresholds) -> None:
         self.chip, self.certificate, self.thresholds = chip, certificate, thresholds
@@ -92,7 +96,7 @@ class ContractionCheck:
         self.residual = max(self.residual, float(point.residual.max(initial=0.0)))
         if radii is not None:
             self.radii += [float(r) for r in radii]
-        for row in np.flatnonzero(~converged)[: max(0, 3 - len(self.offenders))]:
+        for row in np.flatnonzero(~converged)[: max(0, _LISTED - len(self.offenders))]:
             what = f"no equilibrium found: |f(a) - a| stays at {point.residual[row]:.3g}"
             self.offenders.append({"sample": offset + int(row), "what": what})
 

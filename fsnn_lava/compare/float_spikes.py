@@ -10,13 +10,20 @@ from torch import Tensor
 
 from fsnn_lava.compare.batch import Batch, neuron_index
 from fsnn_lava.compare.float_network import FloatNetwork, FloatPoint
+from fsnn_lava.compare.tally import Tally, first, largest, total
 from fsnn_lava.compare.verdict import OFFENDERS_KEPT, Check
 
 LINK = "float equilibrium → float spikes"
 
 
-class FloatSpikesCheck:
+class FloatSpikesCheck(Tally):
     """|f(a) - a| of the float network in spikes within its bound, and how far its rates are from a*."""
+
+    RULES = {
+        **dict.fromkeys(("samples", "above"), total),
+        **dict.fromkeys(("residual_max", "bound_max", "distance_max"), largest),
+        "offenders": first(OFFENDERS_KEPT),
+    }
 
     def __init__(self, network: FloatNetwork) -> None:
         self.network = network

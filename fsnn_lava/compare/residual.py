@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from fsnn_lava.compare.batch import Batch, neuron_index
 from fsnn_lava.compare.contraction import Certificate
 from fsnn_lava.compare.equilibrium import Point
 from fsnn_lava.compare.surplus import residual_bound, spoilt
+from fsnn_lava.compare.tally import Tally, first, largest, total
 from fsnn_lava.compare.thresholds import Thresholds
 from fsnn_lava.compare.verdict import OFFENDERS_KEPT, Check
 
@@ -21,36 +21,22 @@ LINK = "equilibrium → integer spikes"
 SCATTER_KEPT = 4000  # points (a*, a) that a report plots
 
 
-@dataclass
-class LayerResidual:
-    """What was seen of one layer so far."""
-
-    name: str
-    residual_max: float = 0.0
-    residual_sum: float = 0.0
-    bound_max: float = 0.0
-    distance_max: float = 0.0
-    distance_sum: float = 0.0
-    neurons: int = 0  # of all samples
-    solved_neurons: int = 0
-
-    def numbers(self) -> dict[str, Any]:
-        return {
-            "layer": self.name,
-            "residual_max": self.residual_max,
-            "residual_mean": self.residual_sum / max(1, self.neurons),
-            "bound_max": self.bound_max,
-            "distance_max": self.distance_max,
-            "distance_mean": self.distance_sum / max(1, self.solved_neurons),
-        }
-
-
-class ResidualCheck:
+class ResidualCheck(Tally):
     """|f(a) - a| within E11 for every neuron; ||a - a*|| within (1 - M)**-1 ||f(a) - a|| where the network is certified."""
+
+    RULES = {
+        **dict.fromkeys(("above", "too_far", "samples", "solved", "per_sample", "bound_per_sample"), total),
+        **dict.fromkeys(("residual_sum", "distance_sum"), total),
+        **dict.fromkeys(("residual_max", "bound_max", "distance_max", "distance_share"), largest),
+        "scatter": first(SCATTER_KEPT),
+        "offenders": first(OFFENDERS_KEPT),
+    }
 
     def __init__(self, chip: ChipNetwork, certificate: Certificate, thresholds: Thresholds) -> None:
         self.chip, self.certificate, self.thresholds = chip, certificate, thresholds
-        self.layers = [LayerResidual(layer.name) for layer in chip.layers]
+        zeros = np.zeros(len(chip.layers))  # one number per layer each, of everything seen so far
+        self.residual_max, self.residual_sum, self.bound_max = zeros.copy(), zeros.copy(), zeros.copy()
+        self.distance_max, self.distance_sum = zeros.copy(), zeros.copy()
         self.above = self.too_far = self.samples = self.solved = 0
         self.per_sample: list[float] = []
         self.bound_per_sample: list[float] = []
@@ -77,11 +63,9 @@ class ResidualCheck:
             self._add_distances(batch, residuals, point.rates, point.residual)
 
     def _add_layer(self, batch: Batch, index: int, layer: Layer, residual: NDArray[np.float64], bound: NDArray[np.float64]) -> None:
-        seen = self.layers[index]
-        seen.residual_max = max(seen.residual_max, float(residual.max(initial=0.0)))
-        seen.residual_sum += float(residual.sum())
-        seen.bound_max = max(seen.bound_max, float(bound.max(initial=0.0)))
-        seen.neurons += residual.size
+        self.residual_max[index] = max(self.residual_max[index], residual.max(initial=0.0))
+        self.residual_sum[index] += residual.sum()
+        self.bound_max[index] = max(self.bound_max[index], bound.max(initial=0.0))
         over = (residual > bound) & ~spoilt(batch, index)  # where clipping took or added charge, the charge check says so
         if self.thresholds.residual_max is not None:
             over |= residual > self.thresholds.residual_max
@@ -107,10 +91,8 @@ class ResidualCheck:
         rows = len(solver_residual)
         distances = [np.abs(a[:rows] - e).reshape(rows, -1) for a, e in zip(batch.rates, equilibrium, strict=True)]
         self.solved += rows
-        for seen, distance in zip(self.layers, distances, strict=True):
-            seen.distance_max = max(seen.distance_max, float(distance.max(initial=0.0)))
-            seen.distance_sum += float(distance.sum())
-            seen.solved_neurons += distance.size
+        self.distance_max = np.maximum(self.distance_max, [distance.max(initial=0.0) for distance in distances])
+        self.distance_sum += [distance.sum() for distance in distances]
         self._scatter(batch, equilibrium, rows)
         if self.certificate.certified:
             self._judge_distances(batch, residuals, distances, solver_residual)
@@ -156,8 +138,7 @@ class ResidualCheck:
             self.scatter += [[index, float(t), float(r)] for t, r in pairs]
 
     def check(self) -> Check:
-        worst = max((layer.residual_max for layer in self.layers), default=0.0)
-        bound = max((layer.bound_max for layer in self.layers), default=0.0)
+        worst, bound = float(self.residual_max.max()), float(self.bound_max.max())
         passed = self.above == 0 and self.too_far == 0
         if self.above:
             summary = f"the residual |f(a) - a| is above its bound in {self.above} neurons (E11)"
@@ -166,8 +147,7 @@ class ResidualCheck:
         else:
             summary = f"|f(a) - a| is at most {worst:.4g}; a reset to zero throws charge away, so there is no bound (E11)"
         if self.solved:
-            far = max(layer.distance_max for layer in self.layers)
-            summary += f"; |a - a*| is at most {far:.4g} ({self.solved} samples)"
+            summary += f"; |a - a*| is at most {self.distance_max.max():.4g} ({self.solved} samples)"
         if self.too_far:
             summary += f", too far in {self.too_far} cases"
         numbers = {
@@ -178,9 +158,19 @@ class ResidualCheck:
             "samples": self.samples,
             "solved": self.solved,
             "distance_share_of_bound": self.distance_share if self.certificate.certified and self.solved else None,
-            "layers": [layer.numbers() for layer in self.layers],
+            "layers": [self._numbers(index, layer) for index, layer in enumerate(self.chip.layers)],
         }
         series = {"residual_per_sample": self.per_sample, "bound_per_sample": self.bound_per_sample, "rates": self.scatter}
         return Check(
             name="residual", link=LINK, passed=passed, summary=summary, numbers=numbers, offenders=tuple(self.offenders), series=series
         )
+
+    def _numbers(self, index: int, layer: Layer) -> dict[str, Any]:
+        return {
+            "layer": layer.name,
+            "residual_max": float(self.residual_max[index]),
+            "residual_mean": float(self.residual_sum[index]) / max(1, self.samples * layer.size),
+            "bound_max": float(self.bound_max[index]),
+            "distance_max": float(self.distance_max[index]),
+            "distance_mean": float(self.distance_sum[index]) / max(1, self.solved * layer.size),
+        }

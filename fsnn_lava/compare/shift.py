@@ -14,14 +14,21 @@ from fsnn_lava.compare.contraction import Certificate
 from fsnn_lava.compare.equilibrium import Point
 from fsnn_lava.compare.float_network import FloatNetwork, FloatPoint
 from fsnn_lava.compare.grid import off_grid
+from fsnn_lava.compare.tally import Tally, first, largest, total
 from fsnn_lava.compare.thresholds import Thresholds
 from fsnn_lava.compare.verdict import OFFENDERS_KEPT, Check
 
 LINK = "float equilibrium → integer equilibrium"
 
 
-class ShiftCheck:
+class ShiftCheck(Tally):
     """||a*_q - a*|| within (1 - M_q)**-1 ||f_q(a*) - a*||, layer by layer, where certified; and every integer a rounding of its float."""
+
+    RULES = {
+        **dict.fromkeys(("samples", "above"), total),
+        **dict.fromkeys(("share", "shift_max", "defect_max"), largest),
+        "offenders": first(OFFENDERS_KEPT),
+    }
 
     def __init__(
         self, chip: ChipNetwork, network: FloatNetwork, rate_map: RateMap, certificate: Certificate, thresholds: Thresholds
@@ -29,9 +36,9 @@ class ShiftCheck:
         self.chip, self.rate_map, self.certificate, self.thresholds = chip, rate_map, certificate, thresholds
         self.wrong, self.grid = off_grid(chip, network.folded)
         self.samples = self.above = 0
-        self.shift_max = self.share = 0.0
-        self.layers = [{"layer": layer.name, "shift_max": 0.0, "defect_max": 0.0} for layer in chip.layers]
-        self.offenders: list[dict[str, Any]] = list(self.wrong[:OFFENDERS_KEPT])
+        self.share = 0.0
+        self.shift_max, self.defect_max = np.zeros(len(chip.layers)), np.zeros(len(chip.layers))
+        self.offenders: list[dict[str, Any]] = []
 
     def add(self, batch: Batch, ours: Point, point: FloatPoint, drive: NDArray[np.float64]) -> None:
         """`ours` is a*_q, `point` a*, of the same samples; `drive` that of the integer network."""
@@ -39,11 +46,9 @@ class ShiftCheck:
         mapped = self.rate_map.apply(point.rates, drive)
         shifts = [np.abs(q - a).reshape(rows, -1) for q, a in zip(ours.rates, point.rates, strict=True)]
         defects = [np.abs(f - a).reshape(rows, -1) for f, a in zip(mapped, point.rates, strict=True)]
-        for seen, shift, defect in zip(self.layers, shifts, defects, strict=True):
-            seen["shift_max"] = max(float(seen["shift_max"]), float(shift.max(initial=0.0)))  # type: ignore[arg-type]
-            seen["defect_max"] = max(float(seen["defect_max"]), float(defect.max(initial=0.0)))  # type: ignore[arg-type]
+        self.shift_max = np.maximum(self.shift_max, [shift.max(initial=0.0) for shift in shifts])
+        self.defect_max = np.maximum(self.defect_max, [defect.max(initial=0.0) for defect in defects])
         self.samples += rows
-        self.shift_max = max(float(layer["shift_max"]) for layer in self.layers)  # type: ignore[arg-type]
         if self.certificate.certified:
             self._judge(batch, shifts, defects, ours.residual)
         limit = self.thresholds.shift_max
@@ -71,7 +76,7 @@ class ShiftCheck:
             self.offenders.append({"sample": batch.sample(row), **({"layer": layer} if layer else {}), "what": what})
 
     def check(self) -> Check:
-        passed = self.above == 0 and not self.wrong
+        passed, farthest = self.above == 0 and not self.wrong, float(self.shift_max.max())
         if self.wrong:
             first = self.wrong[0]["what"]
             summary = f"the network is not a rounding of this model: {len(self.wrong)} parameters are off their grid, first {first}"
@@ -79,14 +84,18 @@ class ShiftCheck:
             summary = f"the equilibrium moved further than allowed in {self.above} cases (E12)"
         else:
             bound = f", {self.share:.0%} of what E12 allows" if self.certificate.certified else " (not certified: E12 gives no bound)"
-            summary = f"integers move the equilibrium by at most {self.shift_max:.4g} spikes per step{bound} ({self.samples} samples)"
+            summary = f"integers move the equilibrium by at most {farthest:.4g} spikes per step{bound} ({self.samples} samples)"
         numbers = {
             "samples": self.samples,
-            "shift_max": self.shift_max,
+            "shift_max": farthest,
             "share_of_bound": self.share if self.certificate.certified else None,
             "above": self.above,
             "off_grid": len(self.wrong),
             "grid": self.grid,
-            "layers": self.layers,
+            "layers": [
+                {"layer": layer.name, "shift_max": float(shift), "defect_max": float(defect)}
+                for layer, shift, defect in zip(self.chip.layers, self.shift_max, self.defect_max, strict=True)
+            ],
         }
-        return Check(name="shift", link=LINK, passed=passed, summary=summary, numbers=numbers, offenders=tuple(self.offenders))
+        offenders = (*self.wrong, *self.offenders)[:OFFENDERS_KEPT]
+        return Check(name="shift", link=LINK, passed=passed, summary=summary, numbers=numbers, offenders=offenders)

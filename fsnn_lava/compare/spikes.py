@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.compare.batch import Batch
 from fsnn_lava.compare.divergence import locate
+from fsnn_lava.compare.tally import Tally, first, total
 from fsnn_lava.compare.verdict import Check
 from fsnn_lava.emulator.run import Emulator
 from fsnn_lava.result import Result
@@ -19,8 +20,10 @@ EMULATOR_SAMPLES = 256  # of a run that the emulator itself made, so many are ru
 LOCATED = 3  # samples whose first divergence is looked for
 
 
-class SpikesCheck:
+class SpikesCheck(Tally):
     """Runs the emulator beside the backend. A run of the emulator itself is repeated for its first samples only."""
+
+    RULES = {**dict.fromkeys(("samples", "different", "recorded", "spikes", "distance"), total), "offenders": first(LOCATED)}
 
     def __init__(self, chip: ChipNetwork, *, exact: bool = True) -> None:
         """`exact` False: the backend's neurons round by themselves, so differences are counted but not judged."""
@@ -32,7 +35,7 @@ class SpikesCheck:
     def add(self, batch: Batch) -> None:
         rows = batch.samples
         if batch.result.backend == "emu":
-            rows = min(rows, EMULATOR_SAMPLES - self.samples)
+            rows = min(rows, EMULATOR_SAMPLES - batch.offset)
         if rows <= 0:
             return
         part = batch.result.part(slice(0, rows))

@@ -42,7 +42,7 @@ def not_done(name: str, link: str, why: str) -> Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """PASS if every check that was done passed."""
+    """PASS if every check that was done passed, and there was one."""
 
     checks: tuple[Check, ...]
     about: Mapping[str, Any] = field(default_factory=dict)  # backend, graph, steps, samples, digest
@@ -50,7 +50,15 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        return all(check.passed for check in self.checks if check.done)
+        done = [check for check in self.checks if check.done]
+        return bool(done) and all(check.passed for check in done)
+
+    @property
+    def word(self) -> str:
+        """PASS, FAIL, or NOT CHECKED where no check was done."""
+        if not any(check.done for check in self.checks):
+            return "NOT CHECKED"
+        return "PASS" if self.passed else "FAIL"
 
     @property
     def failed(self) -> tuple[Check, ...]:
@@ -71,7 +79,7 @@ class Verdict:
 
     def to_text(self) -> str:
         """One screen."""
-        lines = [f"{'PASS' if self.passed else 'FAIL'}  {self._title()}"]
+        lines = [f"{self.word}  {self._title()}"]
         for check in self.checks:
             lines += textwrap.wrap(
                 check.summary, _TEXT_WIDTH, initial_indent=f"  {check.mark:<5}{check.name:<12} ", subsequent_indent=" " * 20

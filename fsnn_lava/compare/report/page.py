@@ -24,7 +24,7 @@ def page_html(evidence: Evidence, panels: list[Panel]) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light dark">\n'
-        f"<title>{'PASS' if evidence.verdict.passed else 'FAIL'}: {escape(title)}</title>\n"
+        f"<title>{evidence.verdict.word}: {escape(title)}</title>\n"
         f'<link rel="icon" href="data:,">\n<style>\n{style}</style>\n</head>\n<body>\n'
         f"{header_html(evidence, title)}\n<nav>{links}</nav>\n<main>\n"
         '<section class="card wide" id="verdict"><h2>The verdict and its reasons</h2>'

@@ -22,7 +22,7 @@ _STATES = {"ok": ("pass", "✓", "holds"), "FAIL": ("fail", "✗", "fails"), "--
 
 def header_html(evidence: Evidence, title: str) -> str:
     verdict = evidence.verdict
-    word, state = ("PASS", "pass") if verdict.passed else ("FAIL", "fail")
+    word, state = verdict.word, "pass" if verdict.passed else "fail"
     silicon = "Ran on silicon." if on_silicon(evidence) else "Not run on silicon."
     return (
         f'<header class="{state}"><p class="kicker">{escape(title)}</p>'
@@ -38,6 +38,8 @@ def sentence(verdict: Verdict) -> str:
     rest = f", {skipped} not done" if skipped else ""
     if verdict.passed:
         return f"all {len(done)} checks hold{rest}" if len(done) > 1 else f"{len(done)} check holds{rest}"
+    if not done:
+        return f"nothing was checked{rest}"
     names = ", ".join(check.name for check in verdict.failed)
     return f"{len(verdict.failed)} of {len(done)} checks failed: {names}{rest}"
 
