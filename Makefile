@@ -2,13 +2,15 @@
 export PYTHON TORCH
 python := .ci/with-python
 
-.PHONY: help demo test docs torture lint format clean
+.PHONY: help demo test docs torture lock audit lint format clean
 
 help:
 	@echo 'make demo      set up, then the whole pipeline on the embedded digits'
 	@echo 'make test      set up, then style, types and tests      (ARGS="tests/test_data.py -x" for some of them)'
 	@echo 'make docs      set up, then the documentation as a site: site/index.html'
 	@echo 'make torture   set up, then damaged files, kills, full disks, poor machines, often (ARGS="--cases 20000 --kills 200")'
+	@echo 'make lock      set up, then new lock files with hashes, licences and bills of materials (needs a package index)'
+	@echo 'make audit     set up, then known advisories about what the locks pin (ARGS=--offline for the list kept here only)'
 	@echo 'make lint      set up, then style and types only'
 	@echo 'make format    rewrite the code in the project style'
 	@echo 'make clean     remove the environments and caches'
@@ -28,6 +30,13 @@ docs:
 
 torture:
 	@$(python) -m tests.torture $(ARGS)
+
+lock:
+	@$(python) -c 'import uv' 2>/dev/null || $(python) -m pip install -qq uv
+	@$(python) deploy/locks/make.py $(ARGS)
+
+audit:
+	@$(python) deploy/locks/audit.py $(ARGS)
 
 lint:
 	@$(python) -m ruff check .

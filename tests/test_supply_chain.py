@@ -1,0 +1,74 @@
+"""What is installed is known: locks with hashes that meet setup.cfg, their bills of materials, an answer to every advisory that hits."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from deploy.locks import audit, lockfile, make
+
+PYTHONS = list(lockfile.PYTHONS)
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_requirement_of_the_package_is_pinned_with_hashes(python):
+    assert lockfile.unmet(python) == []
+    assert all(pin.hashes for pin in lockfile.read_lock(lockfile.lock_path(python)).values())
+
+
+def test_lava_is_pinned_on_python_3_10_only():
+    pinned = {python: "lava-nc" in lockfile.read_lock(lockfile.lock_path(python)) for python in PYTHONS}
+    assert pinned == {"3.10": True, "3.11": False, "3.12": False, "3.13": False}
+
+
+@pytest.mark.parametrize("path", sorted(lockfile.FOLDER.glob("python*.txt")), ids=lambda path: path.name)
+def test_a_lock_names_no_host_and_no_option(path):
+    text = path.read_text()
+    assert "://" not in text
+    assert not re.search(r"^\s*-(?!-hash)", text, flags=re.MULTILINE)
+
+
+def test_a_requirement_that_the_lock_does_not_meet_is_found(monkeypatch):
+    pins = lockfile.read_lock(lockfile.lock_path("3.11"))
+    old = {**pins, "torch": lockfile.Pin("torch", lockfile.Version("2.2.0"), ("0" * 64,))}
+    del old["h5py"]
+    monkeypatch.setattr(lockfile, "read_lock", lambda path: old)
+    assert [line.partition(" is asked")[0] for line in lockfile.unmet("3.11")] == ["Python 3.11: torch>=2.3", "Python 3.11: h5py>=3.8"]
+
+
+@pytest.mark.parametrize(
+    "line", ["torch", "torch>=2", "torch==2.3.1", "torch @ https://example.org/torch.whl", "--index-url https://example.org"]
+)
+def test_what_is_not_a_pin_with_hashes_is_no_lock(tmp_path, line):
+    (tmp_path / "lock.txt").write_text(f"{line}\n")
+    with pytest.raises(ValueError, match="not a pinned version with hashes"):
+        lockfile.read_lock(tmp_path / "lock.txt")
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_bill_of_materials_is_that_of_the_lock(python):
+    pins, licences = lockfile.read_lock(lockfile.lock_path(python)), json.loads(make.LICENCES.read_text())
+    written = json.loads((lockfile.FOLDER / make.BILL.format(python)).read_text())
+    assert written == make.bill_of_materials(python, pins, licences)
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_advisory_that_hits_a_pin_has_an_answer(python):
+    assert [hit["ids"] for hit in audit.affected(python) if not hit.get("answer")] == []
+
+
+def test_an_advisory_without_an_answer_fails_the_audit(monkeypatch, capsys):
+    monkeypatch.setattr(audit, "advisories", lambda: ("today", [{"package": "torch", "ids": ["X-1"], "affected": "<2.4", "what": "bad"}]))
+    monkeypatch.setattr("sys.argv", ["audit", "--offline"])
+    assert audit.main() == 1
+    said = capsys.readouterr().out
+    assert said.count("NO ANSWER") == 1 and "torch 2.3.1  X-1  bad" in said
+
+
+def test_what_the_answers_say_is_not_called_is_not_called():
+    calls = r"mkldnn_max_pool2d|ctc_loss|jit\.script|torch\.compile|linalg\.lu\b|nan_to_num\(.*\)\.long|rot90"
+    calls += r"|joblib|distributed\.rpc|\bPIL\b|\bcv2\b|asteval|\.pt2"
+    found = [path.name for path in (lockfile.ROOT / "fsnn_lava").rglob("*.py") if re.search(calls, path.read_text())]
+    assert found == []
