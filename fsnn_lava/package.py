@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 import fsnn_lava
 from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.chip.run_arguments import check_values, checked_steps
 from fsnn_lava.chip.stock import stock_equivalent
 from fsnn_lava.errors import BadArgument, BadFile, CheckFailed
 from fsnn_lava.result import Result
-from fsnn_lava.run import check_values, checked_steps, run
+from fsnn_lava.run import run
 
 NETWORK, INPUTS, EXPECTED, MANIFEST = "network.h5", "inputs.npz", "expected.json", "manifest.json"
 CHECKED_SAMPLES = 8

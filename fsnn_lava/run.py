@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends import BACKENDS, require
-from fsnn_lava.chip.limits import STEPS_MAX
 from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.chip.run_arguments import check_values, checked_steps
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.result import Result, concatenate
 
@@ -98,13 +98,6 @@ def opened(chip: ChipNetwork, *, backend: str, steps: int, batch: int, spikes: b
         yield lambda values: loihi2.run(chip, values, steps=steps, batch=batch, spikes=spikes, graph=graph, progress=None)
 
 
-def checked_steps(chip: ChipNetwork, steps: int | None) -> int:
-    steps = chip.steps if steps is None else steps
-    if not 1 <= steps <= STEPS_MAX:
-        raise BadArgument(f"steps must lie in 1 … {STEPS_MAX}, got {steps}")
-    return steps
-
-
 def checked_batch(chip: ChipNetwork, batch: int | None, samples: int, *, backend: str) -> int:
     """How many samples to run together; without a wish as many as a moderate amount of memory holds."""
     if backend not in BACKENDS:
@@ -119,21 +112,6 @@ def checked_batch(chip: ChipNetwork, batch: int | None, samples: int, *, backend
         return default_batch(chip, max(1, samples))
     neurons = sum(layer.size for layer in chip.layers) + sum(chip.layer(s.source).size for s in chip.feedback)
     return max(1, min(BATCH_MAX, samples, BATCH_BYTES // (24 * neurons)))
-
-
-def check_values(chip: ChipNetwork, values: Any, steps: int) -> None:
-    """BadArgument unless `values` are raw inputs of this network for so many steps, at least one sample."""
-    kind, shape = chip.input.kind, chip.input.shape
-    form = f"[B, {', '.join(map(str, (steps, *shape) if kind == 'events' else shape))}]"
-    wanted = f"values must be raw uint8 {form} for this network (input kind {kind!r}"
-    if not isinstance(values, np.ndarray):
-        raise BadArgument(f"{wanted}), got {type(values).__name__}")
-    if values.dtype != np.uint8:
-        raise BadArgument(f"{wanted}; the network normalises by itself), got {values.dtype}")
-    if values.shape[1:] != ((steps, *shape) if kind == "events" else shape):
-        raise BadArgument(f"{wanted}{f', {steps} steps' if kind == 'events' else ''}), got shape {values.shape}")
-    if len(values) < 1:
-        raise BadArgument(f"{wanted}) with at least one sample, got none")
 
 
 class _Callable(ModuleType):

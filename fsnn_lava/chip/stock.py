@@ -19,7 +19,7 @@ from fsnn_lava.errors import BadNetwork
 MANTISSA_MAX = 2**15 - 1  # of a bias, weight units
 CURRENT_MAX = 2**17 - 1  # weight units: beyond it the neurons' current wraps around
 
-__all__ = ["Lowered", "folded", "lower", "stock_equivalent", "stored_weights", "unfolded"]
+__all__ = ["Lowered", "executed", "folded", "lower", "stock_equivalent", "stored_weights", "unfolded"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,6 +72,11 @@ def stock_equivalent(chip: ChipNetwork) -> tuple[ChipNetwork, list[str]]:
 
 
 # --- units -------------------------------------------------------------------------------------------------------------------
+
+
+def executed(chip: ChipNetwork, graph: str) -> ChipNetwork:
+    """The network that a graph really runs: for "stock" the one whose neuron stock processes can do."""
+    return stock_equivalent(chip)[0] if graph == "stock" else chip
 
 
 def _finer_bits(chip: ChipNetwork, layer: Layer) -> int:

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from fsnn_lava.backends import BACKENDS, require
 from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.chip.run_arguments import checked_steps
 from fsnn_lava.cli._shared import command_line, run_command
 from fsnn_lava.data import NAMES, Dataset, load
 from fsnn_lava.errors import BadArgument
@@ -24,7 +25,7 @@ from fsnn_lava.job import Job, run_alone, run_share
 from fsnn_lava.models import find
 from fsnn_lava.ranks import ranks
 from fsnn_lava.result import Result, concatenate
-from fsnn_lava.run import GRAPHS, checked_batch, checked_steps
+from fsnn_lava.run import GRAPHS, checked_batch
 
 DEFAULT = "digits"
 REPORT_SAMPLES = 256

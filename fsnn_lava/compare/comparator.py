@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.chip.rate_map import RateMap
+from fsnn_lava.chip.stock import atrlif_error, executed
 from fsnn_lava.compare.accuracy import AccuracyCheck
 from fsnn_lava.compare.batch import Batch
 from fsnn_lava.compare.charge import ChargeCheck
@@ -190,21 +191,10 @@ class Comparator:
         self.about = about
 
 
-def executed(chip: ChipNetwork, graph: str) -> ChipNetwork:
-    """The network that a graph really runs: for "stock" the one whose neuron stock processes can do."""
-    if graph != "stock":
-        return chip
-    from fsnn_lava.chip.stock import stock_equivalent
-
-    return stock_equivalent(chip)[0]
-
-
 def own_rounding(chip: ChipNetwork, graph: str) -> float:
     """By how much a graph's neurons may round differently from E9, units 2**-6: 0 but for stock ones that leak and subtract."""
     if graph != "stock" or chip.decay == 0 or all(layer.reset == "zero" for layer in chip.layers):
         return 0.0
-    from fsnn_lava.chip.stock import atrlif_error
-
     return atrlif_error(chip.decay)
 
 

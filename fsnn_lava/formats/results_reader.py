@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.chip.limits import STEPS_MAX
 from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.stock import stock_equivalent
+from fsnn_lava.chip.stock import executed
 from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import netx
 from fsnn_lava.formats.hdf5 import Node, open_file
@@ -79,7 +79,7 @@ class Reader:
             steps=origin.steps,
             digest=origin.digest,
             weight_sum=self.chip.weight_sum(origin.steps),
-            readout_scale=float(self._ran().readout.scale),
+            readout_scale=float(executed(self.chip, origin.graph).readout.scale),
             counts=counts,
             traces=tuple(found[f"detail/layer/{i}/traces"] if leaky else counts[i].astype(np.float64) for i in layers),
             late=late_counts,
@@ -93,10 +93,6 @@ class Reader:
             spikes=tuple(found[f"detail/layer/{i}/spikes"] for i in layers) if self.has_spikes else None,
             seconds=origin.seconds * (end - first) / self.samples,
         )
-
-    def _ran(self) -> ChipNetwork:
-        """The network that ran: for the stock graph the one that its processes are equivalent to."""
-        return stock_equivalent(self.chip)[0] if self.provenance.graph == "stock" else self.chip
 
     def _details(self) -> dict[str, h5py.Dataset]:
         columns = detail_columns(self.chip, self.provenance.steps, spikes=self.has_spikes)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.chip.run_arguments import check_values, checked_steps
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.lava.requirement import require_lava
 from fsnn_lava.result import Result, concatenate
-from fsnn_lava.run import check_values, checked_steps
 
 require_lava()
 

@@ -14,8 +14,8 @@ from fsnn_lava.chip.folded import FoldedNetwork
 from fsnn_lava.chip.network import INPUT, ChipNetwork, Synapse
 from fsnn_lava.chip.placement import Placement, place
 from fsnn_lava.chip.rate_map import RateMap, linear
+from fsnn_lava.chip.stock import executed
 from fsnn_lava.compare.batch import Batch
-from fsnn_lava.compare.comparator import executed
 from fsnn_lava.compare.equilibrium import Point, solve
 from fsnn_lava.compare.verdict import Check, Verdict
 from fsnn_lava.emulator.run import Emulator
