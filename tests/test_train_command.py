@@ -49,11 +49,10 @@ def test_it_trains_and_says_where_the_models_are(recipe, tmp_path, capsys):
 
 
 def test_json_is_the_only_thing_on_standard_output(recipe, tmp_path, capsys):
-    assert main([str(recipe), "--out", str(tmp_path / "run"), "--json", "--set", "epochs=1", "--plot", str(tmp_path / "curves.png")]) == 0
+    assert main([str(recipe), "--out", str(tmp_path / "run"), "--json", "--set", "epochs=1"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["epochs"] == 1
     assert 0.0 <= result["last_accuracy"] <= result["best_accuracy"] <= 1.0
-    assert (tmp_path / "curves.png").stat().st_size > 1000
 
 
 def test_it_trains_on_the_samples_of_an_npz_file(recipe, tmp_path, capsys):

@@ -17,9 +17,8 @@ from torch import nn
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.network import FSNN
 from fsnn_lava.training.batches import crop_and_flip, generator
-from fsnn_lava.training.curves import read_log
 from fsnn_lava.training.distributed import JointBatchNorm, cut_masks
-from fsnn_lava.training.log import Progress
+from fsnn_lava.training.log import Progress, read_log
 from fsnn_lava.training.loop import Run, train
 from fsnn_lava.training.recipe import Recipe, parse_recipe
 from fsnn_lava.training.samples import load_samples

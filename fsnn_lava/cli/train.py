@@ -15,6 +15,7 @@ from fsnn_lava.cli._shared import run_command
 from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError
 
 if TYPE_CHECKING:
+    from fsnn_lava.training.curves import Watcher
     from fsnn_lava.training.loop import Outcome
     from fsnn_lava.training.world import World
 
@@ -42,8 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, metavar="N", help="threads to compute with (default: all cores)")
     parser.add_argument("--device", default="cpu", help="cpu (default) or cuda")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--plot", type=Path, metavar="PNG", help="draw loss, accuracy, rates and residual of every epoch")
-    parser.add_argument("--tensorboard", action="store_true", help="also write the log for TensorBoard into the folder, at the end")
+    parser.add_argument(
+        "--curves", type=Path, metavar="PNG", help="a picture of loss, accuracy, rates and residuals, new after every epoch"
+    )
+    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help="write the same for TensorBoard, after every epoch")
     return parser
 
 
@@ -76,24 +79,27 @@ def _train(args: argparse.Namespace, world: World) -> int:
         torch.set_num_threads(args.threads)
         os.environ["OMP_NUM_THREADS"] = str(args.threads)  # what the event-driven simulation goes by
     folder = args.out or Path("runs") / args.recipe.stem
+    progress = Progress(quiet=not world.first, watchers=_watchers(args) if world.first else ())
     data = load_samples(recipe, root=args.data, download=args.download)
-    outcome = train(recipe, data, folder, resume=args.resume, progress=Progress(quiet=not world.first), world=world)
+    outcome = train(recipe, data, folder, resume=args.resume, progress=progress, world=world)
     if world.first:
         _show(args, outcome)
     return 0
 
 
+def _watchers(args: argparse.Namespace) -> tuple[Watcher, ...]:
+    """What was asked for; what cannot be had is said before the first epoch."""
+    if args.curves is None and args.tensorboard is None:
+        return ()
+    from fsnn_lava.training.curves import curves, tensorboard
+
+    wanted = ((curves, args.curves), (tensorboard, args.tensorboard))
+    return tuple(make(place) for make, place in wanted if place is not None)
+
+
 def _show(args: argparse.Namespace, outcome: Outcome) -> None:
-    """The result on standard output, and the curves where they were asked for."""
+    """The result on standard output."""
     folder = outcome.folder
-    if args.plot:
-        from fsnn_lava.training.curves import draw_curves
-
-        draw_curves(folder, args.plot)
-    if args.tensorboard:
-        from fsnn_lava.training.curves import write_tensorboard
-
-        write_tensorboard(folder)
     if args.json:
         print(json.dumps({**dataclasses.asdict(outcome), "folder": str(folder)}))
         return

@@ -1,66 +1,110 @@
-"""Draw a run's log: loss, accuracy, firing rates, residual and solver, epoch by epoch."""
+"""Watch a training run: a picture that is new after every epoch, or events for TensorBoard."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fsnn_lava.errors import BackendMissing, BadFile
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from fsnn_lava.errors import BackendMissing, BadArgument, BadFile
 from fsnn_lava.formats.atomic import atomic_path
-from fsnn_lava.training.run_folder import LOG
+
+Record = dict[str, Any]  # of an epoch, as in log.jsonl
+Watcher = Callable[[Sequence[Record]], None]  # is given all epochs so far after each
+ENDINGS = (".png", ".svg", ".pdf")
 
 
-def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The epochs in DIR/log.jsonl."""
-    path = folder / LOG
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except OSError as error:
-        raise BadFile(f"cannot read the log {path}: {error.strerror or error}") from error
-    except json.JSONDecodeError as error:
-        raise BadFile(f"{path}: not a line of JSON: {error}") from error
+def curves(path: Path) -> Watcher:
+    """A watcher that leaves loss, accuracy, firing rates and residuals of all epochs in `path`: the picture of before or the new one."""
+    if path.suffix not in ENDINGS:
+        raise BadArgument(f"--curves: the name must end in {', '.join(ENDINGS)}, got {path}")
+    if not path.parent.is_dir():
+        raise BadFile(f"cannot write {path}: there is no folder {path.parent}")
+
+    def watch(records: Sequence[Record]) -> None:
+        figure = _draw(records)
+        with atomic_path(path) as temporary:
+            figure.savefig(temporary, format=path.suffix[1:], dpi=120)
+
+    return watch
 
 
-def draw_curves(folder: Path, path: Path) -> None:
-    """Write a picture of the run in `folder` to `path`."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    records = read_log(folder)
-    epochs = [record["epoch"] for record in records]
-    figure, ((loss, accuracy), (rates, residual)) = pyplot.subplots(2, 2, figsize=(10, 7), layout="constrained")
-    loss.semilogy(epochs, [record["loss"] for record in records])
-    loss.set(title="training loss", xlabel="epoch")
-    for key, name in (("train_accuracy", "train"), ("test_accuracy", "test")):
-        accuracy.plot(epochs, [100 * record[key] for record in records], label=name)
-    accuracy.set(title="accuracy in %", xlabel="epoch")
-    accuracy.legend()
-    for layer in range(len(records[0]["firing_rates"]) if records else 0):
-        rates.plot(epochs, [record["firing_rates"][layer] for record in records], label=f"layer {layer + 1}")
-    rates.set(title="firing rate, spikes per step", xlabel="epoch")
-    rates.legend()
-    residual.plot(epochs, [record["equilibrium_residual"] for record in records], label="||f(a[T]) - a[T]||")
-    residual.plot(epochs, [record["solver_steps"] for record in records], label="solver steps")
-    residual.set(title="equilibrium and solver", xlabel="epoch", yscale="log")
-    residual.legend()
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:] or "png", dpi=120)
-    pyplot.close(figure)
-
-
-def write_tensorboard(folder: Path) -> None:
-    """Write every number of the log into `folder` as TensorBoard events."""
+def tensorboard(folder: Path) -> Watcher:
+    """A watcher that writes every number of an epoch into `folder` for TensorBoard; a resumed run goes on where it was."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        raise BackendMissing("--tensorboard needs the package tensorboard: pip install tensorboard; the run itself is done") from error
-    with SummaryWriter(str(folder)) as writer:
-        for record in read_log(folder):
-            for layer, rate in enumerate(record["firing_rates"], start=1):
-                writer.add_scalar(f"firing_rate/{layer}", rate, record["epoch"])
-            for key, value in record.items():
-                if key not in ("epoch", "firing_rates") and value is not None:
-                    writer.add_scalar(key, value, record["epoch"])
+        raise BackendMissing("--tensorboard needs the package tensorboard, which is not installed: pip install tensorboard") from error
+    seen = list(folder.glob("events.out.tfevents.*")) if folder.is_dir() else []
+    state: dict[str, Any] = {}
+
+    def watch(records: Sequence[Record]) -> None:
+        if not state:  # what an earlier sitting wrote of epochs that are done again no longer counts
+            start = len(records) if seen else 0
+            state.update(writer=SummaryWriter(str(folder), purge_step=start + 1), done=start)
+        for record in records[state["done"] :]:
+            _write(state["writer"], record)
+        state["done"] = len(records)
+        state["writer"].flush()
+
+    return watch
+
+
+def _write(writer: Any, record: Record) -> None:
+    for layer, rate in enumerate(record["firing_rates"], start=1):
+        writer.add_scalar(f"firing_rate/{layer}", rate, record["epoch"])
+    for key, value in record.items():
+        if key not in ("epoch", "firing_rates") and value is not None:
+            writer.add_scalar(key, value, record["epoch"])
+
+
+def _draw(records: Sequence[Record]) -> Figure:
+    figure = Figure(figsize=(9, 6.4), layout="constrained")
+    (loss, accuracy), (rates, residual) = figure.subplots(2, 2)
+    _line(loss, records, "loss")
+    loss.set_title("training loss")
+    _logarithmic(loss, subs=(1.0, 2.0, 5.0))
+    for key, name in (("train_accuracy", "train"), ("test_accuracy", "test")):
+        _line(accuracy, records, key, name=name, scale=100)
+    last = records[-1]
+    accuracy.set_title(f"accuracy in %: test {100 * last['test_accuracy']:.2f} after epoch {last['epoch']}")
+    for layer in range(len(last["firing_rates"])):
+        rates.plot(_epochs(records), [record["firing_rates"][layer] for record in records], ".-", label=f"layer {layer + 1}")
+    rates.set(title="firing rate, spikes per neuron and step", ylim=(0, None))
+    _line(residual, records, "equilibrium_residual", name="equilibrium, max |f(a[T]) − a[T]|")
+    _line(residual, records, "solver_residual", name="backward solve, relative")
+    residual.set_title("residuals")
+    _logarithmic(residual, subs=(1.0,))
+    for axes in (loss, accuracy, rates, residual):
+        _finish(axes)
+    return figure
+
+
+def _epochs(records: Sequence[Record]) -> list[int]:
+    return [record["epoch"] for record in records]
+
+
+def _line(axes: Axes, records: Sequence[Record], key: str, *, name: str | None = None, scale: float = 1.0) -> None:
+    """The key over the epochs that have it; nothing where none has."""
+    known = [record for record in records if record[key] is not None]
+    if known:
+        axes.plot(_epochs(known), [scale * record[key] for record in known], ".-", label=name)
+
+
+def _logarithmic(axes: Axes, *, subs: tuple[float, ...]) -> None:
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(base=10.0, subs=subs))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def _finish(axes: Axes) -> None:
+    axes.set_xlabel("epoch")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.grid(alpha=0.3)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tqdm import tqdm
 
-from fsnn_lava.errors import BadFile
+from fsnn_lava.errors import BadFile, FsnnError
 from fsnn_lava.formats.atomic import atomic_path
+from fsnn_lava.training.run_folder import LOG
 
 Item = TypeVar("Item")
 
@@ -54,6 +55,17 @@ def append_record(path: Path, record: dict[str, Any]) -> None:
         raise BadFile(f"cannot write {path}: {error.strerror or error}") from error
 
 
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    """The epochs in DIR/log.jsonl."""
+    path = folder / LOG
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except OSError as error:
+        raise BadFile(f"cannot read the log {path}: {error.strerror or error}") from error
+    except json.JSONDecodeError as error:
+        raise BadFile(f"{path}: not a line of JSON: {error}") from error
+
+
 def rewrite_records(path: Path, records: Iterable[dict[str, Any]]) -> None:
     """Make the log say exactly `records`: lines of an epoch that will be done again are gone."""
     with atomic_path(path) as temporary:
@@ -62,9 +74,10 @@ def rewrite_records(path: Path, records: Iterable[dict[str, Any]]) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """Shows progress on stderr: a bar on a terminal, plain lines otherwise; nothing if `quiet`."""
+    """Shows progress on stderr: a bar on a terminal, plain lines otherwise; nothing if `quiet`. `watchers` see every finished epoch."""
 
     quiet: bool = False
+    watchers: tuple[Callable[[Sequence[dict[str, Any]]], None], ...] = ()
 
     def batches(self, batches: Iterable[Item], *, total: int, title: str) -> Iterator[Item]:
         """The batches, with a bar that goes away afterwards where there is a terminal."""
@@ -75,3 +88,11 @@ class Progress:
         """One line."""
         if not self.quiet:
             print(line, file=sys.stderr, flush=True)
+
+    def show(self, records: Sequence[dict[str, Any]]) -> None:
+        """Show the epochs so far to the watchers; one that cannot write says so and does not end the run."""
+        for watcher in self.watchers:
+            try:
+                watcher(records)
+            except FsnnError as error:
+                self.say(f"note: {error}")

@@ -188,6 +188,7 @@ class Run:
         self._write_models()
         append_record(self.folder / run_folder.LOG, self.history[-1])
         self.progress.say(record.line())
+        self.progress.show(self.history)
 
     def _state(self) -> State:
         return State(
@@ -241,6 +242,7 @@ class Run:
         self._write_models()
         rewrite_records(self.folder / run_folder.LOG, self.history)
         self.progress.say(f"resuming after epoch {self.epoch}")
+        self.progress.show(self.history)
         then, now = (state.processes, state.threads), (self.world.size, torch.get_num_threads())
         if then != now:
             self.progress.say(
