@@ -14,7 +14,7 @@ import fsnn_lava as fl
 from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
 from fsnn_lava.emulator.dense import DenseRun, is_exact
 from fsnn_lava.emulator.geometry import patches
-from fsnn_lava.emulator.kernels import form_of, scatter
+from fsnn_lava.emulator.kernels import form_of, scatter, scatter_by_taps
 from fsnn_lava.emulator.program import lay_out
 from fsnn_lava.emulator.run import Emulator
 from fsnn_lava.errors import BackendMissing, BadArgument
@@ -204,22 +204,40 @@ def test_saturation_is_counted_at_both_ends_and_in_the_readout() -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_scattering_floats_gives_the_matrix_product(seed: int) -> None:
+def test_scattering_gives_the_matrix_product(seed: int) -> None:
     rng = np.random.default_rng(seed)
     chip = random_network(rng, kind="pixels", layers=2)
     for synapse in chip.synapses:
         source = chip.input.shape if synapse.source == "input" else chip.layer(synapse.source).shape
-        target = chip.layer(synapse.target).shape
-        laid = patches(synapse, source, target)
-        fired = np.flatnonzero(rng.random(int(np.prod(source))) < 0.6).astype(np.int32)  # channels last
-        total = np.zeros(int(np.prod(target)), np.float32)
-        scatter(total, laid.weight.reshape(-1).astype(np.float32), fired, np.float32(0.5), form_of(laid), laid.rows, laid.columns)
-        spikes = np.zeros(int(np.prod(source)))
-        spikes[fired] = 0.5
-        first = spikes.reshape(*source[1:], source[0]).transpose(2, 0, 1) if len(source) == 3 else spikes
-        expected = (matrix_of(synapse, source, target) @ first.reshape(-1)).reshape(target)
+        assert_scatters(synapse, source, chip.layer(synapse.target).shape, rng)
+
+
+@pytest.mark.parametrize("channels", [1, 7, 8, 24, 63, 64, 100, 188])  # all widths of vectors, alone and after one another
+def test_scattering_to_any_number_of_channels_gives_the_matrix_product(channels: int) -> None:
+    rng = np.random.default_rng(channels)
+    conv = ConvSynapse(source="a", target="b", weight=rng.integers(-127, 128, (channels, 5, 3, 3)), stride=(2, 2), padding=(1, 1))
+    assert_scatters(conv, (5, 6, 4), (channels, 3, 2), rng)
+    assert_scatters(DenseSynapse(source="a", target="b", weight=rng.integers(-127, 128, (channels, 30))), (30,), (channels,), rng)
+
+
+def assert_scatters(synapse: Synapse, source: tuple[int, ...], target: tuple[int, ...], rng: np.random.Generator) -> None:
+    """Place by place and tap by tap, in integers and floats, the spikes arrive as the synapse's matrix sends them."""
+    laid = patches(synapse, source, target)
+    fired = np.flatnonzero(rng.random(int(np.prod(source))) < 0.6).astype(np.int32)  # channels last
+    spikes = np.zeros(int(np.prod(source)))
+    spikes[fired] = 1
+    first = spikes.reshape(*source[1:], source[0]).transpose(2, 0, 1) if len(source) == 3 else spikes
+    expected = (matrix_of(synapse, source, target) @ first.reshape(-1)).reshape(target)
+    layout = (form_of(laid), laid.rows, laid.columns)
+    for kind, stored in ((np.int32, np.int8), (np.int64, np.int8), (np.float32, np.float32), (np.float64, np.float64)):
+        weight = laid.weight.reshape(-1).astype(stored)
+        total, by_taps = np.zeros(int(np.prod(target)), kind), np.zeros(int(np.prod(target)), kind)
+        scatter(total, weight, fired, *layout)
         got = total.reshape(*target[1:], target[0]).transpose(2, 0, 1) if len(target) == 3 else total
-        np.testing.assert_array_equal(got, expected)  # halves of small integers: exact in float32
+        np.testing.assert_array_equal(got, expected)  # small integers: exact in float32
+        if laid.groups == 1:
+            scatter_by_taps(by_taps, weight, fired, *layout, np.zeros(len(laid.rows) * len(laid.columns) + 1, np.int32))
+            np.testing.assert_array_equal(by_taps, total)
 
 
 def test_wrong_values_are_refused_with_a_sentence() -> None:

@@ -17,7 +17,7 @@ from fsnn_lava.emulator.program import OFFSET, SIZE, STRICT, SUBTRACT
 def begin_samples(first: int, end: int, program: Any, drive: Any, messages: Any, state: Any) -> None:
     """The constant current of every layer, and the weights that a static input touches at each step."""
     u, constant, static = state[0], state[1], state[8]
-    extra = np.empty_like(u[0])
+    extra = np.zeros_like(u[0])
     for b in range(first, end):
         static[b] = constant_current(program, drive[b], messages[b, 0], extra, constant[b])
 

@@ -34,6 +34,10 @@ from fsnn_lava.emulator.program import (
     WEIGHT_END,
 )
 
+GATHER = np.uint64(0x0102040810204080)  # times eight bytes of 0 or 1: bit i of the highest byte is byte i
+PLACES = np.array([sorted(range(8), key=lambda i: (not pattern >> i & 1, i)) for pattern in range(256)], dtype=np.int32)  # set bits first
+NUMBER = np.array([pattern.bit_count() for pattern in range(256)], dtype=np.int64)  # of set bits
+
 
 class Outputs(NamedTuple):
     """What a run fills, zero before: B samples, M neurons, in the network's own order. Trace and train may be empty: not wanted."""
@@ -92,36 +96,43 @@ def fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flags
 
 @compiled
 def list_spikes(spikes: Any, words: Any, indices: Any) -> int:
-    """Write the numbers of the neurons that fired into `indices`, in order; how many. `words` is `spikes`, eight at a time."""
+    """Write the numbers of the neurons that fired into `indices`, in order; how many. `words` is `spikes`, eight at a time.
+
+    A test per neuron would be guessed wrong too often: the positions within eight are looked up and all eight written.
+    """
     number = 0
-    for w in range(len(words)):
+    whole = len(spikes) // 8
+    for w in range(whole):
         if words[w] != 0:
-            for i in range(8 * w, min(8 * w + 8, len(spikes))):
-                if spikes[i] != 0:
-                    indices[number] = i
-                    number += 1
+            pattern = (words[w] * GATHER) >> np.uint64(56)
+            for k in range(8):
+                indices[number + k] = 8 * w + PLACES[pattern, k]
+            number += NUMBER[pattern]
+    for i in range(8 * whole, len(spikes)):
+        indices[number] = i
+        number += spikes[i]
     return number
 
 
 @compiled
 def receive(u: Any, extra: Any, synapse: Any, program: Any, indices: Any, values: Any) -> int:
-    """Add one synapse's current to u: spikes in `indices`, or graded `values` if it comes from the input. Weights touched."""
+    """Add one synapse's current to u: spikes in `indices`, or graded `values` if it comes from the input. Weights touched.
+
+    `extra` is zero before and afterwards.
+    """
     weight = program.weight[synapse[WEIGHT] : synapse[WEIGHT_END]]
     rows = program.tables[synapse[ROWS] : synapse[ROWS_END]]
     columns = program.tables[synapse[COLUMNS] : synapse[COLUMNS_END]]
     form = synapse[FORM_START:]
     bits = synapse[SHIFT]
-    into = u if bits >= 0 else extra[: synapse[TARGET_SIZE]]
-    if bits < 0:
-        into[:] = 0
-    unit = 1 << bits if bits >= 0 else 1
+    current = extra[: synapse[TARGET_SIZE]]
     if synapse[SOURCE] < 0:
-        touched = scatter_graded(into, weight, values, unit, form, rows, columns)
+        touched = scatter_graded(current, weight, values, form, rows, columns)
     else:
-        touched = scatter(into, weight, indices, unit, form, rows, columns)
-    if bits < 0:
-        for i in range(len(u)):
-            u[i] += shift(into[i], bits)
+        touched = scatter(current, weight, indices, form, rows, columns)
+    for i in range(len(u)):
+        u[i] += shift(current[i], bits)
+        current[i] = 0
     return touched
 
 
@@ -181,7 +192,7 @@ def run_sample(program: Any, steps: int, drive: Any, values: Any, u: Any, out: A
     layers, number_of_layers, slots = program.layers, len(program.layers), program.slots
     weighted, leak = program.keep != DECAY_UNIT, program.keep / DECAY_UNIT
     u[:] = 0
-    constant, extra = np.empty_like(u), np.empty_like(u)
+    constant, extra = np.empty_like(u), np.zeros_like(u)
     mask = np.zeros(program.largest + 8, np.uint8)
     words = mask[: (program.largest + 7) // 8 * 8].view(np.uint64)
     lists = np.empty(slots * len(u), np.int32)  # who fired, in the last `slots` steps

@@ -17,14 +17,14 @@ from fsnn_lava.architecture import Architecture, LayerSpec
 from fsnn_lava.compiled import compiled, over_samples
 from fsnn_lava.emulator.events import list_spikes
 from fsnn_lava.emulator.geometry import meeting, spread
-from fsnn_lava.emulator.kernels import scatter
+from fsnn_lava.emulator.kernels import BUSY, scatter, scatter_by_taps
 from fsnn_lava.errors import BadArgument
 
 Shape = tuple[int, ...]
 ONE = np.array([[0, 0, 1]], dtype=np.int32)
 
 # columns of the table of layers: the layer's neurons, and the one synapse from the layers before it (or around the loop)
-OFFSET, SIZE, SOURCE, DELAY, MASKED, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, FORM_START = range(12)
+OFFSET, SIZE, SOURCE, DELAY, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, FORM_START = range(11)
 NO_SYNAPSE = -1
 
 
@@ -60,15 +60,15 @@ class _Laid:
         self.form = np.array([channels, len(self.columns), *taps, width, link.target[0], 1], dtype=np.int64)
 
     def ordered(self, weight: Tensor) -> Tensor:
-        """weight as [source, row taps, column taps, target channels], flattened."""
+        """weight as [row taps, column taps, source, target channels], flattened."""
         if self.link.kind == "dense":
             by_source = weight.t()
             if len(self.link.source) == 3:  # the spikes of the layer before are numbered channels last
                 by_source = by_source.reshape(*self.link.source, -1).permute(1, 2, 0, 3)
             return by_source.reshape(-1)
         if self.link.kind == "conv":
-            return weight.permute(1, 2, 3, 0)[:, self.row_order][:, :, self.column_order].reshape(-1)
-        return weight.permute(0, 2, 3, 1).reshape(-1)
+            return weight.permute(2, 3, 1, 0)[self.row_order][:, self.column_order].reshape(-1)
+        return weight.permute(2, 3, 0, 1).reshape(-1)
 
 
 class EventSimulation:
@@ -88,7 +88,7 @@ class EventSimulation:
     def _fill(self) -> None:
         rows = weights = 0
         for i, laid in enumerate(self.laid):
-            self.layers[i, :FORM_START] = (self.offsets[i], self.sizes[i], NO_SYNAPSE, 0, 0, 0, 0, 0, 0, 0, 0)
+            self.layers[i, :FORM_START] = (self.offsets[i], self.sizes[i], NO_SYNAPSE, 0, 0, 0, 0, 0, 0, 0)
             if laid is None:
                 continue
             source = len(self.sizes) - 1 if i == 0 else i - 1
@@ -97,7 +97,6 @@ class EventSimulation:
             self.layers[i, SOURCE:FORM_START] = (
                 source,
                 self.delay if i == 0 else 0,
-                0,
                 weights,
                 weights + size,
                 rows,
@@ -132,10 +131,8 @@ class EventSimulation:
         bias = torch.cat([drive.new_zeros(self.sizes[0]), *steady]) if steady else drive.new_zeros(self.sizes[0])
         flat = [laid.ordered(w) for laid, w in zip(self.laid, weights, strict=True) if laid is not None and w is not None]
         weight = torch.cat([drive.new_zeros(0), *flat])
-        layers = self.layers.copy()
         mask = drive.new_zeros(batch, 0)
         if any(m is not None for m in masks):
-            layers[:, MASKED] = 1
             mask = torch.cat([_last(m) if m is not None else drive.new_ones(batch, n) for m, n in zip(masks, self.sizes, strict=True)], 1)
         total = self.offsets[-1]
         out = [torch.zeros(batch, total, dtype=drive.dtype) for _ in range(3 if leak != 1.0 else 2)]
@@ -149,7 +146,7 @@ class EventSimulation:
             lambda begin, end: run_samples(
                 begin,
                 end,
-                layers,
+                self.layers,
                 self.tables,
                 own,
                 steady_current,
@@ -213,32 +210,28 @@ def _spread_bias(bias: Tensor, shape: Shape) -> Tensor:
 
 
 @compiled
-def charge(u: Any, constant: Any, leak: Any) -> None:
-    """u <- leak u + constant."""
-    for i in range(len(u)):
-        u[i] = leak * u[i] + constant[i]
-
-
-@compiled
-def add_masked(u: Any, current: Any, mask: Any) -> None:
-    for i in range(len(u)):
-        u[i] += mask[i] * current[i]
-
-
-@compiled
-def charge_masked(u: Any, constant: Any, mask: Any, leak: Any) -> None:
-    for i in range(len(u)):
-        u[i] = leak * u[i] + mask[i] * constant[i]
-
-
-@compiled
-def fire(u: Any, vth: Any, leak: Any, spikes: Any, sums: Any) -> None:
-    """Compare, reset by subtraction, add to the weighted sums."""
+def step(u: Any, constant: Any, current: Any, leak: Any, vth: Any, spikes: Any, sums: Any) -> None:
+    """u <- leak u + constant + current; compare, reset by subtraction, add to the weighted sums. `current` is zero afterwards."""
     zero = vth - vth
     for i in range(len(u)):
-        spike = u[i] >= vth
+        charged = leak * u[i] + constant[i] + current[i]
+        current[i] = zero
+        spike = charged >= vth
         spikes[i] = spike
-        u[i] -= vth if spike else zero
+        u[i] = charged - (vth if spike else zero)
+        sums[i] = leak * sums[i] + spike
+
+
+@compiled
+def step_masked(u: Any, constant: Any, current: Any, mask: Any, leak: Any, vth: Any, spikes: Any, sums: Any) -> None:
+    """The same with dropout on the current."""
+    zero = vth - vth
+    for i in range(len(u)):
+        charged = leak * u[i] + constant[i] + mask[i] * current[i]
+        current[i] = zero
+        spike = charged >= vth
+        spikes[i] = spike
+        u[i] = charged - (vth if spike else zero)
         sums[i] = leak * sums[i] + spike
 
 
@@ -247,39 +240,36 @@ def run_sample(layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mas
                sums: Any, counts: Any, u: Any) -> None:  # fmt: skip
     """One sample over `steps`; sums, counts (empty without a leak) and u are its rows of the outputs, zeros before."""
     total, largest, slots = len(u), layers[:, SIZE].max(), delay + 1
-    extra = np.empty(largest, u.dtype)
+    current = np.zeros(largest, u.dtype)
+    starts = np.empty(largest + 1, np.int32)
     fired = np.zeros((largest + 7) // 8 * 8, np.uint8)
     words = fired.view(np.uint64)
     lists = np.empty((slots, total), np.int32)
     lengths = np.zeros((slots, len(layers)), np.int64)
+    masked = len(mask) > 0
+    constant = mask * bias if masked else bias
     for t in range(steps):
         now = t % slots
         for layer in range(len(layers)):
             row = layers[layer]
-            offset, size = row[OFFSET], row[SIZE]
+            offset, size, source = row[OFFSET], row[SIZE], row[SOURCE]
             end = offset + size
-            state, source = u[offset:end], row[SOURCE]
-            masked = row[MASKED] == 1
-            if layer == 0:
-                charge(state, drive[min(t, len(drive) - 1)], leak)
-            elif masked:
-                charge_masked(state, bias[offset:end], mask[offset:end], leak)
-            else:
-                charge(state, bias[offset:end], leak)
             if source >= 0 and t >= row[DELAY]:
                 slot, start = (t - row[DELAY]) % slots, layers[source, OFFSET]
                 indices = lists[slot, start : start + lengths[slot, source]]
                 own = weight[row[WEIGHT] : row[WEIGHT_END]]
                 rows, columns = tables[row[ROWS] : row[ROWS_END]], tables[row[COLUMNS] : row[COLUMNS_END]]
-                if masked:
-                    current = extra[:size]
-                    current[:] = 0
-                    scatter(current, own, indices, leak / leak, row[FORM_START:], rows, columns)
-                    add_masked(state, current, mask[offset:end])
+                places = len(rows) * len(columns)
+                if len(indices) > BUSY * places and places > 1:
+                    scatter_by_taps(current, own, indices, row[FORM_START:], rows, columns, starts[: places + 1])
                 else:
-                    scatter(state, own, indices, leak / leak, row[FORM_START:], rows, columns)
-            spikes = fired[:size]
-            fire(state, vth, leak, spikes, sums[offset:end])
+                    scatter(current, own, indices, row[FORM_START:], rows, columns)
+            steady = drive[min(t, len(drive) - 1)] if layer == 0 else constant[offset:end]
+            state, spikes, total_here = u[offset:end], fired[:size], sums[offset:end]
+            if masked:
+                step_masked(state, steady, current[:size], mask[offset:end], leak, vth, spikes, total_here)
+            else:
+                step(state, steady, current[:size], leak, vth, spikes, total_here)
             lengths[now, layer] = list_spikes(spikes, words[: (size + 7) // 8], lists[now, offset:end])
             if len(counts) > 0:
                 for i in range(lengths[now, layer]):

@@ -1,8 +1,9 @@
 """Every synapse as one form: a message at (y, x, c) adds a patch of weights to a block of targets, all arrays channels last.
 
 For a convolution of stride s a message meets every s-th tap of the kernel. Taps are therefore reordered, for rows and columns
-alike, so that those which meet stand side by side in the order of their targets: the patch is one block, and each of its rows
-is one run of memory in the weights and in the targets. A transposed convolution is a block already; a dense synapse is one row.
+alike, so that those which meet stand side by side in the order of their targets: the patch is one block. Taps come first in the
+weights, then the channels of the source: the weights of one tap are one piece of memory. A transposed convolution is a block
+already; a dense synapse has one tap.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Shape = tuple[int, ...]
 class Patches:
     """What `scatter` needs to know about a synapse. Source and target are [H, W, C], flattened."""
 
-    weight: NDArray[np.int8]  # [C_source, row taps, column taps, C_target / groups], in meeting order
+    weight: NDArray[np.int8]  # [row taps, column taps, C_source, C_target / groups], in meeting order
     rows: NDArray[np.int32]  # [H_source, 3]: first target row, first tap, number of taps
     columns: NDArray[np.int32]  # [W_source, 3]
     width: int  # of the target
@@ -42,14 +43,12 @@ def patches(synapse: Synapse, source: Shape, target: Shape) -> Patches:
         return _convolution(synapse, source, target)
     if isinstance(synapse, TransposedConvSynapse):
         rows, columns = (spread(source[i], target[i], weight.shape[i + 1], synapse.stride[i - 1], synapse.padding[i - 1]) for i in (1, 2))
-        return Patches(weight=_last(weight, (0, 2, 3, 1)), rows=rows, columns=columns, width=target[2], channels=target[0], groups=1)
+        return Patches(weight=_last(weight, (2, 3, 0, 1)), rows=rows, columns=columns, width=target[2], channels=target[0], groups=1)
     if weight.ndim != 2:
         raise BadArgument(f"{synapse}: cannot lay out a {type(synapse).__name__}")
     order = np.arange(weight.shape[1]) if len(source) == 1 else np.arange(weight.shape[1]).reshape(source).transpose(1, 2, 0).reshape(-1)
     one = np.array([[0, 0, 1]], dtype=np.int32)
-    return Patches(
-        weight=_last(weight.T[order][:, None, None, :], (0, 1, 2, 3)), rows=one, columns=one, width=1, channels=target[0], groups=1
-    )
+    return Patches(weight=_last(weight.T[order][None, None], (0, 1, 2, 3)), rows=one, columns=one, width=1, channels=target[0], groups=1)
 
 
 def _convolution(synapse: ConvSynapse, source: Shape, target: Shape) -> Patches:
@@ -58,8 +57,8 @@ def _convolution(synapse: ConvSynapse, source: Shape, target: Shape) -> Patches:
     outer = target[0] // synapse.groups
     inner = synapse.weight.shape[1]
     grouped = synapse.weight.reshape(synapse.groups, outer, inner, *synapse.weight.shape[2:])  # [G, O/G, I/G, kH, kW]
-    by_source = grouped.transpose(0, 2, 3, 4, 1).reshape(source[0], *synapse.weight.shape[2:], outer)
-    weight = np.ascontiguousarray(by_source[:, row_order][:, :, column_order])
+    by_tap = grouped.transpose(3, 4, 0, 2, 1).reshape(*synapse.weight.shape[2:], source[0], outer)
+    weight = np.ascontiguousarray(by_tap[row_order][:, column_order])
     return Patches(weight=weight, rows=rows, columns=columns, width=target[2], channels=target[0], groups=synapse.groups)
 
 

@@ -20,17 +20,16 @@ def deliver(
 
     `total` [n_target] and `places` [n_source] are room to work in.
     """
-    one = np.int32(1)
     for b in range(len(messages)):
         total[:] = 0
         if graded:
-            scatter_graded(total, weight, messages[b], one, form, rows, columns)
+            scatter_graded(total, weight, messages[b], form, rows, columns)
         else:
             number = 0
             for i in range(messages.shape[1]):
                 places[number] = i
                 number += messages[b, i]
-            scatter(total, weight, places[:number], one, form, rows, columns)
+            scatter(total, weight, places[:number], form, rows, columns)
         for j in range(len(total)):
             out[b, j] = shift(np.int64(total[j]), bits)
 
