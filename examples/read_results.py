@@ -1,33 +1,34 @@
-"""Run the emulator from Python, keep results.h5, and read it again.
+"""Read results.h5: with fsnn_lava, which checks everything in it, or with any HDF5 reader.
 
-python examples/read_results.py [NETWORK]
+    python examples/read_results.py results.h5
+
+`fsnn-run digits --backend emu --out results.h5` writes one.
 """
 
 from __future__ import annotations
 
 import sys
-import tempfile
-from pathlib import Path
 
-import fsnn_lava as fl
-from fsnn_lava.cli import run
-from fsnn_lava.data import load
+import h5py
+import numpy as np
+
 from fsnn_lava.formats import results
-from fsnn_lava.models import find
 
 
-def main(network: str) -> None:
-    chip = fl.ChipNetwork.load(find(network))
-    pixels = load("digits").test.batch(range(50))
-    result = fl.run(chip, pixels, backend="emu", spikes=True)
-    print(f"{result.spikes[0].shape} spikes, {result.operations.mean():.0f} synaptic operations per sample")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "results.h5"
-        run.main([network, "--backend", "emu", "--limit", "50", "--out", str(path), "--no-compare"])
-        again = results.read(path)
-        same = all((a == b).all() for a, b in zip(again.result.counts, result.counts, strict=True))
-        print(f"{again.provenance.backend}, {again.provenance.date}; counts are those of before: {same}")
+def main(path: str) -> None:
+    found = results.read(path)  # BadFile with a sentence if it is damaged or something else
+    origin = found.provenance
+    print(f"{found.samples} samples on {origin.backend}, {origin.steps} steps, {origin.date}: {origin.command}")
+    rows = found.rows  # one entry per sample
+    print(f"{np.mean(rows['predictions'] == rows['labels']):.2%} right, {rows['operations'].mean():,.0f} operations per sample")
+    result = found.result  # of the samples kept in detail, per neuron: what fl.run gives
+    for layer, rates, potentials in zip(found.chip.layers, result.rates, result.potentials, strict=True):
+        print(f"{layer.name} {layer.shape}: mean rate {rates.mean():.4f}, potentials up to {potentials.max() / 64:.1f} weight units")
+
+    with h5py.File(path) as file:  # without fsnn_lava: docs/formats.md says what is where
+        print(f"/rows holds {', '.join(file['rows'])}")
+        print(f"the first logits: {file['rows/logits'][0].round(2)}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "digits")
+    main(sys.argv[1])

@@ -1,15 +1,14 @@
 """Examples and notebooks run as they stand."""
 
 import hashlib
-import os
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import fsnn_lava as fl
+from fsnn_lava.cli.run import main as run_command
 from fsnn_lava.models import find, shipped
 
 ROOT = Path(__file__).parent.parent
@@ -17,35 +16,61 @@ EXAMPLES = ROOT / "examples"
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 
 
-def run_script(*arguments, cwd):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
-    return subprocess.run([sys.executable, *map(str, arguments)], cwd=cwd, env=environment, capture_output=True, text=True, timeout=280)
+@pytest.fixture
+def script(tmp_path, monkeypatch, capfd):
+    """Runs a script of examples/ as if it had been typed in an empty folder; gives what it printed."""
+
+    def run(name, *arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        code = 0
+        try:
+            runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        except SystemExit as ended:
+            code = ended.code
+        assert code in (0, None)
+        return capfd.readouterr().out
+
+    return run
 
 
-def test_own_data_and_architecture_go_the_whole_way(tmp_path):
-    done = run_script(EXAMPLES / "own_data.py", tmp_path, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "PASS  emu" in done.stdout
-    assert (tmp_path / "bars.h5").exists()
+def test_own_data_go_the_whole_way_by_the_commands(script, tmp_path):
+    printed = script("own_data.py")
+    assert [line.split()[1] for line in printed.splitlines() if line.startswith("$ ")] == ["fsnn-train", "fsnn-export", "fsnn-run"]
+    assert "PASS  emu" in printed
+    assert "test accuracy 100.00%" in printed
+    assert "<html" in (tmp_path / "bars" / "report.html").read_text()
 
 
-def test_event_input_is_compared(tmp_path):
-    done = run_script(EXAMPLES / "event_input.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "PASS  emu" in done.stdout
+@pytest.mark.parametrize("architecture", [(), ("10C3-P2 (F10C3)",), ("30 (F30)",)])
+def test_an_own_architecture_goes_the_whole_way_in_python(script, architecture):
+    printed = script("own_architecture.py", *architecture)
+    assert "PASS  emu" in printed
+    accuracy = next(line for line in printed.splitlines() if "accuracy " in line)
+    assert float(accuracy.split("%")[0].split()[-1]) > 85
 
 
-def test_results_are_read_again(tmp_path):
-    done = run_script(EXAMPLES / "read_results.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "counts are those of before: True" in done.stdout
+def test_event_input_is_compared(script):
+    assert "PASS  emu" in script("event_input.py")
 
 
-def test_the_convergence_plot_shows_if_falling_and_lif_bounded(tmp_path):
-    done = run_script(EXAMPLES / "convergence.py", tmp_path / "picture.png", "--steps", "100", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+def test_the_emulator_is_used_from_python(script):
+    printed = script("use_emulator.py")
+    assert "spikes (50, 32, 32, 4, 4)" in printed
+    assert "364 images in 4 batches" in printed
+
+
+def test_results_are_read_with_and_without_us(script, tmp_path):
+    assert run_command(["digits", "--backend", "emu", "--limit", "20", "--out", str(tmp_path / "results.h5"), "--no-compare"]) == 0
+    printed = script("read_results.py", "results.h5")
+    assert "20 samples on emu, 32 steps" in printed
+    assert "/rows holds clip_count, labels" in printed
+
+
+def test_the_convergence_plot_shows_if_falling_and_lif_bounded(script, tmp_path):
+    printed = script("convergence.py", "picture.png", "--steps", "100")
     assert (tmp_path / "picture.png").stat().st_size > 10_000
-    for line in done.stdout.splitlines():
+    for line in printed.splitlines():
         first, last = (float(part.split()[0]) for part in line.split(": ")[1:])
         assert last < (first / 5 if " IF " in line else first)
 
