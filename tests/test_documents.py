@@ -1,33 +1,33 @@
-"""Documents are true: links lead somewhere, Python blocks run, commands parse, the reference is the parsers' own."""
+"""Documents are true: links lead somewhere, blocks and commands run as they are printed, the reference is the parsers' own."""
 
 import importlib
 import re
 import runpy
-import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from fsnn_lava.cli.run import main as run_command
 from tests.documentation import build
+from tests.workshop import FRAGMENTS, LAVA, Shell, blocks, check_names, elsewhere, furnish, inline, lines
 
 ROOT = Path(__file__).parent.parent
+HISTORY = ROOT / "CHANGELOG.md"  # tells what was, not what to do
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("train/*.md"), *ROOT.glob("deploy/*.md"), *ROOT.glob("examples/**/*.md")]
 )
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NEWCOMER = ROOT / "docs" / "index.md"  # tests/test_newcomer.py runs it
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-def blocks(language):
-    for page in PAGES:
-        for position, (kind, body) in enumerate(BLOCK.findall(page.read_text())):
-            if kind == language:
-                yield pytest.param(body, id=f"{page.relative_to(ROOT)}-{position}")
+def named(page):
+    return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_lead_somewhere(page):
     for link in LINK.findall(page.read_text()):
         if not link.startswith(("http://", "https://", "#", "mailto:")):
@@ -40,30 +40,48 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     assert {"loihi2", "results", "contributing", "changelog"} <= pages
 
 
-@pytest.mark.parametrize("body", blocks("python"))
-def test_python_blocks_run(body, tmp_path, monkeypatch):
-    if "for values in stream" in body or "hours" in body:
-        compile(body, "block", "exec")  # a fragment that stands on the text around it
-        return
-    monkeypatch.chdir(tmp_path)
-    exec(compile(body, "block", "exec"), {"__name__": "block"})
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("furnished")
+    furnish(folder)
+    arguments = [str(folder / "net.h5"), "--backend", "emu", "--data", "digits", "--limit", "24", "--no-compare"]
+    assert run_command([*arguments, "--out", str(folder / "results.h5")]) == 0
+    return folder
 
 
-def commands():
-    for parameter in blocks(""):
-        for line in parameter.values[0].splitlines():
-            words = line.partition("#")[0].strip().removeprefix("$ ")
-            if words.startswith("fsnn-") and "…" not in words:
-                yield pytest.param(words, id=f"{parameter.id}: {words}")
+@pytest.fixture
+def shell(furnished, tmp_path, monkeypatch, capfd):
+    folder = tmp_path / "clone"
+    shutil.copytree(furnished, folder, symlinks=True)
+    return Shell(folder, monkeypatch, capfd)
 
 
-@pytest.mark.parametrize("command", commands())
-def test_commands_parse_and_name_files_that_are_there(command):
-    name, *arguments = shlex.split(command)
-    module = importlib.import_module(f"fsnn_lava.cli.{name.removeprefix('fsnn-')}")
-    parsed = module._parser().parse_args(arguments)
-    recipe = getattr(parsed, "recipe", None)
-    assert recipe is None or (ROOT / recipe).is_file() or not str(recipe).startswith("train/")
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in (NEWCOMER, HISTORY) and (blocks(page) or inline(page))], ids=named)
+def test_what_a_page_tells_to_run_runs_as_it_is_printed(page, shell):
+    for block in blocks(page):
+        assert block.kind in ("sh", "python", "text", "toml"), f"say what the block is: ```sh, ```python, ```text or ```toml\n{block.body}"
+        if block.kind == "python" and (LAVA or "fsnn_lava.lava" not in block.body):
+            exec(compile(block.body, page.name, "exec"), {"__name__": "block"})
+        if block.kind == "sh":
+            run_all(lines(block), shell)
+    run_all((command for command in inline(page) if command not in FRAGMENTS), shell)
+
+
+def run_all(commands, shell):
+    for command in commands:
+        if elsewhere(command):
+            check_names(command)
+        else:
+            shell.run(command)
+
+
+def test_a_command_that_does_not_work_is_noticed(shell):
+    with pytest.raises(AssertionError, match="exit code 2"):
+        shell.run("fsnn-run net.h5 --backend emu --no-such-option")
+    with pytest.raises(AssertionError, match=r"bench/absent\.py"):
+        check_names("python bench/absent.py")
+    with pytest.raises(AssertionError, match="--absent"):
+        check_names("python bench/emulator.py --absent")
 
 
 def test_the_command_reference_is_up_to_date():
@@ -71,8 +89,14 @@ def test_the_command_reference_is_up_to_date():
 
 
 @pytest.mark.parametrize("name", ["train", "export", "run", "compare", "map", "doctor"])
-def test_every_command_explains_itself(name):
-    code = f"import sys; from fsnn_lava.cli import {name}; sys.argv = ['x', '--help']; {name}.main()"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+def test_every_command_explains_itself(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module(f"fsnn_lava.cli.{name}").main(["--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: fsnn-{name}")
+
+
+def test_a_command_starts_from_the_outside():
+    done = subprocess.run([sys.executable, "-m", "fsnn_lava.cli.doctor"], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("usage: fsnn-")
+    assert done.stdout.startswith("fsnn-lava")

@@ -29,9 +29,9 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links of such a page are counted from its place in the repository; what is no page of the site loses its link, not its text."""
-    source = next((source for source, name in PAGES.items() if name == page.file.src_uri), None)
-    return markdown if source is None else LINK.sub(lambda link: _moved(*link.groups(), folder=os.path.dirname(source)), markdown)
+    """Links are counted from a page's place in the repository; what is no part of the site loses its link, not its text."""
+    source = next((source for source, name in PAGES.items() if name == page.file.src_uri), f"docs/{page.file.src_uri}")
+    return LINK.sub(lambda link: _moved(*link.groups(), folder=os.path.dirname(source)), markdown)
 
 
 def on_page_content(html: str, page: Any, **options: Any) -> str:
@@ -54,5 +54,5 @@ def _moved(text: str, target: str, *, folder: str) -> str:
         return f"[{text}]({target})"
     path, mark, anchor = target.partition("#")
     path = os.path.normpath(os.path.join(folder, path))
-    inside = PAGES.get(path, path.removeprefix("docs/") if path.startswith("docs/") and path.endswith(".md") else "")
+    inside = PAGES.get(path, path.removeprefix("docs/") if path.startswith("docs/") else "")
     return f"[{text}]({inside}{mark}{anchor})" if inside else text
