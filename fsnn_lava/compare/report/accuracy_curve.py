@@ -50,7 +50,7 @@ def measure(run: Run) -> list[Point]:
 
 
 def _draw(run: Run, points: list[Point]) -> Picture:
-    figure = canvas.new_figure(400, 290)
+    figure = canvas.new_figure(340, 260)
     axes = figure.add_subplot()
     steps, shares = [p.steps for p in points], np.array([p.share for p in points])
     ends = np.array([wilson(p.right, p.samples) for p in points]).T
@@ -65,6 +65,7 @@ def _draw(run: Run, points: list[Point]) -> Picture:
     low, high = float(ends[0].min()), float(ends[1].max())
     axes.set_ylim(max(0.0, low - 0.08 * (high - low + 0.02)), min(1.03, high + 0.12 * (high - low + 0.05)))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if high - low > 0.06 else 1, symbol="%"))
+    axes.set_yticks([tick for tick in axes.get_yticks() if tick < 1.0 + 1e-9 and axes.get_ylim()[0] <= tick])
     axes.set_xlabel("steps")
     axes.set_ylabel("accuracy" if run.labels is not None else f"same answer as after {run.steps}")
     alt = "Accuracy against steps: " + ", ".join(f"{p.share:.1%} after {p.steps}" for p in points)

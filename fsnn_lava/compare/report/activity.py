@@ -17,7 +17,7 @@ from fsnn_lava.compare.report.panel import Panel, Picture, Table
 KEY, TITLE = "activity", "Activity and cost"
 _KIND_COLOURS = {"input": canvas.TEAL, "forward": canvas.BLUE, "feedback": canvas.PURPLE, "readout": canvas.GOLD}
 
-_ROW = 34  # page units of one bar
+_ROW = 30  # page units of one bar
 
 
 def panel(evidence: Evidence) -> Panel:
@@ -81,7 +81,7 @@ def _slots(rows: Sized) -> int:
 
 
 def _draw_rates(rates: list[tuple[str, float]]) -> Picture:
-    figure = canvas.new_figure(400, 60 + _ROW * _slots(rates))
+    figure = canvas.new_figure(340, 56 + _ROW * _slots(rates))
     axes = figure.add_subplot()
     names, values = [name for name, _ in rates], [value for _, value in rates]
     bars = axes.barh(names, values, color=canvas.BLUE, height=0.6)
@@ -97,7 +97,7 @@ def _draw_rates(rates: list[tuple[str, float]]) -> Picture:
 
 def _draw_operations(operations: list[tuple[str, str, float]]) -> Picture:
     targets = list(dict.fromkeys(target for target, _, _ in operations))
-    figure = canvas.new_figure(400, 90 + _ROW * _slots(targets))
+    figure = canvas.new_figure(340, 82 + _ROW * _slots(targets))
     axes = figure.add_subplot()
     start = dict.fromkeys(targets, 0.0)
     for kind, colour in _KIND_COLOURS.items():

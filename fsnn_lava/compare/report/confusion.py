@@ -60,7 +60,7 @@ def _draw(matrix: NDArray[np.int64], names: list[str]) -> Picture:
     classes = len(matrix)
     share = matrix / np.maximum(1, matrix.sum(axis=1, keepdims=True))
     strength = np.where(matrix > 0, 0.10 + (_STRONGEST - 0.10) * np.sqrt(share), 0.0)
-    figure = canvas.new_figure(400, 385)
+    figure = canvas.new_figure(340, 330)
     axes = figure.add_subplot()
     colours = np.where(np.eye(classes, dtype=bool)[..., None], to_rgba(canvas.BLUE), to_rgba(canvas.RED))
     colours = np.concatenate([colours[..., :3], strength[..., None]], axis=-1)

@@ -50,7 +50,7 @@ def _layers(placement: Placement) -> Table:
 
 def _draw(placement: Placement, chip: int, cores: list[Core], colours: dict[str, str]) -> Picture:
     down = -(-placement.board.cores_per_chip // _ACROSS)
-    figure = canvas.new_figure(400, 55 + 23 * down)
+    figure = canvas.new_figure(340, 48 + 20 * down)
     axes = figure.add_subplot()
     taken = {core.core for core in cores}
     for number in range(placement.board.cores_per_chip):

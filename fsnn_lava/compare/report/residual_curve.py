@@ -70,7 +70,7 @@ def _length(parts: Rates) -> NDArray[np.float64]:
 
 
 def _draw(run: Run, moments: list[Moment], own: Moment) -> Picture:
-    figure = canvas.new_figure(400, 290)
+    figure = canvas.new_figure(340, 260)
     axes = figure.add_subplot()
     steps = [m.steps for m in moments]
     measured = np.maximum([m.residual.mean() for m in moments], _FLOOR)
@@ -95,7 +95,8 @@ def _draw(run: Run, moments: list[Moment], own: Moment) -> Picture:
     )
     axes.axvline(run.steps, color=canvas.SOFT, linewidth=0.8)
     canvas.logarithmic(axes, "x", subs=(1.0, 2.0, 5.0))
-    canvas.logarithmic(axes, "y", subs=(1.0, 3.0) if measured.max() < 300 * measured.min() else (1.0,))
+    span = measured.max() / measured.min()
+    canvas.logarithmic(axes, "y", subs=(1.0, 2.0, 5.0) if span < 30 else (1.0, 3.0) if span < 300 else (1.0,))
     axes.set_xlabel("steps t")
     axes.set_ylabel("length, spikes per step")
     axes.legend(loc="lower left", borderaxespad=0.2)

@@ -17,6 +17,7 @@ _CHAIN: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("integer equilibrium", ("contraction", "residual")),
     ("integer spikes", ("charge", "spikes")),
 )
+_LISTED = 5  # places of a failure that are shown at once
 _STATES = {"ok": ("pass", "✓", "holds"), "FAIL": ("fail", "✗", "fails"), "--": ("skip", "–", "not done")}
 
 
@@ -95,10 +96,19 @@ def checks_html(evidence: Evidence) -> str:
     return '<div class="checks">' + "".join(_check(check) for check in evidence.verdict.checks) + "</div>"
 
 
+def _offenders(texts: list[str]) -> str:
+    """Where it fails; of many the first few, the others one click away."""
+    items = [f"<li>{escape(text)}</li>" for text in texts]
+    if not items:
+        return ""
+    few = len(items) if len(items) <= _LISTED + 1 else _LISTED
+    rest = f'<details><summary>{len(items) - few} more</summary><ol start="{few + 1}">{"".join(items[few:])}</ol></details>'
+    return f"<h4>where</h4><ol>{''.join(items[:few])}</ol>" + (rest if items[few:] else "")
+
+
 def _check(check: Check) -> str:
     state, sign, word = _STATES[check.mark]
-    offenders = "".join(f"<li>{escape(offender_text(offender))}</li>" for offender in check.offenders)
-    listed = f"<h4>where</h4><ol>{offenders}</ol>" if offenders else ""
+    listed = _offenders([offender_text(offender) for offender in check.offenders])
     numbers = numbers_html(check.numbers) if check.done else ""
     opened = " open" if state == "fail" else ""
     more = f"<details{opened}><summary>numbers</summary>{listed}{numbers}</details>" if listed or numbers else ""

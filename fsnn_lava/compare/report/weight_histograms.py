@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from fsnn_lava.chip.folded import FoldedNetwork
@@ -63,7 +64,7 @@ def _draw(index: int, name: str, integers: NDArray[Any], floats: NDArray[np.floa
     edges = bins(widest, integers.size)
     after = np.histogram(integers, edges)[0]
     before = None if floats is None else np.histogram(floats, edges)[0]
-    figure = canvas.new_figure(260, 200)
+    figure = canvas.new_figure(240, 190)
     axes = figure.add_subplot()
     axes.stairs(after / max(1, integers.size), edges, fill=True, color=canvas.BLUE, alpha=0.45, label="integers")
     if before is not None:
@@ -71,6 +72,8 @@ def _draw(index: int, name: str, integers: NDArray[Any], floats: NDArray[np.floa
     axes.set_xlabel("weight, integer steps")
     axes.set_ylabel("share")
     axes.grid(visible=False, axis="x")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+    axes.margins(x=0.08)
     figure.legend(loc="outside upper right", ncols=2, columnspacing=1.2)
     note = _note(integers, floats)
     columns = after, np.zeros_like(after) if before is None else before
