@@ -2,7 +2,7 @@
 
     python bench/train_step.py [--quick] [--json FILE] [--plot FILE] [--reference DIR]
 
-ours        event-driven simulation, Anderson to a relative residual of 1e-3
+ours        event-driven simulation, GMRES to a relative residual of 5e-3 (the default)
 paper       dense simulation, Broyden with 30 steps, in our code
 stbp        the same network unrolled and differentiated through time, a plain torch loop with a rectangular surrogate
 snntorch    the same with snntorch's neuron; spikingjelly with its: where they are installed

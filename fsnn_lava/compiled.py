@@ -19,15 +19,18 @@ import numba
 
 from fsnn_lava.errors import BackendMissing
 
-SHARED = ("compiled.py", "chip/arithmetic.py", "chip/limits.py", "chip/drive.py")  # compiled into functions of other files
+SHARED = ("compiled.py", "krylov.py", "chip/arithmetic.py", "chip/limits.py", "chip/drive.py")  # compiled into functions of other files
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def compiled(function: Function) -> Function:
-    """numba's njit without fast-math, so that integers and floats come out the same on every machine."""
+def compiled(function: Function, *, reorder: bool = False) -> Function:
+    """numba's njit without fast-math, so that integers and floats come out the same on every machine.
+
+    `reorder`: sums of floats may be taken in the order that suits the machine's vectors.
+    """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         raise BackendMissing("NUMBA_DISABLE_JIT is set, but uncompiled kernels would add in 8 bits and overflow: unset it")
-    return cast(Function, numba.njit(cache=_cache(), nogil=True)(function))
+    return cast(Function, numba.njit(cache=_cache(), nogil=True, fastmath={"reassoc"} if reorder else False)(function))
 
 
 def threads() -> int:

@@ -9,18 +9,7 @@ import torch
 from torch import Tensor
 
 from fsnn_lava.errors import BadArgument
-
-Map = Callable[[Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class Solution:
-    """The best iterate that was seen, whether or not it is good enough."""
-
-    value: Tensor  # [B, ...]
-    residual: Tensor  # [B] norm of f(value) - value, divided by `scale` where one was given
-    steps: int  # evaluations of f
-    converged: bool  # residual <= tol for every sample
+from fsnn_lava.krylov import Map, Solution, everywhere, gmres
 
 
 @dataclass(frozen=True)
@@ -31,11 +20,6 @@ class Equilibrium:
     residual: Tensor  # [B] max over neurons of |f(a) - a| of the last layer
     steps: int
     converged: bool
-
-
-def everywhere(small_enough: Tensor) -> bool:
-    """Whether it holds for every sample; what a solver stops on. On many processes, all of them must stop together."""
-    return bool(small_enough.all())
 
 
 class _Best:
@@ -73,15 +57,14 @@ def largest(difference: Tensor) -> Tensor:
     return difference.abs().flatten(1).amax(1)
 
 
-def relative_to(scale: Tensor, *, floor: Tensor | None = None) -> Callable[[Tensor], Tensor]:
-    """A norm: the length of a sample's vector divided by that of `scale`, for all samples alike: [B].
+def lengths(vectors: Tensor, *, typical: Tensor | None = None) -> Tensor:
+    """[B] the length of each sample's vector, but at least `typical`: the root mean square of all, if not given.
 
-    A sample without gradient is judged by `floor`, the root mean square of the lengths of the batch.
+    What residuals are divided by. A sample without gradient is thus judged by the others.
     """
-    length = scale.flatten(1).norm(dim=1)
-    floor = length.norm() / max(len(length), 1) ** 0.5 if floor is None else floor
-    length = torch.maximum(length, floor).clamp_min(torch.finfo(scale.dtype).tiny)
-    return lambda difference: difference.flatten(1).norm(dim=1) / length
+    length = vectors.flatten(1).norm(dim=1)
+    typical = length.norm() / max(len(length), 1) ** 0.5 if typical is None else typical
+    return torch.maximum(length, typical).clamp_min(torch.finfo(vectors.dtype).tiny)
 
 
 def fixed_point(
@@ -235,42 +218,50 @@ def broyden(
 
 
 METHODS: dict[str, Callable[..., Solution]] = {"fixed-point": fixed_point, "damped": damped, "anderson": anderson, "broyden": broyden}
+LINEAR_METHODS = ("gmres", *METHODS)
 
 
 @dataclass(frozen=True)
 class Solver:
     """How the gradient's linear system is solved (E5). `max_steps` = 0 is the Jacobian-free gradient: no solving at all."""
 
-    method: str = "anderson"
-    tol: float = 1e-3  # relative residual
+    method: str = "gmres"
+    tol: float = 5e-3  # relative residual
     max_steps: int = 30
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise BadArgument(f"solver method must be one of {', '.join(METHODS)}, got {self.method!r}")
+        if self.method not in LINEAR_METHODS:
+            raise BadArgument(f"solver method must be one of {', '.join(LINEAR_METHODS)}, got {self.method!r}")
         if not self.tol > 0:
             raise BadArgument(f"solver tol must be positive, got {self.tol}")
         if self.max_steps < 0:
             raise BadArgument(f"solver max_steps must be 0 (Jacobian-free) or more, got {self.max_steps}")
 
-    def solve_affine(self, product: Map, constant: Tensor) -> Solution:
-        """beta with beta = product(beta) + constant, to a relative residual of `tol`."""
+    def solve_affine(self, product: Map, constant: Tensor, *, apart: bool = True) -> Solution:
+        """beta with beta = product(beta) + constant, to a relative residual of `tol`.
+
+        `apart`: no sample's product depends on another sample. Batch norm inside the loop couples them; then residuals cannot be
+        told without a product, and Anderson's mixing takes the place of GMRES; as it does on a GPU.
+        """
         if self.max_steps == 0:
             return Solution(constant, torch.full((len(constant),), torch.nan), 0, False)
-        options = {"affine": True} if self.method == "anderson" else {}
-        return METHODS[self.method](
+        scale = self.scale(constant)
+        if self.method == "gmres" and apart and constant.device.type == "cpu":
+            return gmres(product, constant, scale=scale, tol=self.tol, max_steps=self.max_steps, stop=self.stop)
+        options = {"affine": True} if self.method == "anderson" and apart else {}
+        return METHODS["anderson" if self.method == "gmres" else self.method](
             lambda x: product(x).add_(constant),
             constant,
             tol=self.tol,
             max_steps=self.max_steps,
-            norm=self.norm(constant),
+            norm=lambda difference: difference.flatten(1).norm(dim=1) / scale,
             stop=self.stop,
             **options,
         )
 
-    def norm(self, constant: Tensor) -> Callable[[Tensor], Tensor]:
-        """What a residual is measured by."""
-        return relative_to(constant)
+    def scale(self, constant: Tensor) -> Tensor:
+        """[B] what the length of a residual is divided by."""
+        return lengths(constant)
 
     def stop(self, small_enough: Tensor) -> bool:
         """Whether to stop, by the samples whose residual is small enough."""

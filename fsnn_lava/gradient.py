@@ -8,30 +8,28 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fsnn_lava.equilibrium import Solution, Solver
+from fsnn_lava.equilibrium import Solution
 
 
 class _Implicit(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, mapped: Tensor, rates: Tensor, product: Callable[[Tensor], Tensor], solver: Solver, report: Callable[[Solution], None]
+        ctx: Any, mapped: Tensor, rates: Tensor, solve: Callable[[Tensor], Solution], report: Callable[[Solution], None]
     ) -> Tensor:
-        ctx.product, ctx.solver, ctx.report = product, solver, report
+        ctx.solve, ctx.report = solve, report
         return rates.clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        solution = ctx.solver.solve_affine(ctx.product, grads[0].contiguous())
+        solution = ctx.solve(grads[0].contiguous())
         ctx.report(solution)
-        return solution.value, None, None, None, None
+        return solution.value, None, None, None
 
 
-def implicit(
-    mapped: Tensor, rates: Tensor, product: Callable[[Tensor], Tensor], *, solver: Solver, report: Callable[[Solution], None]
-) -> Tensor:
+def implicit(mapped: Tensor, rates: Tensor, solve: Callable[[Tensor], Solution], *, report: Callable[[Solution], None]) -> Tensor:
     """Has the value `rates`, and the gradient of the equilibrium they stand for.
 
-    `mapped` is f(rates) with a graph to the parameters; `product(v)` is J_f^T v at `rates`. Going backward, beta with
-    beta = J_f^T beta + dL/da is solved for and handed to `mapped`: dL/dtheta = beta^T df/dtheta (E5).
+    `mapped` is f(rates) with a graph to the parameters. Going backward, `solve(dL/da)` is beta with beta = J_f^T beta + dL/da at
+    `rates`, which is handed to `mapped`: dL/dtheta = beta^T df/dtheta (E5).
     """
-    return _Implicit.apply(mapped, rates, product, solver, report)
+    return _Implicit.apply(mapped, rates, solve, report)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -262,7 +263,7 @@ class FSNN(nn.Module):
         """`rates` with the gradient of the equilibrium they stand for (E5), batch norm in its training mode (E7)."""
         if self.feedback is None or weight is None:
             mapped = self._map(rates, first, weight, masks, running=False)[-1]
-            return implicit(mapped, rates, torch.zeros_like, solver=Solver(max_steps=0), report=self._report)
+            return implicit(mapped, rates, partial(Solver(max_steps=0).solve_affine, torch.zeros_like), report=self._report)
         single = len(self.stages) == 1
         start = rates.detach() if single else rates.detach().requires_grad_()
         mapped = self._map(start, first, weight, masks, running=False)[-1]
@@ -270,7 +271,8 @@ class FSNN(nn.Module):
             product = self._single_product(mapped.detach(), weight.detach(), masks.feedback)
         else:
             product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
-        return implicit(mapped, rates, product, solver=self.solver, report=self._report)
+        apart = single or not self.batch_norm
+        return implicit(mapped, rates, partial(self.solver.solve_affine, product, apart=apart), report=self._report)
 
     def _single_product(self, mapped: Tensor, weight: Tensor, mask: Tensor | None) -> Callable[[Tensor], Tensor]:
         """v -> J_f^T v of a single layer: W^T (sigma' v / vth), where sigma' is 0 or 1 per neuron."""

@@ -18,7 +18,7 @@ import torch
 
 from fsnn_lava.errors import BadArgument, BadFile, Diverged
 from fsnn_lava.network import FSNN
-from fsnn_lava.training.batches import batch_count, crop_and_flip, epoch_batches, generator
+from fsnn_lava.training.batches import MARGIN, batch_count, epoch_batches, generator, moved
 from fsnn_lava.training.build import build_network
 from fsnn_lava.training.evaluate import evaluate
 from fsnn_lava.training.log import Progress, read_log
@@ -277,7 +277,7 @@ def test_an_epoch_sees_every_sample_once_in_an_order_of_its_own():
 def test_crop_and_flip_shifts_and_mirrors_and_nothing_else():
     images = torch.arange(1, 1 + 40 * 3 * 6 * 7).remainder(251).to(torch.uint8).view(40, 3, 6, 7)
     padded = torch.nn.functional.pad(images, (4, 4, 4, 4))
-    changed = crop_and_flip(images, generator(2, 0))
+    changed = moved(images, generator(2, 0), margin=MARGIN, flip=True)
     shifts = set()
     for image, wide in zip(changed, padded, strict=True):
         found = {
@@ -291,6 +291,16 @@ def test_crop_and_flip_shifts_and_mirrors_and_nothing_else():
         shifts |= found
     assert {shift[2] for shift in shifts} == {False, True}
     assert len(shifts) > 20
+
+
+def test_a_shift_moves_images_and_never_mirrors_them():
+    images = torch.arange(1, 1 + 30 * 6 * 7).remainder(251).to(torch.uint8).view(30, 1, 6, 7)
+    padded = torch.nn.functional.pad(images, (2, 2, 2, 2))
+    changed = moved(images, generator(2, 0), margin=2, flip=False)
+    places = [(top, left) for top in range(5) for left in range(5)]
+    for image, wide in zip(changed, padded, strict=True):
+        assert any(torch.equal(image, wide[:, top : top + 6, left : left + 7]) for top, left in places)
+    assert not torch.equal(changed, images)
 
 
 def test_a_part_of_a_split_is_fixed_and_of_every_kind():

@@ -16,7 +16,7 @@ from torch import nn
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.network import FSNN
-from fsnn_lava.training.batches import crop_and_flip, generator
+from fsnn_lava.training.batches import generator, moved
 from fsnn_lava.training.distributed import JointBatchNorm, cut_masks
 from fsnn_lava.training.log import Progress, read_log
 from fsnn_lava.training.loop import Run, train
@@ -128,7 +128,7 @@ def test_masks_and_crops_of_a_share_are_those_of_the_joint_batch():
     torch.manual_seed(4)
     whole = net._masks(9, like)
     images = torch.randint(0, 255, (9, 3, 8, 8), dtype=torch.uint8)
-    cropped = crop_and_flip(images, generator(2, 7))
+    cropped = moved(images, generator(2, 7), margin=4, flip=True)
     for rank in range(2):
         world = World(rank, 2)
         mine = world.share(9)
@@ -138,7 +138,7 @@ def test_masks_and_crops_of_a_share_are_those_of_the_joint_batch():
         assert whole.feedback is not None
         assert torch.equal(masks.feedback, whole.feedback[mine])
         assert all(torch.equal(part, mask[mine]) for part, mask in zip(masks.stages, whole.stages, strict=True))
-        assert torch.equal(crop_and_flip(images[mine], generator(2, 7), samples=9, mine=mine), cropped[mine])
+        assert torch.equal(moved(images[mine], generator(2, 7), margin=4, flip=True, samples=9, mine=mine), cropped[mine])
 
 
 def test_every_process_needs_a_sample_of_every_batch(tmp_path):

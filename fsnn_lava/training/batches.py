@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 SHUFFLE, AUGMENT, DROPOUT = 1, 2, 3  # streams of random numbers that share nothing
-MARGIN = 4  # pixels by which a crop may shift
+MARGIN = 4  # pixels by which the crop of CIFAR may shift
 
 
 def stream_seed(stream: int, *where: int) -> int:
@@ -35,17 +35,19 @@ def batch_count(samples: int, batch: int) -> int:
     return samples // batch + (samples % batch > 1)
 
 
-def crop_and_flip(images: Tensor, random: torch.Generator, *, samples: int | None = None, mine: slice = slice(None)) -> Tensor:
-    """Every image [B, C, H, W] shifted by up to MARGIN pixels, black moving in at the border, and mirrored with probability 1/2.
+def moved(
+    images: Tensor, random: torch.Generator, *, margin: int, flip: bool, samples: int | None = None, mine: slice = slice(None)
+) -> Tensor:
+    """Every image [B, C, H, W] shifted by up to `margin` pixels, black moving in at the border; with `flip`, half of them mirrored.
 
     `images` may be the part `mine` of a joint batch of `samples`: each then changes as it would in the joint batch.
     """
     count, _, height, width = images.shape
     drawn = count if samples is None else samples
-    padded = torch.nn.functional.pad(images, (MARGIN,) * 4)
-    top = torch.randint(0, 2 * MARGIN + 1, (drawn, 1), generator=random)[mine]
-    left = torch.randint(0, 2 * MARGIN + 1, (drawn, 1), generator=random)[mine]
-    mirror = torch.rand((drawn, 1), generator=random)[mine] < 0.5
+    padded = torch.nn.functional.pad(images, (margin,) * 4)
+    top = torch.randint(0, 2 * margin + 1, (drawn, 1), generator=random)[mine]
+    left = torch.randint(0, 2 * margin + 1, (drawn, 1), generator=random)[mine]
+    mirror = torch.rand((drawn, 1), generator=random)[mine] < (0.5 if flip else 0.0)
     rows = top + torch.arange(height)  # [B, H]
     columns = torch.where(mirror, left + torch.arange(width - 1, -1, -1), left + torch.arange(width))  # [B, W]
     sample = torch.arange(count).view(count, 1, 1)

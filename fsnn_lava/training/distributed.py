@@ -7,7 +7,6 @@ with the joint batch makes, up to the order in which floats are added.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +14,7 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from fsnn_lava.equilibrium import Solver, relative_to
+from fsnn_lava.equilibrium import Solver, lengths
 from fsnn_lava.network import FSNN, Masks
 from fsnn_lava.training.world import World
 
@@ -60,10 +59,10 @@ class JointSolver(Solver):
 
     world: World = field(default_factory=World)
 
-    def norm(self, constant: Tensor) -> Callable[[Tensor], Tensor]:
+    def scale(self, constant: Tensor) -> Tensor:
         squares = constant.flatten(1).square().sum()
         total, samples = self.world.total(torch.stack([squares, squares.new_tensor(float(len(constant)))])).unbind()
-        return relative_to(constant, floor=(total / samples).sqrt())
+        return lengths(constant, typical=(total / samples).sqrt())
 
     def stop(self, small_enough: Tensor) -> bool:
         return not bool(self.world.total((~small_enough).sum()))

@@ -14,11 +14,11 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from fsnn_lava.data import Dataset
-from fsnn_lava.errors import BackendFailed, BadArgument, Diverged
+from fsnn_lava.errors import BackendFailed, BadArgument, BadFile, Diverged
 from fsnn_lava.formats.atomic import atomic_path
 from fsnn_lava.network import FSNN
 from fsnn_lava.training import run_folder
-from fsnn_lava.training.batches import AUGMENT, DROPOUT, batch_count, crop_and_flip, epoch_batches, generator, stream_seed
+from fsnn_lava.training.batches import AUGMENT, DROPOUT, MARGIN, batch_count, epoch_batches, generator, moved, stream_seed
 from fsnn_lava.training.build import build_network, build_optimiser
 from fsnn_lava.training.checkpoint import State, load_state, save_state
 from fsnn_lava.training.distributed import cut_masks, join, sum_gradients
@@ -77,6 +77,8 @@ class Run:
         self.recipe, self.data, self.folder, self.progress = recipe, data, folder, progress
         self.world = world or World()
         _check_shares(recipe, len(data.train), self.world)
+        if recipe.shift and (data.kind == "events" or len(data.shape) != 3):
+            raise BadFile(f"'shift' moves images [C, H, W]; the samples of {data.name} are {data.kind}, {list(data.shape)}")
         self.net: FSNN = build_network(
             recipe, input_shape=data.shape, classes=data.classes, normalisation=data.normalisation, class_names=data.class_names
         )
@@ -122,9 +124,10 @@ class Run:
         for index, chosen in enumerate(self.progress.batches(order, total=batch_count(count, recipe.batch), title=title)):
             mine = self.world.share(len(chosen))
             images = torch.from_numpy(self.data.train.batch(chosen[mine].numpy()))
-            if recipe.augment:
+            if recipe.augment or recipe.shift:
                 random = generator(AUGMENT, recipe.seed, self.epoch, index)
-                images = crop_and_flip(images, random, samples=len(chosen), mine=mine)
+                margin = MARGIN if recipe.augment else recipe.shift
+                images = moved(images, random, margin=margin, flip=recipe.augment, samples=len(chosen), mine=mine)
             device = self.world.device
             yield Batch(index, images.to(device), self.labels[chosen[mine]].to(device), len(chosen))
 

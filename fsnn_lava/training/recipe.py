@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fsnn_lava.data import NAMES
-from fsnn_lava.equilibrium import METHODS
+from fsnn_lava.equilibrium import LINEAR_METHODS
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats.toml import parse_toml, read_toml
 from fsnn_lava.training.table import print_table, read_table, rule, table_of
@@ -37,8 +37,8 @@ class LearningRate:
 class SolverChoice:
     """How E5 is solved: until the relative residual is `tol`, at most `max_steps` products (0: the Jacobian-free gradient)."""
 
-    method: str = rule(str, "anderson", choices=tuple(METHODS))
-    tol: float = rule(float, 1e-3, low=0.0, open_low=True)
+    method: str = rule(str, "gmres", choices=LINEAR_METHODS)
+    tol: float = rule(float, 5e-3, low=0.0, open_low=True)
     max_steps: int = rule(int, 30, low=0)
 
 
@@ -64,7 +64,8 @@ class Recipe:
     norm: str = rule(str, "kernel", choices=("kernel", "operator"))
     limit: float = rule(float, 1.0, low=0.0, open_low=True)
     dropout: float = rule(float, 0.2, low=0.0, high=1.0, open_high=True)
-    augment: bool = rule(bool, False)
+    augment: bool = rule(bool, False)  # CIFAR's: crop and flip
+    shift: int = rule(int, 0, low=0, high=16)  # pixels by which training images are moved at random
     start: str = rule(str, "")  # a model.pt to go on from, instead of fresh weights
     seed: int = rule(int, 1, low=0, high=2**31 - 1)
     batch: int = rule(int, 128, low=2)
@@ -109,7 +110,9 @@ def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
     if list(decay.milestones) != sorted(set(decay.milestones)):
         raise BadFile(f"{where}: 'learning_rate.milestones' must rise, got {list(decay.milestones)}")
     if recipe.augment and not recipe.data.startswith("cifar"):
-        raise BadFile(f"{where}: 'augment' (crop and flip) is for CIFAR only, got data = {recipe.data!r}")
+        raise BadFile(f"{where}: 'augment' (crop and flip) is for CIFAR only, got data = {recipe.data!r}; 'shift' is for all images")
+    if recipe.shift and (recipe.augment or recipe.data == "nmnist"):
+        raise BadFile(f"{where}: 'shift' is for images without 'augment', got data = {recipe.data!r}, augment = {recipe.augment}")
     return recipe
 
 

@@ -1,0 +1,169 @@
+"""The linear system of the gradient (E5), x = A x + b, by the shortest residual that k products with A can reach (GMRES)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fsnn_lava.compiled import compiled, over_samples
+from fsnn_lava.errors import BadArgument
+
+Map = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best iterate that was seen, whether or not it is good enough."""
+
+    value: Tensor  # [B, ...]
+    residual: Tensor  # [B] norm of f(value) - value, divided by `scale` where one was given
+    steps: int  # evaluations of f
+    converged: bool  # residual <= tol for every sample
+
+
+def everywhere(small_enough: Tensor) -> bool:
+    """Whether it holds for every sample; what a solver stops on. On many processes, all of them must stop together."""
+    return bool(small_enough.all())
+
+
+def gmres(
+    product: Map,
+    constant: Tensor,
+    *,
+    scale: Tensor,
+    memory: int = 10,
+    tol: float = 1e-5,
+    max_steps: int = 200,
+    stop: Callable[[Tensor], bool] = everywhere,
+) -> Solution:
+    """x = product(x) + constant for a linear `product`, until the length of the residual divided by `scale` [B] is at most `tol`.
+
+    What Anderson's mixing does for a linear map, with half of its vectors: an orthonormal basis of constant, product(constant), …
+    sample by sample, begun anew with what remains after `memory` products.
+    """
+    if memory < 1 or max_steps < 1:
+        raise BadArgument(f"memory and max_steps must be at least 1, got {memory} and {max_steps}")
+    space = _Space(constant, min(memory, max_steps))
+    value, steps = None, 0
+    while True:
+        while not (done := stop((residual := space.residual / scale) <= tol)) and space.steps < space.room:
+            space.extend(product)
+        steps += space.steps
+        value = space.best() if value is None else value + space.best()
+        if done or steps >= max_steps:
+            return Solution(value, residual, steps, bool((residual <= tol).all()))
+        space = _Space(space.rest(), min(memory, max_steps - steps))
+
+
+class _Space:
+    """Orthonormal vectors v_0 … v_k with (I - A) [v_0 … v_{k-1}] = [v_0 … v_k] H, one set per sample; H is kept as Q^T R."""
+
+    def __init__(self, start: Tensor, room: int) -> None:
+        flat = start.flatten(1)
+        samples, size = flat.shape
+        self.shape, self.room, self.steps = start.shape, room, 0
+        self.basis = flat.new_empty(samples, room + 1, size)
+        length = flat.norm(dim=1)
+        torch.div(flat, length.clamp_min(torch.finfo(flat.dtype).tiny)[:, None], out=self.basis[:, 0])
+        kind = self.basis.numpy().dtype
+        self.triangle = np.zeros((samples, room, room), kind)  # R
+        self.turns = np.zeros((samples, room, 2), kind)  # cosines and sines, Q
+        self.target = np.zeros((samples, room + 1), kind)  # Q times the start
+        self.target[:, 0] = length.numpy()
+
+    @property
+    def residual(self) -> Tensor:
+        """[B] the length of the shortest residual."""
+        return torch.from_numpy(np.abs(self.target[:, self.steps]))
+
+    def extend(self, product: Map) -> None:
+        """One product more."""
+        k, basis = self.steps, self.basis.numpy()
+        mapped = product(self.basis[:, k].view(self.shape)).flatten(1).contiguous().numpy()
+        state = (basis, mapped, self.triangle, self.turns, self.target)
+        over_samples(lambda first, end: extend_samples(first, end, k, *state), len(basis), number=torch.get_num_threads(), even=True)
+        self.steps += 1
+
+    def best(self) -> Tensor:
+        """The combination with the shortest residual."""
+        return self._combined(combine_samples)
+
+    def rest(self) -> Tensor:
+        """The shortest residual itself."""
+        return self._combined(rest_of_samples)
+
+    def _combined(self, kernel: Callable[..., None]) -> Tensor:
+        out = self.basis.new_zeros(len(self.basis), self.basis.shape[2])
+        args = (self.steps, self.basis.numpy(), self.triangle, self.turns, self.target, out.numpy())
+        over_samples(lambda first, end: kernel(first, end, *args), len(out), number=torch.get_num_threads(), even=True)
+        return out.view(self.shape)
+
+
+@partial(compiled, reorder=True)
+def dot(a: Any, b: Any) -> Any:
+    total = a[0] * b[0]
+    for i in range(1, len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@compiled
+def add_multiple(target: Any, factor: Any, vector: Any) -> None:
+    for i in range(len(target)):
+        target[i] += factor * vector[i]
+
+
+@compiled
+def extend_samples(first: int, end: int, k: int, basis: Any, mapped: Any, triangle: Any, turns: Any, target: Any) -> None:
+    """basis[:, k + 1] <- what v_k - A v_k adds to the basis; H's new column is turned, and the target along with it."""
+    for b in range(first, end):
+        new, column = basis[b, k + 1], triangle[b, :, k]
+        for i in range(len(new)):
+            new[i] = basis[b, k, i] - mapped[b, i]
+        for j in range(k + 1):
+            column[j] = dot(basis[b, j], new)
+            add_multiple(new, -column[j], basis[b, j])
+        beyond = np.sqrt(dot(new, new))
+        for i in range(len(new)):
+            new[i] = new[i] / beyond if beyond > 0 else beyond
+        for j in range(k):
+            cosine, sine = turns[b, j, 0], turns[b, j, 1]
+            column[j], column[j + 1] = cosine * column[j] + sine * column[j + 1], cosine * column[j + 1] - sine * column[j]
+        length = np.sqrt(column[k] * column[k] + beyond * beyond)
+        if length > 0:
+            turns[b, k, 0], turns[b, k, 1] = column[k] / length, beyond / length
+            column[k] = length
+        else:  # a sample without gradient: nothing to turn, nothing to divide by
+            turns[b, k, 0], turns[b, k, 1] = 1, 0
+            column[k] = 1
+        target[b, k + 1] = -turns[b, k, 1] * target[b, k]
+        target[b, k] *= turns[b, k, 0]
+
+
+@compiled
+def combine_samples(first: int, end: int, k: int, basis: Any, triangle: Any, turns: Any, target: Any, out: Any) -> None:
+    """out <- [v_0 … v_{k-1}] R^-1 target, for `out` of zeros."""
+    for b in range(first, end):
+        weights = target[b, :k].copy()
+        for j in range(k - 1, -1, -1):
+            for i in range(j + 1, k):
+                weights[j] -= triangle[b, j, i] * weights[i]
+            weights[j] /= triangle[b, j, j]
+            add_multiple(out[b], weights[j], basis[b, j])
+
+
+@compiled
+def rest_of_samples(first: int, end: int, k: int, basis: Any, triangle: Any, turns: Any, target: Any, out: Any) -> None:
+    """out <- [v_0 … v_k] Q^T (0 … 0, last of target), for `out` of zeros."""
+    for b in range(first, end):
+        last = target[b, k]
+        for j in range(k - 1, -1, -1):
+            add_multiple(out[b], turns[b, j, 0] * last, basis[b, j + 1])
+            last = -turns[b, j, 1] * last
+        add_multiple(out[b], last, basis[b, 0])
