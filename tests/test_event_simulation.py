@@ -58,3 +58,31 @@ def test_the_number_of_threads_and_the_batch_change_no_bit():
     # the drive is torch's convolution, which may choose another order for another batch; everything after it may not
     for layer in range(2):
         torch.testing.assert_close(whole[layer], torch.cat([part[layer] for part in parts]), rtol=0, atol=1e-5)
+
+
+def test_a_network_that_fires_too_often_goes_on_with_dense_products(monkeypatch):
+    """The choice follows the activity of the run before; spikes are the same either way."""
+    torch.manual_seed(0)
+    net = fl.FSNN("6C3s-8C3 (F6C3)", input_shape=(1, 8, 8), classes=3, vth=1.0).eval()
+    x = torch.randn(4, 1, 8, 8)
+    runs = []
+    events = net._simulate_events
+    monkeypatch.setattr(net, "_simulate_events", lambda *args: runs.append("events") or events(*args))
+    for bias in (0.1, 3.0, 0.1, 0.1):
+        for stage in net.stages:
+            torch.nn.init.constant_(stage.norm.bias, bias)
+        net.simulate(x, steps=10)
+        runs.append(net.activity)
+    assert runs[::2][0] == "events"
+    assert runs[1] < 0.5 < runs[3] <= 1.0
+    assert runs[2] == "events", "nothing was known of the higher activity before this run"
+    assert runs[4] < 0.5, "this run was dense"
+    assert runs[5] == "events"
+    assert len(runs) == 7
+
+
+def test_activity_is_the_share_of_all_products():
+    net = fl.FSNN("5-4-3 (F5)", input_shape=(2,), classes=2)
+    counts = (torch.full((2, 5), 3.0), torch.full((2, 4), 6.0), torch.zeros(2, 3))
+    asked, possible = 0.3 * 5 * 4 + 0.6 * 4 * 3, 5 * 4 + 4 * 3 + 3 * 5
+    assert abs(net._event_simulation().activity(counts, 10) - asked / possible) < 1e-6

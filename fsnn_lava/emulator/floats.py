@@ -59,6 +59,11 @@ class _Laid:
         channels = int(np.prod(link.source)) if link.kind == "dense" else link.source[0]
         self.form = np.array([channels, len(self.columns), *taps, width, link.target[0], 1], dtype=np.int64)
 
+    @property
+    def products(self) -> int:
+        """Weights that are touched in a step in which every source fires."""
+        return int(self.rows[:, 2].sum()) * int(self.columns[:, 2].sum()) * int(self.form[0]) * int(self.form[5])
+
     def ordered(self, weight: Tensor) -> Tensor:
         """weight as [row taps, column taps, source, target channels], flattened."""
         if self.link.kind == "dense":
@@ -165,6 +170,12 @@ class EventSimulation:
         )
         by_layer = [self._per_layer(part) for part in out]
         return by_layer[0], by_layer[2] if leak != 1.0 else by_layer[0], by_layer[1]
+
+    def activity(self, counts: Sequence[Tensor], steps: int) -> float:
+        """The share of all products in `steps` steps that the spikes of the layers ask for."""
+        products = [0 if laid is None else laid.products for laid in (*self.laid[1:], self.laid[0])]  # by source
+        asked = sum(float(count.mean()) / steps * number for count, number in zip(counts, products, strict=True) if number)
+        return asked / max(sum(products), 1)
 
     def _per_layer(self, flat: Tensor) -> tuple[Tensor, ...]:
         return tuple(_first(flat[:, at : at + n], shape) for at, n, shape in zip(self.offsets, self.sizes, self.shapes))

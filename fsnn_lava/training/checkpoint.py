@@ -32,6 +32,7 @@ class State:
     recipe: str  # as TOML
     threads: int
     processes: int = 1
+    activity: float = 0.0  # of the last run: whether the next one is event-driven
 
 
 def save_state(path: Path, state: State) -> None:

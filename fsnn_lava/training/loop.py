@@ -205,6 +205,7 @@ class Run:
             recipe=self.recipe.to_toml(),
             threads=torch.get_num_threads(),
             processes=self.world.size,
+            activity=self.net.activity,
         )
 
     def _write_models(self) -> None:
@@ -236,6 +237,7 @@ class Run:
     def restore(self, state: State) -> None:
         """Continue after `state`: its models and log lines are written again, so a kill between two files leaves no trace."""
         self.net.load_state_dict(state.network)
+        self.net.activity = state.activity
         self.optimiser.load_state_dict(state.optimiser)
         self.epoch, self.iteration = state.epoch, state.iteration
         self.best_accuracy, self.best_epoch = state.best_accuracy, state.best_epoch
