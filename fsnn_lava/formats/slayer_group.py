@@ -18,6 +18,7 @@ from fsnn_lava.formats.hdf5 import Node
 
 STEPS = 32
 NEURONS_MAX = 2**20  # of one layer: its shape follows from numbers in the file that take no room there
+NUMBERS_MAX = 8  # of a shape, stride or decay
 COUNTED_MAX = 4096  # neurons of a last layer that is its own readout
 _READ = ("dense", "dense_rec", "conv")
 
@@ -143,7 +144,10 @@ def _neuron(node: Node, shape: tuple[int, ...]) -> tuple[NDArray[Any], int]:
 
 
 def _numbers(node: Node, name: str) -> NDArray[Any]:
-    return np.atleast_1d(_whole(node, name))
+    numbers = np.atleast_1d(_whole(node, name)).reshape(-1)
+    if not 1 <= len(numbers) <= NUMBERS_MAX:
+        raise node.fail(f"{name!r} must hold 1 … {NUMBERS_MAX} numbers, got {len(numbers)}")
+    return numbers
 
 
 def _pair(node: Node, name: str) -> tuple[int, int]:

@@ -179,7 +179,7 @@ def repack(content: bytes, random: Random) -> bytes:
     elif choice == 1:
         members.append((name, body))
     elif choice == 2:
-        members[at] = (name, body + bytes(2**27))
+        members[at] = (name, body + bytes(2**24))
     elif choice == 3:
         members.append((name.rpartition("/")[0] + "/constants.pkl", body))
     else:

@@ -1,138 +1,246 @@
-"""Kills writers at random moments and looks at what they left: the old file or the new one.
+"""Kills writers while they write, and looks at what they left: the old file or the new one, and a run that goes on to the same bits.
 
-python -m tests.torture.kill_cases WRITES COMMANDS     prints the number of kills of each kind, or what was found half written
+python -m tests.torture.kill_cases WRITES COMMANDS     prints, for every kind, how many were killed and how many of them inside a write
+
+The process is warm (everything imported and compiled) and is forked for every kill. The child tells its parent each time it opens a
+temporary file; the parent picks one of these moments, waits a random part of the time a write takes, and kills. What the child leaves
+shows whether that was inside a write: the temporary file is still there.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import numpy as np
 import torch
 
 from fsnn_lava.cli import export, run, train
+from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import model, netx, results
+from fsnn_lava.formats.torch_archive import unpack
 from fsnn_lava.network import FSNN
 from tests.chip_networks import conv_network
 from tests.torture.originals import ROOT
 
-Check = Callable[[], None]
-FULL_WRITE, FULL_COMMAND = 0.03, 8.0  # seconds, the longest wait before the kill
+PATIENCE = 300.0  # seconds that a child may take before its first write
 
 
-def in_child(action: Callable[[], object], seconds: float | None = None) -> bool:
-    """Run `action` in a process of its own, killed after so many seconds; whether it had to be."""
+@dataclass
+class Killer:
+    """Kills at chosen moments; keeps count, and how long to wait so that about half of the kills hit a write."""
+
+    folder: Path
+    random: Random
+    kills: int = 0
+    inside: int = 0  # a temporary file was left: the kill came between its making and its renaming
+    finished: int = 0  # the child was done before the kill
+    window: float = 0.01
+    files: set[str] = field(default_factory=set)  # whose writing was hit
+
+    def kill(self, action: Callable[[], object], *, latest: int) -> bool:
+        """Run `action` in a child and kill it at one of its first `latest` writes; whether it was killed before its end."""
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            _perform(action, writer, self.random.randint(1, latest))
+        os.close(writer)
+        self.random.random()  # the child drew from a copy of the generator: move on
+        ready, _, _ = select.select([reader], [], [], PATIENCE)
+        began = bool(ready) and os.read(reader, 1) == b"w"
+        if began:
+            time.sleep(self.random.uniform(0, self.window))
+        os.kill(child, signal.SIGKILL)
+        killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        os.close(reader)
+        left = [path for path in self.folder.rglob(".*.part") if path.is_file()]
+        for path in left:
+            name = ".".join(path.name.split(".")[1:3])
+            self.files.add("batches" if name[0].isdigit() else name)
+            path.unlink()
+        self.kills += killed
+        self.inside += bool(left)
+        self.finished += not killed
+        if began:
+            self.window = min(2.0, max(0.0005, self.window * (1.2 if left else 0.8)))
+        return killed
+
+    def count(self) -> dict[str, Any]:
+        return {"kills": self.kills, "inside a write": self.inside, "files": sorted(self.files)}
+
+
+def _perform(action: Callable[[], object], writer: int, moment: int) -> None:
+    """In the child: tell the parent when the write number `moment` begins."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    make, writes = tempfile.mkstemp, 0
+
+    def noticed(*arguments: Any, **options: Any) -> Any:
+        nonlocal writes
+        made, writes = make(*arguments, **options), writes + 1
+        if writes == moment:
+            os.write(writer, b"w")
+        return made
+
+    tempfile.mkstemp = noticed
+    try:
+        action()
+    finally:
+        os._exit(0)
+
+
+def quietly(action: Callable[[], object]) -> None:
+    """To its end, without a word."""
     child = os.fork()
     if child == 0:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.dup2(1, 2)
-        try:
-            action()
-        finally:
-            os._exit(0)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        _perform(action, os.open(os.devnull, os.O_WRONLY), 0)
+    os.waitpid(child, 0)
 
 
-def main(writes: int, commands: int) -> dict[str, int]:
-    torch.set_num_threads(1)
-    random, kills = Random(7), Counter[str]()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for what, action, check in _writers(folder):
-            for _ in range(writes):
-                kills[f"write {what}"] += in_child(action, random.uniform(0, FULL_WRITE))
-                check()
-        for what, action, check in _commands(folder):
-            for _ in range(commands):
-                kills[f"command {what}"] += in_child(action, random.uniform(0, FULL_COMMAND))
-                check()
-    return dict(kills)
-
-
-def _forever(*actions: Callable[[], None]) -> Callable[[], None]:
-    def loop() -> None:
-        while True:
-            for action in actions:
-                action()
-
-    return loop
-
-
-def _one_of(found: object, allowed: set[object]) -> None:
+def expect(found: object, allowed: set[Any], what: str) -> None:
     if found not in allowed:
-        raise SystemExit(f"neither the old file nor the new one: {found}")
+        raise SystemExit(f"{what}: neither the old file nor the new one: {found}")
 
 
-def _writers(folder: Path) -> list[tuple[str, Callable[[], None], Check]]:
-    """Loops that write one file and then the other, in the same place."""
+def written_over(folder: Path, kills: int) -> dict[str, Any]:
+    """Loops that write one network, then the other, in the same place."""
     net, pt = folder / "net.h5", folder / "model.pt"
-    chips, nets = [conv_network(1), conv_network(2)], [_model(1), _model(2)]
+    chips, nets = [conv_network(1), conv_network(2)], [small_net(1), small_net(2)]
     netx.write(chips[0], net)
     model.write(nets[0], pt)
-    sums = {float(n.readout.weight.sum()) for n in nets}
-    digests = {chip.digest() for chip in chips}
-    write_chips = _forever(*(lambda c=c: netx.write(c, net) for c in chips))  # type: ignore[misc]
-    write_nets = _forever(*(lambda n=n: model.write(n, pt) for n in nets))  # type: ignore[misc]
-    return [
-        ("net.h5", write_chips, lambda: _one_of(netx.read(net).digest(), digests)),
-        ("model.pt", write_nets, lambda: _one_of(float(model.read(pt).readout.weight.sum()), sums)),
-    ]
+    sums = {float(one.readout.weight.sum()) for one in nets}
+
+    def for_ever(write: Callable[[Any, Path], None], things: list[Any], path: Path) -> Callable[[], None]:
+        def loop() -> None:
+            while True:
+                for thing in things:
+                    write(thing, path)
+
+        return loop
+
+    counts = {}
+    for name, action, check in (
+        ("net.h5", for_ever(netx.write, chips, net), lambda: expect(netx.read(net).digest(), {c.digest() for c in chips}, "net.h5")),
+        ("model.pt", for_ever(model.write, nets, pt), lambda: expect(float(model.read(pt).readout.weight.sum()), sums, "model.pt")),
+    ):
+        killer = Killer(folder, Random(7))
+        for _ in range(kills):
+            killer.kill(action, latest=9)
+            check()
+        counts[f"write {name}"] = killer.count()
+    return counts
 
 
-def _model(seed: int) -> FSNN:
+def small_net(seed: int) -> FSNN:
     torch.manual_seed(seed)
     net = FSNN("6C3s (F6C3)", input_shape=(1, 8, 8), classes=10, steps=10).eval()
     net.metrics = {"data": "digits"}
     return net
 
 
-def _commands(folder: Path) -> list[tuple[str, Callable[[], object], Check]]:
-    """The commands themselves, over a file that is there; it must be the old one or the one that the whole command writes."""
-    pt, net, out, train_folder = folder / "m.pt", folder / "n.h5", folder / "r.h5", folder / "training"
-    model.write(_model(3), pt)
-    netx.write(conv_network(3), net)
+def exported(folder: Path, kills: int) -> dict[str, Any]:
+    """fsnn-export over a network that is there."""
+    pt, net = folder / "m.pt", folder / "n.h5"
+    model.write(small_net(3), pt)
+    old = conv_network(3)
+    action = lambda: export.main([str(pt), str(net), "--limit", "10"])  # noqa: E731
+    quietly(action)
+    new = netx.read(net).digest()
+    netx.write(old, net)
+    killer = Killer(folder, Random(8))
+    while killer.kills < kills:
+        killer.kill(action, latest=1)
+        expect(netx.read(net).digest(), {old.digest(), new}, "fsnn-export")
+        if netx.read(net).digest() == new:
+            netx.write(old, net)
+    return {"fsnn-export": killer.count()}
 
-    def exported() -> None:
-        _one_of(netx.read(net).layers[0].shape, {conv_network(3).layers[0].shape, (6, 4, 4), (6, 8, 8)})
 
-    def trained() -> None:
-        for file in (train_folder / "best.pt", train_folder / "last.pt"):
-            if file.exists():
-                model.read(file)
-        if (train_folder / "state.pt").exists():
-            torch.load(train_folder / "state.pt", weights_only=True)
+def ran(folder: Path, kills: int) -> dict[str, Any]:
+    """fsnn-run over results that are there; killed, it is resumed, killed again, and comes to the same results in the end."""
+    out, whole = folder / "r.h5", folder / "whole.h5"
+    arguments = ["digits", "--backend", "emu", "--no-compare", "--batch", "5"]
+    quietly(lambda: run.main([*arguments, "--limit", "20", "--out", str(out)]))
+    quietly(lambda: run.main([*arguments, "--limit", "60", "--out", str(whole)]))
+    old = out.read_bytes()
+    killer, ends = Killer(folder, Random(9)), 0
+    while killer.kills < kills:
+        again = ["--resume"] if (folder / "r.h5.part").exists() else []
+        action = lambda: run.main([*arguments, "--limit", "60", "--out", str(out), *again])  # noqa: B023, E731
+        killer.kill(action, latest=4)
+        samples = results.read(out).samples
+        expect(samples, {20, 60}, "fsnn-run")
+        if samples == 20:
+            expect(out.read_bytes() == old, {True}, "fsnn-run")
+        else:
+            same_results(out, whole)
+            ends += 1
+            quietly(lambda: run.main([*arguments, "--limit", "60", "--out", str(out), "--resume"]))  # what is kept was not yet discarded
+            out.write_bytes(old)
+    return {"fsnn-run": {**killer.count(), "came to their end": ends}}
 
-    small = [
-        "--set",
-        "epochs=500",
-        "--set",
-        "train_samples=64",
-        "--set",
-        "test_samples=32",
-        "--set",
-        "architecture=4C3s (F4C3)",
-        "--threads",
-        "1",
-    ]
-    recipe = [str(ROOT / "train/digits.toml"), "--out", str(train_folder), *small]
-    run_arguments = ["digits", "--backend", "emu", "--no-compare", "--out", str(out)]
-    in_child(lambda: run.main([*run_arguments, "--limit", "20"]))
-    return [
-        ("fsnn-export", lambda: export.main([str(pt), str(net), "--limit", "20"]), exported),
-        ("fsnn-run", lambda: run.main([*run_arguments, "--limit", "60"]), lambda: _one_of(results.read(out).samples, {20, 60})),
-        ("fsnn-train", lambda: train.main([*recipe, *(["--resume"] if (train_folder / "state.pt").exists() else [])]), trained),
-    ]
+
+def same_results(path: Path, whole: Path) -> None:
+    """Every number that was found about every sample."""
+    found, expected = results.read(path), results.read(whole)
+    for name, column in expected.rows.items():
+        np.testing.assert_array_equal(found.rows[name], column, err_msg=name)
+    for mine, other in zip(found.result.potentials, expected.result.potentials, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def trained(folder: Path, kills: int) -> dict[str, Any]:
+    """fsnn-train, killed and resumed until it is done, comes to the bits of a training that nobody disturbed."""
+    small = ["train_samples=64", "test_samples=32", "architecture=4C3s (F4C3)", f"epochs={max(4, kills // 2)}"]
+    recipe = [str(ROOT / "train/digits.toml"), "--threads", "1", *(word for value in small for word in ("--set", value))]
+    whole, cut = folder / "whole", folder / "cut"
+    quietly(lambda: train.main([*recipe, "--out", str(whole)]))
+    killer, ends = Killer(folder, Random(10)), 0
+    while killer.kills < kills:
+        resume = ["--resume"] if (cut / "state.pt").exists() else []
+        done = not killer.kill(lambda: train.main([*recipe, "--out", str(cut), *resume]), latest=7)  # noqa: B023
+        for name in ("state.pt", "last.pt", "best.pt"):
+            if (cut / name).exists():
+                unpack(cut / name, what=name)
+        if done:
+            same_training(cut, whole)
+            ends += 1
+            for path in cut.iterdir():
+                path.unlink()
+    quietly(lambda: train.main([*recipe, "--out", str(cut), *(["--resume"] if (cut / "state.pt").exists() else [])]))
+    same_training(cut, whole)
+    return {"fsnn-train": {**killer.count(), "came to their end": ends + 1}}
+
+
+def same_training(cut: Path, whole: Path) -> None:
+    for name in ("last.pt", "best.pt"):
+        found, expected = (unpack(folder / name, what=name)["state"] for folder in (cut, whole))
+        if not all(torch.equal(found[key], expected[key]) for key in expected):
+            raise SystemExit(f"fsnn-train: {name} has other bits than that of a training without a kill")
+
+
+def main(writes: int, commands: int) -> dict[str, Any]:
+    torch.set_num_threads(1)
+    os.environ["OMP_NUM_THREADS"] = "1"  # no threads: they do not survive a fork
+    counts: dict[str, Any] = {}
+    for part, kills in ((written_over, writes), (exported, commands), (ran, commands), (trained, commands)):
+        with tempfile.TemporaryDirectory() as name:
+            try:
+                counts |= part(Path(name), kills)
+            except BadFile as error:
+                raise SystemExit(f"a file was left that cannot be read: {error}") from error
+    return counts
 
 
 if __name__ == "__main__":

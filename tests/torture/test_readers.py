@@ -15,6 +15,7 @@ from fsnn_lava.formats import model, netx
 from fsnn_lava.formats.plain_pickle import NotPlain, read_plain_pickle
 from tests.chip_networks import dense_network
 from tests.torture.fuzz import fuzz
+from tests.torture.originals import _slayer
 
 CASES = 300
 
@@ -97,3 +98,24 @@ def test_an_honest_file_is_far_from_every_limit(tmp_path):
     chip = dense_network(1, inputs=3000, size=500)
     chip.save(path)
     np.testing.assert_array_equal(netx.read(path).synapses[0].weight, chip.synapses[0].weight)
+
+
+def test_a_shape_of_millions_of_sides_is_refused_at_once(tmp_path):
+    path = tmp_path / "slayer.net"
+    _slayer(path)
+    with h5py.File(path, "r+") as file:
+        del file["layer/0/shape"]
+        file.create_dataset("layer/0/shape", data=np.zeros(2**20, "i1"), compression="gzip")
+    with pytest.raises(BadFile, match=r"'shape' must hold 1 … 8 numbers, got 1048576"):
+        netx.read(path)
+
+
+def test_a_sentence_stays_one_also_when_it_quotes_a_text_without_end(tmp_path):
+    path = tmp_path / "slayer.net"
+    _slayer(path)
+    with h5py.File(path, "r+") as file:
+        del file["layer/1/type"]
+        file["layer/1/type"] = np.array([b"x" * 70000])
+    with pytest.raises(BadFile, match=r"layers of type 'xxx.* … .*x' are not read, only dense") as found:
+        netx.read(path)
+    assert len(str(found.value)) <= 1200

@@ -1,0 +1,101 @@
+"""Small wrong changes to a source file, one at a time: another comparison, sign, shift, constant or condition."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_COMPARE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+_ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.Mult,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.Pow: ast.Mult,
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file."""
+
+    file: str  # below the package
+    line: int
+    text: str  # of the line
+    before: str
+    after: str
+    source: str  # the whole file with the change
+
+    @property
+    def change(self) -> str:
+        return f"{self.before} → {self.after}"
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.change}    in: {self.text}"
+
+
+def mutants(path: Path, name: str) -> Iterator[Mutant]:
+    """Every change of the file. Texts, messages of errors, annotations and imports are left alone."""
+    content = path.read_text()
+    tree, lines = ast.parse(content), content.splitlines()
+    for node in list(_code(tree)):
+        for field, new in _changes(node):
+            before, old = _short(node), getattr(node, field)
+            setattr(node, field, new)
+            changed = Mutant(name, node.lineno, lines[node.lineno - 1].strip(), before, _short(node), ast.unparse(tree))  # type: ignore[attr-defined]
+            setattr(node, field, old)
+            if changed.before != changed.after:
+                yield changed
+
+
+def _short(node: ast.AST) -> str:
+    return " ".join(ast.unparse(node).split())[:100]
+
+
+def _code(node: ast.AST) -> Iterator[ast.AST]:
+    """Nodes that compute something."""
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns", "decorator_list", "type_params"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not isinstance(child, (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom, ast.Assert)):
+                yield child
+                yield from _code(child)
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[str, object]]:
+    """Field of the node, and what it could be instead."""
+    if isinstance(node, ast.Compare):
+        for at, operator in enumerate(node.ops):
+            if type(operator) in _COMPARE:
+                operators = copy.copy(node.ops)
+                operators[at] = _COMPARE[type(operator)]()
+                yield "ops", operators
+    elif isinstance(node, (ast.BinOp, ast.AugAssign)) and type(node.op) in _ARITHMETIC:
+        yield "op", _ARITHMETIC[type(node.op)]()
+    elif isinstance(node, ast.BoolOp):
+        yield "op", ast.Or() if isinstance(node.op, ast.And) else ast.And()
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield "op", ast.UAdd()
+    elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
+        yield "test", ast.UnaryOp(ast.Not(), node.test)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float)):
+        yield "value", not node.value if isinstance(node.value, bool) else node.value + 1
