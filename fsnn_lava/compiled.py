@@ -41,7 +41,7 @@ def threads() -> int:
 
 
 def over_samples(function: Callable[[int, int], object], samples: int, *, number: int | None = None, even: bool = False) -> None:
-    """Call function(first, end) until every sample is done, on all threads. `function` writes each sample's results to its own place.
+    """Call function(first, end) until every sample is done, on this thread and others. `function` writes each sample's results to its own place.
 
     `even`: every sample takes the same short time, so each thread is called once.
     """
@@ -51,13 +51,20 @@ def over_samples(function: Callable[[int, int], object], samples: int, *, number
     if number == 1 or len(pieces) <= 1:
         function(0, samples)
         return
-    futures = [_pool(os.getpid(), number).submit(function, *piece) for piece in pieces]
+    left = iter(pieces)  # taken one by one by whoever is free; the interpreter lets one thread at a time have the next
+
+    def work() -> None:
+        for piece in left:
+            function(*piece)
+
+    futures = [_pool(os.getpid(), number - 1).submit(work) for _ in range(min(number, len(pieces)) - 1)]
     try:
+        work()
         for future in futures:
             future.result()
     finally:
-        for future in futures:
-            future.cancel()  # of those that have not begun, if one failed or we were interrupted
+        for _ in left:
+            pass  # nobody begins another one, if one failed or we were interrupted
         wait(futures)
 
 

@@ -15,6 +15,7 @@ from fsnn_lava.compiled import compiled, over_samples
 from fsnn_lava.errors import BadArgument
 
 Map = Callable[[Tensor], Tensor]
+WORTH_A_THREAD = 2**18  # numbers in a batch of vectors
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class _Space:
         k, basis = self.steps, self.basis.numpy()
         mapped = product(self.basis[:, k].view(self.shape)).flatten(1).contiguous().numpy()
         state = (basis, mapped, self.triangle, self.turns, self.target)
-        over_samples(lambda first, end: extend_samples(first, end, k, *state), len(basis), number=torch.get_num_threads(), even=True)
+        over_samples(lambda first, end: extend_samples(first, end, k, *state), len(basis), number=self._threads(), even=True)
         self.steps += 1
 
     def best(self) -> Tensor:
@@ -101,8 +102,12 @@ class _Space:
     def _combined(self, kernel: Callable[..., None]) -> Tensor:
         out = self.basis.new_zeros(len(self.basis), self.basis.shape[2])
         args = (self.steps, self.basis.numpy(), self.triangle, self.turns, self.target, out.numpy())
-        over_samples(lambda first, end: kernel(first, end, *args), len(out), number=torch.get_num_threads(), even=True)
+        over_samples(lambda first, end: kernel(first, end, *args), len(out), number=self._threads(), even=True)
         return out.view(self.shape)
+
+    def _threads(self) -> int:
+        """A thread is worth waking for more than a few microseconds' work only."""
+        return torch.get_num_threads() if self.basis[:, 0].numel() > WORTH_A_THREAD else 1
 
 
 @partial(compiled, reorder=True)
