@@ -3,12 +3,17 @@
     python bench/train_step.py [--quick] [--json FILE] [--plot FILE] [--reference DIR]
 
 ours        event-driven simulation, GMRES to a relative residual of 5e-3 (the default)
+dense       ours with dense simulation
 paper       dense simulation, Broyden with 30 steps, in our code
 stbp        the same network unrolled and differentiated through time, a plain torch loop with a rectangular surrogate
 snntorch    the same with snntorch's neuron; spikingjelly with its: where they are installed
 reference   the authors' code, from a checkout the user has (--reference DIR)
 
-Milliseconds are the median over interleaved rounds; memory is the growth of the peak over idle, each in a fresh process.
+Milliseconds are the median over interleaved rounds; memory is the growth of the peak over idle, each in a fresh process whose
+allocator returns every tensor at once (MALLOC_MMAP_THRESHOLD_), so that the figure does not depend on what was freed before.
+
+--deep measures AlexNet-F on CIFAR-10's shape instead (batch 16): ours against the same with dense products. --limit says how far the
+simulation is from what the cores can do: synaptic additions per second beside those of a loop that does nothing else.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import argparse
 import gc
 import importlib.util
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -56,6 +62,13 @@ def paper(architecture: str, steps: int) -> Iteration:
     net = _network(architecture, steps)
     net.event_driven = False
     net.solver = fl.Solver(method="broyden", tol=1e-12, max_steps=30)
+    return _iteration(net)
+
+
+def dense(architecture: str, steps: int) -> Iteration:
+    """Ours, but every step of the simulation a dense product."""
+    net = _network(architecture, steps)
+    net.event_driven = False
     return _iteration(net)
 
 
@@ -152,7 +165,7 @@ def _unrolled(net: fl.FSNN, steps: int, step: Callable) -> Iteration:  # type: i
 
 
 def contestants(folder: Path | None) -> dict[str, Callable[[str, int], Iteration]]:
-    found: dict[str, Callable[[str, int], Iteration]] = {"ours": ours, "paper": paper, "stbp": stbp}
+    found: dict[str, Callable[[str, int], Iteration]] = {"ours": ours, "dense": dense, "paper": paper, "stbp": stbp}
     for name, build in (("snntorch", snntorch), ("spikingjelly", spikingjelly)):
         if importlib.util.find_spec(name):
             found[name] = build
@@ -164,7 +177,11 @@ def contestants(folder: Path | None) -> dict[str, Callable[[str, int], Iteration
 def times(builders: dict[str, Callable[[str, int], Iteration]], architecture: str, steps: int, rounds: int) -> dict[str, float]:
     """Median milliseconds per iteration, one iteration of each in turn."""
     x, y = torch.randn(BATCH, 1, 28, 28), torch.randint(0, 10, (BATCH,))
-    runs = {name: build(architecture, steps) for name, build in builders.items()}
+    return _interleaved({name: build(architecture, steps) for name, build in builders.items()}, x, y, rounds)
+
+
+def _interleaved(runs: dict[str, Iteration], x: torch.Tensor, y: torch.Tensor, rounds: int) -> dict[str, float]:
+    """Median milliseconds after two rounds to warm up."""
     seen: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(rounds + 2):
         for name, run in runs.items():
@@ -180,7 +197,8 @@ def memory(name: str, architecture: str, steps: int, folder: Path | None) -> flo
     command = [sys.executable, __file__, "--one", name, architecture, str(steps)]
     if folder is not None:
         command += ["--reference", str(folder)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+    settings = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"}
+    return float(subprocess.run(command, check=True, capture_output=True, text=True, env=settings).stdout.split()[-1])
 
 
 def _one(name: str, architecture: str, steps: int, folder: Path | None) -> None:
@@ -202,6 +220,58 @@ def _status(key: str) -> int:
     return int(line.split()[1])
 
 
+def deep(rounds: int) -> list[dict]:  # type: ignore[type-arg]
+    """AlexNet-F from fresh weights on random images of CIFAR-10's shape."""
+    architecture, steps, batch = "96C3s-256C3-384C3s-384C3-256C3 (F96C3u)", 30, 16
+    x, y = torch.randn(batch, 3, 32, 32), torch.randint(0, 10, (batch,))
+    nets = []
+    for event_driven in (True, False):
+        torch.manual_seed(0)
+        net = fl.FSNN(architecture, input_shape=(3, 32, 32), classes=10, neuron=fl.LIF(0.99), steps=steps, dropout=0.2).train()
+        net.event_driven = event_driven
+        nets.append(net)
+    runs = {name: _iteration(net) for name, net in zip(("ours", "dense"), nets, strict=True)}
+    spent = _interleaved(runs, x, y, rounds)
+    print(f"{architecture}, T = {steps}, batch {batch}, {100 * nets[0].activity:.1f} % of all synapses touched per step")
+    for name, value in spent.items():
+        print(f"  {name:14s}{value:10.1f} ms   {value / spent['ours']:6.2f} x ours", flush=True)
+    return [{"architecture": architecture, "steps": steps, "batch": batch, "milliseconds": spent, "activity": nets[0].activity}]
+
+
+def limit(rounds: int) -> list[dict]:  # type: ignore[type-arg]
+    """Synaptic additions per second of the event-driven simulation of `64C5s (F64C5)`, and of its innermost loop alone."""
+    from fsnn_lava.compiled import over_samples
+    from fsnn_lava.emulator.kernels import scatter_by_taps
+
+    net = _network("64C5s (F64C5)", 30).eval()
+    x = torch.randn(BATCH, 1, 28, 28)
+    net.simulate(x)
+    times = [_seconds(lambda: net.simulate(x)) for _ in range(rounds)]
+    laid = net._event_simulation().laid[0]
+    if laid is None or net.last_trace is None:
+        raise SystemExit("this network has no feedback")
+    additions = net.activity * laid.products * net.steps * BATCH
+    weight = laid.ordered(net.feedback.weight().detach()).contiguous().numpy()  # type: ignore[union-attr]
+    everyone = torch.arange(64 * 14 * 14, dtype=torch.int32).numpy()  # all fire: the loop is as long as it gets
+    targets, places = torch.zeros(BATCH, 64 * 14 * 14).numpy(), torch.zeros(BATCH, 14 * 14 + 1, dtype=torch.int32).numpy()
+
+    def alone(first: int, end: int) -> None:
+        for b in range(first, end):
+            scatter_by_taps(targets[b], weight, everyone, laid.form, laid.rows, laid.columns, places[b])
+
+    over_samples(alone, BATCH)
+    loop = [_seconds(lambda: over_samples(alone, BATCH)) for _ in range(rounds)]
+    ours, best = additions / statistics.median(times), laid.products * BATCH / min(loop)
+    print(f"simulation: {ours / 1e9:.1f} thousand million additions per second; its loop alone {best / 1e9:.1f}: {ours / best:.0%} of it")
+    return [{"additions_per_second": ours, "loop_alone": best}]
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
 def draw(rows: list[dict], path: Path) -> None:  # type: ignore[type-arg]
     from matplotlib.figure import Figure
 
@@ -221,6 +291,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few rounds, no conv network")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--deep", action="store_true", help="AlexNet-F instead")
+    parser.add_argument("--limit", action="store_true", help="the distance from the machine's limit instead")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--reference", type=Path, metavar="DIR", help="a checkout of the authors' code")
@@ -228,6 +300,11 @@ def main() -> None:
     args = parser.parse_args()
     if args.one:
         _one(args.one[0], args.one[1], int(args.one[2]), args.reference)
+        return
+    if args.deep or args.limit:
+        rows = deep(args.rounds) if args.deep else limit(args.rounds)
+        if args.json:
+            args.json.write_text(json.dumps(rows, indent=1))
         return
     builders = contestants(args.reference)
     rows = []

@@ -41,7 +41,7 @@ def threads() -> int:
 
 
 def over_samples(function: Callable[[int, int], object], samples: int, *, number: int | None = None, even: bool = False) -> None:
-    """Call function(first, end) until every sample is done, on this thread and others. `function` writes each sample's results to its own place.
+    """Call function(first, end) until every sample is done, on this thread and others; it writes each sample's results to its own place.
 
     `even`: every sample takes the same short time, so each thread is called once.
     """

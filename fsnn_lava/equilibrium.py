@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.krylov import Map, Solution, everywhere, gmres
+from fsnn_lava.krylov import Map, Solution, everywhere, gmres_in_parts
 
 
 @dataclass(frozen=True)
@@ -237,17 +237,18 @@ class Solver:
         if self.max_steps < 0:
             raise BadArgument(f"solver max_steps must be 0 (Jacobian-free) or more, got {self.max_steps}")
 
-    def solve_affine(self, product: Map, constant: Tensor, *, apart: bool = True) -> Solution:
-        """beta with beta = product(beta) + constant, to a relative residual of `tol`.
+    def solve_affine(self, product_of: Callable[[slice], Map], constant: Tensor, *, apart: bool = True) -> Solution:
+        """beta with beta = product(beta) + constant, to a relative residual of `tol`; `product_of(rows)` is the product for some samples.
 
         `apart`: no sample's product depends on another sample. Batch norm inside the loop couples them; then residuals cannot be
-        told without a product, and Anderson's mixing takes the place of GMRES; as it does on a GPU.
+        told without a product, all rows are asked for, and Anderson's mixing takes the place of GMRES; as it does on a GPU.
         """
         if self.max_steps == 0:
             return Solution(constant, torch.full((len(constant),), torch.nan), 0, False)
         scale = self.scale(constant)
         if self.method == "gmres" and apart and constant.device.type == "cpu":
-            return gmres(product, constant, scale=scale, tol=self.tol, max_steps=self.max_steps, stop=self.stop)
+            return gmres_in_parts(product_of, constant, scale=scale, tol=self.tol, max_steps=self.max_steps)
+        product = product_of(slice(None))
         options = {"affine": True} if self.method == "anderson" and apart else {}
         return METHODS["anderson" if self.method == "gmres" else self.method](
             lambda x: product(x).add_(constant),

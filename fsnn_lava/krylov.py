@@ -16,6 +16,8 @@ from fsnn_lava.errors import BadArgument
 
 Map = Callable[[Tensor], Tensor]
 WORTH_A_THREAD = 2**18  # numbers in a batch of vectors
+VECTORS = 2**19  # numbers in the vectors, one per sample, that are solved for at a time
+LEAST_SAMPLES = 16  # at a time: enough for a convolution to use all cores
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,6 @@ def gmres(
     memory: int = 10,
     tol: float = 1e-5,
     max_steps: int = 200,
-    stop: Callable[[Tensor], bool] = everywhere,
 ) -> Solution:
     """x = product(x) + constant for a linear `product`, until the length of the residual divided by `scale` [B] is at most `tol`.
 
@@ -53,13 +54,30 @@ def gmres(
     space = _Space(constant, min(memory, max_steps))
     value, steps = None, 0
     while True:
-        while not (done := stop((residual := space.residual / scale) <= tol)) and space.steps < space.room:
+        while not (done := everywhere((residual := space.residual / scale) <= tol)) and space.steps < space.room:
             space.extend(product)
         steps += space.steps
         value = space.best() if value is None else value + space.best()
         if done or steps >= max_steps:
-            return Solution(value, residual, steps, bool((residual <= tol).all()))
+            return Solution(value, residual, steps, done)
         space = _Space(space.rest(), min(memory, max_steps - steps))
+
+
+def gmres_in_parts(product_of: Callable[[slice], Map], constant: Tensor, *, scale: Tensor, tol: float, max_steps: int) -> Solution:
+    """The same, some samples after the others, so that a basis takes little memory; `product_of(rows)` is the product for those rows.
+
+    Its steps are those of the part that took most.
+    """
+    number = max(LEAST_SAMPLES, VECTORS // max(constant[0].numel(), 1)) if len(constant) else 1
+    parts = [slice(first, first + number) for first in range(0, len(constant), number)] or [slice(0, 0)]
+    if len(parts) == 1:
+        return gmres(product_of(parts[0]), constant, scale=scale, tol=tol, max_steps=max_steps)
+    value, residual = torch.empty_like(constant), torch.empty_like(scale)
+    steps = 0
+    for rows in parts:
+        part = gmres(product_of(rows), constant[rows], scale=scale[rows], tol=tol, max_steps=max_steps)
+        value[rows], residual[rows], steps = part.value, part.residual, max(steps, part.steps)
+    return Solution(value, residual, steps, everywhere(residual <= tol))
 
 
 class _Space:

@@ -272,26 +272,26 @@ class FSNN(nn.Module):
         """`rates` with the gradient of the equilibrium they stand for (E5), batch norm in its training mode (E7)."""
         if self.feedback is None or weight is None:
             mapped = self._map(rates, first, weight, masks, running=False)[-1]
-            return implicit(mapped, rates, partial(Solver(max_steps=0).solve_affine, torch.zeros_like), report=self._report)
+            return implicit(mapped, rates, partial(Solver(max_steps=0).solve_affine, lambda _rows: torch.zeros_like), report=self._report)
         single = len(self.stages) == 1
         start = rates.detach() if single else rates.detach().requires_grad_()
         mapped = self._map(start, first, weight, masks, running=False)[-1]
         if single:
             product = self._single_product(mapped.detach(), weight.detach(), masks.feedback)
         else:
-            product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
-        apart = single or not self.batch_norm
-        return implicit(mapped, rates, partial(self.solver.solve_affine, product, apart=apart), report=self._report)
+            whole = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
+            product = lambda _rows: whole  # noqa: E731
+        return implicit(mapped, rates, partial(self.solver.solve_affine, product, apart=single), report=self._report)
 
-    def _single_product(self, mapped: Tensor, weight: Tensor, mask: Tensor | None) -> Callable[[Tensor], Tensor]:
-        """v -> J_f^T v of a single layer: W^T (sigma' v / vth), where sigma' is 0 or 1 per neuron."""
+    def _single_product(self, mapped: Tensor, weight: Tensor, mask: Tensor | None) -> Callable[[slice], Callable[[Tensor], Tensor]]:
+        """For some samples, v -> J_f^T v of a single layer: W^T (sigma' v / vth), where sigma' is 0 or 1 per neuron."""
         feedback = self.feedback
         if feedback is None:
             raise BadArgument("there is no feedback to differentiate")
         active = ((mapped > 0.0) & (mapped < 1.0)).to(mapped.dtype).div_(self.vth)
         if mask is not None:
             active = active * mask
-        return lambda v: feedback.connect_transposed(weight, v * active)
+        return lambda rows: lambda v: feedback.connect_transposed(weight, v * active[rows])
 
     def _report(self, solution: Solution) -> None:
         self.last_solve = (solution.steps, float(solution.residual.max()) if solution.steps else float("nan"))

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import fsnn_lava as fl
+from fsnn_lava import krylov
 from fsnn_lava.equilibrium import LINEAR_METHODS, lengths
 from fsnn_lava.gradient import implicit
 from fsnn_lava.krylov import gmres
@@ -71,8 +72,8 @@ def by_implicit(net, x, method):
     mapped = f(start)
     product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
     solver = fl.Solver(method=method, tol=1e-12, max_steps=400)
-    apart = len(net.stages) == 1 or not net.batch_norm
-    return loss_of(net, implicit(mapped, a, partial(solver.solve_affine, product, apart=apart), report=net._report))
+    backward = partial(solver.solve_affine, lambda _rows: product, apart=len(net.stages) == 1)
+    return loss_of(net, implicit(mapped, a, backward, report=net._report))
 
 
 def gradients(net, loss):
@@ -143,10 +144,28 @@ def test_gmres_solves_the_linear_system_and_tells_its_residual(memory):
         assert solution.steps <= max_steps
 
 
+def test_gmres_in_parts_is_gmres():
+    torch.manual_seed(0)
+    matrix, constant = 0.4 / 16 * torch.randn(40, 256, 256, dtype=torch.float64), torch.randn(40, 256, dtype=torch.float64)
+    scale = lengths(constant)
+
+    def product_of(rows):
+        return lambda v: (matrix[rows] @ v[..., None])[..., 0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(krylov, "VECTORS", 1)
+        parts = krylov.gmres_in_parts(product_of, constant, scale=scale, tol=1e-9, max_steps=60)
+    whole = gmres(product_of(slice(None)), constant, scale=scale, tol=1e-9, max_steps=60)
+    assert parts.converged
+    assert whole.converged
+    assert parts.steps == whole.steps
+    torch.testing.assert_close(parts.value, whole.value, rtol=1e-7, atol=1e-7)
+
+
 def test_gmres_needs_no_more_products_than_anderson():
     torch.manual_seed(0)
     matrix, constant = 0.6 / 60**0.5 * torch.randn(60, 60, dtype=torch.float64), torch.randn(4, 60, dtype=torch.float64)
-    steps = [fl.Solver(method=m, tol=1e-6).solve_affine(lambda v: v @ matrix, constant).steps for m in ("gmres", "anderson")]
+    steps = [fl.Solver(method=m, tol=1e-6).solve_affine(lambda _rows: lambda v: v @ matrix, constant).steps for m in ("gmres", "anderson")]
     assert steps[0] <= steps[1] < 30
 
 
@@ -161,7 +180,7 @@ def test_the_quick_product_of_a_single_layer_is_the_one_of_autograd(architecture
     mapped = net._map(rates, net.stages[0].current(x), weight, masks, running=False)[-1]
     vector = torch.randn_like(mapped)
     expected = torch.autograd.grad(mapped, rates, vector)[0]
-    got = net._single_product(mapped.detach(), weight, masks.feedback)(vector)
+    got = net._single_product(mapped.detach(), weight, masks.feedback)(slice(None))(vector)
     torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
 
 
