@@ -41,6 +41,10 @@ class CheckFailed(FsnnError):
     exit_code = 1
 
 
+class Interrupted(KeyboardInterrupt):
+    """The user ended it; the message says what is kept and how to go on."""
+
+
 class BackendMissing(FsnnError, RuntimeError):
     """That backend cannot run here; the message says what is missing."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.data import Split
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.formats.results_layout import layer_spikes
+from fsnn_lava.formats.results_layout import row_columns
 from fsnn_lava.result import Result
 from fsnn_lava.run import run_batches
 
@@ -27,34 +28,32 @@ class Sink(Protocol):
 class Totals:
     """What a run came to; numbers per sample are means."""
 
+    chip: ChipNetwork
+    steps: int
     samples: int = 0
     right: int = 0
     seconds: float = 0.0  # of the run itself, without reading, writing and comparing
     operations: int = 0
     updates: int = 0
     clips: int = 0
-    spikes: list[int] = field(default_factory=list)  # per layer
-    steps: int = 0
-    neurons: list[int] = field(default_factory=list)  # per layer
+    spikes: list[int] = field(init=False)  # per layer
+
+    def __post_init__(self) -> None:
+        self.spikes = [0] * len(self.chip.layers)
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
-        self.samples += result.samples
-        self.right += int((result.predictions == labels).sum()) if labels is not None else 0
-        self.seconds += result.seconds
-        self.operations += int(result.operations.sum())
-        self.updates += int(result.updates.sum())
-        self.clips += int(result.clip_count.sum())
-        self.steps = result.steps
-        self.neurons = [int(np.prod(counts.shape[1:])) for counts in result.counts]
-        new = layer_spikes(result).sum(axis=0)
-        self.spikes = [int(n) for n in new] if not self.spikes else [old + int(n) for old, n in zip(self.spikes, new)]
+        known = np.full(result.samples, -1) if labels is None else labels
+        self.add_rows({column.name: column.of(result, values, known) for column in row_columns(self.chip)}, result.seconds)
 
-    def merge(self, other: Totals) -> Totals:
-        """The totals of both."""
-        sums = {
-            name: getattr(self, name) + getattr(other, name) for name in ("samples", "right", "seconds", "operations", "updates", "clips")
-        }
-        return Totals(**sums, spikes=[a + b for a, b in zip(self.spikes, other.spikes)], steps=self.steps, neurons=self.neurons)
+    def add_rows(self, columns: Mapping[str, NDArray[Any]], seconds: float) -> None:
+        """Some samples by what results.h5 keeps of all of them."""
+        self.samples += len(columns["rows/labels"])
+        self.right += int((columns["rows/predictions"] == columns["rows/labels"]).sum())
+        self.seconds += seconds
+        self.operations += int(columns["rows/operations"].sum())
+        self.updates += int(columns["rows/updates"].sum())
+        self.clips += int(columns["rows/clip_count"].sum())
+        self.spikes = [old + int(new) for old, new in zip(self.spikes, columns["rows/layer_spikes"].sum(axis=0), strict=True)]
 
     @property
     def accuracy(self) -> float:
@@ -70,7 +69,7 @@ class Totals:
             "seconds": self.seconds,
             "samples_per_second": self.samples / self.seconds if self.seconds > 0 else None,
             "spikes_per_sample": sum(self.spikes) / self.samples,
-            "rates": [number / steps / size for number, size in zip(self.spikes, self.neurons)],
+            "rates": [number / steps / size for number, size in zip(self.spikes, (layer.size for layer in self.chip.layers))],
             "operations_per_sample": self.operations / self.samples,
             "updates_per_sample": self.updates / self.samples,
             "clips": self.clips,
@@ -89,33 +88,35 @@ class Totals:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Ran:
+    """A batch that was run: samples `first` and following of the data set."""
+
+    first: int
+    result: Result
+    values: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+
+
 def evaluate(
-    chip: ChipNetwork,
-    split: Split,
-    *,
-    first: int,
-    end: int,
-    batch: int,
-    sinks: list[Sink],
-    progress: Callable[[int], None],
-    **options: Any,
-) -> Totals:
-    """Run samples first … end - 1 and hand every batch to every sink and its size to `progress`; `options` are those of run_batches."""
-    totals = Totals()
-    held: list[tuple[NDArray[np.uint8], NDArray[np.int64]]] = []
+    chip: ChipNetwork, split: Split, spans: Sequence[tuple[int, int]], *, batch: int, **options: Any
+) -> Generator[Ran, None, None]:
+    """Run the samples first … end - 1 of every span, batch by batch; `options` are those of run_batches."""
+    places = [(start, min(start + batch, end)) for first, end in spans for start in range(first, end, batch)]
+    held: list[tuple[int, NDArray[np.uint8], NDArray[np.int64]]] = []
 
     def batches() -> Iterator[NDArray[np.uint8]]:
-        for start in range(first, end, batch):
-            rows = slice(start, min(start + batch, end))
-            held.append((fitted(chip, split.batch(rows)), split.labels[rows]))
-            yield held[-1][0]
+        for start, end in places:
+            rows = slice(start, end)
+            held.append((start, fitted(chip, split.batch(rows)), split.labels[rows]))
+            yield held[-1][1]
 
-    for result in run_batches(chip, batches(), batch=batch, **options):
-        values, labels = held.pop()
-        for sink in (totals, *sinks):
-            sink.add(result, values, labels)
-        progress(result.samples)
-    return totals
+    if not places:
+        return
+    with closing(run_batches(chip, batches(), batch=max(end - start for start, end in places), **options)) as found:
+        for result in found:
+            first, values, labels = held.pop()
+            yield Ran(first, result, values, labels)
 
 
 def fitted(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.uint8]:

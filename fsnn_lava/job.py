@@ -1,18 +1,27 @@
-"""A run over a data set into a file, by one process or by many: the results are the same."""
+"""A run over a data set into a file, by one process or by many, interrupted or not: the results are the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava import __version__
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.data import Split
-from fsnn_lava.errors import BadArgument
+from fsnn_lava.errors import BadArgument, BadFile, FsnnError, Interrupted
 from fsnn_lava.evaluation import Sink, Totals, evaluate, fitted
 from fsnn_lava.formats import results
+from fsnn_lava.formats.atomic import move
+from fsnn_lava.formats.results_layout import detail_columns, row_columns
+from fsnn_lava.formats.results_part import Layout
+from fsnn_lava.formats.results_provenance import DataHash
+from fsnn_lava.journal import Journal, opened
 from fsnn_lava.ranks import Ranks
 
 Progress = Callable[[int], AbstractContextManager[Callable[[int], None]]]  # opened with the number of samples, told those done
@@ -26,10 +35,12 @@ class Job:
     split: Split
     number: int
     batch: int
-    out: Path | None
-    data: str
-    detail: int | None
+    data: str  # name of the data set
     options: dict[str, Any]
+    detail: int | None = None  # samples to keep in detail; None: as many as a moderate amount of disk holds
+    judged: str = "no"  # what the comparison depends on, beside the run itself
+    resume: bool = False
+    again: str = "the same command with --resume"  # how to go on after an interruption
 
     @property
     def kept(self) -> int:
@@ -38,73 +49,126 @@ class Job:
             return self.detail
         return results.default_detail(self.chip, self.options["steps"], spikes=self.options["spikes"])
 
-    def file(self, path: Path, detail: int) -> AbstractContextManager[results.Writer]:
-        options = {"steps": self.options["steps"], "spikes": self.options["spikes"], "data": self.data, "detail": detail}
-        return results.writing(path, self.chip, **options)
+    @property
+    def layout(self) -> Layout:
+        return Layout(row_columns(self.chip), detail_columns(self.chip, self.options["steps"], spikes=self.options["spikes"]))
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Everything the results depend on, but for the data themselves. Batches and processes are not among it."""
+        fixed = {"network": self.chip.digest(), "data": self.data, "samples": self.number, "detail": self.kept}
+        return {**fixed, **self.options, "comparison": self.judged, "fsnn-lava": __version__}
+
+    def samples(self, first: int, end: int) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
+        """Values and labels of samples first … end - 1, batch by batch."""
+        for start in range(first, end, self.batch):
+            rows = slice(start, min(start + self.batch, end))
+            yield fitted(self.chip, self.split.batch(rows)), self.split.labels[rows]
 
 
-def run_alone(job: Job, sinks: list[Sink], progress: Progress) -> Totals:
-    """Run everything here."""
-    with ExitStack() as stack:
-        if job.out is not None:
-            sinks = [*sinks, stack.enter_context(job.file(job.out, job.kept))]
-        told = stack.enter_context(progress(job.number))
-        return evaluate(job.chip, job.split, first=0, end=job.number, batch=job.batch, sinks=sinks, progress=told, **job.options)
+def run_in_memory(job: Job, sinks: list[Sink], progress: Progress) -> Totals:
+    """Run everything here and hand it to the sinks."""
+    totals = Totals(job.chip, job.options["steps"])
+    batches = evaluate(job.chip, job.split, [(0, job.number)], batch=job.batch, **job.options)
+    with progress(job.number) as told, closing(batches):
+        for ran in batches:
+            for sink in (totals, *sinks):
+                sink.add(ran.result, ran.values, ran.labels)
+            told(ran.result.samples)
+    return totals
 
 
-def run_share(job: Job, who: Ranks, sinks: list[Sink], progress: Progress, comparator: Any) -> tuple[Totals, list[str]] | None:
-    """Run this process's share. The first process then joins all shares into job.out: the totals, and a sentence for each share whose
-    comparison failed. Nothing for the other processes."""
-    out = job.out
-    if out is None:
-        raise BadArgument(f"{who.size} processes meet in the results file: give --out")
+def run_to_file(job: Job, out: Path, who: Ranks, comparator: Any, progress: Progress, say: Callable[[str], None]) -> Totals | None:
+    """Run this process's share and keep it. The first process then joins all shares into `out`, and `comparator` has seen all samples.
+
+    Nothing for the other processes. Whoever is interrupted leaves what is finished in a folder beside `out`.
+    """
     if job.number < who.size:
         raise BadArgument(f"{job.number} samples are too few for {who.size} processes")
-    first, end = who.share(job.number)
+    results.require_room(out, 0)
+    with opened(out, job.layout, job.about, number=job.number, who=who, resume=job.resume) as journal, _saying_what_is_kept(job, journal):
+        if job.resume and who.first:
+            kept = journal.kept
+            begun = f"nothing is kept in {journal.folder}: from the beginning"
+            say(f"{kept} of {job.number} samples are kept" if kept else begun)
+        data = _kept_data(job, journal)
+        _run_share(job, journal, comparator, data, progress)
+        if not who.first:
+            return None
+        journal.wait(job.number)
+        totals = _joined(job, journal, out, comparator, data)
+        journal.discard()
+        return totals
+
+
+def _run_share(job: Job, journal: Journal, comparator: Any, data: DataHash, progress: Progress) -> None:
+    first, end = journal.who.share(job.number)
+    missing = [(gap.first, gap.end) for gap in journal.missing(first, end)]
+    batches = evaluate(job.chip, job.split, missing, batch=job.batch, **job.options)
+    with progress(end - first) as told, closing(batches):
+        told(end - first - sum(last - start for start, last in missing))
+        for ran in batches:
+            found = None
+            if comparator is not None:
+                comparator.add(ran.result, ran.values, ran.labels, offset=ran.first)
+                found = comparator.hand_over()
+            details = min(max(job.kept - ran.first, 0), ran.result.samples)
+            journal.add(ran.first, ran.result, ran.values, ran.labels, details=details, found=found)
+            if ran.first == data.samples:
+                data.note(ran.values, ran.labels)
+            told(ran.result.samples)
+
+
+def _kept_data(job: Job, journal: Journal) -> DataHash:
+    """The hash of the data set as far as its beginning is kept. BadArgument if a sample kept from before is not the data set's."""
+    so_far = DataHash()
+    first, end = journal.who.share(job.number)
+    for span in journal.spans:
+        if not first <= span.first < end:
+            continue
+        data, next_ones = DataHash(), span.first == so_far.samples
+        for values, labels in job.samples(span.first, span.end):
+            data.note(values, labels)
+            if next_ones:
+                so_far.note(values, labels)
+        with journal.read(span) as part:
+            if part.data_sha256 != data.hexdigest():
+                where = f"samples {span.first} … {span.end - 1} of data set {job.data}"
+                raise BadArgument(f"{where} are not those that {journal.folder} was run on; use that data, or delete that folder")
+    return so_far
+
+
+def _joined(job: Job, journal: Journal, out: Path, comparator: Any, data: DataHash) -> Totals:
+    """All parts as one file at `out`; made inside the journal, so that a kill leaves nothing beside it."""
+    totals, steps, spikes = Totals(job.chip, job.options["steps"]), job.options["steps"], job.options["spikes"]
+    spans, made = journal.spans, journal.folder / "assembled.h5"
+    if spans[-1].end != job.number:
+        raise BadFile(f"{journal.folder} keeps samples beyond {job.number}; delete that folder")
+    with results.writing(made, job.chip, steps=steps, spikes=spikes, data=job.data, detail=job.kept) as writer:
+        for span in spans:
+            with journal.read(span) as part:
+                whole = part.load()
+                if comparator is not None:
+                    comparator.take_in(whole.found)
+            totals.add_rows(whole.columns, whole.seconds)
+            writer.join(whole)
+        for values, labels in job.samples(data.samples, job.number):
+            data.note(values, labels)
+        writer.data = data
+    move(made, out)
+    return totals
+
+
+@contextmanager
+def _saying_what_is_kept(job: Job, journal: Journal) -> Iterator[None]:
+    """Whatever ends the block early also says what is kept, and how to go on."""
     try:
-        with job.file(who.part(out), min(max(job.kept - first, 0), end - first)) as writer, progress(end - first) as told:
-
-            def done(samples: int) -> None:
-                who.alive(out)
-                told(samples)
-
-            options: dict[str, Any] = {
-                "first": first,
-                "end": end,
-                "batch": min(job.batch, end - first),
-                "sinks": [*sinks, writer],
-                "progress": done,
-            }
-            totals = evaluate(job.chip, job.split, **options, **job.options)
-        verdict = None if comparator is None else comparator.verdict()
-        who.say(out, {"totals": asdict(totals), "passed": verdict is None or verdict.passed})
-    except BaseException as error:
-        if who.rank == 0:
-            who.clean(out)
-        else:
-            who.say(out, {"error": f"{type(error).__name__}: {error}"})
-        raise
-    if who.rank > 0:
-        return None
-    try:
-        return _join(job, who, out)
-    finally:
-        who.clean(out)
-
-
-def _join(job: Job, who: Ranks, out: Path) -> tuple[Totals, list[str]]:
-    found = who.wait(out)
-    with job.file(out, job.kept) as writer:
-        for rank in range(who.size):
-            with results.reading(who.part(out, rank)) as part:
-                writer.join(part)
-        for start in range(0, job.number, job.batch):
-            rows = slice(start, min(start + job.batch, job.number))
-            writer.note_data(fitted(job.chip, job.split.batch(rows)), job.split.labels[rows])
-    totals = Totals(**found[0]["totals"])
-    for said in found[1:]:
-        totals = totals.merge(Totals(**said["totals"]))
-    failed = [
-        f"process {rank} of {who.size}: the comparison of its samples failed" for rank, said in enumerate(found) if not said["passed"]
-    ]
-    return totals, failed
+        yield
+    except (KeyboardInterrupt, FsnnError) as error:
+        kept = journal.kept
+        if not kept or not journal.who.first:
+            raise
+        sentence = f"{kept} of {job.number} samples are kept in {journal.folder}; go on with: {job.again}"
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted(f"interrupted: {sentence}") from error
+        raise type(error)(f"{error}. {sentence}") from error

@@ -1,24 +1,15 @@
-"""One run on many processes or machines: each takes its share of the samples and leaves it in a file; the first joins them.
+"""One run on many processes or machines: each takes its share of the samples. They share nothing but the folder of the results.
 
-Processes are told who they are by torchrun (RANK, WORLD_SIZE) or by srun (SLURM_PROCID, SLURM_STEP_NUM_TASKS). They share nothing but
-the folder of the results.
+Processes are told who they are by torchrun (RANK, WORLD_SIZE) or by srun (SLURM_PROCID, SLURM_STEP_NUM_TASKS).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import time
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from fsnn_lava.errors import BackendFailed, BadArgument
-from fsnn_lava.formats.atomic import atomic_path
-
-SILENT_SECONDS = 1800.0  # after so long without a sign of life a process is taken for dead
-POLL_SECONDS = 0.2
+from fsnn_lava.errors import BadArgument
 
 
 @dataclass(frozen=True)
@@ -29,51 +20,14 @@ class Ranks:
     size: int = 1
     token: str = ""
 
+    @property
+    def first(self) -> bool:
+        """This process joins the shares, and talks."""
+        return self.rank == 0
+
     def share(self, samples: int) -> tuple[int, int]:
         """First and end of this process's samples: contiguous, as equal as can be."""
         return samples * self.rank // self.size, samples * (self.rank + 1) // self.size
-
-    def part(self, out: Path, rank: int | None = None) -> Path:
-        """Where a process leaves its share of the results."""
-        return out.with_name(f".{out.name}.{self.token}.{self.rank if rank is None else rank}-of-{self.size}")
-
-    def said(self, out: Path, rank: int | None = None) -> Path:
-        """Where a process says how it went, when it is done."""
-        return _beside(self.part(out, rank), "json")
-
-    def say(self, out: Path, found: dict[str, Any]) -> None:
-        with atomic_path(self.said(out)) as temporary:
-            temporary.write_text(json.dumps(found), encoding="utf-8")
-
-    def alive(self, out: Path) -> None:
-        """A sign of life."""
-        _beside(self.part(out), "alive").touch()
-
-    def wait(self, out: Path) -> list[dict[str, Any]]:
-        """What every process said, in order; BackendFailed if one broke off or fell silent."""
-        found = []
-        for rank in range(self.size):
-            started = time.time()
-            while not self.said(out, rank).exists():
-                sign = _beside(self.part(out, rank), "alive")
-                last = sign.stat().st_mtime if sign.exists() else started
-                if time.time() - max(last, started) > SILENT_SECONDS:
-                    raise BackendFailed(f"process {rank} of {self.size} has given no sign of life for {SILENT_SECONDS:.0f} s")
-                time.sleep(POLL_SECONDS)
-            found.append(json.loads(self.said(out, rank).read_text(encoding="utf-8")))
-            if "error" in found[-1]:
-                raise BackendFailed(f"process {rank} of {self.size} broke off: {found[-1]['error']}")
-        return found
-
-    def clean(self, out: Path) -> None:
-        """Remove what the processes left for each other."""
-        for rank in range(self.size):
-            for path in (self.part(out, rank), self.said(out, rank), _beside(self.part(out, rank), "alive")):
-                path.unlink(missing_ok=True)
-
-
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(f"{path.name}.{ending}")
 
 
 def ranks() -> Ranks:

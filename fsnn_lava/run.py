@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -60,7 +60,7 @@ def run_batches(
     batch: int | None = None,
     spikes: bool = False,
     graph: str = "batched",
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """One Result per batch, as they come; no more than one batch is held. `batch` is the largest number of samples in one."""
     steps = checked_steps(chip, steps)
     size = checked_batch(chip, batch, BATCH_MAX, backend=backend)

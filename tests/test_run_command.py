@@ -72,6 +72,13 @@ def test_the_comparison_decides_the_exit_code(files: tuple, capsys: pytest.Captu
     assert json.loads(capsys.readouterr().out)["verdict"]["passed"] is True
 
 
+def test_thresholds_ask_for_more_than_the_bounds(files: tuple, capsys: pytest.CaptureFixture[str]) -> None:
+    *_, folder = files
+    assert main(arguments(folder, "--json", "--residual-max", "0", "--accuracy-min", "1")) == 1
+    failed = [check["name"] for check in json.loads(capsys.readouterr().out)["verdict"]["checks"] if not check["passed"]]
+    assert failed == ["residual", "accuracy"]
+
+
 def test_a_failed_comparison_exits_with_one(files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from fsnn_lava.emulator.run import Emulator
 
@@ -108,6 +115,9 @@ def test_a_flat_network_takes_images(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["--steps", "0"], "steps must lie in 1 … 65535, got 0"),
         (["--batch", "-1"], "batch must be at least 1, got -1"),
         (["--no-compare", "--report", "x.html"], "leave out --no-compare"),
+        (["--no-compare", "--accuracy-min", "0.5"], "leave out --no-compare"),
+        (["--accuracy-min", "50"], "accuracy_min must be a share between 0 and 1, got 50.0"),
+        (["--detail", "-1", "--out", "x.h5"], "--detail must be 0 or more samples, got -1"),
         (["--data", "nothing"], "there is no data set 'nothing'"),
         (["--data", "digits"], "the data set has samples of shape"),
         (["--out", "/nowhere/at/all/results.h5", "--no-compare"], "cannot write /nowhere/at/all/results.h5"),
@@ -200,8 +210,12 @@ def test_the_first_process_says_when_another_broke_off(
         broken.setattr(Emulator, "run", stop)
         assert run_as(1, 2, arguments(folder, *more), monkeypatch) == 2
     assert run_as(0, 2, arguments(folder, *more), monkeypatch) == 1
-    assert "process 1 of 2 broke off: BadFile: the disk is gone" in capsys.readouterr().err
-    assert sorted(path.name for path in folder.iterdir()) == ["net.h5", "own.npz"]
+    said = capsys.readouterr().err
+    assert "process 1 of 2 broke off: BadFile: the disk is gone" in said
+    assert f"6 of 12 samples are kept in {folder / 'many.h5.part'}; go on with: " in said
+    for rank in (1, 0):  # two go on where two stopped, or one alone would
+        assert run_as(rank, 2, arguments(folder, *more, "--resume"), monkeypatch) == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["many.h5", "net.h5", "own.npz"]
 
 
 def test_many_processes_need_a_file_to_meet_in(files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

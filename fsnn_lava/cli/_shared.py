@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from fsnn_lava.errors import FsnnError
+from fsnn_lava.errors import FsnnError, Interrupted
 
 INTERRUPTED = 130
 
@@ -37,8 +37,8 @@ def run_command(name: str, function: Callable[[argparse.Namespace], int], args: 
         sentence = " ".join(str(error).split())
         print(f"{name}: {sentence}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        print(f"{name}: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        print(f"{name}: {error if isinstance(error, Interrupted) else 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,13 @@ from fsnn_lava.backends import BACKENDS, require
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.chip.run_arguments import checked_steps
 from fsnn_lava.cli._shared import command_line, run_command
+from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
+from fsnn_lava.compare.thresholds import Thresholds
 from fsnn_lava.data import NAMES, Dataset, load
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.evaluation import Sink, Totals
-from fsnn_lava.job import Job, run_alone, run_share
+from fsnn_lava.evaluation import Totals
+from fsnn_lava.formats.results import reading
+from fsnn_lava.job import Job, run_in_memory, run_to_file
 from fsnn_lava.models import find
 from fsnn_lava.ranks import ranks
 from fsnn_lava.result import Result, concatenate
@@ -44,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--batch", type=int, metavar="B", help="samples to run together (default: by memory)")
     parser.add_argument("--graph", choices=GRAPHS, default="batched", help="backend sim: our processes, or only Lava's own")
     parser.add_argument("--out", type=Path, metavar="results.h5", help="write the results")
+    parser.add_argument("--resume", action="store_true", help="with --out: go on with an interrupted run; its finished batches are kept")
     parser.add_argument("--detail", type=int, metavar="N", help="samples to keep every neuron of in --out (default: 1000, fewer if large)")
     parser.add_argument("--spikes", action="store_true", help="also keep every spike train, for the samples in detail")
     parser.add_argument("--report", type=Path, metavar="report.html", help="write a page with the comparison")
@@ -52,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-compare", action="store_true", help="run only")
     parser.add_argument("--package", type=Path, metavar="DIR", help="do not run: make a folder to copy to a machine with a board")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_threshold_options(parser)
     return parser
 
 
@@ -64,38 +71,59 @@ def _run(args: argparse.Namespace) -> int:
     if args.package is not None:
         return _package(args)
     require(args.backend)
-    if args.no_compare and (args.report or args.model):
-        raise BadArgument("--report and --model show the comparison: leave out --no-compare")
+    if args.no_compare and (args.report or args.model or thresholds(args) != Thresholds()):
+        raise BadArgument("--report, --model and thresholds are the comparison's: leave out --no-compare")
     if args.figures is not None and args.report is None:
         raise BadArgument("--figures are those of a report: give --report too")
+    if args.detail is not None and args.detail < 0:
+        raise BadArgument(f"--detail must be 0 or more samples, got {args.detail}")
+    if args.resume and args.out is None:
+        raise BadArgument("--resume goes on with the run into a results file: give --out")
     chip = ChipNetwork.load(find(args.network))
     dataset = _dataset(args, chip)
     number = _number(args, dataset)
-    steps = checked_steps(chip, args.steps)
-    batch = checked_batch(chip, args.batch, number, backend=args.backend)
     model = None if args.model is None else _model(args.model)
     comparator = None if args.no_compare else _comparator(args, chip, model)
-    sample = _FirstSamples(REPORT_SAMPLES if args.report else 0)
-    sinks: list[Sink] = [sample] if comparator is None else [comparator, sample]
-    options = {"backend": args.backend, "steps": steps, "spikes": args.spikes, "graph": args.graph}
     job = Job(
-        chip=chip, split=dataset.test, number=number, batch=batch, out=args.out, data=dataset.name, detail=args.detail, options=options
+        chip=chip,
+        split=dataset.test,
+        number=number,
+        batch=checked_batch(chip, args.batch, number, backend=args.backend),
+        data=dataset.name,
+        options={"backend": args.backend, "steps": checked_steps(chip, args.steps), "spikes": args.spikes, "graph": args.graph},
+        detail=args.detail,
+        judged=_judged(args),
+        resume=args.resume,
+        again=command_line() if args.resume else f"{command_line()} --resume",
     )
-    who = ranks()
-    if who.size > 1:
-        outcome = run_share(job, who, sinks, _progress, comparator)
-        if outcome is None:
-            return 0
-        totals, others = outcome
-    else:
-        totals, others = run_alone(job, sinks, _progress), []
+    sample = _FirstSamples(REPORT_SAMPLES if args.report and args.out is None else 0)
+    totals = _totals(args, job, comparator, sample)
+    if totals is None:
+        return 0
     verdict = None if comparator is None else comparator.verdict()
     if verdict is not None and args.report is not None:
         _report(args, chip, verdict, sample, model)
     _say(args, chip, dataset, totals, verdict)
-    for sentence in others:
-        print(sentence, file=sys.stderr)
-    return 0 if (verdict is None or verdict.passed) and not others else 1
+    return 0 if verdict is None or verdict.passed else 1
+
+
+def _totals(args: argparse.Namespace, job: Job, comparator: Any, sample: _FirstSamples) -> Totals | None:
+    """Run; nothing for a process whose share another one joins."""
+    who = ranks()
+    if args.out is not None:
+        return run_to_file(job, args.out, who, comparator, _progress, lambda said: print(f"fsnn-run: {said}", file=sys.stderr))
+    if who.size > 1:
+        raise BadArgument(f"{who.size} processes meet in the results file: give --out")
+    return run_in_memory(job, [sample] if comparator is None else [comparator, sample], _progress)
+
+
+def _judged(args: argparse.Namespace) -> str:
+    """What the comparison depends on beside the run: its thresholds and the model."""
+    if args.no_compare:
+        return "no"
+    model = "no model" if args.model is None else f"model {hashlib.sha256(args.model.read_bytes()).hexdigest()[:16]}"
+    asked = {name: value for name, value in asdict(thresholds(args)).items() if value not in (None, "none")}
+    return f"{model}, {asked}" if asked else model
 
 
 def _package(args: argparse.Namespace) -> int:
@@ -135,7 +163,7 @@ def _comparator(args: argparse.Namespace, chip: ChipNetwork, model: Any) -> Any:
     from fsnn_lava.compare import Comparator
 
     stock = args.backend == "loihi2" or (args.backend == "sim" and args.graph == "stock")
-    return Comparator(chip, model=model, graph="stock" if stock else "")
+    return Comparator(chip, model=model, thresholds=thresholds(args), graph="stock" if stock else "")
 
 
 class _FirstSamples:
@@ -151,22 +179,24 @@ class _FirstSamples:
             self.parts.append((result.part(few), values[few], None if labels is None else labels[few]))
             self.missing -= min(self.missing, result.samples)
 
+    def joined(self) -> tuple[Result, NDArray[np.uint8], NDArray[np.int64] | None]:
+        parts, values, labels = zip(*self.parts)
+        return concatenate(parts), np.concatenate(values), None if labels[0] is None else np.concatenate(labels)
+
 
 def _report(args: argparse.Namespace, chip: ChipNetwork, verdict: Any, sample: _FirstSamples, model: Any) -> None:
     from fsnn_lava.compare.report import write_report
 
-    parts, values, labels = zip(*sample.parts)
-    write_report(
-        args.report,
-        verdict=verdict,
-        chip=chip,
-        result=concatenate(parts),
-        values=np.concatenate(values),
-        labels=None if labels[0] is None else np.concatenate(labels),
-        model=model,
-        figures=args.figures,
-        command=command_line(),
-    )
+    result, values, labels = sample.joined() if args.out is None else _kept(args.out)
+    drawn: dict[str, Any] = {} if result is None else {"chip": chip, "result": result, "values": values, "labels": labels}
+    write_report(args.report, verdict=verdict, model=model, figures=args.figures, command=command_line(), **drawn)
+
+
+def _kept(path: Path) -> tuple[Result | None, NDArray[np.uint8] | None, NDArray[np.int64] | None]:
+    """The first samples that a results file keeps in detail, as a report draws them."""
+    with reading(path) as reader:
+        end = min(reader.details, REPORT_SAMPLES)
+        return (reader.detail(0, end), reader.values(0, end), reader.row("labels", 0, end)) if end else (None, None, None)
 
 
 @contextmanager

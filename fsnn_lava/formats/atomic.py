@@ -33,6 +33,15 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def move(made: Path, path: Path) -> None:
+    """Put a finished and flushed file of the same disk in place of `path`."""
+    try:
+        os.replace(made, path)
+        _flush(path.parent)
+    except OSError as error:
+        raise BadFile(f"cannot write {path}: {error.strerror or error}") from error
+
+
 def _flush(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:

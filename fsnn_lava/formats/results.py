@@ -10,7 +10,6 @@ Traces of a network without a leak equal its counts and are not stored. Written 
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import sys
 import tempfile
@@ -29,14 +28,14 @@ from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats import netx
 from fsnn_lava.formats.atomic import atomic_path
 from fsnn_lava.formats.results_layout import FORMAT, detail_columns, row_columns
-from fsnn_lava.formats.results_provenance import Provenance, versions
+from fsnn_lava.formats.results_part import Part
+from fsnn_lava.formats.results_provenance import DataHash, Provenance, versions
 from fsnn_lava.formats.results_reader import Reader, Results, read, reading
 from fsnn_lava.result import Result
 
 __all__ = ["Provenance", "Reader", "Results", "Writer", "default_detail", "read", "reading", "write", "writing"]
 
 DETAIL = 1000
-JOIN_ROWS = 64
 SPARE_BYTES = 2**22  # for the network, HDF5's own tables and the last pieces
 DETAIL_BYTES = 2**29  # the default `detail` takes no more than this, before compression
 
@@ -90,7 +89,7 @@ class Writer:
         self._file, self._chip, self._steps, self._detail, self._spikes = file, chip, steps, detail, spikes
         self._samples = self._kept = 0
         self._seconds = 0.0
-        self._values_hash, self._labels_hash = hashlib.sha256(), hashlib.sha256()
+        self.data = DataHash()
         self._origin: tuple[str, str, str] | None = None
         self._rows = row_columns(chip)
         self._details = detail_columns(chip, steps, spikes=spikes)
@@ -106,10 +105,9 @@ class Writer:
             raise BadArgument(f"{result.samples} results need as many values, and labels if there are any, got {len(values)} values")
         self._origin = origin
         rest = min(self._detail - self._kept, result.samples)
-        rows, details = (sum(column.bytes for column in columns) for columns in (self._rows, self._details))
-        require_room(Path(self._file.filename), result.samples * rows + max(rest, 0) * details)
+        self._require_room(result.samples, rest)
         known = np.full(result.samples, -1, np.int64) if labels is None else np.asarray(labels, np.int64)
-        self.note_data(values, known)
+        self.data.note(values, known)
         for column in self._rows:
             column.append(self._file, self._samples, column.of(result, values, known))
         if rest > 0:
@@ -120,27 +118,25 @@ class Writer:
         self._samples += result.samples
         self._seconds += result.seconds
 
-    def note_data(self, values: NDArray[np.uint8], labels: NDArray[np.int64]) -> None:
-        """The next samples of the data set, for its hash; `add` does it by itself, `join` does not."""
-        self._values_hash.update(np.ascontiguousarray(values).tobytes())
-        self._labels_hash.update(np.ascontiguousarray(labels, dtype=np.int64).tobytes())
+    def _require_room(self, samples: int, details: int) -> None:
+        row, detail = (sum(column.bytes for column in columns) for columns in (self._rows, self._details))
+        require_room(Path(self._file.filename), samples * row + max(details, 0) * detail)
 
-    def join(self, part: Reader) -> None:
-        """Append all samples of another file of the same run."""
-        origin = (part.provenance.backend, part.provenance.graph, part.provenance.digest)
-        same = (part.provenance.steps, part.has_spikes) == (self._steps, self._spikes)
-        if not same or (self._origin or origin) != origin:
-            raise BadArgument("only files of one run can be joined: backend, graph, network and steps must be the same")
-        self._origin = origin
-        for column in self._rows:
-            column.append(self._file, self._samples, part.column(column.name, 0, part.samples))
+    def join(self, part: Part) -> None:
+        """Append the samples of a part of this run; the caller notes its data."""
+        if (self._origin or part.origin) != part.origin:
+            raise BadArgument("only parts of one run can be joined: backend, graph and network must be the same")
+        self._origin = part.origin
         rest = min(self._detail - self._kept, part.details)
-        for start in range(0, max(rest, 0), JOIN_ROWS):
+        self._require_room(part.samples, rest)
+        for column in self._rows:
+            column.append(self._file, self._samples, part.columns[column.name])
+        if rest > 0:
             for column in self._details:
-                column.append(self._file, self._kept + start, part.column(column.name, start, min(start + JOIN_ROWS, rest)))
-        self._kept += max(rest, 0)
+                column.append(self._file, self._kept, part.columns[column.name][:rest])
+            self._kept += rest
         self._samples += part.samples
-        self._seconds += part.provenance.seconds
+        self._seconds += part.seconds
 
     def finish(self, *, data: str, command: str) -> None:
         """Write the network and the provenance."""
@@ -155,7 +151,7 @@ class Writer:
             steps=self._steps,
             digest=digest,
             data=data,
-            data_sha256=hashlib.sha256(self._values_hash.digest() + self._labels_hash.digest()).hexdigest(),
+            data_sha256=self.data.hexdigest(),
             command=command,
             date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             versions=versions(),

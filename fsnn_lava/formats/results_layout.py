@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.formats.hdf5 import Node
 from fsnn_lava.result import Result
 
 FORMAT = 1
 CHUNK_BYTES = 2**19
+CHUNK_BYTES_MAX = 2**26  # of a file that is read
 
 Take = Callable[[Result, NDArray[np.uint8], NDArray[np.int64]], NDArray[Any]]
 
@@ -33,17 +35,38 @@ class Column:
         """Of one sample."""
         return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
 
-    def create(self, file: h5py.File) -> None:
+    @property
+    def _options(self) -> dict[str, Any]:
         rows = max(1, min(1024, CHUNK_BYTES // max(1, self.bytes)))
-        options: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "shuffle": np.dtype(self.dtype).itemsize > 1}
-        file.create_dataset(
-            self.name, shape=(0, *self.shape), maxshape=(None, *self.shape), dtype=self.dtype, chunks=(rows, *self.shape), **options
-        )
+        several = np.dtype(self.dtype).itemsize > 1
+        return {"maxshape": (None, *self.shape), "chunks": (rows, *self.shape), "dtype": self.dtype, "shuffle": several}
+
+    def create(self, file: h5py.File) -> None:
+        file.create_dataset(self.name, shape=(0, *self.shape), compression="gzip", compression_opts=1, **self._options)
 
     def append(self, file: h5py.File, at: int, rows: NDArray[Any]) -> None:
         dataset = file[self.name]
         dataset.resize(at + len(rows), axis=0)
         dataset[at:] = rows
+
+    def store(self, file: h5py.File, rows: NDArray[Any]) -> None:
+        """All rows at once, fast rather than small, with checksums."""
+        file.create_dataset(self.name, data=rows.astype(self.dtype), compression="lzf", fletcher32=True, **self._options)
+
+    def stored(self, root: Node, rows: int) -> h5py.Dataset:
+        """The array in a file that is not trusted: its type and shape are what they must be, or BadFile."""
+        *groups, last = self.name.split("/")
+        node = root
+        for group in groups:
+            node = node.group(group)
+        dataset = node.dataset(last)
+        wanted = (rows, *self.shape)
+        if dataset.dtype != np.dtype(self.dtype) or dataset.shape != wanted:
+            raise node.fail(f"{last!r} must be {np.dtype(self.dtype)} {wanted}, got {dataset.dtype} {dataset.shape}")
+        chunk = int(np.prod(dataset.chunks or (1,), dtype=object)) * dataset.dtype.itemsize
+        if chunk > max(CHUNK_BYTES_MAX, 2 * self.bytes):
+            raise node.fail(f"{last!r} is stored in pieces of {chunk} bytes, too large to be read")
+        return dataset
 
 
 def row_columns(chip: ChipNetwork) -> tuple[Column, ...]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fsnn_lava.formats.hdf5 import Node
 
@@ -29,8 +33,9 @@ class Provenance:
     seconds: float  # of the run itself
 
     def attributes(self) -> dict[str, Any]:
-        """As attributes of a file."""
-        return {**asdict(self), "versions": json.dumps(self.versions)}
+        """As attributes of a file: bytes of a file's name that are no UTF-8 as \\udcXX, since a text in HDF5 must be."""
+        values = {**asdict(self), "versions": json.dumps(self.versions)}
+        return {name: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for name, v in values.items()}
 
     @staticmethod
     def of(root: Node) -> Provenance:
@@ -45,6 +50,22 @@ class Provenance:
         return Provenance(
             **texts, steps=root.integer("steps"), versions={str(k): str(v) for k, v in versions.items()}, seconds=root.number("seconds")
         )
+
+
+class DataHash:
+    """The SHA-256 of samples that are noted one batch after the other, however they are split."""
+
+    def __init__(self) -> None:
+        self._values, self._labels = hashlib.sha256(), hashlib.sha256()
+        self.samples = 0  # noted so far
+
+    def note(self, values: NDArray[np.uint8], labels: NDArray[np.int64]) -> None:
+        self._values.update(values.tobytes())
+        self._labels.update(labels.astype(np.int64).tobytes())
+        self.samples += len(labels)
+
+    def hexdigest(self) -> str:
+        return hashlib.sha256(self._values.digest() + self._labels.digest()).hexdigest()
 
 
 def versions() -> dict[str, str]:

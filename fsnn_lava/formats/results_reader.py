@@ -19,12 +19,11 @@ from fsnn_lava.chip.stock import executed
 from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import netx
 from fsnn_lava.formats.hdf5 import Node, open_file
-from fsnn_lava.formats.results_layout import FORMAT, Column, detail_columns, row_columns
+from fsnn_lava.formats.results_layout import FORMAT, detail_columns, row_columns
 from fsnn_lava.formats.results_provenance import Provenance
 from fsnn_lava.result import Result
 
 NETWORK_BYTES_MAX = 2**29
-CHUNK_BYTES_MAX = 2**26
 SAMPLES_MAX = 2**31
 
 
@@ -45,20 +44,14 @@ class Reader:
             raise root.fail(f"steps {steps}, samples {self.samples} and detail {self.details} do not go together")
         self.chip = self._network()
         for column in row_columns(self.chip):
-            self._dataset(column, self.samples)
+            column.stored(root, self.samples)
         for column in detail_columns(self.chip, steps, spikes=self.has_spikes):
-            self._dataset(column, self.details)
+            column.stored(root, self.details)
 
     def row(self, name: str, first: int = 0, end: int | None = None) -> NDArray[Any]:
         """A column of /rows: labels (-1: unknown), predictions, logits, readout, operations, updates, clip_count or layer_spikes."""
         column = next(c for c in row_columns(self.chip) if c.name == f"rows/{name}")
-        return self._dataset(column, self.samples)[first : self.samples if end is None else end]
-
-    def column(self, name: str, first: int, end: int) -> NDArray[Any]:
-        """Rows of any column, by its full name."""
-        columns = (*row_columns(self.chip), *detail_columns(self.chip, self.provenance.steps, spikes=self.has_spikes))
-        column = next(c for c in columns if c.name == name)
-        return self._dataset(column, self.samples if name.startswith("rows/") else self.details)[first:end]
+        return column.stored(self._root, self.samples)[first : self.samples if end is None else end]
 
     def values(self, first: int = 0, end: int | None = None) -> NDArray[np.uint8]:
         """The raw inputs of samples kept in detail."""
@@ -96,22 +89,7 @@ class Reader:
 
     def _details(self) -> dict[str, h5py.Dataset]:
         columns = detail_columns(self.chip, self.provenance.steps, spikes=self.has_spikes)
-        return {column.name: self._dataset(column, self.details) for column in columns}
-
-    def _dataset(self, column: Column, rows: int) -> h5py.Dataset:
-        """The column's array, whose type and shape are what they must be."""
-        *groups, last = column.name.split("/")
-        node = self._root
-        for group in groups:
-            node = node.group(group)
-        dataset = node.dataset(last)
-        wanted = (rows, *column.shape)
-        if dataset.dtype != np.dtype(column.dtype) or dataset.shape != wanted:
-            raise node.fail(f"{last!r} must be {np.dtype(column.dtype)} {wanted}, got {dataset.dtype} {dataset.shape}")
-        chunk = int(np.prod(dataset.chunks or (1,), dtype=object)) * dataset.dtype.itemsize
-        if chunk > max(CHUNK_BYTES_MAX, 2 * column.bytes):
-            raise node.fail(f"{last!r} is stored in pieces of {chunk} bytes, too large to be read")
-        return dataset
+        return {column.name: column.stored(self._root, self.details) for column in columns}
 
     def _network(self) -> ChipNetwork:
         dataset = self._root.dataset("network")

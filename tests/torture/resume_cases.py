@@ -1,0 +1,147 @@
+"""Ends fsnn-run at random moments and goes on with it until it is done: the results must be those of a run in one go.
+
+python -m tests.torture.resume_cases ROUNDS     prints what happened, as JSON; a difference ends it with a sentence
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from random import Random
+
+import torch
+
+from fsnn_lava.cli.run import main as fsnn_run
+from tests.run_files import arguments, content, write_inputs
+
+WAIT = 0.002  # seconds between looks
+
+
+class Child:
+    """fsnn-run into r.h5, one sample a batch, in a process of its own; what it says goes to files."""
+
+    def __init__(self, folder: Path, *more: str, name: str = "child", **environment: str) -> None:
+        self.files = [folder.parent / f"{name}.out", folder.parent / f"{name}.err"]
+        self.code: int | None = None
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.environ.update(environment)
+            for number, path in enumerate(self.files, start=1):
+                os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+            code = 1
+            try:
+                code = fsnn_run(arguments(folder, "r.h5", "--batch", "1", *more))
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+
+    def running(self) -> bool:
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.code = os.waitstatus_to_exitcode(status) if pid else None
+        return self.code is None
+
+    def wait(self) -> int:
+        while self.running():
+            time.sleep(WAIT)
+        return int(self.code or 0)
+
+    def until(self, folder: Path, number: int) -> None:
+        """Until so many parts are there, or it has ended."""
+        while self.running() and len(parts(folder)) < number:
+            time.sleep(WAIT)
+
+    def end(self, sent: int) -> int:
+        if self.running():
+            os.kill(self.pid, sent)
+        return self.wait()
+
+    def said(self) -> list[str]:
+        return [line for line in self.files[1].read_text().splitlines() if not line.endswith(" samples")]
+
+
+def parts(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "r.h5.part").glob("0*.h5"))
+
+
+def check(holds: bool, what: str) -> None:
+    if not holds:
+        raise SystemExit(what)
+
+
+def kills(folder: Path, chance: Random) -> int:
+    """Kill -9 until it is done; how many kills there were."""
+    number, before = 0, []
+    while not (folder / "r.h5").exists() or (folder / "r.h5.part").exists():
+        child = Child(folder, "--resume")
+        child.until(folder, len(before) + chance.randint(1, 9))
+        time.sleep(chance.uniform(0, 0.02))
+        number += child.end(signal.SIGKILL) == -signal.SIGKILL
+        if not (folder / "r.h5").exists():
+            check(set(before) <= set(parts(folder)), "a finished batch was lost")
+            before = parts(folder)
+    return number
+
+
+def ended_by(folder: Path, sent: int) -> tuple[int, list[str]]:
+    """Exit code and what was said when a run is ended politely."""
+    child = Child(folder)
+    child.until(folder, 3)
+    code = child.end(sent)
+    return code, child.said()
+
+
+def pair(folder: Path, *more: str) -> tuple[list[int], list[str], str]:
+    """Two processes, killed, and gone on with: exit codes, what the first said, what the first printed."""
+
+    def both(*options: str) -> list[Child]:
+        ranks = [{"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_PORT": "29533"} for rank in (0, 1)]
+        return [Child(folder, *options, name=f"rank {rank['RANK']}", **rank) for rank in ranks]
+
+    children = both(*more)
+    children[0].until(folder, 6)
+    for child in children:
+        check(child.end(signal.SIGKILL) == -signal.SIGKILL, "it was over before it could be killed")
+    children = both(*more, "--json", "--resume")
+    codes = [child.wait() for child in children]
+    check((folder / "r.h5").exists(), f"no results: exit codes {codes}; {[child.said() for child in children]}")
+    check(children[1].files[0].read_text() == "", "the second process talks")
+    return codes, children[0].said(), children[0].files[0].read_text()
+
+
+def main(rounds: int) -> dict[str, object]:
+    torch.set_num_threads(1)
+    chance = Random(5)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "run"
+        folder.mkdir()
+        write_inputs(folder)
+        check(Child(folder).wait() == 0, "the run in one go failed")
+        whole = content(folder / "r.h5")
+        inputs = [path.name for path in sorted(folder.iterdir())]
+        found: dict[str, object] = {"kills": 0}
+        for _ in range(rounds):
+            (folder / "r.h5").unlink()
+            found["kills"] = int(str(found["kills"])) + kills(folder, chance)
+            check(content(folder / "r.h5") == whole, "after kills the results are others")
+            check([path.name for path in sorted(folder.iterdir())] == inputs, "something was left beside the results")
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            found[sent.name] = ended_by(folder, sent)
+            shutil.rmtree(folder / "r.h5.part")
+        (folder / "r.h5").unlink()
+        found["pair"] = pair(folder, "--accuracy-min", "1.0", "--report", str(Path(name) / "report.html"))
+        check(content(folder / "r.h5") == whole, "two processes give other results")
+        found["report"] = (Path(name) / "report.html").read_text().count("accuracy must be at least")
+        found["left"] = [path.name for path in sorted(folder.iterdir())]
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]))))
