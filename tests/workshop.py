@@ -34,7 +34,7 @@ ELSEWHERE = {
     r"python3\.10 -m venv|pip install|scp ": "on the machine with the board",
     r"(PARTITION=\w+ )?sh job/run\.sh": "needs a board; tests/test_package.py runs it without one",
     r"torchrun|srun|export MASTER": "several processes; tests/test_training_distributed.py starts them",
-    r"python (bench|examples/models)/": "takes minutes to hours",
+    r"python (bench/|examples/models/|-m )": "takes minutes to hours",
     r"pytest ": "make test runs it",
 }
 FRAGMENTS = ("fsnn-run --out", "fsnn-run --package")  # options that the text is about, not commands
@@ -136,6 +136,8 @@ def check_names(command: str) -> None:
     if words[0] == "python" and script is not None:
         for option in (word for word in words if word.startswith("--")):
             assert f'"{option}"' in script.read_text(), command
+    if "-m" in words:
+        assert importlib.util.find_spec(words[words.index("-m") + 1]), command
     if "fsnn_lava.cli.train" in words:
         from fsnn_lava.cli.train import _parser
 

@@ -125,10 +125,12 @@ class Chromium:
         sent = [event["params"]["request"]["url"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
         return [url for url in sent if not url.startswith("data:")]
 
-    def picture(self, path: Path, *, height: int | None = None) -> None:
-        """The page from its top as PNG, all of it or so many pixels."""
-        width, full = self.ask("innerWidth"), self.ask("document.documentElement.scrollHeight")
-        clip = {"x": 0, "y": 0, "width": width, "height": min(full, height or full), "scale": 1}
+    def picture(self, path: Path, *, height: int | None = None, of: str = "html") -> None:
+        """An element (the whole page) from its top as PNG, all of it or so many pixels."""
+        box = self.ask(f"""(element => {{
+            const {{x, y, width}} = element.getBoundingClientRect()
+            return [x, y + scrollY, width, element.scrollHeight]}})(document.querySelector('{of}'))""")
+        clip = {"x": box[0], "y": box[1], "width": box[2], "height": min(box[3], height or box[3]), "scale": 1}
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
         path.write_bytes(base64.b64decode(shot["data"]))
 

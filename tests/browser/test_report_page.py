@@ -1,11 +1,7 @@
-"""The report in a real browser: it opens, fits a phone, complains about nothing and fetches nothing.
-
-FSNN_SCREENSHOTS=docs keeps the pictures there; FSNN_SCREENSHOTS_OF=report.html takes them of another report.
-"""
+"""The report in a real browser: it opens, fits a phone, complains about nothing and fetches nothing."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,12 +83,3 @@ def test_dark_is_dark_and_print_is_light_and_complete(browser, report):
     assert browser.ask(SHOWN) == [True, True]
     browser.call("Emulation.setEmulatedMedia", media="")
     assert browser.pdf().startswith(b"%PDF")
-
-
-@pytest.mark.parametrize(("name", "width", "height"), [("report-desktop", DESKTOP, 1590), ("report-phone", PHONE, 1560)])
-def test_pictures_of_it_can_be_taken(browser, report, tmp_path, name, width, height):
-    folder = Path(os.environ.get("FSNN_SCREENSHOTS", tmp_path))
-    source = Path(os.environ.get("FSNN_SCREENSHOTS_OF", report))  # another report, say of a trained network
-    browser.open(source, width=width)
-    browser.picture(folder / f"{name}.png", height=height)
-    assert (folder / f"{name}.png").stat().st_size > 20_000

@@ -12,6 +12,7 @@ from fsnn_lava.compare.report.panel import Panel
 
 KEY, TITLE = "provenance", "Provenance"
 BACKENDS = {"emu": "the emulator", "sim": "Lava processes on the CPU", "loihi2": "Loihi 2"}
+SHORT = {"emu": "emulator", "sim": "Lava", "loihi2": "Loihi 2"}
 _PACKAGES = ("numpy", "torch", "numba", "matplotlib", "lava-nc", "lava-dl")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip.rate_map import Rates
+from fsnn_lava.chip.rate_map import length
 from fsnn_lava.compare.report import canvas
 from fsnn_lava.compare.report.evidence import Evidence, Run
 from fsnn_lava.compare.report.panel import Panel, Picture, Table
@@ -56,17 +56,13 @@ def panel(evidence: Evidence) -> Panel:
 def _look(run: Run, result: Result, bounded: bool) -> Moment:
     drive = run.rate_map.drive(run.over(result.steps, result.samples))
     rates = result.rates
-    residual = _length(tuple(f - a for f, a in zip(run.rate_map.apply(rates, drive), rates, strict=True)))
+    residual = run.rate_map.residual(rates, drive)
     bound = None
     if bounded:
         batch = run.batch(result)
-        bound = _length(tuple(residual_bound(batch, layer) for layer in run.chip.layers))
-    distance = _length(tuple(e - a for e, a in zip(run.equilibrium.rates, rates, strict=True)))
+        bound = length(tuple(residual_bound(batch, layer) for layer in run.chip.layers))
+    distance = length(tuple(e - a for e, a in zip(run.equilibrium.rates, rates, strict=True)))
     return Moment(result.steps, residual, bound, distance)
-
-
-def _length(parts: Rates) -> NDArray[np.float64]:
-    return np.sqrt(sum(np.square(part).reshape(len(part), -1).sum(axis=1) for part in parts))
 
 
 def _draw(run: Run, moments: list[Moment], own: Moment) -> Picture:

@@ -7,7 +7,7 @@ from html import escape
 from fsnn_lava.compare.report.activity import short
 from fsnn_lava.compare.report.evidence import Evidence
 from fsnn_lava.compare.report.numbers import number, numbers_html
-from fsnn_lava.compare.report.provenance import on_silicon, where
+from fsnn_lava.compare.report.provenance import SHORT, on_silicon, where
 from fsnn_lava.compare.verdict import Check, Verdict, offender_text
 
 # what stands between the stages of the pipeline, and which checks judge each hop
@@ -83,7 +83,8 @@ def chain_html(evidence: Evidence) -> str:
     for node, names in _CHAIN:
         pills = "".join(_pill(checks[name]) for name in names if name in checks)
         parts.append(f'<span class="node">{node}</span><span class="hop">{pills}</span>')
-    parts.append(f'<span class="node">{escape(where(evidence))}</span>')
+    backend = str(evidence.verdict.about.get("backend", "backend"))
+    parts.append(f'<span class="node">{escape(SHORT.get(backend, backend))}</span>')
     return '<div class="chain">' + "".join(parts) + "</div>"
 
 
