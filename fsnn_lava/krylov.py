@@ -84,7 +84,7 @@ class _Space:
     """Orthonormal vectors v_0 … v_k with (I - A) [v_0 … v_{k-1}] = [v_0 … v_k] H, one set per sample; H is kept as Q^T R."""
 
     def __init__(self, start: Tensor, room: int) -> None:
-        flat = start.flatten(1)
+        flat = (start.permute(0, 2, 3, 1) if start.dim() == 4 else start).flatten(1)  # convolutions are faster with channels last
         samples, size = flat.shape
         self.shape, self.room, self.steps = start.shape, room, 0
         self.basis = flat.new_empty(samples, room + 1, size)
@@ -104,7 +104,8 @@ class _Space:
     def extend(self, product: Map) -> None:
         """One product more."""
         k, basis = self.steps, self.basis.numpy()
-        mapped = product(self.basis[:, k].view(self.shape)).flatten(1).contiguous().numpy()
+        product_of_newest = product(self._as_given(self.basis[:, k]))
+        mapped = (product_of_newest.permute(0, 2, 3, 1) if len(self.shape) == 4 else product_of_newest).flatten(1).contiguous().numpy()
         state = (basis, mapped, self.triangle, self.turns, self.target)
         over_samples(lambda first, end: extend_samples(first, end, k, *state), len(basis), number=self._threads(), even=True)
         self.steps += 1
@@ -121,7 +122,14 @@ class _Space:
         out = self.basis.new_zeros(len(self.basis), self.basis.shape[2])
         args = (self.steps, self.basis.numpy(), self.triangle, self.turns, self.target, out.numpy())
         over_samples(lambda first, end: kernel(first, end, *args), len(out), number=self._threads(), even=True)
-        return out.view(self.shape)
+        return self._as_given(out)
+
+    def _as_given(self, flat: Tensor) -> Tensor:
+        """[B, n] as the vectors that were given, the memory left as it is."""
+        if len(self.shape) != 4:
+            return flat.view(self.shape)
+        samples, channels, height, width = self.shape
+        return flat.view(samples, height, width, channels).permute(0, 3, 1, 2)
 
     def _threads(self) -> int:
         """A thread is worth waking for more than a few microseconds' work only."""

@@ -291,6 +291,8 @@ class FSNN(nn.Module):
         active = ((mapped > 0.0) & (mapped < 1.0)).to(mapped.dtype).div_(self.vth)
         if mask is not None:
             active = active * mask
+        if active.dim() == 4:
+            active = active.contiguous(memory_format=torch.channels_last)  # as the solver's vectors are
         return lambda rows: lambda v: feedback.connect_transposed(weight, v * active[rows])
 
     def _report(self, solution: Solution) -> None:
