@@ -37,13 +37,15 @@ class Totals:
     updates: int = 0
     clips: int = 0
     spikes: list[int] = field(init=False)  # per layer
+    residual: NDArray[np.float64] | None = None  # [T] summed over samples, if it was asked for
 
     def __post_init__(self) -> None:
         self.spikes = [0] * len(self.chip.layers)
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
         known = np.full(result.samples, -1) if labels is None else labels
-        self.add_rows({column.name: column.of(result, values, known) for column in row_columns(self.chip)}, result.seconds)
+        columns = row_columns(self.chip, residual_steps=0 if result.residual is None else result.steps)
+        self.add_rows({column.name: column.of(result, values, known) for column in columns}, result.seconds)
 
     def add_rows(self, columns: Mapping[str, NDArray[Any]], seconds: float) -> None:
         """Some samples by what results.h5 keeps of all of them."""
@@ -54,6 +56,9 @@ class Totals:
         self.updates += int(columns["rows/updates"].sum())
         self.clips += int(columns["rows/clip_count"].sum())
         self.spikes = [old + int(new) for old, new in zip(self.spikes, columns["rows/layer_spikes"].sum(axis=0), strict=True)]
+        if "rows/residual" in columns:
+            summed = columns["rows/residual"].sum(axis=0)
+            self.residual = summed if self.residual is None else self.residual + summed
 
     @property
     def accuracy(self) -> float:
@@ -73,10 +78,11 @@ class Totals:
             "operations_per_sample": self.operations / self.samples,
             "updates_per_sample": self.updates / self.samples,
             "clips": self.clips,
+            "residual": None if self.residual is None else (self.residual / self.samples).tolist(),
         }
 
     def to_text(self) -> str:
-        """Three lines."""
+        """Three lines, and a fourth about the residual if it was asked for."""
         found = self.to_dict()
         rates = ", ".join(f"{rate:.2%}" for rate in found["rates"])
         spikes, operations, updates = (found[f"{name}_per_sample"] for name in ("spikes", "operations", "updates"))
@@ -84,8 +90,14 @@ class Totals:
             f"accuracy {self.accuracy:.2%} ({self.right} of {self.samples}), {self.steps} steps\n"
             f"per sample: {spikes:.0f} spikes (rate of each layer: {rates}), {operations:.0f} synaptic operations, "
             f"{updates:.0f} neuron updates; {self.clips} clips in all\n"
-            f"{self.seconds:.2f} s, {1000 * self.seconds / self.samples:.3f} ms per sample"
+            f"{self.seconds:.2f} s, {1000 * self.seconds / self.samples:.3f} ms per sample{self._settling()}"
         )
+
+    def _settling(self) -> str:
+        if self.residual is None:
+            return ""
+        curve, steps = self.residual / self.samples, sorted({1, self.steps // 4, self.steps // 2, self.steps} - {0})
+        return f"\nresidual ||f(a) - a||, mean: {', '.join(f'{curve[t - 1]:.4g} after {t} steps' for t in steps)}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ Progress = Callable[[int], AbstractContextManager[Callable[[int], None]]]  # ope
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Job:
-    """What to run: the first `number` samples of `split`; `options` are backend, steps, spikes and graph."""
+    """What to run: the first `number` samples of `split`; `options` are backend, steps, spikes, residual and graph."""
 
     chip: ChipNetwork
     split: Split
@@ -51,7 +51,9 @@ class Job:
 
     @property
     def layout(self) -> Layout:
-        return Layout(row_columns(self.chip), detail_columns(self.chip, self.options["steps"], spikes=self.options["spikes"]))
+        steps = self.options["steps"]
+        rows = row_columns(self.chip, residual_steps=steps if self.options["residual"] else 0)
+        return Layout(rows, detail_columns(self.chip, steps, spikes=self.options["spikes"]))
 
     @property
     def about(self) -> dict[str, Any]:
@@ -140,11 +142,11 @@ def _kept_data(job: Job, journal: Journal) -> DataHash:
 
 def _joined(job: Job, journal: Journal, out: Path, comparator: Any, data: DataHash) -> Totals:
     """All parts as one file at `out`; made inside the journal, so that a kill leaves nothing beside it."""
-    totals, steps, spikes = Totals(job.chip, job.options["steps"]), job.options["steps"], job.options["spikes"]
+    totals, kept = Totals(job.chip, job.options["steps"]), {name: job.options[name] for name in ("steps", "spikes", "residual")}
     spans, made = journal.spans, journal.folder / "assembled.h5"
     if spans[-1].end != job.number:
         raise BadFile(f"{journal.folder} keeps samples beyond {job.number}; delete that folder")
-    with results.writing(made, job.chip, steps=steps, spikes=spikes, data=job.data, detail=job.kept) as writer:
+    with results.writing(made, job.chip, data=job.data, detail=job.kept, **kept) as writer:
         for span in spans:
             with journal.read(span) as part:
                 whole = part.load()

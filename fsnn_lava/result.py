@@ -14,7 +14,7 @@ from fsnn_lava.errors import BadArgument
 
 Arrays = tuple[NDArray[Any], ...]
 
-_PER_SAMPLE = ("readout", "clip_count", "operations", "updates")
+_PER_SAMPLE = ("readout", "clip_count", "operations", "updates", "residual")
 _PER_SAMPLE_TUPLES = ("counts", "traces", "late", "late_traces", "potentials", "clipped", "spikes")
 
 
@@ -39,6 +39,7 @@ class Result:
     operations: NDArray[np.int64]  # [B] synaptic operations: weights touched by a spike or a non-zero message
     updates: NDArray[np.int64]  # [B] neuron updates
     spikes: Arrays | None = None  # uint8 [B, T, *shape] per layer, on request
+    residual: NDArray[np.float64] | None = None  # [B, T] ||f(a[t]) - a[t]|| after every step (E11), on request
     seconds: float = 0.0  # wall time of the run itself
 
     @property
@@ -62,7 +63,7 @@ class Result:
 
     def part(self, which: slice) -> Result:
         """The same run, only these samples, with their share of the time."""
-        changes: dict[str, Any] = {name: getattr(self, name)[which] for name in _PER_SAMPLE}
+        changes: dict[str, Any] = {name: array[which] for name in _PER_SAMPLE if (array := getattr(self, name)) is not None}
         changes["seconds"] = self.seconds * len(changes["readout"]) / max(1, self.samples)
         for name in _PER_SAMPLE_TUPLES:
             arrays = getattr(self, name)
@@ -83,9 +84,10 @@ def concatenate(results: Sequence[Result]) -> Result:
         return first
     values: dict[str, Any] = {f.name: getattr(first, f.name) for f in fields(first)}
     for name in _PER_SAMPLE:
-        values[name] = np.concatenate([getattr(result, name) for result in results])
+        arrays = [getattr(result, name) for result in results]
+        values[name] = None if any(array is None for array in arrays) else np.concatenate(arrays)
     for name in _PER_SAMPLE_TUPLES:
         parts = [getattr(result, name) for result in results]
-        values[name] = None if any(part is None for part in parts) else tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        values[name] = None if any(part is None for part in parts) else tuple(np.concatenate(layer) for layer in zip(*parts, strict=True))
     values["seconds"] = float(sum(result.seconds for result in results))
     return Result(**values)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 from fsnn_lava.backends import BACKENDS, require
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.chip.run_arguments import check_values, checked_steps
+from fsnn_lava.chip.stock import executed
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.result import Result, concatenate
+
+if TYPE_CHECKING:
+    from fsnn_lava.residual import ResidualCurve
 
 Values = NDArray[np.uint8]
 Progress = Callable[[int, int], None]  # samples done, samples in all
@@ -32,10 +36,12 @@ def run(
     steps: int | None = None,
     batch: int | None = None,
     spikes: bool = False,
+    residual: bool = False,
     graph: str = "batched",
     progress: Progress | None = None,
 ) -> Result:
-    """Run all samples: `values` are raw, [B, *shape] or [B, T, *shape] of events. `spikes` also keeps every spike train.
+    """Run all samples: `values` are raw, [B, *shape] or [B, T, *shape] of events. `spikes` also keeps every spike train,
+    `residual` ||f(a) - a|| after every step.
 
     backend "emu" is the emulator, "sim" Lava's processes (graph "batched": ours, "stock": only Lava's own), "loihi2" the chip.
     """
@@ -44,7 +50,8 @@ def run(
     size = checked_batch(chip, batch, len(values), backend=backend)
     parts = (values[start : start + size] for start in range(0, len(values), size))
     results = []
-    for result in run_batches(chip, parts, backend=backend, steps=steps, batch=size, spikes=spikes, graph=graph):
+    options: dict[str, Any] = {"backend": backend, "steps": steps, "spikes": spikes, "residual": residual, "graph": graph}
+    for result in run_batches(chip, parts, batch=size, **options):
         results.append(result)
         if progress is not None:
             progress(sum(part.samples for part in results), len(values))
@@ -59,17 +66,23 @@ def run_batches(
     steps: int | None = None,
     batch: int | None = None,
     spikes: bool = False,
+    residual: bool = False,
     graph: str = "batched",
 ) -> Generator[Result, None, None]:
     """One Result per batch, as they come; no more than one batch is held. `batch` is the largest number of samples in one."""
     steps = checked_steps(chip, steps)
     size = checked_batch(chip, batch, BATCH_MAX, backend=backend)
-    with opened(chip, backend=backend, steps=steps, batch=size, spikes=spikes, graph=graph) as go:
+    curve = None
+    with opened(chip, backend=backend, steps=steps, batch=size, spikes=spikes or residual, graph=graph) as go:
         for values in batches:
             check_values(chip, values, steps)
             if len(values) > size:
                 raise BadArgument(f"a batch has {len(values)} samples, more than batch={size}")
-            yield go(values)
+            result = go(values)
+            if residual:
+                curve = curve or _curve(executed(chip, result.graph))
+                result = curve.added(result, values, keep_spikes=spikes)
+            yield result
 
 
 @contextmanager
@@ -96,6 +109,12 @@ def opened(chip: ChipNetwork, *, backend: str, steps: int, batch: int, spikes: b
         from fsnn_lava.lava import loihi2
 
         yield lambda values: loihi2.run(chip, values, steps=steps, batch=batch, spikes=spikes, graph=graph, progress=None)
+
+
+def _curve(chip: ChipNetwork) -> ResidualCurve:
+    from fsnn_lava.residual import ResidualCurve
+
+    return ResidualCurve(chip)
 
 
 def checked_batch(chip: ChipNetwork, batch: int | None, samples: int, *, backend: str) -> int:

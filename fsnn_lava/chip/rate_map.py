@@ -134,6 +134,10 @@ class RateMap:
         residual = np.max(gaps, axis=0)
         return RateEquilibrium(rates, residual, steps, bool(np.all(residual <= tol)))
 
+    def residual(self, rates: Rates, drive: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[B] ||f(a) - a||, Euclidean over all neurons: how far rates are from reproducing themselves."""
+        return length(tuple(after - rate for after, rate in zip(self.apply(rates, drive), rates, strict=True)))
+
     def gains(self) -> NDArray[np.float64]:
         """M of E11: M[l, k] bounds by how much a change of layer k's rates changes those of layer l, [N, N]."""
         chip = self.chip
@@ -146,6 +150,11 @@ class RateMap:
     def gain(self) -> float:
         """Spectral radius of `gains`: below 1 there is one equilibrium and every start reaches it (E6)."""
         return float(np.abs(np.linalg.eigvals(self.gains())).max())
+
+
+def length(parts: Rates) -> NDArray[np.float64]:
+    """[B] Euclidean length over the neurons of all layers."""
+    return np.sqrt(sum(np.square(part).reshape(len(part), -1).sum(axis=1) for part in parts))
 
 
 def synapse_gain(chip: ChipNetwork, synapse: Synapse) -> float:

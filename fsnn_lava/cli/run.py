@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--resume", action="store_true", help="with --out: go on with an interrupted run; its finished batches are kept")
     parser.add_argument("--detail", type=int, metavar="N", help="samples to keep every neuron of in --out (default: 1000, fewer if large)")
     parser.add_argument("--spikes", action="store_true", help="also keep every spike train, for the samples in detail")
+    parser.add_argument("--residual", action="store_true", help="also work out the residual ||f(a) - a|| after every step; kept in --out")
     parser.add_argument("--report", type=Path, metavar="report.html", help="write a page with the comparison")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: every figure as PNG, its data as CSV")
     parser.add_argument("--model", type=Path, metavar="model.pt", help="the trained network, to compare with as well")
@@ -90,7 +91,7 @@ def _run(args: argparse.Namespace) -> int:
         number=number,
         batch=checked_batch(chip, args.batch, number, backend=args.backend),
         data=dataset.name,
-        options={"backend": args.backend, "steps": checked_steps(chip, args.steps), "spikes": args.spikes, "graph": args.graph},
+        options=_options(args, chip),
         detail=args.detail,
         judged=_judged(args),
         resume=args.resume,
@@ -105,6 +106,12 @@ def _run(args: argparse.Namespace) -> int:
         _report(args, chip, verdict, sample, model)
     _say(args, chip, dataset, totals, verdict)
     return 0 if verdict is None or verdict.passed else 1
+
+
+def _options(args: argparse.Namespace, chip: ChipNetwork) -> dict[str, Any]:
+    """Those of run_batches."""
+    wanted = {"spikes": args.spikes, "residual": args.residual}
+    return {"backend": args.backend, "graph": args.graph, "steps": checked_steps(chip, args.steps), **wanted}
 
 
 def _totals(args: argparse.Namespace, job: Job, comparator: Any, sample: _FirstSamples) -> Totals | None:

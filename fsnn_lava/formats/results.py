@@ -2,7 +2,7 @@
 
     /             attributes: backend, graph, steps, digest, samples, detail, data, data_sha256, command, date, versions, …
     /network      uint8, the bytes of net.h5
-    /rows/…       one row per sample: labels, predictions, logits, readout, operations, updates, clip_count, layer_spikes
+    /rows/…       one row per sample: labels, predictions, logits, readout, operations, updates, clip_count, layer_spikes, residual
     /detail/…     values; layer/<i>/{counts, traces, potentials, clipped, spikes}; late/<i>/{counts, traces}
 
 Traces of a network without a leak equal its counts and are not stored. Written batch by batch; the file appears when it is whole.
@@ -56,12 +56,13 @@ def writing(
     command: str | None = None,
     detail: int | None = None,
     spikes: bool = False,
+    residual: bool = False,
 ) -> Iterator[Writer]:
     """A Writer while the block lasts; the file is at `path` if the block ends well, and untouched if not."""
     require_room(Path(path), 0)
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
         keep = default_detail(chip, steps, spikes=spikes) if detail is None else detail
-        writer = Writer(file, chip, steps=steps, detail=keep, spikes=spikes)
+        writer = Writer(file, chip, steps=steps, detail=keep, spikes=spikes, residual=residual)
         yield writer
         writer.finish(data=data, command=" ".join(sys.argv) if command is None else command)
 
@@ -76,14 +77,15 @@ def write(
     **options: Any,
 ) -> None:
     """One finished run as a file; `options` are those of `writing`."""
-    with writing(path, chip, steps=result.steps, spikes=result.spikes is not None, **options) as writer:
+    options.update(spikes=result.spikes is not None, residual=result.residual is not None)
+    with writing(path, chip, steps=result.steps, **options) as writer:
         writer.add(result, values, labels)
 
 
 class Writer:
     """Takes a run batch by batch."""
 
-    def __init__(self, file: h5py.File, chip: ChipNetwork, *, steps: int, detail: int, spikes: bool) -> None:
+    def __init__(self, file: h5py.File, chip: ChipNetwork, *, steps: int, detail: int, spikes: bool, residual: bool = False) -> None:
         if detail < 0:
             raise BadArgument(f"detail must be 0 or more samples, got {detail}")
         self._file, self._chip, self._steps, self._detail, self._spikes = file, chip, steps, detail, spikes
@@ -91,7 +93,8 @@ class Writer:
         self._seconds = 0.0
         self.data = DataHash()
         self._origin: tuple[str, str, str] | None = None
-        self._rows = row_columns(chip)
+        self._residual = residual
+        self._rows = row_columns(chip, residual_steps=steps if residual else 0)
         self._details = detail_columns(chip, steps, spikes=spikes)
         for column in self._rows + self._details:
             column.create(file)
@@ -157,7 +160,8 @@ class Writer:
             versions=versions(),
             seconds=self._seconds,
         )
-        numbers = {"fsnn_results": FORMAT, "samples": self._samples, "detail": self._kept, "spikes": int(self._spikes)}
+        kept = {"spikes": int(self._spikes), "residual": int(self._residual)}
+        numbers = {"fsnn_results": FORMAT, "samples": self._samples, "detail": self._kept, **kept}
         self._file.attrs.update({**numbers, **origin.attributes()})
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.errors import BadArgument
 from fsnn_lava.formats.hdf5 import Node
 from fsnn_lava.result import Result
 
@@ -69,9 +70,10 @@ class Column:
         return dataset
 
 
-def row_columns(chip: ChipNetwork) -> tuple[Column, ...]:
-    """What every sample has."""
+def row_columns(chip: ChipNetwork, *, residual_steps: int = 0) -> tuple[Column, ...]:
+    """What every sample has; with its residual after each of so many steps, if there are any."""
     classes, layers = chip.readout.classes, len(chip.layers)
+    residual = [Column("rows/residual", np.float64, (residual_steps,), lambda r, v, y: _curve(r))] if residual_steps else []
     return (
         Column("rows/labels", np.int64, (), lambda r, v, labels: labels),
         Column("rows/predictions", np.int64, (), lambda r, v, y: r.predictions),
@@ -81,6 +83,7 @@ def row_columns(chip: ChipNetwork) -> tuple[Column, ...]:
         Column("rows/updates", np.int64, (), lambda r, v, y: r.updates),
         Column("rows/clip_count", np.int64, (layers + 1,), lambda r, v, y: r.clip_count),
         Column("rows/layer_spikes", np.int64, (layers,), lambda r, v, y: layer_spikes(r)),
+        *residual,
     )
 
 
@@ -105,6 +108,12 @@ def _neurons(name: str, shape: tuple[int, ...], i: int, counts: str, traces: str
     if leaky:
         columns.append(Column(f"{name}/traces", np.float64, shape, lambda r, v, y: getattr(r, traces)[i]))
     return columns
+
+
+def _curve(result: Result) -> NDArray[np.float64]:
+    if result.residual is None:
+        raise BadArgument("this run was to keep its residual after every step, and has none")
+    return result.residual
 
 
 def layer_spikes(result: Result) -> NDArray[np.int64]:

@@ -42,15 +42,17 @@ class Reader:
         steps = self.provenance.steps
         if not (1 <= steps <= STEPS_MAX and 0 <= self.details <= self.samples and 1 <= self.samples <= SAMPLES_MAX):
             raise root.fail(f"steps {steps}, samples {self.samples} and detail {self.details} do not go together")
+        self.has_residual = root.has_attribute("residual") and root.integer("residual") == 1  # files from before it have none
         self.chip = self._network()
-        for column in row_columns(self.chip):
+        self._rows = row_columns(self.chip, residual_steps=steps if self.has_residual else 0)
+        for column in self._rows:
             column.stored(root, self.samples)
         for column in detail_columns(self.chip, steps, spikes=self.has_spikes):
             column.stored(root, self.details)
 
     def row(self, name: str, first: int = 0, end: int | None = None) -> NDArray[Any]:
-        """A column of /rows: labels (-1: unknown), predictions, logits, readout, operations, updates, clip_count or layer_spikes."""
-        column = next(c for c in row_columns(self.chip) if c.name == f"rows/{name}")
+        """A column of /rows: labels (-1: unknown), predictions, logits, readout, … (see `row_columns`)."""
+        column = next(c for c in self._rows if c.name == f"rows/{name}")
         return column.stored(self._root, self.samples)[first : self.samples if end is None else end]
 
     def values(self, first: int = 0, end: int | None = None) -> NDArray[np.uint8]:
@@ -84,6 +86,7 @@ class Reader:
             operations=self.row("operations", first, end),
             updates=self.row("updates", first, end),
             spikes=tuple(found[f"detail/layer/{i}/spikes"] for i in layers) if self.has_spikes else None,
+            residual=self.row("residual", first, end) if self.has_residual else None,
             seconds=origin.seconds * (end - first) / self.samples,
         )
 
@@ -130,7 +133,7 @@ class Results:
 def read(path: str | Path) -> Results:
     """Everything in a results file, at once. For files larger than memory use `reading`."""
     with reading(path) as reader:
-        rows = {column.name.split("/")[1]: reader.row(column.name.split("/")[1]) for column in row_columns(reader.chip)}
+        rows = {name: reader.row(name) for name in (column.name.split("/")[1] for column in reader._rows)}
         labels = rows["labels"][: reader.details]
         return Results(
             provenance=reader.provenance,
