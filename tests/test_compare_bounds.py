@@ -1,0 +1,88 @@
+"""Bounds of the comparator are no looser than the equations say: a bound that is too large would let every fault pass."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import fsnn_lava as fl
+from fsnn_lava.chip.fold import fold
+from fsnn_lava.chip.network import TransposedConvSynapse
+from fsnn_lava.chip.rate_map import RateMap
+from fsnn_lava.compare import compare
+from fsnn_lava.compare.batch import Batch
+from fsnn_lava.compare.equilibrium import multiplications
+from fsnn_lava.compare.surplus import residual_bound
+from tests.chip_networks import conv_network, dense_network
+from tests.reference import simulate
+from tests.test_compare_model import model, pixels
+
+
+@pytest.mark.parametrize("leak", [1.0, 0.9])
+def test_the_bound_of_the_float_spikes_is_that_of_the_equation(leak):
+    """One layer onto itself: every rate may lie off by what its potential and one spike on its way still hold (E11)."""
+    net = model("dense", leak=leak)
+    values, steps = pixels(net), 20
+    chip = fl.quantise(net, calibration=values)
+    found = compare(fl.run(chip, values, steps=steps), chip, values, model=net).check("float").numbers["bound_max"]
+    folded = fold(net)
+    trace = folded.simulate(torch.from_numpy(values), steps, schedule=net.schedule)
+    rate, potential = trace.rates[0].numpy(), trace.potentials[0].numpy()
+    late = np.abs(folded.feedback.weight.numpy()).sum(axis=1)
+    scale = net.vth * sum(leak**age for age in range(steps))
+    ends = [np.clip(rate + (potential + sign * late) / scale, 0, 1) for sign in (1, -1)]
+    expected = max(np.abs(end - rate).max() for end in ends)
+    assert 0.01 < expected < 0.5
+    assert found == pytest.approx(expected, abs=1e-8)  # 1e-9 is allowed for rounding
+
+
+def test_a_synapse_that_shifts_by_nothing_rounds_nothing():
+    """6 + e = 0: nothing is floored, so E11 is an identity for integrate-and-fire."""
+    base = dense_network(2)
+    chip = replace(base, synapses=(base.synapses[0], replace(base.synapses[1], exponent=-6)))
+    values = np.random.default_rng(0).integers(0, 256, (3, *chip.input.shape), dtype=np.uint8)
+    result = simulate(chip, values)
+    rate_map = RateMap(chip)
+    residual = np.abs(rate_map.apply(result.rates, rate_map.drive(values))[0] - result.rates[0])
+    bound = residual_bound(Batch(chip=chip, result=result, values=values, labels=None, offset=0), chip.layers[0])
+    np.testing.assert_allclose(bound, residual, rtol=0, atol=1e-9)  # one unit of the potential would be 1e-6
+
+
+def test_the_share_of_the_bound_is_the_share():
+    """E12 is far from tight here: a share of 1 would be a wrong one."""
+    net = model("dense", limit=0.5)
+    values = pixels(net)
+    chip = fl.quantise(net, calibration=values, bits=8)
+    numbers = compare(fl.run(chip, values), chip, values, model=net).check("shift").numbers
+    assert 0.01 < numbers["share_of_bound"] < 0.95
+
+
+def test_what_is_conserved_exactly_is_said_so():
+    """Integrate-and-fire in integers: the interval has no width. With a leak it has, and its width is said."""
+    for decay, rule in ((0, "conserved exactly in all 24 neurons"), (100, r"conserved within [\d.]+ units of 2\^-6 in all 24 neurons")):
+        chip = dense_network(1, decay=decay)
+        values = np.random.default_rng(0).integers(0, 256, (3, *chip.input.shape), dtype=np.uint8)
+        assert re.search(rule, compare(simulate(chip, values), chip, values).check("charge").summary)
+
+
+def test_a_clipped_readout_is_no_lost_charge():
+    """It fails as a clip; which of its classes was clipped is not recorded, so no class is accused."""
+    base = dense_network(1, size=5)
+    chip = replace(base, readout=replace(base.readout, bias=np.array([5, 2**17 - 1, 9])))
+    values = np.random.default_rng(0).integers(0, 256, (3, *chip.input.shape), dtype=np.uint8)
+    charge = compare(simulate(chip, values), chip, values).check("charge")
+    assert (charge.numbers["violated"], charge.numbers["harmful_clips"]) == (0, 3)
+    assert {o["kind"] for o in charge.offenders} == {"clip"}
+
+
+def test_the_work_of_one_rate_map_counts_the_synapses_between_layers():
+    """Input synapses are multiplied once, not in every evaluation: 5 x 5 of the feedback are left; a kernel is used at every place."""
+    assert multiplications(dense_network(1, size=5, inputs=7)) == 25
+    chip = conv_network(1)
+    between = [synapse for synapse in chip.synapses if synapse.source != "input"]
+    places = [chip.layer(s.source if isinstance(s, TransposedConvSynapse) else s.target).shape[1:] for s in between]
+    assert multiplications(chip) == sum(s.weight.size * int(np.prod(place)) for s, place in zip(between, places))
