@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+LONGEST = 1200  # letters of a sentence
+
 
 class FsnnError(Exception):
     """Something the user can act on. The command line prints it as one sentence and exits with `exit_code`."""
 
     exit_code = 2
+
+    def __str__(self) -> str:
+        """One sentence, also where it quotes a file that holds a text without end."""
+        text = super().__str__()
+        return text if len(text) <= LONGEST else f"{text[: LONGEST - 200]} … {text[-180:]}"
 
 
 class BadArgument(FsnnError, ValueError):
