@@ -14,7 +14,7 @@ import fsnn_lava as fl
 from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
 from fsnn_lava.emulator.dense import DenseRun, is_exact
 from fsnn_lava.emulator.geometry import patches
-from fsnn_lava.emulator.kernels import form_of, scatter, scatter_by_taps
+from fsnn_lava.emulator.kernels import form_of, scatter, scatter_by_taps, scatter_graded
 from fsnn_lava.emulator.program import lay_out
 from fsnn_lava.emulator.run import Emulator
 from fsnn_lava.errors import BackendMissing, BadArgument
@@ -24,6 +24,7 @@ from tests.reference import Faults, assert_same, matrix_of, simulate
 from tests.strategies import random_network, random_values
 
 SEEDS = 240
+NONE = np.zeros(0, np.uint8)
 
 
 @pytest.mark.parametrize("block", range(12))
@@ -67,19 +68,19 @@ def test_a_busy_network_is_run_densely_and_a_quiet_one_is_not(monkeypatch: pytes
     monkeypatch.setattr(DenseRun, "run", noted)
     rng = np.random.default_rng(31)
     weight = rng.integers(-3, 4, (32, 32, 3, 3))
-    for bias, dense in ((40, True), (-40, False)):
-        layer = Layer(name="a", shape=(32, 6, 6), threshold=50, bias=np.full((32, 6, 6), bias), scale=1.0)
+    for bias, dense in ((200, True), (-40, False)):
+        layer = Layer(name="a", shape=(32, 12, 12), threshold=50, bias=np.full((32, 12, 12), bias), scale=1.0)
         chip = ChipNetwork(
-            input=Input(kind="pixels", shape=(1, 6, 6)),
+            input=Input(kind="pixels", shape=(1, 12, 12)),
             layers=(layer,),
             synapses=(
                 ConvSynapse(source="input", target="a", weight=rng.integers(0, 2, (32, 1, 3, 3)), padding=(1, 1), exponent=-5),
                 ConvSynapse(source="a", target="a", weight=weight, padding=(1, 1)),
             ),
-            readout=Readout(weight=rng.integers(-9, 9, (3, 1152)), bias=np.zeros(3, int), scale=1.0),
+            readout=Readout(weight=rng.integers(-9, 9, (3, 4608)), bias=np.zeros(3, int), scale=1.0),
             steps=6,
         )
-        values = rng.integers(0, 256, (40, 1, 6, 6)).astype(np.uint8)
+        values = rng.integers(0, 256, (40, 1, 12, 12)).astype(np.uint8)
         emulator = Emulator(chip)
         result = emulator.run(values, spikes=True)
         again = emulator.run(values, spikes=True)
@@ -230,11 +231,17 @@ def assert_scatters(synapse: Synapse, source: tuple[int, ...], target: tuple[int
     expected = (matrix_of(synapse, source, target) @ first.reshape(-1)).reshape(target)
     layout = (form_of(laid), laid.rows, laid.columns)
     for kind, stored in ((np.int32, np.int8), (np.int64, np.int8), (np.float32, np.float32), (np.float64, np.float64)):
-        weight = laid.weight.reshape(-1).astype(stored)
+        weight = laid.blocks.astype(stored)
         total, by_taps = np.zeros(int(np.prod(target)), kind), np.zeros(int(np.prod(target)), kind)
-        scatter(total, weight, fired, *layout)
+        scatter(total, weight, fired, NONE, *layout)
         got = total.reshape(*target[1:], target[0]).transpose(2, 0, 1) if len(target) == 3 else total
         np.testing.assert_array_equal(got, expected)  # small integers: exact in float32
+        amounts = rng.integers(0, 256, int(np.prod(source))).astype(np.uint8) * (spikes > 0)
+        graded = np.zeros_like(total)
+        scatter_graded(graded, weight, amounts.astype(np.uint8), *layout)
+        sent = amounts.reshape(*source[1:], source[0]).transpose(2, 0, 1) if len(source) == 3 else amounts
+        got = graded.reshape(*target[1:], target[0]).transpose(2, 0, 1) if len(target) == 3 else graded
+        np.testing.assert_array_equal(got, (matrix_of(synapse, source, target) @ sent.reshape(-1)).reshape(target))
         if laid.groups == 1:
             scatter_by_taps(by_taps, weight, fired, *layout, np.zeros(len(laid.rows) * len(laid.columns) + 1, np.int32))
             np.testing.assert_array_equal(by_taps, total)

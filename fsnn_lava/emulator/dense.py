@@ -19,11 +19,12 @@ from fsnn_lava.chip.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse
 from fsnn_lava.compiled import over_samples
 from fsnn_lava.emulator.dense_kernels import begin_samples, end_samples, readout_samples, step_samples
 from fsnn_lava.emulator.events import Outputs
-from fsnn_lava.emulator.geometry import patches
+from fsnn_lava.emulator.geometry import WIDEST, patches
 from fsnn_lava.emulator.program import Layout, largest_sum
 
 EXACT = 2**24  # float32 holds every integer below
-BATCH = 64  # samples at a time: what they need stays in the cache
+AT_ONCE = 2**18  # neurons of all samples at a time: what they need stays in the cache
+LEAST = 64  # samples at a time
 
 
 class DenseRun:
@@ -36,8 +37,8 @@ class DenseRun:
         self.readout = torch.from_numpy(chip.readout.weight.astype(np.float32))
         self.products_per_step = sum(_products(chip, s) for s in self.synapses)
 
-    def operations_per_step(self, counts: NDArray[np.int32], messages: NDArray[np.uint8], steps: int) -> float:
-        """About how many weights the event-driven run touches in one step of one sample: of all products, the share that fires."""
+    def event_seconds(self, counts: NDArray[np.int32], messages: NDArray[np.uint8], steps: int) -> float:
+        """About how long one core takes for the weights that the event-driven run touches in one step of one sample."""
         total = 0.0
         for synapse in self.synapses:
             if synapse.source == INPUT:
@@ -45,21 +46,15 @@ class DenseRun:
             else:
                 at, size = self.layout.offsets[self.chip.index(synapse.source)], self.chip.layer(synapse.source).size
                 share = float(counts[:, at : at + size].mean()) / steps
-            total += share * _products(self.chip, synapse)
+            total += share * _products(self.chip, synapse) / _events_per_second(synapse)
         return total
-
-    @property
-    def run_length(self) -> float:
-        """Weights that lie side by side in a patch, on average over all products: the event-driven run is the faster the longer it is."""
-        runs = [s.weight.shape[0] if s.weight.ndim == 2 else s.weight.shape[_target_axis(s)] * s.weight.shape[3] for s in self.synapses]
-        products = [_products(self.chip, s) for s in self.synapses]
-        return float(np.average(runs, weights=products)) if runs else 1.0
 
     @torch.no_grad()
     def run(self, first: int, end: int, steps: int, drive: NDArray[np.int32], messages: NDArray[np.uint8], out: Outputs) -> None:
         """Fill the rows first … end - 1 of `out`, as `run_samples` does."""
-        for start in range(first, end, BATCH):
-            rows = slice(start, min(start + BATCH, end))
+        number = max(LEAST, AT_ONCE // len(self.layout.program.bias))
+        for start in range(first, end, number):
+            rows = slice(start, min(start + number, end))
             self._run(steps, drive[rows], messages[rows], Outputs(*(array[rows] for array in out)))
 
     def _run(self, steps: int, drive: NDArray[np.int32], messages: NDArray[np.uint8], out: Outputs) -> None:
@@ -150,6 +145,14 @@ def _products(chip: ChipNetwork, synapse: Synapse) -> int:
         return synapse.weight.size
     positions = math.prod(shape[1:]) if isinstance(synapse, TransposedConvSynapse) else math.prod(target.shape[1:])
     return positions * synapse.weight.size
+
+
+def _events_per_second(synapse: Synapse) -> float:
+    """Weights that one core adds event by event, measured: fewer where the weights of a message are few, or far apart."""
+    if isinstance(synapse, DenseSynapse):
+        return 15e9
+    block = min(synapse.weight.shape[_target_axis(synapse)], WIDEST)
+    return 36e9 * block / (block + 16)
 
 
 def _weight(synapse: Synapse) -> torch.Tensor:

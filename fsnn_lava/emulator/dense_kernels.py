@@ -48,7 +48,7 @@ def step_samples(
         charge(potentials, constant[b, start:stop], program.keep)
         for k in range(len(sums)):
             for i in range(size):
-                potentials[i] += shift(np.int64(sums[k, b, i]), bits[k])
+                potentials[i] += shift(np.int64(np.int32(sums[k, b, i])), bits[k])  # below 2**24; 32 bits are converted in vectors
         clip_count[b, layer] += fire(potentials, program.threshold[start:stop], strict, subtract, spikes, flags[b, start:stop])
         for i in range(size):
             counts[b, start + i] += spikes[i]

@@ -129,7 +129,7 @@ def receive(u: Any, extra: Any, synapse: Any, program: Any, indices: Any, values
     if synapse[SOURCE] < 0:
         touched = scatter_graded(current, weight, values, form, rows, columns)
     else:
-        touched = scatter(current, weight, indices, form, rows, columns)
+        touched = scatter(current, weight, indices, values[:0], form, rows, columns)
     for i in range(len(u)):
         u[i] += shift(current[i], bits)
         current[i] = 0

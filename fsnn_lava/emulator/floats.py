@@ -16,7 +16,7 @@ from torch import Tensor
 from fsnn_lava.architecture import Architecture, LayerSpec
 from fsnn_lava.compiled import compiled, over_samples
 from fsnn_lava.emulator.events import list_spikes
-from fsnn_lava.emulator.geometry import meeting, spread
+from fsnn_lava.emulator.geometry import WIDEST, meeting, spread
 from fsnn_lava.emulator.kernels import BUSY, scatter, scatter_by_taps
 from fsnn_lava.errors import BadArgument
 
@@ -65,15 +65,20 @@ class _Laid:
         return int(self.rows[:, 2].sum()) * int(self.columns[:, 2].sum()) * int(self.form[0]) * int(self.form[5])
 
     def ordered(self, weight: Tensor) -> Tensor:
-        """weight as [row taps, column taps, source, target channels], flattened."""
+        """weight in blocks of target channels, each [row taps, column taps, source, block], flattened."""
+        by_tap = self._by_tap(weight)
+        return torch.cat([by_tap[..., k : k + WIDEST].reshape(-1) for k in range(0, by_tap.shape[-1], WIDEST)])
+
+    def _by_tap(self, weight: Tensor) -> Tensor:
+        """[row taps, column taps, source, target channels]."""
         if self.link.kind == "dense":
             by_source = weight.t()
             if len(self.link.source) == 3:  # the spikes of the layer before are numbered channels last
-                by_source = by_source.reshape(*self.link.source, -1).permute(1, 2, 0, 3)
-            return by_source.reshape(-1)
+                by_source = by_source.reshape(*self.link.source, -1).permute(1, 2, 0, 3).flatten(0, 2)
+            return by_source[None, None]
         if self.link.kind == "conv":
-            return weight.permute(2, 3, 1, 0)[self.row_order][:, self.column_order].reshape(-1)
-        return weight.permute(2, 3, 0, 1).reshape(-1)
+            return weight.permute(2, 3, 1, 0)[self.row_order][:, self.column_order]
+        return weight.permute(2, 3, 0, 1)
 
 
 class EventSimulation:
@@ -274,7 +279,7 @@ def run_sample(layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mas
                 if len(indices) > BUSY * places and places > 1:
                     scatter_by_taps(current, own, indices, row[FORM_START:], rows, columns, starts[: places + 1])
                 else:
-                    scatter(current, own, indices, row[FORM_START:], rows, columns)
+                    scatter(current, own, indices, fired[:0], row[FORM_START:], rows, columns)
             steady = drive[min(t, len(drive) - 1)] if layer == 0 else constant[offset:end]
             state, spikes, total_here = u[offset:end], fired[:size], sums[offset:end]
             if masked:

@@ -17,6 +17,7 @@ from fsnn_lava.chip.network import ConvSynapse, Synapse, TransposedConvSynapse
 from fsnn_lava.errors import BadArgument
 
 Shape = tuple[int, ...]
+WIDEST = 64  # target channels whose sums fit into registers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,6 +30,12 @@ class Patches:
     width: int  # of the target
     channels: int  # of the target
     groups: int
+
+    @property
+    def blocks(self) -> NDArray[np.int8]:
+        """The weights in blocks of WIDEST target channels, each block one piece of memory, flattened."""
+        depth = self.weight.shape[3]
+        return np.concatenate([self.weight[..., k : k + WIDEST].reshape(-1) for k in range(0, depth, WIDEST)])
 
     @property
     def touched(self) -> NDArray[np.int64]:

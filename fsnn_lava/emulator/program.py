@@ -69,7 +69,7 @@ def lay_out(chip: ChipNetwork) -> Layout:
     program = Program(
         layers=_layer_table(chip, used, offsets),
         synapses=_synapse_table(chip, used, made),
-        weight=np.concatenate([p.weight.reshape(-1) for p in made] or [np.zeros(0, np.int8)]),
+        weight=np.concatenate([p.blocks for p in made] or [np.zeros(0, np.int8)]),
         tables=np.concatenate([table for p in made for table in (p.rows, p.columns)] or [np.zeros((0, 3), np.int32)]),
         threshold=np.concatenate([channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers]) << STATE_FRACTION_BITS,
         bias=np.concatenate([channels_last(layer.bias) for layer in chip.layers]) << STATE_FRACTION_BITS,

@@ -21,9 +21,8 @@ from fsnn_lava.result import Arrays, Result
 Method = Literal["auto", "events", "dense"]
 PILOT = 8  # samples of a first batch that are run event by event, to see how much there is to do
 DENSE_FROM = 16  # samples: fewer do not pay
-EVENTS_PER_SECOND, DENSE_PER_SECOND = 22e9, 32e9  # weights per core, measured; only their ratio matters
+DENSE_PER_SECOND = 36e9  # products per core, measured
 DENSE_OVERHEAD = 3e-6  # seconds per sample, layer and step, measured
-RUN_OVERHEAD = 160  # weights that could be added while one run of memory is set up
 
 
 class Emulator:
@@ -39,7 +38,7 @@ class Emulator:
         if method == "dense" and self._dense is None:
             raise BadArgument("this network's sums of products do not fit 24 bits: there is no dense run; use method 'events'")
         self._method = method
-        self._operations_per_step: float | None = None  # of one sample, as last seen
+        self._event_seconds: float | None = None  # of one sample and step, as last seen
         self.digest = chip.digest()
         self._work(0, self._outputs(0, 1, False), 1, *self._inputs(self._no_samples()))  # compiled now, not while a run is timed
 
@@ -50,7 +49,7 @@ class Emulator:
         drive, messages = self._inputs(values)
         out = self._outputs(len(values), steps, spikes)
         first, samples = 0, len(values)
-        if self._method == "auto" and self._operations_per_step is None and samples >= DENSE_FROM:
+        if self._method == "auto" and self._event_seconds is None and samples >= DENSE_FROM:
             first = PILOT
             self._work(first, out, steps, drive, messages)
             self._look(out, messages, steps)
@@ -64,17 +63,15 @@ class Emulator:
     def _look(self, out: Outputs, messages: NDArray[np.uint8], steps: int) -> None:
         """Remember how much there was to do for the first samples of this batch."""
         if self._dense is not None:
-            self._operations_per_step = self._dense.operations_per_step(out.counts[:PILOT], messages[:PILOT], steps)
+            self._event_seconds = self._dense.event_seconds(out.counts[:PILOT], messages[:PILOT], steps)
 
     def _dense_is_faster(self, samples: int) -> bool:
         """By what one sample and step had to do so far. A wrong guess costs time, never a bit."""
         if self._method != "auto" or self._dense is None:
             return self._method == "dense"
-        if self._operations_per_step is None or samples < PILOT:
+        if self._event_seconds is None or samples < PILOT:
             return False
-        run = self._dense.run_length
-        by_events = self._operations_per_step / (EVENTS_PER_SECOND * run / (run + RUN_OVERHEAD))
-        return by_events > self._dense.products_per_step / DENSE_PER_SECOND + DENSE_OVERHEAD * len(self.chip.layers)
+        return self._event_seconds > self._dense.products_per_step / DENSE_PER_SECOND + DENSE_OVERHEAD * len(self.chip.layers)
 
     def _work(self, end: int, out: Outputs, steps: int, drive: NDArray[np.int32], messages: NDArray[np.uint8], *, first: int = 0) -> None:
         """Run samples first … end - 1 event by event."""

@@ -29,7 +29,7 @@ def deliver(
             for i in range(messages.shape[1]):
                 places[number] = i
                 number += messages[b, i]
-            scatter(total, weight, places[:number], form, rows, columns)
+            scatter(total, weight, places[:number], messages[b, :0], form, rows, columns)
         for j in range(len(total)):
             out[b, j] = shift(np.int64(total[j]), bits)
 
