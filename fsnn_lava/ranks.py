@@ -19,6 +19,7 @@ class Ranks:
     rank: int = 0
     size: int = 1
     token: str = ""
+    restarted: bool = False  # torchrun or SLURM started the same command once more, after it broke off
 
     @property
     def first(self) -> bool:
@@ -38,4 +39,5 @@ def ranks() -> Ranks:
         raise BadArgument(f"{names[0]}={texts[0]} and {names[1]}={texts[1]} do not say which process of how many this is")
     tokens = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_STEP_ID")
     token = re.sub(r"[^A-Za-z0-9_]", "_", "-".join(os.environ[name] for name in tokens if name in os.environ)) or "run"
-    return Ranks(int(texts[0]), int(texts[1]), token)
+    restarted = any(os.environ.get(name, "0") not in ("", "0") for name in ("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"))
+    return Ranks(int(texts[0]), int(texts[1]), token, restarted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import random
 import re
 import subprocess
 import sys
@@ -15,15 +16,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.cli.run import main
+from fsnn_lava.compare import Comparator
 from fsnn_lava.emulator.run import Emulator
-from fsnn_lava.errors import BadArgument
+from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats import results
+from fsnn_lava.formats.results_layout import detail_columns, row_columns
 from fsnn_lava.formats.results_part import Layout
 from fsnn_lava.journal import Journal, Span, opened
 from fsnn_lava.lock import locked
 from fsnn_lava.ranks import Ranks
 from tests.run_files import SAMPLES, arguments, content, write_inputs
+from tests.torture.damage import damaged
 
 ROOT = Path(__file__).parent.parent
 
@@ -180,6 +185,20 @@ def test_another_run_is_refused(
     assert names(folder / "r.h5.part") == kept
 
 
+@pytest.mark.parametrize("name", ["TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"])
+def test_a_command_that_is_started_once_more_goes_on_by_itself(
+    folder: Path, after: Callable[[int | None], None], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "0")
+    after(3)
+    assert main(arguments(folder, "r.h5", "--no-compare")) == 130
+    assert main(arguments(folder, "r.h5", "--no-compare")) == 2
+    monkeypatch.setenv(name, "1")
+    after(None)
+    assert main(arguments(folder, "r.h5", "--no-compare")) == 0
+    assert results.read(folder / "r.h5").samples == SAMPLES
+
+
 def test_resume_needs_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(folder / "net.h5"), "--data", str(folder / "own.npz"), "--backend", "emu", "--resume"]) == 2
     assert "--resume goes on with the run into a results file: give --out" in capsys.readouterr().err
@@ -200,6 +219,26 @@ def test_a_damaged_part_is_named(folder: Path, after: Callable[[int | None], Non
     assert main(arguments(folder, "r.h5", "--resume")) == 0
     assert main(arguments(folder, "whole.h5")) == 0
     assert content(folder / "r.h5") == content(folder / "whole.h5")
+
+
+def test_parts_with_seeded_damage_are_read_or_refused(folder: Path, after: Callable[[int | None], None]) -> None:
+    """Byte by byte and as HDF5 that holds something else, as tests/torture does with every reader."""
+    after(6)
+    assert main(arguments(folder, "r.h5")) == 130
+    part = min((folder / "r.h5.part").glob("0*.h5"))
+    whole, run = part.read_bytes(), json.loads((folder / "r.h5.part" / "run.json").read_text())
+    chip = ChipNetwork.load(folder / "net.h5")
+    journal = Journal(part.parent, Layout(row_columns(chip), detail_columns(chip, run["steps"], spikes=False)), run, Ranks())
+    outcomes = []
+    for seed in range(60):
+        part.write_bytes(damaged("hdf5", whole, random.Random(seed)))
+        try:
+            with journal.read(Span(0, 4)) as opened_part:
+                Comparator(chip, equilibrium_samples=0).take_in(opened_part.load().found)
+            outcomes.append("read")
+        except BadFile:
+            outcomes.append("refused")
+    assert outcomes.count("refused") > 30
 
 
 def _hold(path: Path, ready: object, release: object) -> None:

@@ -28,7 +28,7 @@ from fsnn_lava.evaluation import Totals
 from fsnn_lava.formats.results import reading
 from fsnn_lava.job import Job, run_in_memory, run_to_file
 from fsnn_lava.models import find
-from fsnn_lava.ranks import ranks
+from fsnn_lava.ranks import Ranks, ranks
 from fsnn_lava.result import Result, concatenate
 from fsnn_lava.run import GRAPHS, checked_batch
 
@@ -85,6 +85,7 @@ def _run(args: argparse.Namespace) -> int:
     number = _number(args, dataset)
     model = None if args.model is None else _model(args.model)
     comparator = None if args.no_compare else _comparator(args, chip, model)
+    who = ranks()
     job = Job(
         chip=chip,
         split=dataset.test,
@@ -94,11 +95,11 @@ def _run(args: argparse.Namespace) -> int:
         options=_options(args, chip),
         detail=args.detail,
         judged=_judged(args),
-        resume=args.resume,
+        resume=args.resume or who.restarted,
         again=command_line() if args.resume else f"{command_line()} --resume",
     )
     sample = _FirstSamples(REPORT_SAMPLES if args.report and args.out is None else 0)
-    totals = _totals(args, job, comparator, sample)
+    totals = _totals(args, job, who, comparator, sample)
     if totals is None:
         return 0
     verdict = None if comparator is None else comparator.verdict()
@@ -114,9 +115,8 @@ def _options(args: argparse.Namespace, chip: ChipNetwork) -> dict[str, Any]:
     return {"backend": args.backend, "graph": args.graph, "steps": checked_steps(chip, args.steps), **wanted}
 
 
-def _totals(args: argparse.Namespace, job: Job, comparator: Any, sample: _FirstSamples) -> Totals | None:
+def _totals(args: argparse.Namespace, job: Job, who: Ranks, comparator: Any, sample: _FirstSamples) -> Totals | None:
     """Run; nothing for a process whose share another one joins."""
-    who = ranks()
     if args.out is not None:
         return run_to_file(job, args.out, who, comparator, _progress, lambda said: print(f"fsnn-run: {said}", file=sys.stderr))
     if who.size > 1:
