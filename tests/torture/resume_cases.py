@@ -12,6 +12,8 @@ import signal
 import sys
 import tempfile
 import time
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from random import Random
 
@@ -118,12 +120,14 @@ def pair(folder: Path, *more: str) -> tuple[list[int], list[str], str]:
 
 def main(rounds: int) -> dict[str, object]:
     torch.set_num_threads(1)
+    os.environ["OMP_NUM_THREADS"] = "1"
     chance = Random(5)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "run"
         folder.mkdir()
         write_inputs(folder)
-        check(Child(folder).wait() == 0, "the run in one go failed")
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # here, so that those to come find everything loaded
+            check(fsnn_run(arguments(folder, "r.h5", "--batch", "1")) == 0, "the run in one go failed")
         whole = content(folder / "r.h5")
         inputs = [path.name for path in sorted(folder.iterdir())]
         found: dict[str, object] = {"kills": 0}
