@@ -75,6 +75,20 @@ def run_all(commands, shell):
             shell.run(command)
 
 
+def test_the_verdict_in_the_readme_is_the_one_that_is_printed(shell):
+    shell.run("fsnn-run digits --backend emu --data digits --model model.pt")
+    printed = shell.printed[shell.printed.index("PASS") :]
+    shown = next(block.body for block in blocks(ROOT / "README.md") if block.body.startswith("PASS"))
+    assert words(shown).replace("sim (batched)", "emu") == words(printed)
+    for pattern in (r"network \w+", r"accuracy [\d.]+%", r"at most [\d.]+ < 1", r"all \d+ neurons"):
+        assert re.search(pattern, shown).group() == re.search(pattern, printed).group()
+
+
+def words(text):
+    """The text in one line, every number of it as N."""
+    return re.sub(r"\d[\d.]*", "N", " ".join(text.split()))
+
+
 def test_a_command_that_does_not_work_is_noticed(shell):
     with pytest.raises(AssertionError, match="exit code 2"):
         shell.run("fsnn-run net.h5 --backend emu --no-such-option")
