@@ -13,12 +13,15 @@ import fsnn_lava as fl
 from fsnn_lava.chip.fold import fold
 from fsnn_lava.chip.network import TransposedConvSynapse
 from fsnn_lava.chip.rate_map import RateMap
-from fsnn_lava.compare import compare
+from fsnn_lava.compare import Thresholds, compare
 from fsnn_lava.compare.batch import Batch
-from fsnn_lava.compare.equilibrium import multiplications
+from fsnn_lava.compare.contraction import Certificate, ContractionCheck
+from fsnn_lava.compare.equilibrium import Point, multiplications
+from fsnn_lava.compare.grid import off_grid
 from fsnn_lava.compare.surplus import residual_bound
 from tests.chip_networks import conv_network, dense_network
 from tests.reference import simulate
+from tests.test_compare import loop_network
 from tests.test_compare_model import model, pixels
 
 
@@ -86,3 +89,39 @@ def test_the_work_of_one_rate_map_counts_the_synapses_between_layers():
     between = [synapse for synapse in chip.synapses if synapse.source != "input"]
     places = [chip.layer(s.source if isinstance(s, TransposedConvSynapse) else s.target).shape[1:] for s in between]
     assert multiplications(chip) == sum(s.weight.size * int(np.prod(place)) for s, place in zip(between, places))
+
+
+ZERO = np.zeros((1, 1), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("weight", "options", "begins"),
+    [
+        ([[30, -20], [25, 10]], {}, "certified: the gain per step is at most"),
+        ([[0, 120], [0, 0]], {"bias": (-20, 55)}, "local: operator norms only bound the gain by 1.2"),
+    ],
+)
+def test_the_sentence_about_the_contraction_is_that_of_its_state(weight, options, begins):
+    chip = loop_network(weight, **options)
+    verdict = compare(simulate(chip, ZERO), chip, ZERO)
+    assert verdict.check("contraction").summary.startswith(begins)
+    share = verdict.check("residual").numbers["distance_share_of_bound"]
+    assert (share is not None) == begins.startswith("certified")  # without a certificate there is no bound to have a share of
+
+
+def test_samples_without_an_equilibrium_are_counted_in_the_sentence():
+    """One of three samples whose solver stopped far from a fixed point."""
+    chip = loop_network([[127, 0], [0, 127]], threshold=80)
+    check = ContractionCheck(chip, Certificate(RateMap(chip)), Thresholds())
+    check.add(0, Point((np.zeros((3, 2)),), np.array([0.0, 0.5, 0.0])), None)
+    assert "and for 1 of 3 samples no equilibrium was found" in check.check().summary
+    assert not check.check().passed
+
+
+def test_a_host_drive_that_is_not_the_models_is_found_in_the_first_layer():
+    net = model("plain")
+    values = pixels(net)
+    chip = fl.quantise(net, calibration=values, input="current")
+    assert off_grid(chip, fold(net))[0] == []
+    other = replace(chip, host_drive=replace(chip.host_drive, bias=chip.host_drive.bias + 1e-6))
+    assert off_grid(other, fold(net))[0] == [{"layer": chip.layers[0].name, "what": "host drive: bias is not the model's"}]

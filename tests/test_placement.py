@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
@@ -255,3 +256,15 @@ def test_the_picture_is_a_valid_svg_with_a_box_per_core():
     titles = [element.text for element in root.iter("{http://www.w3.org/2000/svg}title")]
     assert len(titles) == placement.cores
     assert sum(title.startswith("l2 ") for title in titles) == placement.layers[1].cores
+
+
+def test_a_number_of_a_board_file_may_be_as_large_as_its_limit_and_no_larger(tmp_path):
+    text = (FOLDER / "oheo-gulch.toml").read_text()
+    for value, refused in ((2**40, False), (2**40 + 1, True)):
+        path = tmp_path / f"{value}.toml"
+        path.write_text(re.sub(r"value = \d+", f"value = {value}", text, count=1))
+        if refused:
+            with pytest.raises(BadFile, match="must be a whole number from 1 on"):
+                load_board(path)
+        else:
+            load_board(path)

@@ -1,0 +1,18 @@
+"""The integer network: what is not said about a part means what it says in its documentation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fsnn_lava.chip.network import ConvSynapse, DenseSynapse, HostDrive, TransposedConvSynapse
+
+
+def test_a_convolution_moves_by_one_and_pads_nothing_unless_it_is_said():
+    kernel = np.arange(-9, 9).reshape(2, 1, 3, 3)
+    drive = HostDrive(weight=kernel / 7, bias=np.zeros((2, 4, 4)))
+    assert (drive.stride, drive.padding) == ((1, 1), (0, 0))
+    conv = ConvSynapse(source="input", target="l1", weight=kernel)
+    assert (conv.stride, conv.padding, conv.groups, conv.exponent) == ((1, 1), (0, 0), 1, 0)
+    back = TransposedConvSynapse(source="l1", target="l1", weight=kernel)
+    assert (back.stride, back.padding, back.output_padding, back.exponent) == ((1, 1), (0, 0), (0, 0), 0)
+    assert DenseSynapse(source="l1", target="l1", weight=kernel.reshape(2, 9)).exponent == 0
