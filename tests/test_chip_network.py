@@ -14,5 +14,5 @@ def test_a_convolution_moves_by_one_and_pads_nothing_unless_it_is_said():
     conv = ConvSynapse(source="input", target="l1", weight=kernel)
     assert (conv.stride, conv.padding, conv.groups, conv.exponent) == ((1, 1), (0, 0), 1, 0)
     back = TransposedConvSynapse(source="l1", target="l1", weight=kernel)
-    assert (back.stride, back.padding, back.output_padding, back.exponent) == ((1, 1), (0, 0), (0, 0), 0)
+    assert (back.stride, back.padding, back.output_padding, back.exponent) == ((2, 2), (0, 0), (0, 0), 0)
     assert DenseSynapse(source="l1", target="l1", weight=kernel.reshape(2, 9)).exponent == 0
