@@ -17,7 +17,7 @@ from tests.workshop import FRAGMENTS, LAVA, Shell, blocks, check_names, elsewher
 ROOT = Path(__file__).parent.parent
 HISTORY = ROOT / "CHANGELOG.md"  # tells what was, not what to do
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("train/*.md"), *ROOT.glob("deploy/*.md"), *ROOT.glob("examples/**/*.md")]
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("train/*.md"), *ROOT.glob("deploy/**/*.md"), *ROOT.glob("examples/**/*.md")]
 )
 NEWCOMER = ROOT / "docs" / "index.md"  # tests/test_newcomer.py runs it
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -31,7 +31,7 @@ ELSEWHERE = {
     r"make \w+": "it sets up an environment; tests/test_demo.py and tests/test_setup.py run its parts",
     r"git clone": "the address is the reader's",
     r"\. \S+/activate": "the environment is the one that the tests run in",
-    r"python3\.10 -m venv|pip install|scp ": "on the machine with the board",
+    r"python3\.1\d -m venv|(env/bin/)?pip install|scp ": "makes another environment, or needs the machine with the board",
     r"(PARTITION=\w+ )?sh job/run\.sh": "needs a board; tests/test_package.py runs it without one",
     r"torchrun|srun|export MASTER": "several processes; tests/test_training_distributed.py starts them",
     r"python (bench/|examples/models/|-m )": "takes minutes to hours",
