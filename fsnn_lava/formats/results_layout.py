@@ -52,7 +52,7 @@ class Column:
 
     def store(self, file: h5py.File, rows: NDArray[Any]) -> None:
         """All rows at once, fast rather than small, with checksums."""
-        file.create_dataset(self.name, data=rows.astype(self.dtype), compression="lzf", fletcher32=True, **self._options)
+        file.create_dataset(self.name, data=rows.astype(self.dtype, copy=False), compression="lzf", fletcher32=True, **self._options)
 
     def stored(self, root: Node, rows: int) -> h5py.Dataset:
         """The array in a file that is not trusted: its type and shape are what they must be, or BadFile."""
