@@ -133,6 +133,7 @@ def main() -> int:
         print(f"{name} …", flush=True)
         found = PARTS[name](args)
         found[-1].seconds = time.monotonic() - began
+        print("\n".join(f"    {row.fault}: {row.times}: {row.result}" for row in found), flush=True)
         rows += found
     print(table(rows), flush=True)
     return int(not all(row.good for row in rows))

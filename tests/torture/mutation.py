@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import resource
@@ -219,6 +220,9 @@ def main() -> int:
     parser.add_argument("--laboratory", type=Path, help="folder for the copy, kept; what was watched there before is not watched again")
     parser.add_argument("--json", type=Path, help="write what became of every change here")
     args = parser.parse_args()
+    if importlib.util.find_spec("coverage") is None:
+        print("the lines that a test runs are found with coverage, which is not installed: pip install coverage")
+        return 2
     import h5py  # noqa: F401  (loaded once, for all children)
     import hypothesis  # noqa: F401
     import matplotlib  # noqa: F401
