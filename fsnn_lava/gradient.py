@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from fsnn_lava.equilibrium import Solution
 
@@ -20,6 +21,7 @@ class _Implicit(torch.autograd.Function):
         return rates.clone()
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         solution = ctx.solve(grads[0].contiguous())
         ctx.report(solution)

@@ -89,7 +89,7 @@ class _Space:
         self.shape, self.room, self.steps = start.shape, room, 0
         self.basis = flat.new_empty(samples, room + 1, size)
         length = flat.norm(dim=1)
-        torch.div(flat, length.clamp_min(torch.finfo(flat.dtype).tiny)[:, None], out=self.basis[:, 0])
+        torch.div(flat, length.masked_fill(length == 0, torch.inf)[:, None], out=self.basis[:, 0])  # squares may vanish before the vector
         kind = self.basis.numpy().dtype
         self.triangle = np.zeros((samples, room, room), kind)  # R
         self.turns = np.zeros((samples, room, 2), kind)  # cosines and sines, Q
@@ -167,12 +167,12 @@ def extend_samples(first: int, end: int, k: int, basis: Any, mapped: Any, triang
             cosine, sine = turns[b, j, 0], turns[b, j, 1]
             column[j], column[j + 1] = cosine * column[j] + sine * column[j + 1], cosine * column[j + 1] - sine * column[j]
         length = np.sqrt(column[k] * column[k] + beyond * beyond)
-        if length > 0:
+        if length == 0:  # nothing is left of v_k: a sample without gradient, or one without a solution, whose residual stays
+            turns[b, k, 0], turns[b, k, 1] = 0, 1
+            column[k] = 1
+        else:  # also what is not a number: it goes on into the residual and the solution, where it is seen
             turns[b, k, 0], turns[b, k, 1] = column[k] / length, beyond / length
             column[k] = length
-        else:  # a sample without gradient: nothing to turn, nothing to divide by
-            turns[b, k, 0], turns[b, k, 1] = 1, 0
-            column[k] = 1
         target[b, k + 1] = -turns[b, k, 1] * target[b, k]
         target[b, k] *= turns[b, k, 0]
 

@@ -198,6 +198,7 @@ class FSNN(nn.Module):
     ) -> Trace:
         """`first` is F¹x without batch norm where it is known already."""
         by_events = observe is None and self.event_driven and values.device.type == "cpu" and values.dtype == torch.float32
+        by_events = by_events and len(values) > 0
         if by_events and self.activity < DENSE_FROM:
             trace = self._simulate_events(values, steps, weight, masks, first)
         else:
@@ -297,7 +298,8 @@ class FSNN(nn.Module):
 
     def _report(self, solution: Solution) -> None:
         self.last_solve = (solution.steps, float(solution.residual.max()) if solution.steps else float("nan"))
-        if not bool(torch.isfinite(solution.value).all()):
+        solved = solution.residual if solution.steps else solution.value  # infinite where no iterate was finite
+        if not bool(torch.isfinite(solution.value).all() and torch.isfinite(solved).all()):
             raise Diverged("the gradient is not finite: the feedback diverges (lower the learning rate, or the feedback's limit)")
 
     # --- files -------------------------------------------------------------------------------------------------------

@@ -86,3 +86,12 @@ def test_activity_is_the_share_of_all_products():
     counts = (torch.full((2, 5), 3.0), torch.full((2, 4), 6.0), torch.zeros(2, 3))
     asked, possible = 0.3 * 5 * 4 + 0.6 * 4 * 3, 5 * 4 + 4 * 3 + 3 * 5
     assert abs(net._event_simulation().activity(counts, 10) - asked / possible) < 1e-6
+
+
+@pytest.mark.parametrize("shape", [(0, 1, 8, 8), (0, 10, 1, 8, 8)])
+def test_no_samples_are_no_samples(shape):
+    net = fl.FSNN("6C3s-8C3 (F6C3)", input_shape=(1, 8, 8), classes=3).eval()
+    trace = net.simulate(torch.zeros(shape), steps=10)
+    assert [tuple(rates.shape) for rates in trace.rates] == [(0, *spec.out_shape) for spec in net.architecture.layers]
+    assert net(torch.zeros(shape), steps=10).shape == (0, 3)
+    assert net.activity == 0.0, "nothing was seen"

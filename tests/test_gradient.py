@@ -8,6 +8,7 @@ import torch
 import fsnn_lava as fl
 from fsnn_lava import krylov
 from fsnn_lava.equilibrium import LINEAR_METHODS, lengths
+from fsnn_lava.errors import Diverged
 from fsnn_lava.gradient import implicit
 from fsnn_lava.krylov import gmres
 from fsnn_lava.network import Masks
@@ -142,6 +143,57 @@ def test_gmres_solves_the_linear_system_and_tells_its_residual(memory):
         torch.testing.assert_close(solution.residual, rest, rtol=1e-6, atol=1e-14)
         assert solution.converged == (max_steps == 400) == bool((rest <= 1.0001 * tol).all())
         assert solution.steps <= max_steps
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-6, 1e-12, 1e-20, 1e-24, 1e-36])
+def test_samples_that_are_solved_at_once_stay_so_beside_one_that_takes_long(size):
+    """What remains of them, or they themselves, may be so short that squares vanish in float32."""
+    torch.manual_seed(0)
+    matrix = torch.zeros(12, 40, 40)
+    for sample in range(1, 12):  # the space of each is used up after so many products
+        matrix[sample, :sample, :sample] = 0.4 / sample**0.5 * torch.randn(sample, sample)
+    matrix[0] = 0.97 * torch.linalg.qr(torch.randn(40, 40))[0]
+    constant = torch.randn(12, 40)
+    constant[1:] *= size * (matrix[1:] != 0).any(2)
+
+    def product(v):
+        return (matrix @ v[..., None])[..., 0]
+
+    solution = gmres(product, constant, scale=lengths(constant), tol=5e-3, max_steps=30)
+    rest = (product(solution.value) + constant - solution.value).norm(dim=1) / lengths(constant)
+    assert solution.steps > 10, "begun anew"
+    torch.testing.assert_close(solution.residual, rest, rtol=1e-3, atol=1e-6)
+    assert bool((rest[1:] < 1e-6).all())
+
+
+def test_gmres_says_that_a_system_has_no_solution():
+    constant = torch.tensor([[1.0, 2.0], [3.0, 0.0], [0.0, 0.0]])
+    factor = torch.tensor([1.0, 0.5, 1.0])[:, None]  # x = x + b has none
+    solution = gmres(lambda v: factor * v, constant, scale=lengths(constant), max_steps=30)
+    assert not solution.converged
+    torch.testing.assert_close(solution.residual * lengths(constant), torch.tensor([5.0**0.5, 0.0, 0.0]))
+    torch.testing.assert_close(solution.value[1:], torch.tensor([[6.0, 0.0], [0.0, 0.0]]))
+
+
+@pytest.mark.parametrize("where", ["gradient", "feedback"])
+@pytest.mark.parametrize("method", ["gmres", "anderson"])
+def test_what_is_not_a_number_ends_in_a_sentence(where, method):
+    torch.manual_seed(0)
+    net = fl.FSNN("6C3 (F6C3)", input_shape=(1, 6, 6), classes=3, steps=5, solver=fl.Solver(method=method))
+    if where == "feedback":
+        torch.nn.init.constant_(net.feedback.alpha, torch.nan)
+    logits = net(3 * torch.randn(4, 1, 6, 6))
+    assert bool(torch.isfinite(logits).all()), "a potential that is not a number never reaches the threshold"
+    with pytest.raises(Diverged, match="the gradient is not finite"):
+        (logits * (torch.nan if where == "gradient" else 1.0)).sum().backward()
+
+
+def test_a_second_derivative_is_refused_and_its_graph_harms_nothing():
+    torch.manual_seed(0)
+    net = fl.FSNN("4C3 (F4C3)", input_shape=(1, 6, 6), classes=3, steps=5)
+    grad = torch.autograd.grad(net(torch.randn(4, 1, 6, 6)).square().sum(), net.stages[0].norm.weight, create_graph=True)[0]
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        grad.sum().backward()
 
 
 def test_gmres_in_parts_is_gmres():
