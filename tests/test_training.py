@@ -20,6 +20,7 @@ from fsnn_lava.errors import BadArgument, BadFile, Diverged
 from fsnn_lava.network import FSNN
 from fsnn_lava.training.batches import MARGIN, batch_count, epoch_batches, generator, moved
 from fsnn_lava.training.build import build_network
+from fsnn_lava.training.checkpoint import load_state, save_state
 from fsnn_lava.training.evaluate import evaluate
 from fsnn_lava.training.log import Progress, read_log
 from fsnn_lava.training.loop import PATIENCE, Batch, Run, train
@@ -183,6 +184,18 @@ def test_killed_with_signal_9_in_an_epoch_and_resumed_is_never_stopped(killed, t
     run(longer, tmp_path / "whole")
     same(tmp_path / "whole", cut)
     assert sorted(path.name for path in cut.iterdir()) == sorted(path.name for path in (tmp_path / "whole").iterdir())
+
+
+def test_a_resumed_run_knows_how_busy_the_network_was(tmp_path):
+    """Whether the next batch is simulated densely depends on it, and with it the order in which floats are added."""
+    recipe = small(epochs=1)
+    first = Run(recipe, load_samples(recipe), tmp_path, QUIET)
+    first.one_epoch()
+    first.net.activity = 0.75
+    save_state(tmp_path / "state.pt", first._state())
+    resumed = Run(recipe, first.data, tmp_path, QUIET)
+    resumed.restore(load_state(tmp_path / "state.pt", recipe))
+    assert resumed.net.activity == 0.75
 
 
 def test_another_recipe_is_not_continued(tmp_path):
