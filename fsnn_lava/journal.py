@@ -180,8 +180,10 @@ def opened(out: Path, layout: Layout, about: Mapping[str, Any], *, number: int, 
             stack.enter_context(locked(journal.folder / f"lock.{who.rank}", note=f"{os.getpid()} of {who.size}", what=str(out)))
         except OSError as error:
             raise BadFile(f"cannot write {out}: {error.strerror or error}") from error
+        ours = False
         try:
             _refuse_other_size(journal.folder, who, out)
+            ours = True
             journal.begin(number, resume=resume)
             yield journal
         except BaseException as error:
@@ -189,7 +191,7 @@ def opened(out: Path, layout: Layout, about: Mapping[str, Any], *, number: int, 
                 journal.broke_off(error)
             raise
         finally:
-            if who.first and not journal.spans:
+            if ours and who.first and not journal.spans:
                 journal.discard()
 
 

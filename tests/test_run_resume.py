@@ -241,8 +241,8 @@ def test_parts_with_seeded_damage_are_read_or_refused(folder: Path, after: Calla
     assert outcomes.count("refused") > 30
 
 
-def _hold(path: Path, ready: object, release: object) -> None:
-    with locked(path, note="77 of 1", what="x"):
+def _hold(path: Path, ready: object, release: object, note: str = "77 of 1") -> None:
+    with locked(path, note=note, what="x"):
         ready.set()  # type: ignore[attr-defined]
         release.wait(60)  # type: ignore[attr-defined]
 
@@ -269,6 +269,23 @@ def test_a_second_run_into_the_same_file_is_refused(folder: Path, size: int, cap
     assert "another run (process 77 of 1) is writing" in capsys.readouterr().err
     assert main(arguments(folder, "r.h5", "--no-compare")) == 0  # whoever held it is gone, and so is the lock
     assert names(folder) == ["net.h5", "own.npz", "r.h5"]
+
+
+def test_a_run_that_is_refused_takes_nothing_away_from_the_other(folder: Path) -> None:
+    """Of three processes the second has begun, and has finished nothing yet."""
+    fork = multiprocessing.get_context("fork")
+    ready, release = fork.Event(), fork.Event()
+    kept = folder / "r.h5.part"
+    holder = fork.Process(target=_hold, args=(kept / "lock.1", ready, release, "77 of 3"))
+    holder.start()
+    try:
+        assert ready.wait(30)
+        (kept / "run.json").write_text("{}")
+        assert main(arguments(folder, "r.h5")) == 2
+        assert {"lock.1", "run.json"} <= set(names(kept))
+    finally:
+        release.set()
+        holder.join()
 
 
 def test_gaps_are_what_no_part_holds(tmp_path: Path) -> None:
