@@ -14,6 +14,7 @@ import torch
 from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import torch_archive
 from fsnn_lava.formats.torch_archive import unpack
+from fsnn_lava.network import FSNN
 
 
 def read(path: Path):
@@ -123,6 +124,18 @@ def test_lists_that_hold_each_other_run_out_of_values(tmp_path, monkeypatch):
 def test_a_pickle_of_many_bytes_is_refused_before_it_is_followed(tmp_path, monkeypatch):
     monkeypatch.setattr(torch_archive, "PICKLE_MAX", 1000)
     refused(saved(tmp_path / "x.pt", ["x" * 2000]), "more than 1000")
+
+
+def test_numbers_that_many_tensors_share_are_counted_once(tmp_path):
+    """Else a small file asks for a large network, and gets its memory before it is refused."""
+    net = FSNN("6 (F6)", input_shape=(4,), classes=2)
+    net.save(tmp_path / "model.pt")
+    content = torch.load(tmp_path / "model.pt", weights_only=True)
+    shared = torch.zeros(1000)
+    content["state"] = {f"x{i}": shared for i in range(5000)}
+    content["config"]["architecture"] = "2000 (F2000)"
+    with pytest.raises(BadFile, match="the file holds 1000 numbers"):
+        FSNN.load(saved(tmp_path / "model.pt", content))
 
 
 def test_the_library_never_calls_torch_load():

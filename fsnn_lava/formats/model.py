@@ -65,6 +65,9 @@ def _check_sizes(path: Path, config: Any, state: Any) -> None:
     if not all(isinstance(name, str) and isinstance(tensor, torch.Tensor) for name, tensor in state.items()):
         raise BadFile(f"{path} is damaged: the state must hold tensors")
     architecture = parse(str(config["architecture"]), input_shape=tuple(config["input_shape"]), classes=int(config["classes"]))
-    held = sum(tensor.numel() for tensor in state.values())
+    storages = {
+        tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in state.values()
+    }
+    held = sum(storages.values())  # each once, however many tensors are views of it
     if architecture.parameters > held:
         raise BadFile(f"{path} is damaged: {architecture} has {architecture.parameters} weights, the file holds {held} numbers")
