@@ -1,8 +1,9 @@
 """A network that many processes train as one: what couples the samples of a batch is taken over the joint batch.
 
 Each process has its share of every batch. Batch norm's statistics are those of all shares, dropout masks are drawn for the joint
-batch and cut, the solver stops when every sample of every share is solved, and gradients are summed: the same step as one process
-with the joint batch makes, up to the order in which floats are added.
+batch and cut, residuals are divided by what the joint batch divides them by, and gradients are summed: the same step as one process
+with the joint batch makes, up to the order in which floats are added. Where no batch norm couples the samples of a solve, each process
+stops when its own are solved: then steps agree to the solver's tolerance.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def sum_gradients(net: FSNN, world: World) -> None:
 
 @dataclass(frozen=True)
 class JointSolver(Solver):
-    """A solver whose processes take the same steps: products through batch norm need all of them."""
+    """A solver whose processes take the same steps where products need all of them, as those through batch norm do."""
 
     world: World = field(default_factory=World)
 
