@@ -134,9 +134,10 @@ def _kept_data(job: Job, journal: Journal) -> DataHash:
             if next_ones:
                 so_far.note(values, labels)
         with journal.read(span) as part:
-            if part.data_sha256 != data.hexdigest():
-                where = f"samples {span.first} … {span.end - 1} of data set {job.data}"
-                raise BadArgument(f"{where} are not those that {journal.folder} was run on; use that data, or delete that folder")
+            ran_on = part.data_sha256
+        if ran_on != data.hexdigest():
+            where = f"samples {span.first} … {span.end - 1} of data set {job.data}"
+            raise BadArgument(f"{where} are not those that {journal.folder} was run on; use that data, or delete that folder")
     return so_far
 
 

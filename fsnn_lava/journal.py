@@ -55,7 +55,7 @@ class Journal:
 
     def __init__(self, folder: Path, layout: Layout, about: Mapping[str, Any], who: Ranks) -> None:
         self.folder, self.layout, self.who = folder, layout, who
-        self.about = dict(about)
+        self.about, self._discarded = dict(about), False
         self.run = hashlib.sha256(json.dumps(self.about, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -121,7 +121,9 @@ class Journal:
         with atomic_path(note) as temporary:
             temporary.write_text(json.dumps(self.about, indent=2, sort_keys=True), encoding="utf-8")
 
-    def _different(self, found: Mapping[str, Any]) -> str:
+    def _different(self, found: Any) -> str:
+        if not isinstance(found, dict):
+            raise BadFile(f"{self.folder / ABOUT} does not say which run is kept; delete the folder {self.folder}")
         names = [name for name in {**self.about, **found} if found.get(name) != self.about.get(name)]
         return ", ".join(f"{name} {found.get(name)} and not {self.about.get(name)}" for name in sorted(names))
 
@@ -160,7 +162,10 @@ class Journal:
             raise BackendFailed(f"process {rank} of {self.who.size} broke off: {found[1]}")
 
     def discard(self) -> None:
-        """Remove everything; what tells the run goes first, so that a half-removed journal is nobody's."""
+        """Remove everything, once: then the folder may be another run's. What tells the run goes first: half removed it is nobody's."""
+        if self._discarded:
+            return
+        self._discarded = True
         (self.folder / ABOUT).unlink(missing_ok=True)
         for path in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
             if _OURS.fullmatch(path.name):
@@ -210,4 +215,4 @@ def _read(path: Path) -> Any:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise BadFile(f"{path} cannot be read: {error}; delete the folder {path.parent}") from error
-    return found if isinstance(found, (dict, list)) else {}
+    return found

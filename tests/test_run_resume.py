@@ -181,6 +181,7 @@ def test_another_run_is_refused(
     assert main(arguments(folder, "r.h5", *options)) == 2
     lines = said(capsys)
     assert sentence in lines[-1]
+    assert "delete that file" not in lines[-1]
     assert "Traceback" not in "".join(lines)
     assert names(folder / "r.h5.part") == kept
 
@@ -215,6 +216,13 @@ def test_a_damaged_part_is_named(folder: Path, after: Callable[[int | None], Non
         capsys.readouterr()
         assert main(arguments(folder, "r.h5", "--resume")) == 2
         assert f"{part.name}" in said(capsys)[-1]
+    note = folder / "r.h5.part" / "run.json"
+    about = note.read_text()
+    for harm in ("[]", "3", "{", '{"steps": ' + "[" * 10**5):
+        note.write_text(harm)
+        assert main(arguments(folder, "r.h5", "--resume")) == 2
+        assert "run.json" in (line := said(capsys)[-1]) or "keeps another run" in line
+    note.write_text(about)
     part.unlink()  # as the sentence says
     assert main(arguments(folder, "r.h5", "--resume")) == 0
     assert main(arguments(folder, "whole.h5")) == 0
