@@ -78,7 +78,7 @@ def _replace(file: h5py.File, name: str, random: Random) -> None:
         owner.attrs[key] = random.choice(_ATTRIBUTES)(owner.attrs[key], random)
         return
     parent, last = (file[name.rpartition("/")[0]] if "/" in name else file), name.rpartition("/")[2]
-    old = item[()] if isinstance(item, h5py.Dataset) else None
+    old = item[()] if isinstance(item, h5py.Dataset) and (item.size or 0) < 2**20 else None  # it may be huge already
     del parent[last]
     random.choice(_MEMBERS)(parent, last, old, random)
 
