@@ -17,6 +17,7 @@ from tests.torture import OFTEN
 from tests.torture.machines import FEW, MACHINES, Machine, a_jumping_clock, german_latin_1, no_avx, no_gpu_in_the_c_locale, start
 from tests.torture.originals import ROOT
 
+pytestmark = pytest.mark.timeout(1800)  # a busy machine is not a hang
 RUN = ("run", "--limit", "4", "--no-compare", "--json", "--out", "results.h5")
 EXACT = ("digest", "samples", "steps", "accuracy", "spikes_per_sample", "rates", "operations_per_sample", "updates_per_sample", "clips")
 
