@@ -97,7 +97,7 @@ def tests(fault: str, *names: str) -> Callable[[argparse.Namespace], list[Row]]:
 
 
 def wrong_changes(args: argparse.Namespace) -> list[Row]:
-    done = python("-m", "tests.torture.mutation", "--count", str(args.mutants))
+    done = python("-m", "tests.torture.mutation", "--count", str(args.mutants), "--patience", "12")
     said = [line for line in done.stdout.splitlines() if re.match(r"\d+ changes|coverage", line) or line.startswith("    ")]
     print("\n".join(said))
     found = re.search(r"(\d+) changes, (.*)", done.stdout)
@@ -124,7 +124,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=20000, help="damaged files to read (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, help="number of the first damaged file: the same number is the same file")
     parser.add_argument("--kills", type=int, default=200, help="kills of each writer, half as many of each command (default: %(default)s)")
-    parser.add_argument("--mutants", type=int, default=12, help="wrong changes of each of three folders (default: %(default)s)")
+    parser.add_argument("--mutants", type=int, default=8, help="wrong changes of each of three folders (default: %(default)s)")
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="only these rows")
     args = parser.parse_args()
     rows: list[Row] = []
