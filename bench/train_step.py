@@ -291,6 +291,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few rounds, no conv network")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", default="", metavar="TEXT", help="architectures that begin with it, for example 64C5s")
     parser.add_argument("--deep", action="store_true", help="AlexNet-F instead")
     parser.add_argument("--limit", action="store_true", help="the distance from the machine's limit instead")
     parser.add_argument("--json", type=Path)
@@ -309,6 +310,8 @@ def main() -> None:
     builders = contestants(args.reference)
     rows = []
     for architecture, steps in CASES[:3] if args.quick else CASES:
+        if not architecture.startswith(args.only):
+            continue
         rounds = 3 if args.quick or "C" in architecture else args.rounds
         spent = times(builders, architecture, steps, rounds)
         held = {name: memory(name, architecture, steps, args.reference) for name in builders}
