@@ -109,7 +109,7 @@ class Run:
             equilibrium_residual=evaluation.equilibrium_residual,
             solver_steps=sums.steps / sums.batches,
             solver_residual=sums.residual / sums.batches if sums.steps else None,
-            alpha=None if self.net.feedback is None else float(self.net.feedback.alpha),
+            alpha=None if self.net.feedback is None else float(self.net.feedback.alpha.detach()),
             learning_rate=float(self.optimiser.param_groups[0]["lr"]),
             seconds=time.perf_counter() - start,
         )
