@@ -64,7 +64,7 @@ def over_samples(function: Callable[[int, int], object], samples: int, *, number
             future.result()
     finally:
         for _ in left:
-            pass  # nobody begins another one, if one failed or we were interrupted
+            pass  # nobody begins another one, if ours failed or we were interrupted
         wait(futures)
 
 
