@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import importlib.util
+import mmap
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing import resource_tracker, shared_memory
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,13 +38,50 @@ class Moment:
     others: int  # bytes of the others, shared pages counted in each
     files: int
     processes: int
-    shared: int  # files in /dev/shm
+    shared: int  # files in /dev/shm that one of them has made
 
 
-def now() -> Moment:
-    family = descendants(os.getpid())
-    shared = len(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else 0
-    return Moment(resident(os.getpid()), sum(map(resident, family)), len(os.listdir("/proc/self/fd")), len(family), shared)
+class SharedMemory:
+    """Which files in /dev/shm this process and those it has started have made. Others on the machine may use it, too."""
+
+    def __init__(self, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From here on every shared memory that Python makes is noted, also in processes forked from this one."""
+        self.notes, self._names = notes, set[str]()
+        notes.touch()
+        honest = shared_memory._posixshmem.shm_open  # type: ignore[attr-defined]
+
+        def noted(path: str, flags: int, **options: Any) -> int:
+            if flags & os.O_CREAT:
+                with notes.open("a") as file:
+                    file.write(f"{path.lstrip('/')}\n")
+            return int(honest(path, flags, **options))
+
+        monkeypatch.setattr(shared_memory._posixshmem, "shm_open", noted)  # type: ignore[attr-defined]
+
+    def there(self, family: list[int]) -> int:
+        """How many of them are there now."""
+        self._names |= set(self.notes.read_text().split()) | {name for pid in family for name in mapped(pid)}
+        return sum(os.path.exists(f"/dev/shm/{name}") for name in self._names)
+
+    @property
+    def made(self) -> int:
+        """How many there have been."""
+        return len(self._names)
+
+
+def mapped(pid: int) -> set[str]:
+    """Files in /dev/shm that a process has in its memory, whoever made them for it: semaphores, too."""
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return set()
+    paths = (line.split(maxsplit=5)[5] for line in lines if " /dev/shm/" in line)
+    return {path.removeprefix("/dev/shm/") for path in paths if not path.endswith(" (deleted)")}
+
+
+def now(shared: SharedMemory) -> Moment:
+    me, family = os.getpid(), descendants(os.getpid())
+    return Moment(resident(me), sum(map(resident, family)), len(os.listdir("/proc/self/fd")), len(family), shared.there([me, *family]))
 
 
 def resident(pid: int) -> int:
@@ -66,20 +106,23 @@ def values(count: int, shape: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("backend", ["emu", "sim"])
-def test_many_batches_leak_nothing_and_do_not_mix(backend: str, record_property: Callable[[str, object], None]) -> None:
+def test_many_batches_leak_nothing_and_do_not_mix(
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
+) -> None:
     if backend == "sim" and importlib.util.find_spec("lava") is None:
         pytest.skip("Lava is not installed")
     samples, batch = (10_000, 80) if TORTURE else SIZES[backend]
     chip = conv_network(1, decay=80)
     inputs = values(samples, chip.input.shape)
     run(chip, inputs[:2], backend=backend, steps=STEPS)  # what is loaded once is loaded
-    before, moments, readouts, began = now(), [], [], time.monotonic()
+    shared = SharedMemory(tmp_path / "shared memory", monkeypatch)
+    before, moments, readouts, began = now(shared), [], [], time.monotonic()
     for result in run_batches(chip, (inputs[i : i + batch] for i in range(0, samples, batch)), backend=backend, batch=batch, steps=STEPS):
         readouts.append(result.readout)
-        moments.append(now())
-    seconds, after = time.monotonic() - began, now()
+        moments.append(now(shared))
+    seconds, after = time.monotonic() - began, now(shared)
     growth, others = (moments[-1].resident - moments[SETTLED].resident, moments[-1].others - moments[SETTLED].others)
-    held = f"{moments[-1].processes} processes and {moments[-1].files} files open throughout"
+    held = f"{moments[-1].processes} processes, {moments[-1].files} open files and {moments[-1].shared} in /dev/shm throughout"
     record_property("measured", f"{samples} samples, {len(moments)} batches, {seconds:.0f} s, {growth >> 10} KiB more, {held}")
     assert len(moments) == samples // batch
     # what the loop keeps on purpose are readouts (80 KiB for 10,000): a leak of one potential per neuron and batch would be more
@@ -91,9 +134,34 @@ def test_many_batches_leak_nothing_and_do_not_mix(backend: str, record_property:
     assert after.processes <= before.processes
     assert after.files <= before.files + 1  # Python's own resource tracker stays
     assert after.shared <= before.shared
+    assert shared.made == 0  # what processes share here has no name: it cannot be left behind
     order = np.random.default_rng(1).permutation(samples)
     shuffled = run(chip, inputs[order], steps=STEPS, batch=77)
     np.testing.assert_array_equal(shuffled.readout, np.concatenate(readouts)[order])
+
+
+def test_shared_memory_of_this_process_and_its_children_is_counted_and_that_of_others_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stranger = shared_memory.SharedMemory(create=True, size=8)
+    name = stranger.name
+    stranger.close()
+    shared = SharedMemory(tmp_path / "notes", monkeypatch)
+    try:
+        assert now(shared).shared == 0
+        child = os.fork()
+        if child == 0:
+            shared_memory.SharedMemory(create=True, size=8)
+            os._exit(0)  # and leaves it behind
+        os.waitpid(child, 0)
+        assert (now(shared).shared, shared.made) == (1, 1)
+        with open(f"/dev/shm/{name}", "r+b") as file, mmap.mmap(file.fileno(), 8):
+            assert now(shared).shared == 2  # now this process has it in its memory
+    finally:
+        for left in (name, *shared.notes.read_text().split()):
+            os.unlink(f"/dev/shm/{left}")
+            resource_tracker.unregister(f"/{left}", "shared_memory")
+    assert now(shared).shared == 0
 
 
 def in_processes(arguments: list[str], number: int) -> list[int]:
