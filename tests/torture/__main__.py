@@ -46,7 +46,7 @@ def damaged_files(args: argparse.Namespace) -> list[Row]:
         print(f"    {failure}")
     counts = tally.counts
     result = f"{counts['refused']} refused with a sentence, {counts['read']} still readable, {counts['failed']} failed"
-    return [Row("damaged files, 14 readers", f"{sum(counts.values())} files", result, not tally.failures)]
+    return [Row(f"damaged files, {len(tally.readers)} readers", f"{sum(counts.values())} files", result, not tally.failures)]
 
 
 def kills(args: argparse.Namespace) -> list[Row]:

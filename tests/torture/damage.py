@@ -15,6 +15,8 @@ import h5py
 import numpy as np
 import torch
 
+from tests.torture.damage_json import found, json_text, json_tree
+
 HUGE = (0, -1, 1, 255, 2**15, 2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63))
 
 
@@ -293,8 +295,10 @@ def toml(content: bytes, random: Random) -> bytes:
 _BYTES: list[Callable[[bytes, Random], bytes]] = [flip, overwrite, cut, splice]
 _WAYS: dict[str, list[Callable[[bytes, Random], bytes]]] = {
     "hdf5": [hdf5] * 12,
+    "part": [hdf5] * 9 + [found] * 9,
     "torch": [repack] * 4 + [torch_tree] * 8,
     "npz": [repack] * 4 + [npz] * 4,
     "toml": [toml] * 8,
+    "json": [json_text] * 3 + [json_tree] * 6,
     "bytes": [],
 }

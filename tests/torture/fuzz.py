@@ -18,6 +18,7 @@ class Tally:
 
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
+    readers: set[str] = field(default_factory=set)
 
 
 def fuzz(first: int, cases: int) -> Tally:
@@ -43,6 +44,7 @@ def _count(output: str, tally: Tally) -> int:
         kind, _, rest = line.partition(" ")
         if kind == "case":
             case = line
+            tally.readers.add(rest.partition(" ")[2])
         elif kind == "outcome":
             tally.counts[rest.partition(" ")[0]] += 1
             done += 1

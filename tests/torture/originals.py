@@ -24,6 +24,7 @@ from fsnn_lava.network import FSNN
 from fsnn_lava.training.recipe import load_recipe
 from tests.chip_networks import conv_network, dense_network
 from tests.data_files import event_bytes, idx_bytes, random_images, write_idx
+from tests.torture import kept_run
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -35,7 +36,7 @@ class Original:
     name: str
     path: Path
     read: Callable[[Path], Any]
-    kind: str  # "hdf5", "torch", "npz", "toml" or "bytes"
+    kind: str  # "hdf5", "part", "torch", "npz", "toml", "json" or "bytes"
 
 
 def originals(folder: Path) -> list[Original]:
@@ -61,6 +62,10 @@ def originals(folder: Path) -> list[Original]:
         ),
         ("cifar python", "batch", _cifar, "bytes", lambda path: _read_python(path, LAYOUT["cifar10"])),
         ("n-mnist", "events.bin", lambda path: path.write_bytes(event_bytes([(3, 4, 70000, 1), (33, 0, 5, 0)])), "bytes", read_events),
+        ("part of a run", f"1.h5.part/{kept_run.PART}", kept_run.keep, "part", kept_run.resume),
+        ("note of a run", "2.h5.part/run.json", kept_run.keep, "json", kept_run.resume),
+        ("note of a process", "3.h5.part/error.1", kept_run.keep, "json", kept_run.listen),
+        ("lock", "4.h5.part/lock.0", kept_run.hold, "bytes", kept_run.meet),
     ]
     made = []
     for name, file, write, kind, read in makers:

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import traceback
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -53,6 +54,8 @@ def read(original: Original) -> str:
         original.read(original.path)
     except FsnnError as error:
         sentence = str(error)
+        if any(isinstance(one, MemoryError) for one in causes(error)):
+            return f"failed only for want of memory: {sentence[:200]!r}"
         good = error.exit_code == 2 and 10 < len(sentence) < 2000
         return "refused" if good else f"failed exit code {error.exit_code}: {sentence[:200]!r}"
     except BaseException as error:
@@ -60,6 +63,13 @@ def read(original: Original) -> str:
         own = next((frame for frame in reversed(where) if "fsnn_lava" in frame.filename), where[-1])
         return f"failed {type(error).__name__} in {Path(own.filename).name}:{own.lineno}: {str(error)[:150]!r}"
     return "read"
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, and those it was made of."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 if __name__ == "__main__":

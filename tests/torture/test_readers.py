@@ -17,7 +17,7 @@ from tests.chip_networks import dense_network
 from tests.torture.fuzz import fuzz
 from tests.torture.originals import _slayer
 
-CASES = 300
+CASES = 1000
 
 
 @pytest.mark.timeout(1200)  # a busy machine is not a hang: each file has its own limit
@@ -26,6 +26,7 @@ def test_only_content_or_a_sentence_comes_out_of_a_damaged_file():
     assert not tally.failures
     assert tally.counts["refused"] > CASES // 2  # the damage does hit
     assert sum(tally.counts.values()) == CASES
+    assert len(tally.readers) == 18
 
 
 def test_a_text_heap_that_would_loop_for_ever_is_refused(tmp_path):

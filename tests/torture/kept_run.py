@@ -1,0 +1,100 @@
+"""What an interrupted fsnn-run keeps: a part, the note of what is run, the note of a process that broke off, the lock of one at work.
+
+Each lies in a run of its own, and is read by the code that resumes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from fsnn_lava.compare import Comparator
+from fsnn_lava.data.dataset import ArraySplit
+from fsnn_lava.emulator.run import Emulator
+from fsnn_lava.errors import BackendFailed
+from fsnn_lava.job import Job, _joined, _kept_data
+from fsnn_lava.journal import Journal, Span, _refuse_other_size, opened
+from fsnn_lava.ranks import Ranks
+from tests.chip_networks import dense_network
+
+SAMPLES, BATCH = 4, 2
+PART = Span(0, BATCH).name
+ALONE, FIRST_OF_TWO = Ranks(token="run"), Ranks(0, 2, "run")
+_CHIP = dense_network(6, decay=50)
+_VALUES, _LABELS = np.random.default_rng(0).integers(0, 256, (SAMPLES, 7), np.uint8), np.array([2, 0, 1, 1])
+_kept_open: list[int] = []  # ends of pipes: those who hold a lock end with this process
+
+
+def _job() -> Job:
+    options = {"backend": "emu", "steps": 6, "spikes": True, "residual": False, "graph": ""}
+    return Job(
+        chip=_CHIP, split=ArraySplit(_VALUES, _LABELS), number=SAMPLES, batch=BATCH, data="own", options=options, detail=3, resume=True
+    )
+
+
+def _journal(path: Path, who: Ranks = ALONE) -> Journal:
+    job = _job()
+    return Journal(path.parent, job.layout, job.about, who)
+
+
+def keep(path: Path) -> None:
+    """Make the folder that holds `path` (results.h5.part) as a run leaves it that was interrupted when all its samples were done."""
+    path.parent.mkdir(parents=True)
+    journal, comparator = _journal(path), Comparator(_CHIP, equilibrium_samples=2)
+    journal.begin(SAMPLES, resume=False)
+    emulator = Emulator(_CHIP)
+    for first in range(0, SAMPLES, BATCH):
+        rows = slice(first, first + BATCH)
+        result = emulator.run(_VALUES[rows], steps=6, spikes=True)
+        comparator.add(result, _VALUES[rows], _LABELS[rows], offset=first)
+        found = comparator.hand_over()
+        journal.add(first, result, _VALUES[rows], _LABELS[rows], details=min(BATCH, 3 - first), found=found)
+    if not path.exists():
+        Journal(path.parent, journal.layout, journal.about, Ranks(1, 2, "another run")).broke_off(ValueError("made up"))
+
+
+def resume(path: Path) -> None:
+    """Everything that --resume does with what is kept, to the results file."""
+    job, out = _job(), path.parent.with_name(path.parent.name.removesuffix(".part"))
+    with opened(out, job.layout, job.about, number=SAMPLES, who=ALONE, resume=True) as journal:
+        comparator = Comparator(_CHIP, equilibrium_samples=2)
+        _joined(job, journal, out, comparator, _kept_data(job, journal)).to_text()
+        json.dumps(comparator.verdict().to_dict(series=True))
+
+
+def listen(path: Path) -> None:
+    """What the first process says of one that broke off is content, whatever it is."""
+    try:
+        _journal(path, FIRST_OF_TWO)._listen(1)
+    except BackendFailed as error:
+        if len(str(error)) > 2000:
+            raise
+
+
+def hold(path: Path) -> None:
+    """Make a lock, and have another process hold it for as long as this one lives."""
+    path.parent.mkdir(parents=True)
+    path.write_text("77 of 2")
+    (ready, tell), (wait, live) = os.pipe(), os.pipe()
+    if os.fork() == 0:
+        try:
+            os.close(live)
+            handle = os.open(path, os.O_RDWR)
+            fcntl.lockf(handle, fcntl.LOCK_EX)
+            os.write(tell, b".")
+            os.read(wait, 1)
+        finally:
+            os._exit(0)
+    os.read(ready, 1)
+    for end in (ready, tell, wait):
+        os.close(end)
+    _kept_open.append(live)
+
+
+def meet(path: Path) -> None:
+    """A run that finds the lock held: refused, unless its owner belongs to the same run."""
+    _refuse_other_size(path.parent, Ranks(1, 2), path.parent.with_name("results.h5"))
