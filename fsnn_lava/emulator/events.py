@@ -1,5 +1,8 @@
 """The event-driven run: one thread per sample, spikes scattered through their patches, every neuron updated once per step (E9).
 
+Where more than half of a layer fires, the neurons that did not are the events: what they would have added is taken from the sum
+over everybody. A step therefore never costs more than half of all weights, and at most as much for 95 % as for 5 %.
+
 Times are each layer's own (see chip/network.py): what layer k fires at tau reaches layer l at tau + k - l + 1.
 """
 
@@ -18,6 +21,7 @@ from fsnn_lava.emulator.program import (
     COLUMNS_END,
     DELAY,
     END_SYNAPSE,
+    EVERYBODY,
     FIRST_SYNAPSE,
     FORM_START,
     OFFSET,
@@ -30,10 +34,13 @@ from fsnn_lava.emulator.program import (
     STRICT,
     SUBTRACT,
     TARGET_SIZE,
+    TOUCHED_BY_ALL,
     WEIGHT,
     WEIGHT_END,
 )
+from fsnn_lava.emulator.rows import add_rows
 
+ONES = np.uint64(0x0101010101010101)
 GATHER = np.uint64(0x0102040810204080)  # times eight bytes of 0 or 1: bit i of the highest byte is byte i
 PLACES = np.array([sorted(range(8), key=lambda i: (not pattern >> i & 1, i)) for pattern in range(256)], dtype=np.int32)  # set bits first
 NUMBER = np.array([pattern.bit_count() for pattern in range(256)], dtype=np.int64)  # of set bits
@@ -95,30 +102,42 @@ def fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flags
 
 
 @compiled
-def list_spikes(spikes: Any, words: Any, indices: Any) -> int:
-    """Write the numbers of the neurons that fired into `indices`, in order; how many. `words` is `spikes`, eight at a time.
+def list_spikes(spikes: Any, words: Any, indices: Any, silent: bool) -> int:
+    """Write the numbers of the neurons that fired (`silent`: that did not) into `indices`, in order; how many.
 
-    A test per neuron would be guessed wrong too often: the positions within eight are looked up and all eight written.
+    `words` is `spikes`, eight at a time. A test per neuron would be guessed wrong too often: the positions within eight are looked up
+    and all eight written.
     """
     number = 0
     whole = len(spikes) // 8
+    flip = ONES if silent else np.uint64(0)
     for w in range(whole):
-        if words[w] != 0:
-            pattern = (words[w] * GATHER) >> np.uint64(56)
+        word = words[w] ^ flip
+        if word != 0:
+            pattern = (word * GATHER) >> np.uint64(56)
             for k in range(8):
                 indices[number + k] = 8 * w + PLACES[pattern, k]
             number += NUMBER[pattern]
     for i in range(8 * whole, len(spikes)):
         indices[number] = i
+        number += spikes[i] ^ silent
+    return number
+
+
+@compiled
+def how_many(spikes: Any) -> int:
+    number = 0
+    for i in range(len(spikes)):
         number += spikes[i]
     return number
 
 
 @compiled
-def receive(u: Any, extra: Any, synapse: Any, program: Any, indices: Any, values: Any) -> int:
-    """Add one synapse's current to u: spikes in `indices`, or graded `values` if it comes from the input. Weights touched.
+def receive(u: Any, extra: Any, synapse: Any, program: Any, indices: Any, silent: bool, values: Any) -> int:
+    """Add one synapse's current to u, the number of weights touched.
 
-    `extra` is zero before and afterwards.
+    The messages are spikes of `indices` (`silent`: of all others), or graded `values` if the synapse comes from the input. `extra` is
+    zero before and afterwards.
     """
     weight = program.weight[synapse[WEIGHT] : synapse[WEIGHT_END]]
     rows = program.tables[synapse[ROWS] : synapse[ROWS_END]]
@@ -130,6 +149,11 @@ def receive(u: Any, extra: Any, synapse: Any, program: Any, indices: Any, values
         touched = scatter_graded(current, weight, values, form, rows, columns)
     else:
         touched = scatter(current, weight, indices, values[:0], form, rows, columns)
+    if silent:
+        everybody = program.everybody[synapse[EVERYBODY] : synapse[EVERYBODY] + synapse[TARGET_SIZE]]
+        for i in range(len(u)):
+            current[i] = everybody[i] - current[i]
+        touched = synapse[TOUCHED_BY_ALL] - touched
     for i in range(len(u)):
         u[i] += shift(current[i], bits)
         current[i] = 0
@@ -137,25 +161,31 @@ def receive(u: Any, extra: Any, synapse: Any, program: Any, indices: Any, values
 
 
 @compiled
-def read_out(state: Any, program: Any, indices: Any) -> int:
-    """One step of the readout's integrators; the number of clips."""
+def read_out(state: Any, program: Any, indices: Any, silent: bool, total: Any) -> int:
+    """One step of the readout's integrators; the number of clips. `total` is room for as many numbers as its padded rows have."""
     clips = 0
-    weight = program.readout_weight
+    total[:] = 0
+    width = np.int64(len(total))
+    add_rows(total, np.int64(0), program.readout_weight, np.int64(0), indices, np.int64(0), np.int64(len(indices)), width, width)
+    if silent:
+        for c in range(len(total)):
+            total[c] = program.readout_everybody[c] - total[c]
     for c in range(len(state)):
-        total = 0
-        for i in range(len(indices)):
-            total += weight[indices[i], c]
-        raw = leaked(state[c], program.keep) + shift(total, program.readout_shift) + program.readout_bias[c]
+        raw = leaked(state[c], program.keep) + shift(np.int64(total[c]), program.readout_shift) + program.readout_bias[c]
         state[c] = clipped(raw)
         clips += raw != state[c]
     return clips
 
 
 @compiled
-def note_spikes(indices: Any, order: Any, counts: Any) -> None:
-    """Count the spikes of one layer and step, in the network's own order."""
-    for i in range(len(indices)):
-        counts[order[indices[i]]] += 1
+def note_spikes(spikes: Any, indices: Any, silent: bool, order: Any, counts: Any) -> None:
+    """Count the spikes of one layer and step, in the network's own order; `indices` fired or, if `silent`, did not."""
+    if silent:
+        for i in range(len(spikes)):
+            counts[order[i]] += spikes[i]
+    else:
+        for i in range(len(indices)):
+            counts[order[indices[i]]] += 1
 
 
 @compiled
@@ -182,7 +212,7 @@ def constant_current(program: Any, drive: Any, values: Any, extra: Any, constant
     for s in range(len(program.synapses)):
         synapse = program.synapses[s]
         if synapse[DELAY] == STATIC:
-            touched += receive(constant[: synapse[TARGET_SIZE]], extra, synapse, program, program.order[:0], values)
+            touched += receive(constant[: synapse[TARGET_SIZE]], extra, synapse, program, program.order[:0], False, values)
     return touched
 
 
@@ -195,8 +225,9 @@ def run_sample(program: Any, steps: int, drive: Any, values: Any, u: Any, out: A
     constant, extra = np.empty_like(u), np.zeros_like(u)
     mask = np.zeros(program.largest + 8, np.uint8)
     words = mask[: (program.largest + 7) // 8 * 8].view(np.uint64)
-    lists = np.empty(slots * len(u), np.int32)  # who fired, in the last `slots` steps
-    lengths = np.zeros(slots * number_of_layers, np.int64)
+    lists = np.empty(slots * len(u), np.int32)  # who fired, or who did not if they are fewer, in the last `slots` steps
+    lengths, silence = np.zeros(slots * number_of_layers, np.int64), np.zeros(slots * number_of_layers, np.bool_)
+    total = np.empty(len(program.readout_everybody), u.dtype)
     trace, late_trace = np.zeros(len(out.traces)), np.zeros(len(out.late_traces))
     flags = np.zeros(len(u), np.uint8)
     static_touched = constant_current(program, drive, values[0], extra, constant)
@@ -213,30 +244,29 @@ def run_sample(program: Any, steps: int, drive: Any, values: Any, u: Any, out: A
                 then, source = tau - synapse[DELAY], max(synapse[SOURCE], 0)
                 if synapse[DELAY] == STATIC or then < 0:
                     continue
-                start = then % slots * len(u) + layers[source, OFFSET]
-                fired = lists[start : start + lengths[then % slots * number_of_layers + source]]
-                out.operations[0] += receive(state, extra, synapse, program, fired, values[min(tau, len(values) - 1)])
+                start, which = then % slots * len(u) + layers[source, OFFSET], then % slots * number_of_layers + source
+                events, silent = lists[start : start + lengths[which]], synapse[SOURCE] >= 0 and silence[which]
+                out.operations[0] += receive(state, extra, synapse, program, events, silent, values[min(tau, len(values) - 1)])
             strict, subtract = layers[layer, STRICT], layers[layer, SUBTRACT] == 1
             out.clip_count[layer] += fire(state, program.threshold[offset:end], strict, subtract, spikes, flags[offset:end])
-            fired = lists[now * len(u) + offset : now * len(u) + end]
-            number = list_spikes(spikes, words[: (size + 7) // 8], fired)
-            lengths[now * number_of_layers + layer] = number
-            fired = fired[:number]
-            note_spikes(fired, order, out.counts[offset:end])
+            number = how_many(spikes)
+            silent = 2 * number > size
+            events = lists[now * len(u) + offset : now * len(u) + end]
+            events = events[: list_spikes(spikes, words[: (size + 7) // 8], events, silent)]
+            lengths[now * number_of_layers + layer], silence[now * number_of_layers + layer] = len(events), silent
+            note_spikes(spikes, events, silent, order, out.counts[offset:end])
             if len(out.trains) > 0:
-                note_spikes(fired, order, out.trains[tau, offset:end])
+                note_spikes(spikes, events, silent, order, out.trains[tau, offset:end])
             if weighted:
                 decay_traces(trace[offset:end], leak, spikes)
             for f in range(len(program.late)):
                 if program.late[f, 0] == layer and tau >= steps - program.late[f, 1]:
                     at = program.late[f, 2]
-                    note_spikes(fired, order, out.late[at : at + size])
+                    note_spikes(spikes, events, silent, order, out.late[at : at + size])
                     if weighted:
                         decay_traces(late_trace[at : at + size], leak, spikes)
-        start = now * len(u) + layers[number_of_layers - 1, OFFSET]
-        fired = lists[start : start + lengths[now * number_of_layers + number_of_layers - 1]]
-        out.clip_count[number_of_layers] += read_out(out.readout, program, fired)
-        out.operations[0] += len(fired) * len(out.readout)
+        out.clip_count[number_of_layers] += read_out(out.readout, program, events, silent, total)  # the last layer's
+        out.operations[0] += number * len(out.readout)
     write_down(program, u, trace, late_trace, flags, out)
 
 

@@ -17,7 +17,7 @@ from fsnn_lava.architecture import Architecture, LayerSpec
 from fsnn_lava.compiled import compiled, over_samples
 from fsnn_lava.emulator.events import list_spikes
 from fsnn_lava.emulator.geometry import WIDEST, meeting, spread
-from fsnn_lava.emulator.kernels import BUSY, scatter, scatter_by_taps
+from fsnn_lava.emulator.kernels import BUSY, FORM, scatter, scatter_by_taps
 from fsnn_lava.errors import BadArgument
 
 Shape = tuple[int, ...]
@@ -57,7 +57,7 @@ class _Laid:
             self.rows, self.columns = (spread(link.source[i], link.target[i], link.kernel, link.stride, link.padding) for i in (1, 2))
             width, taps = link.target[2], (link.kernel, link.kernel)
         channels = int(np.prod(link.source)) if link.kind == "dense" else link.source[0]
-        self.form = np.array([channels, len(self.columns), *taps, width, link.target[0], 1], dtype=np.int64)
+        self.form = np.array([channels, len(self.columns), *taps, width, link.target[0], 1, 0], dtype=np.int64)
 
     @property
     def products(self) -> int:
@@ -92,7 +92,7 @@ class EventSimulation:
         self.laid: list[_Laid | None] = [_Laid(loop) if loop else None, *(_Laid(link) for link in links)]
         pieces = [table for laid in self.laid if laid for table in (laid.rows, laid.columns)]
         self.tables = np.concatenate(pieces) if pieces else ONE
-        self.layers = np.zeros((len(shapes), FORM_START + 7), dtype=np.int64)
+        self.layers = np.zeros((len(shapes), FORM_START + len(FORM)), dtype=np.int64)
         self._fill()
 
     def _fill(self) -> None:
@@ -286,7 +286,7 @@ def run_sample(layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mas
                 step_masked(state, steady, current[:size], mask[offset:end], leak, vth, spikes, total_here)
             else:
                 step(state, steady, current[:size], leak, vth, spikes, total_here)
-            lengths[now, layer] = list_spikes(spikes, words[: (size + 7) // 8], lists[now, offset:end])
+            lengths[now, layer] = list_spikes(spikes, words[: (size + 7) // 8], lists[now, offset:end], False)
             if len(counts) > 0:
                 for i in range(lengths[now, layer]):
                     counts[offset + lists[now, offset + i]] += 1

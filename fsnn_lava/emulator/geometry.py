@@ -18,6 +18,7 @@ from fsnn_lava.errors import BadArgument
 
 Shape = tuple[int, ...]
 WIDEST = 64  # target channels whose sums fit into registers
+FUSED = 160  # numbers: a row of taps up to this long is added in one go
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,9 +34,21 @@ class Patches:
 
     @property
     def blocks(self) -> NDArray[np.int8]:
-        """The weights in blocks of WIDEST target channels, each block one piece of memory, flattened."""
+        """The weights as `scatter` reads them, flattened.
+
+        In blocks of WIDEST target channels (of one group), each [row taps, column taps, C_source, block]; fused: [row taps, C_source,
+        column taps * C_target], since the targets of a row of taps are neighbours.
+        """
+        if self.fused:
+            return self.weight.transpose(0, 2, 1, 3).reshape(-1)
         depth = self.weight.shape[3]
         return np.concatenate([self.weight[..., k : k + WIDEST].reshape(-1) for k in range(0, depth, WIDEST)])
+
+    @property
+    def fused(self) -> bool:
+        """Are there so few target channels that a whole row of taps is added at once?"""
+        taps, depth = self.weight.shape[1], self.weight.shape[3]
+        return self.groups == 1 and taps > 1 and depth < WIDEST and taps * depth <= FUSED
 
     @property
     def touched(self) -> NDArray[np.int64]:

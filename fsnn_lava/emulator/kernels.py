@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from fsnn_lava.compiled import compiled
 from fsnn_lava.emulator.geometry import WIDEST, Patches
-from fsnn_lava.emulator.rows import add_64, add_64_graded, add_rest, add_rest_graded
+from fsnn_lava.emulator.rows import add_64, add_rows, add_rows_graded
 
-FORM = ("source channels", "source width", "row taps", "column taps", "target width", "target channels", "groups")
+FORM = ("source channels", "source width", "row taps", "column taps", "target width", "target channels", "groups", "fused")
 BUSY = 4  # spikes per place from which walking tap by tap pays for float32, measured for 64 channels and 5 x 5 taps
 
 
 def form_of(patches: Patches) -> NDArray[np.int64]:
-    """[7] integers, see FORM."""
+    """[8] integers, see FORM."""
     row_taps, column_taps, channels, _ = patches.weight.shape
-    numbers = (channels, len(patches.columns), row_taps, column_taps, patches.width, patches.channels, patches.groups)
+    numbers = (channels, len(patches.columns), row_taps, column_taps, patches.width, patches.channels, patches.groups, patches.fused)
     return np.array(numbers, dtype=np.int64)
 
 
@@ -29,10 +29,10 @@ def form_of(patches: Patches) -> NDArray[np.int64]:
 def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, rows: Any, columns: Any) -> int:
     """Add the patch of every source neuron in `indices` (rising) to target [H * W * C]; the number of weights touched.
 
-    Messages are spikes if `amounts` is empty, else amounts[index]. weight is in blocks of WIDEST target channels (of one group), each
-    [row taps, column taps, C_source, block]. The messages of one place (and group) share their targets, so they are added together.
+    Messages are spikes if `amounts` is empty, else amounts[index]. weight is Patches.blocks. The messages of one place (and group)
+    share their targets, so they are added together.
     """
-    channels, width, groups = form[0], form[1], form[6]
+    channels, width, groups, taps = form[0], form[1], form[6], form[3]
     together, depth = channels // groups, form[5] // groups
     touched, first, number = 0, np.int64(0), len(indices)
     while first < number:
@@ -43,32 +43,43 @@ def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row
         place, group = run // groups, run % groups
         y, x = place // width, place % width
         into = np.int64((rows[y, 0] * form[4] + columns[x, 0]) * form[5] + group * depth)
-        tap = np.int64(rows[y, 1] * form[3] + columns[x, 1] - place) * channels  # the indices hold place * channels already
-        for k in range(0, depth, WIDEST):
-            block = min(WIDEST, depth - k)
-            start = k * form[2] * form[3] * channels + tap * block
+        if form[7]:
+            start = np.int64((rows[y, 1] - place) * channels * taps + columns[x, 1]) * depth  # the indices hold place * channels already
             for i in range(rows[y, 2]):
-                here, there = into + i * form[4] * form[5] + k, start + i * form[3] * channels * block
-                for _ in range(columns[x, 2]):
-                    if len(amounts) > 0:
-                        if block == WIDEST:
-                            add_64_graded(target, here, weight, there, indices, amounts, first, end, block)
+                here, there = into + i * form[4] * form[5], start + i * channels * taps * depth
+                _add(target, here, weight, there, indices, amounts, first, end, taps * depth, columns[x, 2] * depth)
+        else:
+            tap = np.int64(rows[y, 1] * taps + columns[x, 1] - place) * channels
+            for k in range(0, depth, WIDEST):
+                block = min(WIDEST, depth - k)
+                start = k * form[2] * taps * channels + tap * block
+                for i in range(rows[y, 2]):
+                    here, there = into + i * form[4] * form[5] + k, start + i * taps * channels * block
+                    for _ in range(columns[x, 2]):
+                        if block == WIDEST and len(amounts) == 0:
+                            add_64(target, here, weight, there, indices, first, end, block)
                         else:
-                            add_rest_graded(target, here, weight, there, indices, amounts, first, end, block)
-                    elif block == WIDEST:
-                        add_64(target, here, weight, there, indices, first, end, block)
-                    else:
-                        add_rest(target, here, weight, there, indices, first, end, block)
-                    here += form[5]
-                    there += channels * block
+                            _add(target, here, weight, there, indices, amounts, first, end, block, block)
+                        here += form[5]
+                        there += channels * block
         touched += rows[y, 2] * columns[x, 2] * (end - first) * depth
         first = end
     return touched
 
 
 @compiled
+def _add(
+    target: Any, here: Any, weight: Any, there: Any, indices: Any, amounts: Any, first: Any, end: Any, stride: Any, number: Any
+) -> None:
+    if len(amounts) > 0:
+        add_rows_graded(target, here, weight, there, indices, amounts, first, end, stride, number)
+    else:
+        add_rows(target, here, weight, there, indices, first, end, stride, number)
+
+
+@compiled
 def scatter_by_taps(target: Any, weight: Any, indices: Any, form: Any, rows: Any, columns: Any, starts: Any) -> None:
-    """The same sums for a synapse without groups, one tap of the kernel after the other: its weights stay in the nearest cache.
+    """The same sums for a synapse without groups that is not fused, tap by tap of the kernel: its weights stay in the nearest cache.
 
     Pays where weights are wide and several neurons of a place fire. `starts` [H * W + 1] is room for where a place's spikes begin.
     """
@@ -100,7 +111,7 @@ def add_tap(target: Any, weight: Any, indices: Any, form: Any, rows: Any, column
             if block == WIDEST:
                 add_64(target, into, weight, weights - place * channels * block, indices, first, end, block)
             else:
-                add_rest(target, into, weight, weights - place * channels * block, indices, first, end, block)
+                add_rows(target, into, weight, weights - place * channels * block, indices, first, end, block, block)
 
 
 @compiled

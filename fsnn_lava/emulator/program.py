@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,15 +13,16 @@ from fsnn_lava.chip.arithmetic import shift
 from fsnn_lava.chip.limits import BIAS_MAX, DECAY_UNIT, MESSAGE_MAX, STATE_FRACTION_BITS, STATE_MAX
 from fsnn_lava.chip.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.emulator.geometry import Patches, patches
-from fsnn_lava.emulator.kernels import form_of
+from fsnn_lava.emulator.kernels import FORM, form_of, scatter
+from fsnn_lava.emulator.rows import LANES
 
 INT32_MAX = 2**31 - 1
 
 # columns of Program.layers
 OFFSET, SIZE, CHANNELS, STRICT, SUBTRACT, FIRST_SYNAPSE, END_SYNAPSE = range(7)
-# columns of Program.synapses: then come the seven of kernels.FORM
-SOURCE, DELAY, SHIFT, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, TARGET_SIZE = range(10)
-FORM_START = 10
+# columns of Program.synapses: then come the eight of kernels.FORM
+SOURCE, DELAY, SHIFT, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, TARGET_SIZE, EVERYBODY, TOUCHED_BY_ALL = range(12)
+FORM_START = 12
 STATIC = -1
 
 
@@ -31,14 +33,16 @@ class Program(NamedTuple):
     """
 
     layers: NDArray[np.int64]  # [layers, 7]
-    synapses: NDArray[np.int64]  # [S, 17]; a source of -1 is the input
+    synapses: NDArray[np.int64]  # [S, 20]; a source of -1 is the input
     weight: NDArray[np.int8]  # of all synapses
+    everybody: NDArray[np.int32] | NDArray[np.int64]  # what each target of a synapse gets if all its sources fire, of all synapses
     tables: NDArray[np.int32]  # [., 3] rows and columns of all synapses
     threshold: NDArray[np.int32]  # [M] units 2**-6
     bias: NDArray[np.int32]  # [M] units 2**-6
     order: NDArray[np.int32]  # [M] place of each neuron in the network's own order, from the start of its layer
     late: NDArray[np.int64]  # [feedback synapses, 3]: source, delay, offset among the late counts
-    readout_weight: NDArray[np.int8]  # [size of the last layer, classes], rows in channels-last order
+    readout_weight: NDArray[np.int8]  # [size of the last layer, classes padded to vectors] flattened, rows in channels-last order
+    readout_everybody: NDArray[np.int32] | NDArray[np.int64]  # the sum of its rows
     readout_bias: NDArray[np.int32]  # [classes] units 2**-6
     readout_shift: int
     keep: int  # 4096 - decay
@@ -65,10 +69,13 @@ def lay_out(chip: ChipNetwork) -> Layout:
     offsets = tuple(int(n) for n in np.cumsum([0, *(layer.size for layer in chip.layers)])[:-1])
     sources = [chip.layer(s.source).size for s in chip.feedback]
     late_offsets = tuple(int(n) for n in np.cumsum([0, *sources])[:-1])
-    last = chip.layers[-1]
+    wide = max(_largest_readout(chip), *(_largest_state(chip, layer) for layer in chip.layers)) > INT32_MAX
+    sums = [_everybody(patch, shapes[s.source], shapes[s.target], np.int64 if wide else np.int32) for s, patch in zip(used, made)]
+    readout = _readout_rows(chip)
     program = Program(
         layers=_layer_table(chip, used, offsets),
-        synapses=_synapse_table(chip, used, made),
+        synapses=_synapse_table(chip, used, made, [touched for _, touched in sums]),
+        everybody=np.concatenate([total for total, _ in sums] or [np.zeros(0, np.int64 if wide else np.int32)]),
         weight=np.concatenate([p.blocks for p in made] or [np.zeros(0, np.int8)]),
         tables=np.concatenate([table for p in made for table in (p.rows, p.columns)] or [np.zeros((0, 3), np.int32)]),
         threshold=np.concatenate([channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers]) << STATE_FRACTION_BITS,
@@ -77,7 +84,8 @@ def lay_out(chip: ChipNetwork) -> Layout:
         late=np.array([(chip.index(s.source), chip.delay(s), at) for s, at in zip(chip.feedback, late_offsets)], dtype=np.int64).reshape(
             -1, 3
         ),
-        readout_weight=np.ascontiguousarray(chip.readout.weight.T[_order(last)]),
+        readout_weight=readout.reshape(-1),
+        readout_everybody=readout.sum(axis=0, dtype=np.int64 if wide else np.int32),
         readout_bias=chip.readout.bias << STATE_FRACTION_BITS,
         readout_shift=STATE_FRACTION_BITS + chip.readout.exponent,
         keep=DECAY_UNIT - chip.decay,
@@ -89,7 +97,7 @@ def lay_out(chip: ChipNetwork) -> Layout:
         offsets=offsets,
         late_offsets=late_offsets,
         late_size=sum(sources),
-        wide=max(_largest_state(chip, layer) for layer in chip.layers) > INT32_MAX,
+        wide=wide,
     )
 
 
@@ -111,19 +119,37 @@ def _layer_table(chip: ChipNetwork, used: list[Synapse], offsets: tuple[int, ...
     return table
 
 
-def _synapse_table(chip: ChipNetwork, used: list[Synapse], made: list[Patches]) -> NDArray[np.int64]:
-    table = np.zeros((len(used), FORM_START + 7), dtype=np.int64)
-    weights = rows = 0
+def _synapse_table(chip: ChipNetwork, used: list[Synapse], made: list[Patches], touched: list[int]) -> NDArray[np.int64]:
+    table = np.zeros((len(used), FORM_START + len(FORM)), dtype=np.int64)
+    weights = rows = targets = 0
     for i, (synapse, patch) in enumerate(zip(used, made)):
         source = chip.index(synapse.source)
         columns, end = rows + len(patch.rows), rows + len(patch.rows) + len(patch.columns)
         delay = chip.delay(synapse) if source >= 0 else 0 if chip.input.kind == "events" else STATIC
         shift = STATE_FRACTION_BITS + synapse.exponent
         target = chip.layer(synapse.target).size
-        table[i, :FORM_START] = (source, delay, shift, weights, weights + patch.weight.size, rows, columns, columns, end, target)
+        places = (weights, weights + patch.weight.size, rows, columns, columns, end)
+        table[i, :FORM_START] = (source, delay, shift, *places, target, targets, touched[i])
         table[i, FORM_START:] = form_of(patch)
-        weights, rows = weights + patch.weight.size, end
+        weights, rows, targets = weights + patch.weight.size, end, targets + target
     return table
+
+
+def _everybody(patch: Patches, source: tuple[int, ...], target: tuple[int, ...], dtype: type) -> tuple[NDArray, int]:
+    """[target size] what every target gets if all sources fire at once, channels last, and how many weights that touches."""
+    total: NDArray = np.zeros(math.prod(target), dtype)
+    sources = np.arange(math.prod(source), dtype=np.int32)
+    return total, scatter(total, patch.blocks, sources, np.zeros(0, np.uint8), form_of(patch), patch.rows, patch.columns)
+
+
+def _readout_rows(chip: ChipNetwork) -> NDArray[np.int8]:
+    """[size of the last layer, classes and zeros up to whole vectors]."""
+    weight = chip.readout.weight.T[_order(chip.layers[-1])]
+    return np.ascontiguousarray(np.pad(weight, ((0, 0), (0, -weight.shape[1] % LANES))))
+
+
+def _largest_readout(chip: ChipNetwork) -> int:
+    return int(np.abs(chip.readout.weight.astype(np.int64)).sum(axis=1).max(initial=0))
 
 
 def _largest_state(chip: ChipNetwork, layer: Layer) -> int:

@@ -1,7 +1,7 @@
 """target += sum of rows of a matrix: the innermost loop of everything event-driven, written for the processor's vectors.
 
 A loop that a compiler makes of this reads and writes the targets once per row. Here up to 64 sums stay in registers until all
-rows are added.
+rows are added. Bytes are added in 16 bits as long as no sum can overflow: twice as many at a time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numba.extending import intrinsic
 from fsnn_lava.compiled import compiled
 
 LANES = 8  # numbers in one vector: 256 bits of float32 or int32; a processor with shorter vectors takes two for one
+ROWS = 256  # bytes whose sum fits 16 bits: 256 times -128 is the lowest number of 16 bits
 
 
 def _adding(width: int, *, graded: bool = False) -> Callable[..., None]:
@@ -32,7 +33,9 @@ def _adding(width: int, *, graded: bool = False) -> Callable[..., None]:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             to, rows, which = (context.make_array(signature.args[i])(context, builder, values[i]).data for i in (0, 2, 4))
             into, start, first, end, stride = (values[i] for i in (1, 3, 5, 6, 7))
-            _emit(builder, to, rows, which, into, start, first, end, stride, width // LANES)
+            narrow = rows.type.pointee == ir.IntType(8) and isinstance(to.type.pointee, ir.IntType)
+            emit = _emit_bytes if narrow else _emit
+            emit(builder, to, rows, which, into, start, first, end, stride, width // LANES)
             return context.get_dummy_value()
 
         return signature, generate
@@ -96,6 +99,37 @@ def _emit(
         builder.store(builder.load(total), place, align=_bytes(kind))
 
 
+def _emit_bytes(
+    builder: Any, target: Any, weight: Any, indices: Any, into: Any, start: Any, first: Any, end: Any, stride: Any, vectors: int
+) -> None:
+    """The same for bytes: sums of up to ROWS rows in 16 bits, then added to the targets."""
+    long, byte, short, kind = ir.IntType(64), ir.IntType(8), ir.IntType(16), target.type.pointee
+    lanes = min(2, vectors) * LANES
+    number = vectors * LANES // lanes
+    vector = ir.VectorType(short, lanes)
+
+    def part(base: Any, position: int, of: Any) -> Any:
+        place = builder.gep(base, [ir.Constant(long, position * lanes)])
+        return builder.bitcast(place, ir.VectorType(of, lanes).as_pointer())
+
+    places = [part(builder.gep(target, [into]), position, kind) for position in range(number)]
+    sums = [cgutils.alloca_once(builder, vector) for _ in places]
+    with cgutils.for_range_slice(builder, first, end, ir.Constant(long, ROWS)) as (begin, _):
+        for total in sums:
+            builder.store(ir.Constant(vector, None), total)
+        stop = builder.add(begin, ir.Constant(long, ROWS))
+        stop = builder.select(builder.icmp_signed("<", stop, end), stop, end)
+        with cgutils.for_range_slice(builder, begin, stop, ir.Constant(long, 1)) as (i, _):
+            index = builder.sext(builder.load(builder.gep(indices, [i])), long)
+            row = builder.gep(weight, [builder.add(start, builder.mul(index, stride))])
+            for position, total in enumerate(sums):
+                more = builder.sext(builder.load(part(row, position, byte), align=1), vector)
+                builder.store(builder.add(builder.load(total), more), total)
+        for place, total in zip(places, sums, strict=True):
+            wide = builder.sext(builder.load(total), ir.VectorType(kind, lanes))
+            builder.store(builder.add(builder.load(place, align=_bytes(kind)), wide), place, align=_bytes(kind))
+
+
 def _everywhere(builder: Any, amount: Any, vector: Any) -> Any:
     """An amount (an unsigned byte) in every lane."""
     wide = builder.zext(amount, vector.element) if isinstance(vector.element, ir.IntType) else builder.uitofp(amount, vector.element)
@@ -114,32 +148,42 @@ add_64_graded, _add_16_graded = (_adding(width, graded=True) for width in (64, 1
 
 
 @compiled
-def add_rest(target: Any, into: Any, weight: Any, start: Any, indices: Any, first: Any, end: Any, number: Any) -> None:
-    """The same for `number` < 64 targets, which is also the length of a row."""
+def add_rows(target: Any, into: Any, weight: Any, start: Any, indices: Any, first: Any, end: Any, stride: Any, number: Any) -> None:
+    """The same for any `number` of neighbouring targets; rows begin `stride` numbers apart."""
     k = np.int64(0)
+    while number - k >= 64:
+        add_64(target, into + k, weight, start + k, indices, first, end, stride)
+        k += 64
     if number - k >= 32:
-        _add_32(target, into, weight, start, indices, first, end, number)
+        _add_32(target, into + k, weight, start + k, indices, first, end, stride)
         k += 32
     if number - k >= 16:
-        _add_16(target, into + k, weight, start + k, indices, first, end, number)
+        _add_16(target, into + k, weight, start + k, indices, first, end, stride)
         k += 16
     if number - k >= 8:
-        _add_8(target, into + k, weight, start + k, indices, first, end, number)
+        _add_8(target, into + k, weight, start + k, indices, first, end, stride)
         k += 8
-    for i in range(first, end):
-        row = start + np.int64(indices[i]) * number
-        for rest in range(k, number):
-            target[into + rest] += weight[row + rest]
+    if k < number:
+        for i in range(first, end):
+            row = start + np.int64(indices[i]) * stride
+            for rest in range(k, number):
+                target[into + rest] += weight[row + rest]
 
 
 @compiled
-def add_rest_graded(target: Any, into: Any, weight: Any, start: Any, indices: Any, amounts: Any, first: Any, end: Any, number: Any) -> None:
+def add_rows_graded(
+    target: Any, into: Any, weight: Any, start: Any, indices: Any, amounts: Any, first: Any, end: Any, stride: Any, number: Any
+) -> None:
     """The same with amounts."""
     k = np.int64(0)
+    while number - k >= 64:
+        add_64_graded(target, into + k, weight, start + k, indices, amounts, first, end, stride)
+        k += 64
     while number - k >= 16:
-        _add_16_graded(target, into + k, weight, start + k, indices, amounts, first, end, number)
+        _add_16_graded(target, into + k, weight, start + k, indices, amounts, first, end, stride)
         k += 16
-    for i in range(first, end):
-        row = start + np.int64(indices[i]) * number
-        for rest in range(k, number):
-            target[into + rest] += weight[row + rest] * amounts[indices[i]]
+    if k < number:
+        for i in range(first, end):
+            row = start + np.int64(indices[i]) * stride
+            for rest in range(k, number):
+                target[into + rest] += weight[row + rest] * amounts[indices[i]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,35 +11,19 @@ from numpy.typing import NDArray
 from fsnn_lava.chip.drive import input_current_channels_last
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.compiled import over_samples
-from fsnn_lava.emulator.dense import DenseRun, is_exact
 from fsnn_lava.emulator.events import Outputs, run_samples
 from fsnn_lava.emulator.program import lay_out
-from fsnn_lava.errors import BadArgument
 from fsnn_lava.result import Arrays, Result
-
-Method = Literal["auto", "events", "dense"]
-PILOT = 8  # samples of a first batch that are run event by event, to see how much there is to do
-DENSE_FROM = 16  # samples: fewer do not pay
-DENSE_PER_SECOND = 36e9  # products per core, measured
-DENSE_OVERHEAD = 3e-6  # seconds per sample, layer and step, measured
 
 
 class Emulator:
-    """A network laid out once, ready for any number of batches. Its results depend on nothing but the network, values and steps.
+    """A network laid out once, ready for any number of batches. Its results depend on nothing but the network, values and steps."""
 
-    `method` is how: event by event, densely, or ("auto") whichever the spikes seen so far let expect to be faster. All give the same bits.
-    """
-
-    def __init__(self, chip: ChipNetwork, *, method: Method = "auto") -> None:
+    def __init__(self, chip: ChipNetwork) -> None:
         self.chip = chip
         self.layout = lay_out(chip)
-        self._dense = DenseRun(chip, self.layout) if method != "events" and is_exact(chip) else None
-        if method == "dense" and self._dense is None:
-            raise BadArgument("this network's sums of products do not fit 24 bits: there is no dense run; use method 'events'")
-        self._method = method
-        self._event_seconds: float | None = None  # of one sample and step, as last seen
         self.digest = chip.digest()
-        self._work(0, self._outputs(0, 1, False), 1, *self._inputs(self._no_samples()))  # compiled now, not while a run is timed
+        self._work(self._outputs(0, 1, False), 1, *self._inputs(self._no_samples()))  # compiled now, not while a run is timed
 
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
         """Run `values` ([B, *shape], or [B, T, *shape] of events), checked by the caller, over `steps`."""
@@ -48,39 +31,16 @@ class Emulator:
         steps = self.chip.steps if steps is None else steps
         drive, messages = self._inputs(values)
         out = self._outputs(len(values), steps, spikes)
-        first, samples = 0, len(values)
-        if self._method == "auto" and self._event_seconds is None and samples >= DENSE_FROM:
-            first = PILOT
-            self._work(first, out, steps, drive, messages)
-            self._look(out, messages, steps)
-        if self._dense is not None and self._dense_is_faster(samples - first):
-            self._dense.run(first, samples, steps, drive, messages, out)
-        else:
-            self._work(samples, out, steps, drive, messages, first=first)
-        self._look(out, messages, steps)
+        self._work(out, steps, drive, messages)
         return self._result(out, steps, time.perf_counter() - started)
 
-    def _look(self, out: Outputs, messages: NDArray[np.uint8], steps: int) -> None:
-        """Remember how much there was to do for the first samples of this batch."""
-        if self._dense is not None:
-            self._event_seconds = self._dense.event_seconds(out.counts[:PILOT], messages[:PILOT], steps)
-
-    def _dense_is_faster(self, samples: int) -> bool:
-        """By what one sample and step had to do so far. A wrong guess costs time, never a bit."""
-        if self._method != "auto" or self._dense is None:
-            return self._method == "dense"
-        if self._event_seconds is None or samples < PILOT:
-            return False
-        return self._event_seconds > self._dense.products_per_step / DENSE_PER_SECOND + DENSE_OVERHEAD * len(self.chip.layers)
-
-    def _work(self, end: int, out: Outputs, steps: int, drive: NDArray[np.int32], messages: NDArray[np.uint8], *, first: int = 0) -> None:
-        """Run samples first … end - 1 event by event."""
+    def _work(self, out: Outputs, steps: int, drive: NDArray[np.int32], messages: NDArray[np.uint8]) -> None:
         program, dtype = self.layout.program, np.int64 if self.layout.wide else np.int32
 
-        def work(a: int, b: int) -> None:
-            run_samples(first + a, first + b, program, steps, drive, messages, np.empty(len(program.bias), dtype), out)
+        def work(first: int, end: int) -> None:
+            run_samples(first, end, program, steps, drive, messages, np.empty(len(program.bias), dtype), out)
 
-        over_samples(work, end - first)
+        over_samples(work, len(messages))
 
     def _no_samples(self) -> NDArray[np.uint8]:
         shape = self.chip.input.shape
