@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ import torch
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats.atomic import atomic_path
 from fsnn_lava.formats.torch_archive import unpack
+from fsnn_lava.network import FSNN
+from fsnn_lava.training.log import EpochRecord
 from fsnn_lava.training.recipe import Recipe, differences, load_recipe, read_recipe
 from fsnn_lava.training.run_folder import RECIPE
 
 FORMAT = "fsnn-lava training state"
 VERSION = 2
+_LEFT = "last.pt and best.pt beside it may still be loaded"
+_OPTIONAL = ("solver_residual", "alpha")  # of an epoch's record
 
 
 @dataclasses.dataclass
@@ -52,8 +57,10 @@ def load_state(path: Path, recipe: Recipe) -> State:
             raise KeyError("format")
         version = int(content.pop("version"))
         state = State(**content) if version <= VERSION else None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BadFile(f"{path} is damaged or not a training state; last.pt and best.pt beside it may still be loaded") from error
+        if state is not None:
+            _check(state)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise BadFile(f"{path} is damaged or not a training state; {_LEFT}") from error
     if state is None:
         raise BadFile(f"{path} is of version {version}, newer than this program's {VERSION}; resume it with the program that wrote it")
     changed = differences(_earlier(path, state, version), recipe)
@@ -65,6 +72,60 @@ def load_state(path: Path, recipe: Recipe) -> State:
 def _earlier(path: Path, state: State, version: int) -> Recipe:
     """The recipe that the state is of; version 1 kept it only beside the state."""
     return load_recipe(path.parent / RECIPE) if version == 1 else read_recipe(str(state.recipe), where=str(path))
+
+
+def put_back(state: State, net: FSNN, optimiser: torch.optim.Optimizer) -> None:
+    """Give the network and the optimiser the state's numbers. BadFile if these are not finite, or another network's or optimiser's."""
+    try:
+        if not all(bool(torch.isfinite(value).all()) for value in state.network.values()):
+            raise ValueError("a parameter is no finite number")
+        settings = [{**group} for group in optimiser.param_groups]
+        net.load_state_dict(state.network)
+        optimiser.load_state_dict(state.optimiser)
+        if not all(_same(new, old) for new, old in zip(optimiser.param_groups, settings, strict=True)):
+            raise ValueError("its optimiser has other settings")
+        for parameter, numbers in optimiser.state.items():
+            if not all(_fits(number, parameter) for number in numbers.values()):
+                raise ValueError("its optimiser remembers another network")
+    except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+        sentence = " ".join(str(error).split())[:200]
+        raise BadFile(f"the training state does not fit the network of its recipe: {sentence}; {_LEFT}") from error
+
+
+def _same(new: dict[str, Any], old: dict[str, Any]) -> bool:
+    """Whether what does not change in the course of a training is the same; other versions of torch have more or fewer settings."""
+    return all(name in ("params", "lr") or new.get(name, value) == value for name, value in old.items())
+
+
+def _fits(number: Any, parameter: torch.Tensor) -> bool:
+    """Whether an optimiser may remember that of a parameter: a finite number for every weight, or nothing."""
+    if not isinstance(number, torch.Tensor):
+        return number is None
+    return number.shape == parameter.shape and number.is_floating_point() and bool(torch.isfinite(number).all())
+
+
+def _check(state: State) -> None:
+    """ValueError or TypeError if a number is not what a training can have come to."""
+    counts = (state.epoch, state.iteration, state.best_epoch, state.threads, state.processes)
+    if not all(type(number) is int and 0 <= number < 2**53 for number in counts) or not state.best_epoch <= state.epoch:
+        raise ValueError("a count is none")
+    if not all(_is_number(value) and math.isfinite(value) for value in (state.best_accuracy, state.activity)):
+        raise ValueError("a share is none")
+    if not isinstance(state.network, dict) or not isinstance(state.optimiser, dict):
+        raise TypeError("no tables")
+    if not all(isinstance(value, torch.Tensor) for value in state.network.values()):
+        raise TypeError("no parameters")
+    if not isinstance(state.history, list) or not len(state.history) == state.epoch > 0:
+        raise ValueError("an epoch is missing")
+    for record in state.history:
+        found = dataclasses.asdict(EpochRecord(**record))
+        numbers = [*found.pop("firing_rates"), *(value for name, value in found.items() if value is not None or name not in _OPTIONAL)]
+        if not all(_is_number(number) for number in numbers):
+            raise TypeError("what an epoch came to are numbers")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _fields(state: State) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from fsnn_lava.network import FSNN
 from fsnn_lava.training import run_folder
 from fsnn_lava.training.batches import AUGMENT, DROPOUT, MARGIN, batch_count, epoch_batches, generator, moved, stream_seed
 from fsnn_lava.training.build import build_network, build_optimiser
-from fsnn_lava.training.checkpoint import State, load_state, save_state
+from fsnn_lava.training.checkpoint import State, load_state, put_back, save_state
 from fsnn_lava.training.distributed import cut_masks, join, sum_gradients
 from fsnn_lava.training.evaluate import evaluate
 from fsnn_lava.training.log import EpochRecord, Progress, append_record, rewrite_records
@@ -236,9 +236,8 @@ class Run:
 
     def restore(self, state: State) -> None:
         """Continue after `state`: its models and log lines are written again, so a kill between two files leaves no trace."""
-        self.net.load_state_dict(state.network)
+        put_back(state, self.net, self.optimiser)
         self.net.activity = state.activity
-        self.optimiser.load_state_dict(state.optimiser)
         self.epoch, self.iteration = state.epoch, state.iteration
         self.best_accuracy, self.best_epoch = state.best_accuracy, state.best_epoch
         self.history = list(state.history)

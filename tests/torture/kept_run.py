@@ -5,6 +5,7 @@ Each lies in a run of its own, and is read by the code that resumes.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -13,12 +14,17 @@ from pathlib import Path
 import numpy as np
 
 from fsnn_lava.compare import Comparator
-from fsnn_lava.data.dataset import ArraySplit
+from fsnn_lava.data.dataset import ArraySplit, Dataset
 from fsnn_lava.emulator.run import Emulator
-from fsnn_lava.errors import BackendFailed
+from fsnn_lava.errors import BackendFailed, Diverged
 from fsnn_lava.job import Job, _joined, _kept_data
 from fsnn_lava.journal import Journal, Span, _refuse_other_size, opened
+from fsnn_lava.normalisation import Normalisation
 from fsnn_lava.ranks import Ranks
+from fsnn_lava.training.checkpoint import load_state
+from fsnn_lava.training.log import Progress
+from fsnn_lava.training.loop import Run
+from fsnn_lava.training.recipe import Recipe
 from tests.chip_networks import dense_network
 
 SAMPLES, BATCH = 4, 2
@@ -73,6 +79,27 @@ def listen(path: Path) -> None:
     except BackendFailed as error:
         if len(str(error)) > 2000:
             raise
+
+
+def _training(folder: Path) -> Run:
+    recipe, split = Recipe(data="digits", architecture="3 (F3)", neuron="if", epochs=2, batch=2, steps=3), ArraySplit(_VALUES, _LABELS)
+    data = Dataset(name="own", train=split, test=split, normalisation=Normalisation(divisor=255.0, mean=(0.5,), std=(0.3,)))
+    return Run(recipe, data, folder, Progress(quiet=True))
+
+
+def train(path: Path) -> None:
+    """Make the state of a training after its first epoch."""
+    path.parent.mkdir(parents=True)
+    _training(path.parent).one_epoch()
+
+
+def resume_training(path: Path) -> None:
+    """Everything that fsnn-train --resume does with it, and the next epoch."""
+    run = _training(path.parent)
+    run.restore(load_state(path, run.recipe))
+    with contextlib.suppress(Diverged):  # finite numbers may be far too large
+        run.one_epoch()
+    run.outcome()
 
 
 def hold(path: Path) -> None:

@@ -62,6 +62,7 @@ def originals(folder: Path) -> list[Original]:
         ),
         ("cifar python", "batch", _cifar, "bytes", lambda path: _read_python(path, LAYOUT["cifar10"])),
         ("n-mnist", "events.bin", lambda path: path.write_bytes(event_bytes([(3, 4, 70000, 1), (33, 0, 5, 0)])), "bytes", read_events),
+        ("state of a training", "training/state.pt", kept_run.train, "torch", kept_run.resume_training),
         ("part of a run", f"1.h5.part/{kept_run.PART}", kept_run.keep, "part", kept_run.resume),
         ("note of a run", "2.h5.part/run.json", kept_run.keep, "json", kept_run.resume),
         ("note of a process", "3.h5.part/error.1", kept_run.keep, "json", kept_run.listen),

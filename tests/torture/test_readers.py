@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 
 import h5py
@@ -14,6 +15,7 @@ from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import model, netx
 from fsnn_lava.formats.plain_pickle import NotPlain, read_plain_pickle
 from tests.chip_networks import dense_network
+from tests.torture import kept_run
 from tests.torture.fuzz import fuzz
 from tests.torture.originals import _slayer
 
@@ -26,7 +28,7 @@ def test_only_content_or_a_sentence_comes_out_of_a_damaged_file():
     assert not tally.failures
     assert tally.counts["refused"] > CASES // 2  # the damage does hit
     assert sum(tally.counts.values()) == CASES
-    assert len(tally.readers) == 18
+    assert len(tally.readers) == 19
 
 
 def test_a_text_heap_that_would_loop_for_ever_is_refused(tmp_path):
@@ -92,6 +94,43 @@ def test_keys_that_take_for_ever_to_hash_are_refused():
     nested = b"".join(b"q" + bytes((i,)) + b"h" + bytes((i,)) + b"\x86" for i in range(40))
     with pytest.raises(NotPlain, match="neither text nor number"):
         read_plain_pickle(b"\x80\x02}K\x01" + nested + b"Ns.")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("epoch", 2, "is damaged or not a training state"),
+        ("best_epoch", True, "is damaged or not a training state"),
+        ("history", [{}], "is damaged or not a training state"),
+        ("activity", math.nan, "is damaged or not a training state"),
+        ("network", torch.zeros(3), "is damaged or not a training state"),
+        ("network", {"readout.weight": torch.full((3, 3), math.inf)}, "a parameter is no finite number"),
+        ("network", {"readout.weight": torch.zeros(3, 4)}, "does not fit the network of its recipe: Error"),
+        ("optimiser", {}, "does not fit the network of its recipe"),
+    ],
+)
+def test_a_training_state_of_something_else_is_refused(name, value, sentence, tmp_path):
+    path = tmp_path / "training/state.pt"
+    kept_run.train(path)
+    torch.save({**torch.load(path, weights_only=True), name: value}, path)
+    with pytest.raises(BadFile, match=f"{sentence}.*; last.pt and best.pt beside it may still be loaded"):
+        kept_run.resume_training(path)
+
+
+@pytest.mark.parametrize(("momentum", "sentence"), [(0.5, "remembers another network"), (torch.zeros(2), "remembers another network")])
+def test_what_an_optimiser_remembers_fits_its_network(momentum, sentence, tmp_path):
+    path = tmp_path / "training/state.pt"
+    kept_run.train(path)
+    state = torch.load(path, weights_only=True)
+    kept_run.resume_training(path)
+    state["optimiser"]["state"][0]["momentum_buffer"] = momentum
+    torch.save(state, path)
+    with pytest.raises(BadFile, match=sentence):
+        kept_run.resume_training(path)
+    state["optimiser"]["param_groups"][0]["momentum"] = 0.1
+    torch.save(state, path)
+    with pytest.raises(BadFile, match="its optimiser has other settings"):
+        kept_run.resume_training(path)
 
 
 def test_an_honest_file_is_far_from_every_limit(tmp_path):

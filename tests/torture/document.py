@@ -1,0 +1,110 @@
+"""The table of docs/reliability.md: what is promised stands here, what ran and how it went comes from ran.json, which `--record` writes.
+
+python -m tests.torture.document     writes the table anew
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+RAN = Path(__file__).parent / "ran.json"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "reliability.md"
+START, END = "<!-- rows -->\n", "<!-- end -->"
+HEAD = "| fault | promise | tested by | ran | result |\n|---|---|---|---|---|\n"
+HALF = "the old file or the new one, whole"
+LINES = [  # key, fault, promise, tested by
+    (
+        "files",
+        "damaged file, every reader: networks, slayer, NIR, results, models, .npz, recipes, boards, IDX, CIFAR (both layouts), N-MNIST; "
+        "what an interrupted run keeps: parts, notes, locks",
+        "its content or one sentence with exit code 2; no traceback, no crash, at most 10 s of computing and 1 GiB more memory",
+        "`tests/torture/test_readers.py`, `fuzz.py`; 1000 in `make test`",
+    ),
+    (
+        "readers",
+        "files made by hand: bombs, links out, endless heaps, claims of terabytes, code in a pickle",
+        "refused with a sentence, nothing executed, no `torch.load`",
+        "`test_readers.py`, `tests/test_torch_archive.py`, `tests/test_plain_pickle.py`",
+    ),
+    ("kill write net.h5", "`kill -9` while net.h5 is being overwritten", HALF, "`tests/torture/kill_cases.py`"),
+    ("kill write model.pt", "`kill -9` while model.pt is being overwritten", HALF, "`kill_cases.py`"),
+    ("kill fsnn-export", "`kill -9` of `fsnn-export` over a file", HALF, "`kill_cases.py`"),
+    (
+        "kill fsnn-run",
+        "`kill -9` of `fsnn-run`, then `--resume`",
+        "old results or new ones; no finished batch lost; resumed, the results of a run in one go",
+        "`kill_cases.py`, `tests/test_run_resume.py`",
+    ),
+    ("resume", "`fsnn-run` of one sample a batch, ended in all ways", "the same", "`tests/torture/resume_cases.py`"),
+    (
+        "kill fsnn-train",
+        "`kill -9` of `fsnn-train`, then `--resume`",
+        "state.pt, last.pt and best.pt load; resumed, the same bits as without a kill",
+        "`kill_cases.py`",
+    ),
+    ("twice", "two runs into one folder or file", "the second refuses", "`tests/test_training.py`, `tests/test_run_resume.py`"),
+    (
+        "disks",
+        "full disk (64 KiB), read-only file system",
+        "exit code 2, one sentence, the old file, nothing left beside it",
+        "`tests/torture/test_nothing_lost.py`",
+    ),
+    (
+        "long",
+        "long runs",
+        "10,000 samples in 125 batches on `sim` and `emu`: memory flat, no process or file left, no sample knows its batch, order or "
+        "process count",
+        "`tests/torture/test_long_run.py`",
+    ),
+    ("machines", "poor machines, locales, clocks", "the same numbers, or one sentence", "`tests/torture/test_machines.py`"),
+    ("mutants", "wrong changes of `chip/`, `emulator/`, `compare/`", "a test fails", "`tests/torture/mutation.py`"),
+    (
+        "supply",
+        "packages",
+        "locks with hashes meet `setup.cfg`, every advisory that hits has an answer",
+        "`tests/test_supply_chain.py`",
+    ),
+    ("privacy", "what leaves the machine", "no socket, no secret of the environment printed or written", "`tests/test_privacy.py`"),
+]
+
+
+def record(parts: Mapping[str, Sequence[Any]]) -> None:
+    """Keep the rows of these parts, by their keys, and write the table."""
+    known = json.loads(RAN.read_text()) if RAN.exists() else {}
+    about = {"date": datetime.date.today().isoformat(), "python": platform.python_version(), "torch": version("torch").partition("+")[0]}
+    for rows in parts.values():
+        for row in rows:
+            known[row.key] = {"times": row.times, "result": row.result, "good": row.good, "details": row.details, **about}
+    ordered = {key: known[key] for key, *_ in LINES if key in known}
+    RAN.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
+    write()
+
+
+def table(ran: Mapping[str, Any]) -> str:
+    """The lines of the page."""
+    lines = []
+    for key, *said in LINES:
+        found = ran.get(key)
+        shown = [""] * 2 if found is None else [f"{found['times']}; {found['date']}", _result(key, found)]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") or "not yet" for cell in (*said, *shown)) + " |\n")
+    return HEAD + "".join(lines)
+
+
+def _result(key: str, found: Mapping[str, Any]) -> str:
+    text = found["result"] if found["good"] else f"**failed**: {found['result']}"
+    return "; ".join([text, *found["details"]]) if key == "long" else text
+
+
+def write() -> None:
+    before, rest = PAGE.read_text().split(START)
+    PAGE.write_text(before + START + table(json.loads(RAN.read_text())) + END + rest.partition(END)[2])
+
+
+if __name__ == "__main__":
+    write()
