@@ -1,0 +1,85 @@
+"""Training with two processes against one with the joint batch: the same losses, and how much faster.
+
+    python bench/processes.py [--architecture TEXT] [--steps N] [--samples N] [--epochs N] [--rounds N] [--json FILE]
+
+Random images of MNIST's shape. Each process has one thread, as on a machine with a core for each: `one` is one process with one thread,
+`two` are two under torchrun, `threads` is one process with two threads. Seconds are those of the epochs, by the log; of several
+interleaved rounds the shortest counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RECIPE = """data = "{data}"
+architecture = "{architecture}"
+neuron = "if"
+steps = {steps}
+epochs = {epochs}
+batch = 128
+dropout = 0.2
+seed = 1
+"""
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+WAYS = {"one": ([], "1"), "two": (TORCHRUN, "1"), "threads": ([], "2")}
+
+
+def write_data(path: Path, samples: int) -> None:
+    """Noise around one random image per class, so that there is something to learn."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 10, samples + 200)
+    images = rng.integers(0, 128, (10, 1, 28, 28))[labels] + rng.integers(0, 128, (samples + 200, 1, 28, 28))
+    images = images.astype(np.uint8)
+    np.savez(path, x_train=images[:samples], y_train=labels[:samples], x=images[samples:], y=labels[samples:])
+
+
+def run(way: str, recipe: Path, out: Path) -> list[dict[str, Any]]:
+    """The log of one training."""
+    launcher, threads = WAYS[way]
+    command = [sys.executable, *launcher, "-m", "fsnn_lava.cli.train", str(recipe), "--out", str(out), "--threads", threads]
+    settings = {**os.environ, "OMP_NUM_THREADS": threads}
+    done = subprocess.run(command, env=settings, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--architecture", default="64C5s (F64C5)")
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--samples", type=int, default=1280)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    args = parser.parse_args()
+    seconds: dict[str, float] = {}
+    losses: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_data(folder / "data.npz", args.samples)
+        recipe = folder / "recipe.toml"
+        recipe.write_text(RECIPE.format(data=folder / "data.npz", architecture=args.architecture, steps=args.steps, epochs=args.epochs))
+        for turn in range(args.rounds):
+            for way in WAYS:
+                log = run(way, recipe, folder / f"{way}-{turn}")
+                seconds[way] = min(seconds.get(way, float("inf")), sum(epoch["seconds"] for epoch in log))
+                losses[way] = [epoch["loss"] for epoch in log]
+    print(f"{args.architecture}, T = {args.steps}, batch 128 in all, {args.samples} images, {args.epochs} epochs")
+    for way in WAYS:
+        print(f"  {way:8s} {seconds[way]:7.2f} s  {seconds['one'] / seconds[way]:5.2f}x   loss {' '.join(f'{x:.7f}' for x in losses[way])}")
+    if args.json:
+        args.json.write_text(json.dumps({"seconds": seconds, "losses": losses, **{k: v for k, v in vars(args).items() if k != "json"}}))
+
+
+if __name__ == "__main__":
+    main()
