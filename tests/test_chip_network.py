@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from fsnn_lava.chip.network import ConvSynapse, DenseSynapse, HostDrive, TransposedConvSynapse
+from fsnn_lava.errors import BadNetwork
 
 
 def test_a_convolution_moves_by_one_and_pads_nothing_unless_it_is_said():
@@ -16,3 +18,11 @@ def test_a_convolution_moves_by_one_and_pads_nothing_unless_it_is_said():
     back = TransposedConvSynapse(source="l1", target="l1", weight=kernel)
     assert (back.stride, back.padding, back.output_padding, back.exponent) == ((2, 2), (0, 0), (0, 0), 0)
     assert DenseSynapse(source="l1", target="l1", weight=kernel.reshape(2, 9)).exponent == 0
+
+
+@pytest.mark.parametrize(("groups", "channels"), [(0, 0), (0, 4), (-2, -4), (-3, 4), (1, 4), (4, 8)])
+def test_groups_that_do_not_divide_the_channels_are_refused(groups, channels):
+    conv = ConvSynapse(source="input", target="l1", weight=np.ones((6, 2, 3, 3), int), groups=groups)
+    with pytest.raises(BadNetwork, match=rf"weight \(6, 2, 3, 3\) with {groups} groups does not take {channels} channels"):
+        conv.output_shape((channels, 5, 5))
+    assert ConvSynapse(source="input", target="l1", weight=np.ones((6, 2, 3, 3), int), groups=2).output_shape((4, 5, 5)) == (6, 3, 3)

@@ -144,6 +144,14 @@ def test_a_sequence_makes_an_event_network_of_its_length():
     assert np.abs(point.rates[0] - exact.rates[0].numpy()).mean() < 0.01
 
 
+def test_without_options_it_is_8_bits_one_unit_per_layer_and_a_reset_that_subtracts():
+    chip = quantise(network("conv"))
+    assert chip.digest() == quantise(network("conv"), bits=8, input="pixels", reset="subtract", per_channel=False).digest()
+    assert chip.layers[0].threshold.shape == ()
+    assert quantise_in_full(network("conv")).chip.digest() == chip.digest()
+    assert quantise(network("conv"), per_channel=True).layers[0].threshold.shape == (5,)
+
+
 def test_leak_steps_reset_and_names_are_carried_over():
     net = network("dense", neuron=fl.LIF(0.95), class_names=("a", "b", "ç"))
     chip = quantise(net, reset="zero", steps=77)

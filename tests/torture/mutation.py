@@ -34,6 +34,7 @@ FILES = {
 TESTS = [
     "arithmetic",
     "chip_network",
+    "rounding",
     "energy",
     "fold",
     "quantise",

@@ -1,0 +1,62 @@
+"""Rounding step by step: the choices among candidates, and the exponents at the edges of their rules."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fsnn_lava.chip import limits, readout_rounding, rounding
+
+
+def readout_error(made, rates, wanted):
+    return float(np.mean(((rates @ made.weight.T * 2.0**made.exponent + made.bias) * made.scale - wanted) ** 2))
+
+
+@pytest.mark.parametrize("bits", [3, 5, 8])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_readout_is_the_best_of_all_shares(bits, seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    weight, bias, rates = rng.normal(size=(4, 30)), rng.normal(size=4), rng.random((50, 30))
+
+    def made():
+        return readout_rounding.round_readout(weight, bias, rates, bits=bits, decay=0, weight_sum=30.0)
+
+    best, errors = made(), []
+    for share in readout_rounding.SHARES:
+        monkeypatch.setattr(readout_rounding, "SHARES", (share,))
+        errors.append(readout_error(made(), rates, rates @ weight.T + bias))
+    assert readout_error(best, rates, rates @ weight.T + bias) == min(errors)
+    assert bits > 3 or min(errors) < errors[0]  # clipping pays
+
+
+@pytest.mark.parametrize(
+    ("vth", "drift", "reach", "shift"),
+    [
+        (500.0, 0.0, 0.0, 0),  # the ends of the window belong to it
+        (4000.0, 0.0, 0.0, 0),
+        (499.0, 0.0, 0.0, 1),
+        (4001.0, 0.0, 0.0, -1),
+        (70000.0, 0.0, 0.0, -5),
+        (4000.0, 10 * limits.THRESHOLD_MAX, 0.0, -3),  # head-room asks for more than the window gives: 500 is reached, not left
+        (4000.0, limits.THRESHOLD_MAX / 4.0, 0.0, 0),  # four times the drift just fits
+        (4000.0, limits.THRESHOLD_MAX / 3.9, 0.0, -1),
+        (4000.0, limits.THRESHOLD_MAX / 1.9, 0.0, -2),
+        (4000.0, 0.0, limits.THRESHOLD_MAX / 1.06, 0),  # one step just fits
+        (4000.0, 0.0, limits.THRESHOLD_MAX / 1.04, -1),
+        (4000.0, 0.0, 15.0 * limits.THRESHOLD_MAX, -4),  # one step must not wrap: the window may be left for it
+        (4096.0, 0.0, 1e9 * limits.THRESHOLD_MAX, -6),  # but not below 64
+    ],
+)
+def test_the_exponent_keeps_the_threshold_in_its_window_and_gives_head_room(vth, drift, reach, shift):
+    problem = SimpleNamespace(vth=vth, drift=drift)
+    assert rounding._shift(problem, np.array([1.0]), reach) == shift
+    assert rounding._shift(SimpleNamespace(vth=vth / 8, drift=drift / 8), np.array([0.125, 0.125]), reach / 8) == shift
+
+
+def test_the_unit_of_the_threshold_is_the_middle_one_and_that_of_the_head_room_the_smallest():
+    units = np.array([1.0, 2.0, 64.0])
+    assert rounding._shift(SimpleNamespace(vth=8000.0, drift=0.0), units, 0.0) == 0  # 4000 units of 2
+    assert rounding._shift(SimpleNamespace(vth=8000.0, drift=limits.THRESHOLD_MAX / 3.9), units, 0.0) == -1
+    assert rounding._shift(SimpleNamespace(vth=8000.0, drift=0.0), units, limits.THRESHOLD_MAX / 1.04) == -1
