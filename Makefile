@@ -20,7 +20,7 @@ demo:
 	@$(python) --any examples/demo.py $(ARGS)
 
 test: lint
-	@$(python) -m pytest $(ARGS)
+	@$(python) -m pytest $(or $(ARGS),--numprocesses logical --maxprocesses 4 --dist worksteal)
 	@test -n "$(ARGS)" || for target in emu sim stock; do $(python) -m pytest hw_tests --target $$target || exit 1; done
 
 docs: export NO_MKDOCS_2_WARNING = 1

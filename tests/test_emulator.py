@@ -112,6 +112,8 @@ def test_the_result_does_not_depend_on_threads_or_batches(kind: str, monkeypatch
     rng = np.random.default_rng(21)
     chip = random_network(rng, kind=kind, layers=3, decay=205)
     values = random_values(rng, chip, 37)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(2))
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
     whole = fl.run(chip, values, spikes=True)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert_same(fl.run(chip, values, spikes=True), whole)

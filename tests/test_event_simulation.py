@@ -48,10 +48,11 @@ def test_the_number_of_threads_and_the_batch_change_no_bit():
     net = fl.FSNN("6C3s-8C3 (F6C3)", input_shape=(1, 8, 8), classes=3, vth=1.0).eval()
     x = torch.randn(9, 1, 8, 8)
     with torch.no_grad():
-        whole = net.simulate(x, steps=15).potentials
         threads = torch.get_num_threads()
-        torch.set_num_threads(1)
         try:
+            torch.set_num_threads(2)
+            whole = net.simulate(x, steps=15).potentials
+            torch.set_num_threads(1)
             parts = [net.simulate(part, steps=15).potentials for part in (x[:2], x[2:])]
         finally:
             torch.set_num_threads(threads)
