@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -298,8 +299,8 @@ class FSNN(nn.Module):
 
     def _report(self, solution: Solution) -> None:
         self.last_solve = (solution.steps, float(solution.residual.max()) if solution.steps else float("nan"))
-        solved = solution.residual if solution.steps else solution.value  # infinite where no iterate was finite
-        if not bool(torch.isfinite(solution.value).all() and torch.isfinite(solved).all()):
+        numbers = float(solution.value.sum()) + (float(solution.residual.sum()) if solution.steps else 0.0)
+        if not math.isfinite(numbers):  # one that is not makes their sum so; residuals are infinite where no iterate was finite
             raise Diverged("the gradient is not finite: the feedback diverges (lower the learning rate, or the feedback's limit)")
 
     # --- files -------------------------------------------------------------------------------------------------------

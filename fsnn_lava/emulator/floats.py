@@ -140,10 +140,10 @@ class EventSimulation:
         steady = [_spread_bias(bias, shape) for bias, shape in zip(biases, self.shapes[1:], strict=True)]
         bias = torch.cat([drive.new_zeros(self.sizes[0]), *steady]) if steady else drive.new_zeros(self.sizes[0])
         flat = [laid.ordered(w) for laid, w in zip(self.laid, weights, strict=True) if laid is not None and w is not None]
-        weight = torch.cat([drive.new_zeros(0), *flat])
+        weight = _joined(flat, 0) if flat else drive.new_zeros(0)
         mask = drive.new_zeros(batch, 0)
         if any(m is not None for m in masks):
-            mask = torch.cat([_last(m) if m is not None else drive.new_ones(batch, n) for m, n in zip(masks, self.sizes, strict=True)], 1)
+            mask = _joined([_last(m) if m is not None else drive.new_ones(batch, n) for m, n in zip(masks, self.sizes, strict=True)], 1)
         total = self.offsets[-1]
         out = [torch.zeros(batch, total, dtype=drive.dtype) for _ in range(3 if leak != 1.0 else 2)]
         arrays = [part.numpy() for part in out]
@@ -205,6 +205,11 @@ def _link(spec: LayerSpec) -> Link:
     return Link(
         kind="conv", source=spec.in_shape, target=spec.out_shape, kernel=kernel, stride=spec.stride * spec.pool, padding=spec.padding
     )
+
+
+def _joined(parts: Sequence[Tensor], axis: int) -> Tensor:
+    """What torch.cat does, without a copy of one part alone."""
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts), axis)
 
 
 def _last(values: Tensor) -> Tensor:
