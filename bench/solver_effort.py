@@ -1,6 +1,6 @@
 """Accuracy against the effort of the gradient's solver: the same recipe, several solvers, several seeds.
 
-    python bench/solver_effort.py RECIPE [--data DIR] [--epochs N] [--samples N] [--seeds 1 2] [--json FILE]
+    python bench/solver_effort.py RECIPE [--data DIR] [--epochs N] [--samples N] [--seeds 1 2] [--set KEY=VALUE] [--json FILE]
 
 For example: python bench/solver_effort.py train/fashion-mnist-lif.toml --epochs 10. Settings are 'none' (the Jacobian-free gradient),
 a relative residual to stop at, and the paper's Broyden. The learning rate falls by 10 at two thirds of the epochs.
@@ -35,7 +35,7 @@ def recipe_of(args: argparse.Namespace, setting: list[str], seed: int) -> Recipe
         f"train_samples={args.samples}",
         f"learning_rate.every={max(1, 2 * args.epochs // 3)}",
     ]
-    return load_recipe(args.recipe, changes=[*changes, *setting])
+    return load_recipe(args.recipe, changes=[*changes, *args.set, *setting])
 
 
 def measure(args: argparse.Namespace, name: str) -> dict[str, Any]:
@@ -61,6 +61,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=0, help="of the training set; 0: all")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another change of the recipe")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     rows = []
@@ -72,7 +73,9 @@ def main() -> None:
               f"{rows[-1]['ms']:.1f} ms per iteration, testing included", flush=True)  # fmt: skip
     if args.json:
         args.json.write_text(
-            json.dumps({"recipe": args.recipe.name, "epochs": args.epochs, "samples": args.samples, "rows": rows}, indent=1)
+            json.dumps(
+                {"recipe": args.recipe.name, "epochs": args.epochs, "samples": args.samples, "set": args.set, "rows": rows}, indent=1
+            )
         )
 
 
