@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.network import ConvSynapse, DenseSynapse, HostDrive, TransposedConvSynapse
+from fsnn_lava.chip.network import ConvSynapse, DenseSynapse, HostDrive, Input, TransposedConvSynapse
 from fsnn_lava.errors import BadNetwork
 
 
@@ -18,6 +18,28 @@ def test_a_convolution_moves_by_one_and_pads_nothing_unless_it_is_said():
     back = TransposedConvSynapse(source="l1", target="l1", weight=kernel)
     assert (back.stride, back.padding, back.output_padding, back.exponent) == ((2, 2), (0, 0), (0, 0), 0)
     assert DenseSynapse(source="l1", target="l1", weight=kernel.reshape(2, 9)).exponent == 0
+
+
+def test_an_input_is_bytes_from_0_to_1_unless_it_is_said():
+    input = Input(kind="pixels", shape=(2,))
+    assert (input.divisor, input.mean, input.std) == (255.0, (0.0,), (1.0,))
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"divisor": 0.0}, "divisor must be positive"),
+        ({"divisor": -1.0}, "divisor must be positive"),
+        ({"divisor": np.inf}, "divisor must be positive"),
+        ({"mean": (np.nan,)}, "mean must be finite"),
+        ({"std": (1.0, 0.0)}, "std must be positive"),
+        ({"std": (np.inf,)}, "std must be positive"),
+        ({"kind": "sound"}, "kind must be pixels, events or current, got 'sound'"),
+    ],
+)
+def test_an_input_without_meaning_is_refused(option, sentence):
+    with pytest.raises(BadNetwork, match=sentence):
+        Input(**{"kind": "pixels", "shape": (2,), **option})
 
 
 @pytest.mark.parametrize(("groups", "channels"), [(0, 0), (0, 4), (-2, -4), (-3, 4), (1, 4), (4, 8)])

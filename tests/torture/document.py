@@ -1,6 +1,6 @@
-"""The table of docs/reliability.md: what is promised stands here, what ran and how it went comes from ran.json, which `--record` writes.
+"""The tables of docs/reliability.md: what is promised stands here, what ran and how it went comes from ran.json, which `--record` writes.
 
-python -m tests.torture.document     writes the table anew
+python -m tests.torture.document     writes the tables anew
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tests.torture import mutation
+
 RAN = Path(__file__).parent / "ran.json"
+PACKAGE = Path(__file__).parent.parent.parent / "fsnn_lava"
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reliability.md"
-START, END = "<!-- rows -->\n", "<!-- end -->"
+ROWS, CHANGES, END = "<!-- rows -->\n", "<!-- changes -->\n", "<!-- end -->"
 HEAD = "| fault | promise | tested by | ran | result |\n|---|---|---|---|---|\n"
 HALF = "the old file or the new one, whole"
 LINES = [  # key, fault, promise, tested by
@@ -101,9 +104,25 @@ def _result(key: str, found: Mapping[str, Any]) -> str:
     return "; ".join([text, *found["details"]]) if key == "long" else text
 
 
+def changes() -> str:
+    """The wrong changes that are known, by folder, and why some change nothing."""
+    known, lines = mutation.known(), ["| | possible | made | noticed | hung or crashed | change nothing |", "|---|---|---|---|---|---|"]
+    for folder in mutation.FILES:
+        those = [one.outcome for one in known if one.folder == folder]
+        possible = sum(len(every) for every in mutation.possible(PACKAGE, folder).values())
+        counts = [those.count(outcome) for outcome in ("noticed", "hung or crashed", "survived")]
+        lines.append(f"| `{folder}/` | {possible} | {len(those)} | {' | '.join(map(str, counts))} |")
+    reasons = [f"* `{one['file']}`, {one['change'].replace('|', '¦')}: {one['why']}." for one in mutation.explained()]
+    return "\n".join([*lines, "", *reasons, ""])
+
+
 def write() -> None:
-    before, rest = PAGE.read_text().split(START)
-    PAGE.write_text(before + START + table(json.loads(RAN.read_text())) + END + rest.partition(END)[2])
+    """Both tables into the page."""
+    page = PAGE.read_text()
+    for start, text in ((ROWS, table(json.loads(RAN.read_text()))), (CHANGES, changes())):
+        before, rest = page.split(start)
+        page = before + start + text + END + rest.partition(END)[2]
+    PAGE.write_text(page)
 
 
 if __name__ == "__main__":

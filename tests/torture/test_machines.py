@@ -14,7 +14,7 @@ import pytest
 from fsnn_lava.formats import results
 from fsnn_lava.models import find
 from tests.torture import OFTEN
-from tests.torture.machines import FEW, MACHINES, Machine, a_jumping_clock, german_latin_1, no_avx, no_gpu_in_the_c_locale, start
+from tests.torture.machines import FEW, MACHINES, Machine, a_jumping_clock, german, german_latin_1, no_avx, no_gpu_in_the_c_locale, start
 from tests.torture.originals import ROOT
 
 pytestmark = pytest.mark.timeout(1800)  # a busy machine is not a hang
@@ -56,7 +56,7 @@ def test_the_same_numbers_or_one_sentence(make, tmp_path, expected, record_prope
 
 
 @pytest.mark.skipif(not OFTEN, reason="make torture trains on poor machines")
-@pytest.mark.parametrize("make", [german_latin_1, no_avx, a_jumping_clock], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [german, german_latin_1, no_avx, a_jumping_clock], ids=lambda make: make.__name__)
 def test_training_export_and_comparison_work_there_too(make, tmp_path):
     machine = machine_of(make, tmp_path)
     small = ["epochs=2", "train_samples=64", "test_samples=32", "architecture=4C3s (F4C3)"]

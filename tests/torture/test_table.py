@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from argparse import Namespace
 
@@ -54,13 +55,17 @@ def test_an_interruption_still_prints_the_table(monkeypatch, capsys):
 
 
 def test_the_page_says_what_ran():
-    assert document.table(json.loads(document.RAN.read_text())) in document.PAGE.read_text()
+    page = document.PAGE.read_text()
+    assert document.table(json.loads(document.RAN.read_text())) in page
+    assert document.changes().splitlines()[-2] in page
+    made = [re.findall(r"\d+", line)[1:] for line in document.changes().splitlines() if line.startswith("| `")]
+    assert made == [re.findall(r"\d+", line)[1:] for line in page.splitlines() if re.match(r"\| `\w+/` \| \d", line)]
 
 
 def test_what_ran_is_recorded_by_its_key(tmp_path, monkeypatch):
     monkeypatch.setattr(document, "RAN", tmp_path / "ran.json")
     monkeypatch.setattr(document, "PAGE", tmp_path / "page.md")
-    document.PAGE.write_text(f"before\n{document.START}stale{document.END}\nafter\n")
+    document.PAGE.write_text(f"before\n{document.ROWS}stale{document.END}\n{document.CHANGES}stale{document.END}\nafter\n")
     document.record({"disks": [Row("disks", "x", "3 cases", "3 held", True)]})
     document.record({"files": [Row("files", "y", "9 files", "1 | failed", False)]})
     page = document.PAGE.read_text()
