@@ -7,8 +7,10 @@ import pytest
 import torch
 from torch.nn import functional
 
+from fsnn_lava.chip.network import ConvSynapse, DenseSynapse, TransposedConvSynapse
 from fsnn_lava.emulator.floats import Link, _Laid
 from fsnn_lava.emulator.kernels import find_places
+from fsnn_lava.emulator.program import largest_sum
 
 
 @pytest.mark.parametrize("kind", ["dense", "conv", "transposed"])
@@ -33,3 +35,13 @@ def test_places_are_found_and_nothing_behind_them_is_written(indices, starts):
     room = np.full(9, -7, np.int32)
     find_places(np.array(indices, np.int32), 4, room[2:6])
     assert room.tolist() == [-7, -7, *starts, -7, -7, -7]
+
+
+def test_the_largest_sum_is_that_of_the_target_with_most_weight():
+    rng = np.random.default_rng(3)
+    ends, weight = {"source": "a", "target": "b"}, rng.integers(-127, 128, (3, 4, 2, 5))
+    size = np.abs(weight)
+    assert largest_sum(DenseSynapse(**ends, weight=weight[:, :, 0, 0])) == max(size[i, :, 0, 0].sum() for i in range(3))
+    assert largest_sum(ConvSynapse(**ends, weight=weight)) == max(size[i].sum() for i in range(3))
+    assert largest_sum(TransposedConvSynapse(**ends, weight=weight)) == max(size[:, i].sum() for i in range(4))
+    assert largest_sum(DenseSynapse(source="input", target="b", weight=np.array([[-3, 2], [4, 0]]))) == 255 * 5
