@@ -38,6 +38,7 @@ COMPILED = {
     "emulator/kernels.py": [[PARTS, f"{SCATTERED}[7]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
     "emulator/rows.py": [[f"{SCATTERED}[63]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
     "emulator/floats.py": [[PARTS, FLOATS]],
+    "emulator/program.py": [[PARTS, f"{BITS}[0]"], FEW[1:], [EMULATOR]],
     "emulator/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
     "chip/arithmetic.py": [["tests/test_arithmetic.py"], FEW, [EMULATOR]],
     "chip/drive.py": [["tests/test_arithmetic.py"], FEW, [EMULATOR]],
