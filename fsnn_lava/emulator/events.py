@@ -40,6 +40,7 @@ from fsnn_lava.emulator.program import (
 )
 from fsnn_lava.emulator.rows import add_rows
 
+NO = np.bool_(False)  # a plain False would be a type of its own, compiled for itself
 ONES = np.uint64(0x0101010101010101)
 GATHER = np.uint64(0x0102040810204080)  # times eight bytes of 0 or 1: bit i of the highest byte is byte i
 PLACES = np.array([sorted(range(8), key=lambda i: (not pattern >> i & 1, i)) for pattern in range(256)], dtype=np.int32)  # set bits first
@@ -212,7 +213,7 @@ def constant_current(program: Any, drive: Any, values: Any, extra: Any, constant
     for s in range(len(program.synapses)):
         synapse = program.synapses[s]
         if synapse[DELAY] == STATIC:
-            touched += receive(constant[: synapse[TARGET_SIZE]], extra, synapse, program, program.order[:0], False, values)
+            touched += receive(constant[: synapse[TARGET_SIZE]], extra, synapse, program, program.order[:0], NO, values)
     return touched
 
 

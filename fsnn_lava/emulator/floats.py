@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fsnn_lava.architecture import Architecture, LayerSpec
 from fsnn_lava.compiled import compiled, over_samples
-from fsnn_lava.emulator.events import list_spikes
+from fsnn_lava.emulator.events import NO, list_spikes
 from fsnn_lava.emulator.geometry import WIDEST, meeting, spread
 from fsnn_lava.emulator.kernels import BUSY, FORM, scatter, scatter_by_taps
 from fsnn_lava.errors import BadArgument
@@ -291,7 +291,7 @@ def run_sample(layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mas
                 step_masked(state, steady, current[:size], mask[offset:end], leak, vth, spikes, total_here)
             else:
                 step(state, steady, current[:size], leak, vth, spikes, total_here)
-            lengths[now, layer] = list_spikes(spikes, words[: (size + 7) // 8], lists[now, offset:end], False)
+            lengths[now, layer] = list_spikes(spikes, words[: (size + 7) // 8], lists[now, offset:end], NO)
             if len(counts) > 0:
                 for i in range(lengths[now, layer]):
                     counts[offset + lists[now, offset + i]] += 1
