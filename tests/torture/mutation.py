@@ -2,6 +2,7 @@
 
 python -m tests.torture.mutation                      the changes in changes.json again, each with the one test that noticed it
 python -m tests.torture.mutation --search --count 48  so many new ones of each folder, shown to all tests that run their lines
+python -m tests.torture.mutation --tests FILE …       those that nothing noticed, shown to new tests
 
 A test that fails, hangs or crashes has noticed. What nothing noticed must stand with a reason in equivalent.json.
 """
@@ -108,6 +109,21 @@ def search(laboratory: Laboratory, args: argparse.Namespace, known: list[Change]
     return found
 
 
+def survivors(laboratory: Laboratory, args: argparse.Namespace, known: list[Change]) -> list[Change]:
+    """Show what nothing noticed and nobody explained to these tests."""
+    if not laboratory.sound(args.tests):
+        sys.exit("the tests fail on the unbroken package: nothing to find out")
+    for one in known:
+        if one.outcome == "survived" and args.file in one.file and not explanation(one):
+            every = possible(laboratory.package, one.folder)[Path(one.file).stem]
+            mutant = next((m for nth, m in every if (m.text, m.change, nth) == (one.text, one.change, one.nth)), None)
+            if mutant is not None:
+                one.outcome, one.by = laboratory.show(mutant, [args.tests])
+            print(f"{one.outcome:15} {one.name}    by {one.by}", flush=True)
+            write(known)
+    return known
+
+
 def write(found: list[Change]) -> None:
     ordered = sorted(found, key=lambda one: (one.file, one.text, one.change, one.nth))
     CHANGES.write_text(json.dumps([asdict(one) for one in ordered], indent=1, ensure_ascii=False) + "\n")
@@ -173,6 +189,7 @@ def summary(found: list[Change]) -> tuple[str, list[Change]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--search", action="store_true", help="draw new changes and add what became of them to changes.json")
+    parser.add_argument("--tests", nargs="+", default=[], help="show the known changes that nothing noticed to these tests")
     parser.add_argument("--count", type=int, default=0, help="changes of each folder (default: all that are known)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folders", nargs="+", default=list(FILES), choices=list(FILES))
@@ -191,7 +208,10 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as name:
         laboratory = Laboratory((args.laboratory or Path(name)).resolve())
-        found = search(laboratory, args, known()) if args.search else again(laboratory, args)
+        if args.tests:
+            found = survivors(laboratory, args, known())
+        else:
+            found = search(laboratory, args, known()) if args.search else again(laboratory, args)
     text, unexplained = summary(found)
     print(text)
     for one in unexplained:
