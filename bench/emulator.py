@@ -267,6 +267,18 @@ def sweeps(rounds: int) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+def linearity(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Milliseconds against spikes while less than half of the neurons fire (then the silent ones are the events): a line?"""
+    spikes, spent = (
+        np.array([value(row) for row in rows if row["rate"] < 0.5])
+        for value in (lambda row: row["spikes_per_sample"], lambda row: row["ms_per_sample"]["emulator"])
+    )
+    slope, base = np.polyfit(spikes, spent, 1)
+    explained = 1 - float(np.sum((spent - slope * spikes - base) ** 2) / np.sum((spent - spent.mean()) ** 2))
+    print(f"linear in spikes: {base:.3f} ms + {1e6 * slope:.0f} ns per spike explain {explained:.1%} of the differences")
+    return {"ms": float(base), "ns_per_spike": 1e6 * float(slope), "explained": explained}
+
+
 def plot(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
     import matplotlib
 
@@ -300,6 +312,7 @@ def main() -> int:
     print(f"first call after {time.perf_counter() - start:.1f} s (compiled, or taken from the cache)", flush=True)
     rows = main_cases(args, rounds, steps) + (trained(args, rounds) if args.network else [])
     found = {} if args.quick or args.no_sweeps else sweeps(max(2, rounds - 2))
+    line = linearity(found["rate"]) if found else {}
     if args.plot and found:
         plot(found, args.plot)
     missed = [
@@ -318,7 +331,9 @@ def main() -> int:
         print(f"missed: {sentence}")
     if args.json:
         machine = {"cores": os.cpu_count(), "torch_threads": torch.get_num_threads(), "load": os.getloadavg()}
-        args.json.write_text(json.dumps({"machine": machine, "cases": rows, "sweeps": found, "missed": missed}, indent=2) + "\n")
+        args.json.write_text(
+            json.dumps({"machine": machine, "cases": rows, "sweeps": found, "linear": line, "missed": missed}, indent=2) + "\n"
+        )
     differ = [row for row in [*rows, *(row for part in found.values() for row in part)] if not row["same_spikes"]]
     return 1 if differ or (missed and not args.quick) else 0
 
