@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from fsnn_lava.chip.fold import fold
 from fsnn_lava.chip.network import TransposedConvSynapse
 from fsnn_lava.chip.rate_map import RateMap
 from fsnn_lava.compare import Thresholds, compare
+from fsnn_lava.compare.arrived import rounding
 from fsnn_lava.compare.batch import Batch
 from fsnn_lava.compare.contraction import Certificate, ContractionCheck
 from fsnn_lava.compare.equilibrium import Point, multiplications
@@ -125,3 +127,13 @@ def test_a_host_drive_that_is_not_the_models_is_found_in_the_first_layer():
     assert off_grid(chip, fold(net))[0] == []
     other = replace(chip, host_drive=replace(chip.host_drive, bias=chip.host_drive.bias + 1e-6))
     assert off_grid(other, fold(net))[0] == [{"layer": chip.layers[0].name, "what": "host drive: bias is not the model's"}]
+
+
+def test_the_slack_for_rounding_has_every_term_of_the_sum_in_it():
+    chip, drive = dense_network(1, decay=100), np.array([[-3e9, 1.0]])
+    batch, total = SimpleNamespace(chip=chip, steps=20), chip.weight_sum(20)
+    found = rounding(batch, (), drive, 1e8)
+    assert found == pytest.approx((3e9 + 1e8 * total + 2.0**24) * 88 * 2.0**-53, rel=1e-12)
+    back, size = chip.feedback[0], np.abs(chip.feedback[0].weight.astype(np.int64)).sum(axis=1).max()
+    more = 2.0**6 * size * 2 * total / chip.leak * (2 * 20 + 5 + 1 + 8) * 2.0**-53
+    assert rounding(batch, (back,), drive, 1e8) == pytest.approx(found + more, rel=1e-12)
