@@ -29,7 +29,6 @@ docs:
 	@echo 'site/index.html is the documentation: open it in a browser, no server needed.'
 
 torture:
-	@$(python) -c 'import coverage' 2>/dev/null || $(python) -m pip install -qq coverage || true
 	@$(python) -m tests.torture $(ARGS)
 
 lock:

@@ -60,3 +60,22 @@ def test_the_unit_of_the_threshold_is_the_middle_one_and_that_of_the_head_room_t
     assert rounding._shift(SimpleNamespace(vth=8000.0, drift=0.0), units, 0.0) == 0  # 4000 units of 2
     assert rounding._shift(SimpleNamespace(vth=8000.0, drift=limits.THRESHOLD_MAX / 3.9), units, 0.0) == -1
     assert rounding._shift(SimpleNamespace(vth=8000.0, drift=0.0), units, limits.THRESHOLD_MAX / 1.04) == -1
+
+
+@pytest.mark.parametrize(
+    ("logit", "bias", "highest", "exponent"),
+    [
+        (131071 / 32 * 0.999, 1e9, 9, 3),  # four times what calibration needs fits eight times
+        (131071 / 32 * 1.001, 1e9, 9, 2),
+        (131071 / 32 * 0.999, 1e9, 1, 1),  # no more than the weights have room for
+        (1e6, 131071 / 8 * 0.999 - 6, 9, 3),  # the worst case asks for less: four weights of 3, two of them on one side
+        (1e6, 131071 / 8 * 1.001 - 6, 9, 2),
+        (1e30, 1e30, 9, limits.EXPONENT_RANGE[0]),
+    ],
+)
+def test_the_readouts_exponent_keeps_a_run_inside_its_state(logit, bias, highest, exponent):
+    weight, rates = np.array([[3.0, -3.0, 3.0, -3.0]]), np.full((2, 4), 0.01)
+    found = readout_rounding._exponent(weight, rates, np.array([[1.0], [-logit]]), np.array([-bias]), 1.0, highest)
+    assert found == exponent
+    nothing = np.zeros((1, 4))
+    assert readout_rounding._exponent(nothing, rates, nothing[:, :1], nothing[0, :1], 1.0, highest) == 0
