@@ -48,3 +48,17 @@ def test_groups_that_do_not_divide_the_channels_are_refused(groups, channels):
     with pytest.raises(BadNetwork, match=rf"weight \(6, 2, 3, 3\) with {groups} groups does not take {channels} channels"):
         conv.output_shape((channels, 5, 5))
     assert ConvSynapse(source="input", target="l1", weight=np.ones((6, 2, 3, 3), int), groups=2).output_shape((4, 5, 5)) == (6, 3, 3)
+
+
+@pytest.mark.parametrize("option", [{"stride": (0, 2)}, {"padding": (-1, 0)}, {"output_padding": (2, 0)}, {"output_padding": (0, -1)}])
+def test_a_transposed_convolution_that_torch_would_not_do_is_refused(option):
+    back = TransposedConvSynapse(source="l1", target="l1", weight=np.ones((2, 3, 3, 3), int), **option)
+    with pytest.raises(BadNetwork, match="do not go together"):
+        back.output_shape((2, 5, 5))
+
+
+@pytest.mark.parametrize("option", [{"stride": (0, 1)}, {"padding": (-1, 0)}])
+def test_a_convolution_with_sizes_that_are_none_is_refused(option):
+    conv = ConvSynapse(source="input", target="l1", weight=np.ones((2, 3, 3, 3), int), **option)
+    with pytest.raises(BadNetwork, match="must be sizes"):
+        conv.output_shape((3, 5, 5))
