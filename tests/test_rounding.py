@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from fsnn_lava.chip import limits, readout_rounding, rounding
+from fsnn_lava.chip import limits, quantise, readout_rounding, rounding
 
 
 def readout_error(made, rates, wanted):
@@ -79,3 +80,17 @@ def test_the_readouts_exponent_keeps_a_run_inside_its_state(logit, bias, highest
     assert found == exponent
     nothing = np.zeros((1, 4))
     assert readout_rounding._exponent(nothing, rates, nothing[:, :1], nothing[0, :1], 1.0, highest) == 0
+
+
+def test_shares_fall_from_the_whole_range():
+    assert rounding.SHARES[0] == 1.0
+    assert all(0 < after < before for before, after in pairwise(rounding.SHARES))
+
+
+@pytest.mark.parametrize(
+    ("kind", "divisor", "largest", "expected"),
+    [("pixels", 255.0, 9, 255), ("pixels", 15.5, 9, 16), ("pixels", 0.5, 9, 9), ("pixels", 1.0, 0, 1), ("events", 255.0, 9, 9)],
+)
+def test_the_largest_message_is_what_was_seen_or_the_full_scale_of_images(kind, divisor, largest, expected):
+    folded = SimpleNamespace(normalisation=SimpleNamespace(divisor=divisor))
+    assert quantise._message_max(folded, np.array([[0, largest]], np.uint8), kind) == expected
