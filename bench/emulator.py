@@ -256,7 +256,7 @@ def sweeps(rounds: int) -> dict[str, list[dict[str, Any]]]:
         found[which].append(row)
         show(f"{which} = {value:g}", row)
 
-    for rate in (0.001, 0.005, 0.01, 0.03, 0.1, 0.3, 0.6, 0.95):
+    for rate in (0.001, 0.005, 0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95):
         note("rate", rate, network(CONV, 30, rate, values), values)
     chip = network(CONV, 30, RATE, values)
     for batch in (1, 2, 8, 32):
@@ -287,10 +287,17 @@ def plot(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 4, figsize=(16, 3.6), layout="constrained")
-    labels = {"rate": "spikes per step and neuron", "batch": "samples in a batch", "steps": "steps T", "size": "channels"}
+    labels = {
+        "rate": "spikes per step and neuron (beyond 0.5 the silent are counted)",
+        "batch": "samples in a batch",
+        "steps": "steps T",
+        "size": "channels",
+    }
     for axis, (which, rows) in zip(axes, found.items()):
+        draw = axis.plot if which == "rate" else axis.loglog
         for name in ("emulator", "torch"):
-            axis.loglog([row["value"] for row in rows], [row["ms_per_sample"][name] for row in rows], "o-", label=name)
+            places = [row["rate" if which == "rate" else "value"] for row in rows]
+            draw(places, [row["ms_per_sample"][name] for row in rows], "o-", label=name)
         axis.set(xlabel=labels[which], ylabel="ms per sample", title=f"{CONV}, T = 30" if which in ("rate", "batch") else "")
         axis.legend()
     figure.savefig(path, dpi=120)
