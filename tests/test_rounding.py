@@ -38,6 +38,7 @@ def test_the_readout_is_the_best_of_all_shares(bits, seed, monkeypatch):
         (500.0, 0.0, 0.0, 0),  # the ends of the window belong to it
         (4000.0, 0.0, 0.0, 0),
         (499.0, 0.0, 0.0, 1),
+        (60.0, 0.0, 0.0, 4),
         (4001.0, 0.0, 0.0, -1),
         (70000.0, 0.0, 0.0, -5),
         (4000.0, 10 * limits.THRESHOLD_MAX, 0.0, -3),  # head-room asks for more than the window gives: 500 is reached, not left
