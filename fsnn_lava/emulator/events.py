@@ -103,7 +103,7 @@ def fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flags
 
 
 @compiled
-def list_spikes(spikes: Any, words: Any, indices: Any, silent: bool) -> int:
+def list_spikes(spikes: Any, words: Any, indices: Any, silent: Any) -> int:
     """Write the numbers of the neurons that fired (`silent`: that did not) into `indices`, in order; how many.
 
     `words` is `spikes`, eight at a time. A test per neuron would be guessed wrong too often: the positions within eight are looked up
@@ -134,7 +134,7 @@ def how_many(spikes: Any) -> int:
 
 
 @compiled
-def receive(u: Any, extra: Any, synapse: Any, program: Any, indices: Any, silent: bool, values: Any) -> int:
+def receive(u: Any, extra: Any, synapse: Any, program: Any, indices: Any, silent: Any, values: Any) -> int:
     """Add one synapse's current to u, the number of weights touched.
 
     The messages are spikes of `indices` (`silent`: of all others), or graded `values` if the synapse comes from the input. `extra` is
