@@ -30,6 +30,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import fsnn_lava.cli  # noqa: I001  # before torch, for everybody here: how long idle threads spin
 import torch
 import torch.nn.functional as nnf
 

@@ -1,1 +1,6 @@
 """The commands: one file each; they parse, call, and translate errors into sentences and exit codes."""
+
+import os
+
+# Read when torch is loaded. By default its idle threads keep a core busy for milliseconds, which is what our own threads wait for.
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
