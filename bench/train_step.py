@@ -30,7 +30,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import fsnn_lava.cli  # noqa: I001  # before torch, for everybody here: how long idle threads spin
+import fsnn_lava.cli  # before torch, for everybody here: how long idle threads spin
+
+# isort: split
 import torch
 import torch.nn.functional as nnf
 
