@@ -64,6 +64,8 @@ class _Archive:
         unpacked = sum(entry.file_size for entry in entries)
         if unpacked > path.stat().st_size or any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
             raise BadFile(f"{path} would unpack to {unpacked} bytes; torch does not compress, so it did not write this: refused")
+        if any(entry.compress_size != entry.file_size for entry in entries):  # how much is read at once
+            raise BadFile(f"{path} is damaged: an entry's two sizes differ, and torch does not compress")
         names = [entry.filename for entry in entries]
         if any(Path(name).name == _SCRIPT for name in names):
             raise BadFile(f"{path} is a TorchScript program, not {what}: refused")

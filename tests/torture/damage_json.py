@@ -52,8 +52,8 @@ def json_tree(content: bytes, random: Random) -> bytes:
     """One value of the tree becomes another, goes, or gets a neighbour; what comes out is JSON."""
     try:
         tree = [json.loads(content)]
-    except (ValueError, RecursionError):
-        return content  # an earlier fault made it unreadable already
+    except (ValueError, RecursionError, MemoryError):
+        return content  # an earlier fault made it unreadable already, or too large for this process
     owner, key = _place(tree, random)
     choice = random.random()
     if choice < 0.15:
@@ -64,7 +64,7 @@ def json_tree(content: bytes, random: Random) -> bytes:
         owner[key] = random.choice(_VALUES)(owner[key], random)
     try:
         return json.dumps(tree[0] if tree else None).encode()
-    except (ValueError, RecursionError):  # too deep, or too many digits for this Python
+    except (ValueError, RecursionError, MemoryError):  # too deep, or too many digits for this Python
         return content
 
 
