@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.network import ConvSynapse, DenseSynapse, HostDrive, Input, TransposedConvSynapse
+from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Readout, TransposedConvSynapse
 from fsnn_lava.errors import BadNetwork
 
 
@@ -62,3 +62,17 @@ def test_a_convolution_with_sizes_that_are_none_is_refused(option):
     conv = ConvSynapse(source="input", target="l1", weight=np.ones((2, 3, 3, 3), int), **option)
     with pytest.raises(BadNetwork, match="must be sizes"):
         conv.output_shape((3, 5, 5))
+
+
+@pytest.mark.parametrize("kind", ["pixels", "events"])
+def test_an_input_that_reaches_a_later_layer_is_refused(kind):
+    layers = tuple(Layer(name=name, shape=(2,), threshold=5, bias=np.zeros(2, int), scale=1.0) for name in ("l1", "l2"))
+    synapses = [DenseSynapse(source="input", target=layer.name, weight=np.ones((2, 3), int)) for layer in layers]
+    with pytest.raises(BadNetwork, match="'input' -> 'l2'.*may not skip a layer"):
+        ChipNetwork(
+            input=Input(kind=kind, shape=(3,)),
+            layers=layers,
+            synapses=tuple(synapses),
+            readout=Readout(weight=np.ones((2, 2), int), bias=np.zeros(2, int), scale=1.0),
+            steps=3,
+        )

@@ -199,7 +199,8 @@ class ChipNetwork:
         target = self.layer(synapse.target).shape
         made = synapse.output_shape(source)
         require(made == target, f"{synapse}: makes a current of shape {made}, the layer has {target}")
-        require(synapse.source == INPUT or self.delay(synapse) >= 0, f"{synapse}: a connection may not skip a layer")
+        skips = self.delay(synapse) < 0 if synapse.source != INPUT else synapse.target != names[0]
+        require(not skips, f"{synapse}: a connection may not skip a layer")
 
     def _check_chain(self) -> None:
         for position, layer in enumerate(self.layers):

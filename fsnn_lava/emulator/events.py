@@ -1,7 +1,7 @@
 """The event-driven run: one thread per sample, spikes scattered through their patches, every neuron updated once per step (E9).
 
 Where more than half of a layer fires, the neurons that did not are the events: what they would have added is taken from the sum
-over everybody. A step therefore never costs more than half of all weights, and at most as much for 95 % as for 5 %.
+over everybody. A step therefore never costs more than half of all weights, and as much for 95 % as for 5 %.
 
 Times are each layer's own (see chip/network.py): what layer k fires at tau reaches layer l at tau + k - l + 1.
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +83,8 @@ def put_back(state: State, net: FSNN, optimiser: torch.optim.Optimizer) -> None:
         optimiser.load_state_dict(state.optimiser)
         if not all(_same(new, old) for new, old in zip(optimiser.param_groups, settings, strict=True)):
             raise ValueError("its optimiser has other settings")
+        for new, old in zip(optimiser.param_groups, settings, strict=True):
+            new.update({name: value for name, value in old.items() if name not in new})
         for parameter, numbers in optimiser.state.items():
             if not all(_fits(number, parameter) for number in numbers.values()):
                 raise ValueError("its optimiser remembers another network")
@@ -94,14 +95,14 @@ def put_back(state: State, net: FSNN, optimiser: torch.optim.Optimizer) -> None:
 
 def _same(new: dict[str, Any], old: dict[str, Any]) -> bool:
     """Whether what does not change in the course of a training is the same; other versions of torch have more or fewer settings."""
-    return all(name in ("params", "lr") or new.get(name, value) == value for name, value in old.items())
+    return all(name in ("params", "lr", "foreach", "fused") or new.get(name, value) == value for name, value in old.items())
 
 
 def _fits(number: Any, parameter: torch.Tensor) -> bool:
     """Whether an optimiser may remember that of a parameter: a finite number for every weight, or nothing."""
     if not isinstance(number, torch.Tensor):
         return number is None
-    return number.shape == parameter.shape and number.is_floating_point() and bool(torch.isfinite(number).all())
+    return number.shape == parameter.shape and number.dtype == parameter.dtype and bool(torch.isfinite(number).all())
 
 
 def _check(state: State) -> None:
@@ -109,7 +110,7 @@ def _check(state: State) -> None:
     counts = (state.epoch, state.iteration, state.best_epoch, state.threads, state.processes)
     if not all(type(number) is int and 0 <= number < 2**53 for number in counts) or not state.best_epoch <= state.epoch:
         raise ValueError("a count is none")
-    if not all(_is_number(value) and math.isfinite(value) for value in (state.best_accuracy, state.activity)):
+    if not all(_is_number(value) and 0 <= value <= 1 for value in (state.best_accuracy, state.activity)):
         raise ValueError("a share is none")
     if not isinstance(state.network, dict) or not isinstance(state.optimiser, dict):
         raise TypeError("no tables")
@@ -117,7 +118,9 @@ def _check(state: State) -> None:
         raise TypeError("no parameters")
     if not isinstance(state.history, list) or not len(state.history) == state.epoch > 0:
         raise ValueError("an epoch is missing")
-    for record in state.history:
+    for number, record in enumerate(state.history, start=1):
+        if record["epoch"] != number:
+            raise ValueError("an epoch is missing")
         found = dataclasses.asdict(EpochRecord(**record))
         numbers = [*found.pop("firing_rates"), *(value for name, value in found.items() if value is not None or name not in _OPTIONAL)]
         if not all(_is_number(number) for number in numbers):

@@ -12,7 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from tests.torture import document
-from tests.torture.parts import PARTS, Row
+from tests.torture.parts import KILLED, PARTS, Row
 
 
 def main() -> int:
@@ -55,7 +55,8 @@ def run_part(name: str, args: argparse.Namespace) -> list[Row]:
     try:
         rows = PARTS[name](args)
     except Exception as error:
-        rows = [Row(name, name, "", f"{type(error).__name__}: {' '.join(str(error).split())[:300]}", False)]
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        rows = [Row(key, key, "", said, False) for key in ([f"kill {one}" for one in KILLED] if name == "kills" else [name])]
     rows[-1].seconds = time.monotonic() - began
     return rows
 

@@ -80,9 +80,12 @@ LINES = [  # key, fault, promise, tested by
 def record(parts: Mapping[str, Sequence[Any]]) -> None:
     """Keep the rows of these parts, by their keys, and write the table."""
     known = json.loads(RAN.read_text()) if RAN.exists() else {}
+    keys = [key for key, *_ in LINES]
     about = {"date": datetime.date.today().isoformat(), "python": platform.python_version(), "torch": version("torch").partition("+")[0]}
     for rows in parts.values():
         for row in rows:
+            if row.key not in keys:
+                raise KeyError(f"{row.key!r} is no line of the table")
             known[row.key] = {"times": row.times, "result": row.result, "good": row.good, "details": row.details, **about}
     ordered = {key: known[key] for key, *_ in LINES if key in known}
     RAN.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
@@ -110,7 +113,7 @@ def changes() -> str:
     for folder in mutation.FILES:
         those = [one.outcome for one in known if one.folder == folder]
         possible = sum(len(every) for every in mutation.possible(PACKAGE, folder).values())
-        counts = [those.count(outcome) for outcome in ("noticed", "hung or crashed", "survived")]
+        counts = [those.count(outcome) for outcome in ("noticed", "hung or crashed", "survived")]  # a test asks for a reason of the last
         lines.append(f"| `{folder}/` | {possible} | {len(those)} | {' | '.join(map(str, counts))} |")
     reasons = [f"* `{one['file']}`, {one['change'].replace('|', '¦')}: {one['why']}." for one in mutation.explained()]
     return "\n".join([*lines, "", *reasons, ""])

@@ -17,6 +17,7 @@ from tests.torture.fuzz import fuzz
 from tests.torture.originals import ROOT
 
 HERE = "tests/torture"
+KILLED = ("write net.h5", "write model.pt", "fsnn-export", "fsnn-run", "fsnn-train")
 LIMIT = 1700.0  # seconds that a part may take: then it has failed, and the table is still printed
 
 
@@ -58,7 +59,7 @@ def damaged_files(args: argparse.Namespace) -> list[Row]:
 def kills(args: argparse.Namespace) -> list[Row]:
     done = python("-m", "tests.torture.kill_cases", str(args.kills), str(args.kills // 2))
     if done.returncode:
-        return [Row("kills", "kill -9", "", last_words(done), False)]
+        return [Row(f"kill {name}", f"kill -9: {name}", "", last_words(done), False) for name in KILLED]
     rows = []
     for name, found in json.loads(done.stdout.splitlines()[-1]).items():
         times = f"{found['kills']} kills, {found['inside a write']} inside a write"
