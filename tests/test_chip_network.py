@@ -68,7 +68,7 @@ def test_a_convolution_with_sizes_that_are_none_is_refused(option):
 def test_an_input_that_reaches_a_later_layer_is_refused(kind):
     layers = tuple(Layer(name=name, shape=(2,), threshold=5, bias=np.zeros(2, int), scale=1.0) for name in ("l1", "l2"))
     synapses = [DenseSynapse(source="input", target=layer.name, weight=np.ones((2, 3), int)) for layer in layers]
-    with pytest.raises(BadNetwork, match="'input' -> 'l2'.*may not skip a layer"):
+    with pytest.raises(BadNetwork, match=r"'input' -> 'l2'.*may not skip a layer"):
         ChipNetwork(
             input=Input(kind=kind, shape=(3,)),
             layers=layers,
