@@ -41,6 +41,7 @@ IMAGES = idx_bytes(random_images(12, 28, 28))
         (IMAGES[:4] + struct.pack(">3I", 0, 28, 28), r"its header says shape \[0, 28, 28\]"),
         (idx_bytes(random_images(12, 28, 27)), "its images must be 28 x 28, got 28 x 27"),
     ],
+    ids=range(8),
 )
 def test_a_damaged_idx_file_is_named_with_what_is_wrong(tmp_path, content, sentence):
     write_mnist(tmp_path)
@@ -50,7 +51,11 @@ def test_a_damaged_idx_file_is_named_with_what_is_wrong(tmp_path, content, sente
         load("mnist", tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"not gzip at all", gzip.compress(IMAGES)[:-200], gzip.compress(IMAGES)[:200] + bytes(300)])
+@pytest.mark.parametrize(
+    "content",
+    [b"not gzip at all", gzip.compress(IMAGES)[:-200], gzip.compress(IMAGES)[:200] + bytes(300)],
+    ids=["none", "cut", "overwritten"],  # the bytes hold the time: they cannot be names
+)
 def test_a_damaged_gzip_file_is_named(tmp_path, content):
     write_mnist(tmp_path, suffix=".gz")
     (tmp_path / "MNIST/raw/train-images-idx3-ubyte.gz").write_bytes(content)
