@@ -24,6 +24,7 @@ from tests.run_files import arguments, content, write_inputs
 
 WAIT = 0.002  # seconds between looks
 TRIES = 20
+ONE_BY_ONE = ("--batch", "1", "--steps", "400")  # enough work for each sample to be ended in the middle of it
 
 
 class Child:
@@ -39,7 +40,7 @@ class Child:
                 os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
             code = 1
             try:
-                code = fsnn_run(arguments(folder, "r.h5", "--batch", "1", *more))
+                code = fsnn_run(arguments(folder, "r.h5", *ONE_BY_ONE, *more))
             finally:
                 sys.stdout.flush()
                 sys.stderr.flush()
@@ -136,7 +137,7 @@ def main(rounds: int) -> dict[str, object]:
         folder.mkdir()
         write_inputs(folder)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # here, so that those to come find everything loaded
-            check(fsnn_run(arguments(folder, "r.h5", "--batch", "1")) == 0, "the run in one go failed")
+            check(fsnn_run(arguments(folder, "r.h5", *ONE_BY_ONE)) == 0, "the run in one go failed")
         whole = content(folder / "r.h5")
         inputs = [path.name for path in sorted(folder.iterdir())]
         found: dict[str, object] = {"kills": 0}
