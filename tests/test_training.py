@@ -198,6 +198,30 @@ def test_a_resumed_run_knows_how_busy_the_network_was(tmp_path):
     assert resumed.net.activity == 0.75
 
 
+def test_a_state_of_a_torch_with_fewer_settings_is_gone_on_with(tmp_path):
+    recipe = small(epochs=1)
+    first = Run(recipe, load_samples(recipe), tmp_path, QUIET)
+    first.one_epoch()
+    save_state(tmp_path / "state.pt", first._state())
+    state = load_state(tmp_path / "state.pt", recipe)
+    del state.optimiser["param_groups"][0]["momentum"]
+    resumed = Run(recipe, first.data, tmp_path, QUIET)
+    resumed.restore(state)
+    assert resumed.optimiser.param_groups[0]["momentum"] == 0.9
+    resumed.one_epoch()
+
+
+@pytest.mark.parametrize("change", [{"history": 2}, {"best_accuracy": 5.0}])
+def test_a_state_that_no_training_comes_to_is_refused(tmp_path, change):
+    run(small(epochs=1), tmp_path / "run")
+    state = torch.load(tmp_path / "run/state.pt", weights_only=True)
+    if "history" in change:
+        change = {"history": [{**state["history"][0], "epoch": change["history"]}]}
+    torch.save({**state, **change}, tmp_path / "run/state.pt")
+    with pytest.raises(BadFile, match="is damaged or not a training state"):
+        run(small(epochs=1), tmp_path / "run", resume=True)
+
+
 def test_another_recipe_is_not_continued(tmp_path):
     run(small(epochs=1), tmp_path / "run")
     with pytest.raises(BadArgument, match=r"another recipe \(optimiser.momentum: 0.9, 0.5; seed: 1, 2\); give another folder"):
