@@ -40,13 +40,13 @@ def threads() -> int:
     return max(1, min(cores, int(limit))) if limit.isdigit() else cores
 
 
-def over_samples(function: Callable[[int, int], object], samples: int, *, number: int | None = None, even: bool = False) -> None:
+def over_samples(function: Callable[[int, int], object], samples: int, *, number: int | None = None, least: int = 1) -> None:
     """Call function(first, end) until every sample is done, on this thread and others; it writes each sample's results to its own place.
 
-    `even`: every sample takes the same short time, so each thread is called once.
+    `least`: so many samples are worth a call; with all of them each thread is called once.
     """
     number = threads() if number is None else number
-    chunk = max(1, -(-samples // number) if even else min(16, samples // (4 * number)))
+    chunk = max(1, min(16, samples // (4 * number)), min(least, -(-samples // number)))
     pieces = [(first, min(first + chunk, samples)) for first in range(0, samples, chunk)]
     if number == 1 or len(pieces) <= 1:
         function(0, samples)
@@ -62,10 +62,11 @@ def over_samples(function: Callable[[int, int], object], samples: int, *, number
         work()
         for future in futures:
             future.result()
-    finally:
+    except BaseException:
         for _ in left:
-            pass  # nobody begins another one, if ours failed or we were interrupted
+            pass  # nobody begins another one, if one failed or we were interrupted
         wait(futures)
+        raise
 
 
 @lru_cache(maxsize=1)

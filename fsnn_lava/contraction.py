@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 import torch.nn.functional as nnf
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn.grad import conv2d_weight
 
 from fsnn_lava.architecture import FeedbackSpec, Shape
+from fsnn_lava.compiled import compiled
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.krylov import add_multiple, dot
 
 Kind = Literal["dense", "conv", "transposed"]
 
@@ -82,12 +86,20 @@ class RestrictedFeedback(nn.Module):
             return nnf.conv_transpose2d(values, weight, padding=spec.padding)
         return nnf.conv2d(values, weight, stride=spec.stride, padding=spec.padding)
 
+    def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
+        """dL/dW for L = <grads, W values>, summed over the samples."""
+        spec = self.spec
+        if spec.kind == "dense":
+            return grads.flatten(1).t() @ values.flatten(1)
+        source, target = (values, grads) if spec.kind == "conv" else (grads, values)  # a transposed one is a convolution backwards
+        return conv2d_weight(source, self.direction.shape, target, stride=spec.stride, padding=spec.padding)
+
     def weight(self) -> Tensor:
         """alpha W^/||W^||; with gradients to both. Power iteration moves on by one step in training."""
-        if self.training and torch.is_grad_enabled():
-            with torch.no_grad():
-                self._iterate()
-        return self.direction * (self.alpha.clamp(-self.limit, self.limit) / self.spectral_norm())
+        return _Restricted.apply(self.direction, self.alpha, self, self.training and torch.is_grad_enabled())
+
+    def limited(self, alpha: Tensor) -> Tensor:
+        return alpha.clamp(-self.limit, self.limit)
 
     @torch.no_grad()
     def clip_(self) -> None:
@@ -95,9 +107,14 @@ class RestrictedFeedback(nn.Module):
         self.alpha.clamp_(-self.limit, self.limit)
 
     def spectral_norm(self) -> Tensor:
-        """The tracked estimate of ||W^||, differentiable in W^."""
-        right = self._transposed(self.singular)
-        return (right * nnf.normalize(right.detach(), dim=0)).sum()
+        """The tracked estimate of ||W^||."""
+        return self._transposed(self.singular).norm()
+
+    def norm_gradient(self, left: Tensor, right: Tensor) -> Tensor:
+        """d||W^||/dW^ = u v^T, as an operation of this kind, for its singular vectors u, v."""
+        if self.norm == "kernel":
+            return torch.outer(left, right).view_as(self.direction)
+        return self.weight_gradient(right.view(1, *self.spec.in_shape), left.view(1, *self.spec.out_shape))
 
     def _matrix(self) -> Tensor:
         return self.direction.flatten(1)
@@ -108,12 +125,90 @@ class RestrictedFeedback(nn.Module):
         return self.connect_transposed(self.direction, left.view(1, *self.spec.out_shape)).flatten()
 
     def _iterate(self) -> None:
-        right = nnf.normalize(self._transposed(self.singular), dim=0)
+        right = self._transposed(self.singular)
         if self.norm == "kernel":
             left = self._matrix() @ right
         else:
             left = self.connect(self.direction, right.view(1, *self.spec.in_shape)).flatten()
-        self.singular.copy_(nnf.normalize(left, dim=0))
+        torch.div(left, left.norm().clamp_min(torch.finfo(left.dtype).tiny), out=self.singular)
+
+
+class _Restricted(torch.autograd.Function):
+    """alpha W^/||W^|| (E6). What is many small operations for torch is two compiled ones on a CPU."""
+
+    @staticmethod
+    def forward(ctx: Any, direction: Tensor, alpha: Tensor, feedback: RestrictedFeedback, moves: bool) -> Tensor:  # type: ignore[override]
+        ctx.compiled = feedback.norm == "kernel" and direction.device.type == "cpu" and direction.is_contiguous()
+        ctx.feedback = feedback
+        if ctx.compiled:
+            weight, right = torch.empty_like(direction), direction.new_empty(direction[0].numel())
+            matrix, out = direction.detach().flatten(1).numpy(), weight.flatten(1).numpy()
+            factor = matrix.dtype.type(feedback.limited(alpha))
+            norm = direction.new_tensor(restrict(matrix, feedback.singular.numpy(), right.numpy(), out, factor, np.bool_(moves)))
+        else:
+            if moves:
+                feedback._iterate()
+            right = feedback._transposed(feedback.singular)
+            norm = right.norm()
+            weight = direction * (feedback.limited(alpha) / norm)
+        ctx.save_for_backward(direction, alpha, norm, feedback.singular.clone(), right)  # the next forward pass moves it on
+        return weight
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """dL/dW^ = s (G - <G, W^>/||W^|| u v^T) with s = alpha/||W^||; alpha has a gradient while it is within its limit."""
+        direction, alpha, norm, left, right = ctx.saved_tensors
+        feedback, grad = ctx.feedback, grads[0].contiguous()
+        if ctx.compiled:
+            out = torch.empty_like(grad)
+            given, matrix = grad.flatten(1).numpy(), direction.detach().flatten(1).numpy()
+            length, factor = (given.dtype.type(number) for number in (norm, feedback.limited(alpha)))
+            along = grad.new_tensor(restrict_back(given, matrix, left.numpy(), right.numpy(), out.flatten(1).numpy(), length, factor))
+        else:
+            along = torch.dot(grad.view(-1), direction.reshape(-1)) / norm
+            scale = feedback.limited(alpha) / norm
+            out = (grad * scale).add_(feedback.norm_gradient(left, right * (-along * scale / norm)))
+        return out, torch.where(alpha.abs() <= feedback.limit, along, torch.zeros_like(along)), None, None
+
+
+@compiled
+def restrict(matrix: Any, left: Any, right: Any, out: Any, alpha: Any, moves: Any) -> Any:
+    """out <- alpha matrix/||matrix||, where left (moved on by a step of power iteration, if `moves`) and right track its norm: the norm."""
+    for turn in range(2 if moves else 1):
+        if turn == 1:
+            for i in range(len(left)):
+                left[i] = dot(matrix[i], right)
+            length = np.sqrt(dot(left, left))
+            for i in range(len(left)):
+                left[i] = left[i] / length if length > 0 else length
+        right[:] = 0
+        for i in range(len(left)):
+            add_multiple(right, left[i], matrix[i])
+    norm = np.sqrt(dot(right, right))
+    scale = alpha / norm
+    for i in range(len(left)):
+        write_multiple(out[i], scale, matrix[i])
+    return norm
+
+
+@compiled
+def restrict_back(grad: Any, matrix: Any, left: Any, right: Any, out: Any, norm: Any, alpha: Any) -> Any:
+    """out <- s (grad - along/||matrix||² left right^T) with s = alpha/||matrix||; along = <grad, matrix>/||matrix||."""
+    along = norm - norm
+    for i in range(len(left)):
+        along += dot(grad[i], matrix[i]) / norm
+    scale = alpha / norm
+    for i in range(len(left)):
+        write_multiple(out[i], scale, grad[i])
+        add_multiple(out[i], -scale * along / norm * left[i], right)
+    return along
+
+
+@compiled
+def write_multiple(out: Any, factor: Any, vector: Any) -> None:
+    for i in range(len(vector)):
+        out[i] = factor * vector[i]
 
 
 def initial_weight(shape: Sequence[int]) -> Tensor:

@@ -40,42 +40,50 @@ def gmres(
     constant: Tensor,
     *,
     scale: Tensor,
+    gain: Tensor | None = None,
+    ahead: bool = False,
     memory: int = 10,
     tol: float = 1e-5,
     max_steps: int = 200,
 ) -> Solution:
-    """x = product(x) + constant for a linear `product`, until the length of the residual divided by `scale` [B] is at most `tol`.
+    """x = product(gain x) + constant for a linear `product`, until the length of the residual divided by `scale` [B] is at most `tol`.
 
     What Anderson's mixing does for a linear map, with half of its vectors: an orthonormal basis of constant, product(constant), …
-    sample by sample, begun anew with what remains after `memory` products.
+    sample by sample, begun anew with what remains after `memory` products. `ahead`: the value is product(gain x) + constant for that
+    x, which is x and its residual and so costs nothing; where the map contracts it is nearer than the residual of x says.
     """
     if memory < 1 or max_steps < 1:
         raise BadArgument(f"memory and max_steps must be at least 1, got {memory} and {max_steps}")
-    space = _Space(constant, min(memory, max_steps))
+    space = _Space(constant, gain, min(memory, max_steps))
     value, steps = None, 0
     while True:
         while not (done := everywhere((residual := space.residual / scale) <= tol)) and space.steps < space.room:
             space.extend(product)
         steps += space.steps
-        value = space.best() if value is None else value + space.best()
-        if done or steps >= max_steps:
+        last = done or steps >= max_steps
+        part = space.combination(best=True, rest=last and ahead)
+        value = part if value is None else value + part
+        if last:
             return Solution(value, residual, steps, done)
-        space = _Space(space.rest(), min(memory, max_steps - steps))
+        space = _Space(space.combination(best=False, rest=True), gain, min(memory, max_steps - steps))
 
 
-def gmres_in_parts(product_of: Callable[[slice], Map], constant: Tensor, *, scale: Tensor, tol: float, max_steps: int) -> Solution:
-    """The same, some samples after the others, so that a basis takes little memory; `product_of(rows)` is the product for those rows.
+def gmres_in_parts(
+    product: Map, constant: Tensor, *, scale: Tensor, gain: Tensor | None, ahead: bool, tol: float, max_steps: int
+) -> Solution:
+    """The same, some samples after the others, so that a basis takes little memory; `product` takes any number of samples.
 
     Its steps are those of the part that took most.
     """
     number = max(LEAST_SAMPLES, VECTORS // max(constant[0].numel(), 1)) if len(constant) else 1
     parts = [slice(first, first + number) for first in range(0, len(constant), number)] or [slice(0, 0)]
+    options: dict[str, Any] = {"ahead": ahead, "tol": tol, "max_steps": max_steps}
     if len(parts) == 1:
-        return gmres(product_of(parts[0]), constant, scale=scale, tol=tol, max_steps=max_steps)
+        return gmres(product, constant, scale=scale, gain=gain, **options)
     value, residual = torch.empty_like(constant), torch.empty_like(scale)
     steps = 0
     for rows in parts:
-        part = gmres(product_of(rows), constant[rows], scale=scale[rows], tol=tol, max_steps=max_steps)
+        part = gmres(product, constant[rows], scale=scale[rows], gain=None if gain is None else gain[rows], **options)
         value[rows], residual[rows], steps = part.value, part.residual, max(steps, part.steps)
     return Solution(value, residual, steps, everywhere(residual <= tol))
 
@@ -83,18 +91,19 @@ def gmres_in_parts(product_of: Callable[[slice], Map], constant: Tensor, *, scal
 class _Space:
     """Orthonormal vectors v_0 … v_k with (I - A) [v_0 … v_{k-1}] = [v_0 … v_k] H, one set per sample; H is kept as Q^T R."""
 
-    def __init__(self, start: Tensor, room: int) -> None:
-        flat = (start.permute(0, 2, 3, 1) if start.dim() == 4 else start).flatten(1)  # convolutions are faster with channels last
+    def __init__(self, start: Tensor, gain: Tensor | None, room: int) -> None:
+        flat = _flat(start)
         samples, size = flat.shape
         self.shape, self.room, self.steps = start.shape, room, 0
         self.basis = flat.new_empty(samples, room + 1, size)
-        length = flat.norm(dim=1)
-        torch.div(flat, length.masked_fill(length == 0, torch.inf)[:, None], out=self.basis[:, 0])  # squares may vanish before the vector
+        self.gain = flat.new_empty(samples, 0) if gain is None else _flat(gain).contiguous()
+        self.scaled = self.basis[:, 0] if gain is None else torch.empty_like(flat)  # what the next product is taken of
         kind = self.basis.numpy().dtype
         self.triangle = np.zeros((samples, room, room), kind)  # R
         self.turns = np.zeros((samples, room, 2), kind)  # cosines and sines, Q
         self.target = np.zeros((samples, room + 1), kind)  # Q times the start
-        self.target[:, 0] = length.numpy()
+        state = (flat.contiguous().numpy(), self.basis.numpy(), self.target, self.gain.numpy(), self.scaled.numpy())
+        over_samples(lambda first, end: start_samples(first, end, *state), samples, number=self._threads(), least=samples)
 
     @property
     def residual(self) -> Tensor:
@@ -103,25 +112,19 @@ class _Space:
 
     def extend(self, product: Map) -> None:
         """One product more."""
-        k, basis = self.steps, self.basis.numpy()
-        product_of_newest = product(self._as_given(self.basis[:, k]))
-        mapped = (product_of_newest.permute(0, 2, 3, 1) if len(self.shape) == 4 else product_of_newest).flatten(1).contiguous().numpy()
-        state = (basis, mapped, self.triangle, self.turns, self.target)
-        over_samples(lambda first, end: extend_samples(first, end, k, *state), len(basis), number=self._threads(), even=True)
+        k = self.steps
+        mapped = _flat(product(self._as_given(self.scaled))).contiguous().numpy()
+        if self.gain.shape[1] == 0:
+            self.scaled = self.basis[:, k + 1]
+        state = (self.basis.numpy(), mapped, self.triangle, self.turns, self.target, self.gain.numpy(), self.scaled.numpy())
+        over_samples(lambda first, end: extend_samples(first, end, k, *state), len(mapped), number=self._threads(), least=len(mapped))
         self.steps += 1
 
-    def best(self) -> Tensor:
-        """The combination with the shortest residual."""
-        return self._combined(combine_samples)
-
-    def rest(self) -> Tensor:
-        """The shortest residual itself."""
-        return self._combined(rest_of_samples)
-
-    def _combined(self, kernel: Callable[..., None]) -> Tensor:
+    def combination(self, *, best: bool, rest: bool) -> Tensor:
+        """The sum of what is asked for: the combination with the shortest residual, and that residual itself."""
         out = self.basis.new_zeros(len(self.basis), self.basis.shape[2])
-        args = (self.steps, self.basis.numpy(), self.triangle, self.turns, self.target, out.numpy())
-        over_samples(lambda first, end: kernel(first, end, *args), len(out), number=self._threads(), even=True)
+        args = (self.steps, self.basis.numpy(), self.triangle, self.turns, self.target, np.bool_(best), np.bool_(rest), out.numpy())
+        over_samples(lambda first, end: combine_samples(first, end, *args), len(out), number=self._threads(), least=len(out))
         return self._as_given(out)
 
     def _as_given(self, flat: Tensor) -> Tensor:
@@ -134,6 +137,11 @@ class _Space:
     def _threads(self) -> int:
         """A thread is worth waking for more than a few microseconds' work only."""
         return torch.get_num_threads() if self.basis[:, 0].numel() > WORTH_A_THREAD else 1
+
+
+def _flat(vectors: Tensor) -> Tensor:
+    """[B, n]; convolutions are faster with channels last."""
+    return (vectors.permute(0, 2, 3, 1) if vectors.dim() == 4 else vectors).flatten(1)
 
 
 @partial(compiled, reorder=True)
@@ -151,8 +159,29 @@ def add_multiple(target: Any, factor: Any, vector: Any) -> None:
 
 
 @compiled
-def extend_samples(first: int, end: int, k: int, basis: Any, mapped: Any, triangle: Any, turns: Any, target: Any) -> None:
-    """basis[:, k + 1] <- what v_k - A v_k adds to the basis; H's new column is turned, and the target along with it."""
+def start_samples(first: int, end: int, start: Any, basis: Any, target: Any, gain: Any, scaled: Any) -> None:
+    """basis[:, 0] <- the start's direction, target[:, 0] its length; scaled <- gain times that direction, unless gain is empty."""
+    for b in range(first, end):
+        length = np.sqrt(dot(start[b], start[b]))  # the square of something tiny may vanish: then it counts as nothing
+        new, target[b, 0] = basis[b, 0], length
+        for i in range(len(new)):
+            new[i] = start[b, i] / length if length != 0 else length
+        scale_sample(b, new, gain, scaled)
+
+
+@compiled
+def scale_sample(b: int, new: Any, gain: Any, scaled: Any) -> None:
+    for i in range(gain.shape[1]):
+        scaled[b, i] = gain[b, i] * new[i]
+
+
+@compiled
+def extend_samples(first: int, end: int, k: int, basis: Any, mapped: Any, triangle: Any, turns: Any, target: Any,
+                   gain: Any, scaled: Any) -> None:  # fmt: skip
+    """basis[:, k + 1] <- what v_k - A v_k adds to the basis; H's new column is turned, and the target along with it.
+
+    scaled <- gain times the new vector, unless gain is empty.
+    """
     for b in range(first, end):
         new, column = basis[b, k + 1], triangle[b, :, k]
         for i in range(len(new)):
@@ -163,6 +192,7 @@ def extend_samples(first: int, end: int, k: int, basis: Any, mapped: Any, triang
         beyond = np.sqrt(dot(new, new))
         for i in range(len(new)):
             new[i] = new[i] / beyond if beyond > 0 else beyond
+        scale_sample(b, new, gain, scaled)
         for j in range(k):
             cosine, sine = turns[b, j, 0], turns[b, j, 1]
             column[j], column[j + 1] = cosine * column[j] + sine * column[j + 1], cosine * column[j + 1] - sine * column[j]
@@ -178,23 +208,22 @@ def extend_samples(first: int, end: int, k: int, basis: Any, mapped: Any, triang
 
 
 @compiled
-def combine_samples(first: int, end: int, k: int, basis: Any, triangle: Any, turns: Any, target: Any, out: Any) -> None:
-    """out <- [v_0 … v_{k-1}] R^-1 target, for `out` of zeros."""
+def combine_samples(first: int, end: int, k: int, basis: Any, triangle: Any, turns: Any, target: Any, best: Any, rest: Any,
+                    out: Any) -> None:  # fmt: skip
+    """out <- best: [v_0 … v_{k-1}] R^-1 target; rest: [v_0 … v_k] Q^T (0 … 0, last of target); both: their sum. `out` is zero before."""
     for b in range(first, end):
-        weights = target[b, :k].copy()
-        for j in range(k - 1, -1, -1):
-            for i in range(j + 1, k):
-                weights[j] -= triangle[b, j, i] * weights[i]
-            weights[j] /= triangle[b, j, j]
+        weights = np.zeros(k + 1, target.dtype)
+        if best:
+            for j in range(k - 1, -1, -1):
+                weights[j] = target[b, j]
+                for i in range(j + 1, k):
+                    weights[j] -= triangle[b, j, i] * weights[i]
+                weights[j] /= triangle[b, j, j]
+        if rest:
+            last = target[b, k]
+            for j in range(k - 1, -1, -1):
+                weights[j + 1] += turns[b, j, 0] * last
+                last = -turns[b, j, 1] * last
+            weights[0] += last
+        for j in range(k + 1):
             add_multiple(out[b], weights[j], basis[b, j])
-
-
-@compiled
-def rest_of_samples(first: int, end: int, k: int, basis: Any, triangle: Any, turns: Any, target: Any, out: Any) -> None:
-    """out <- [v_0 … v_k] Q^T (0 … 0, last of target), for `out` of zeros."""
-    for b in range(first, end):
-        last = target[b, k]
-        for j in range(k - 1, -1, -1):
-            add_multiple(out[b], turns[b, j, 0] * last, basis[b, j + 1])
-            last = -turns[b, j, 1] * last
-        add_multiple(out[b], last, basis[b, 0])

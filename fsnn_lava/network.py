@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,14 @@ from fsnn_lava.architecture import parse
 from fsnn_lava.contraction import RestrictedFeedback
 from fsnn_lava.equilibrium import Equilibrium, Solution, Solver, anderson
 from fsnn_lava.errors import BadArgument, Diverged
-from fsnn_lava.gradient import implicit
+from fsnn_lava.gradient import implicit, implicit_ring, slopes
 from fsnn_lava.neurons import IF, LIF
 from fsnn_lava.normalisation import Normalisation
 from fsnn_lava.simulation import Dynamics, Trace, simulate
 from fsnn_lava.stage import Stage
 
 if TYPE_CHECKING:
-    from fsnn_lava.emulator.floats import EventSimulation
+    from fsnn_lava.emulator.floats import EventSimulation, Run
 
 SCHEDULES = ("sequential", "pipelined")
 DENSE_FROM = 0.5  # activity from which dense products are faster, measured for layers of 64 to 384 channels
@@ -101,8 +102,8 @@ class FSNN(nn.Module):
         average = self.average(values, steps)
         first = self.stages[0].current(average)  # type: ignore[operator]
         known = first.detach() if values is average else None
-        rates = self._simulate(values, steps, weight, masks, known).rates[-1]
-        return self.readout(self._attach(rates, first, weight, masks).flatten(1))
+        trace = self._simulate(values, steps, weight, masks, known)
+        return self.readout(self._attach(trace, first, weight, masks).flatten(1))
 
     @torch.no_grad()
     def simulate(self, images: Tensor, steps: int | None = None, *, residuals: bool = False) -> Trace:
@@ -181,11 +182,11 @@ class FSNN(nn.Module):
         if not self.training or self.dropout == 0.0:
             return Masks((None,) * len(self.stages), None)
 
-        def mask(shape: Sequence[int]) -> Tensor:
-            return like.new_empty(batch, *shape).bernoulli_(1.0 - self.dropout).div_(1.0 - self.dropout)
-
         shapes = [spec.out_shape for spec in self.architecture.layers]
-        return Masks(tuple(mask(shape) for shape in shapes), mask(shapes[0]) if self.feedback else None)
+        shapes += shapes[:1] if self.feedback else []
+        drawn = like.new_empty(batch * sum(map(prod, shapes))).bernoulli_(1.0 - self.dropout).div_(1.0 - self.dropout)
+        masks = [part.view(batch, *shape) for part, shape in zip(drawn.split([batch * prod(shape) for shape in shapes]), shapes)]
+        return Masks(tuple(masks[: len(self.stages)]), masks[-1] if self.feedback else None)
 
     @torch.no_grad()
     def _simulate(
@@ -201,11 +202,12 @@ class FSNN(nn.Module):
         by_events = observe is None and self.event_driven and values.device.type == "cpu" and values.dtype == torch.float32
         by_events = by_events and len(values) > 0
         if by_events and self.activity < DENSE_FROM:
-            trace = self._simulate_events(values, steps, weight, masks, first)
+            trace, rates = self._simulate_events(values, steps, weight, masks, first)
         else:
             trace = simulate(self._dynamics(values, weight, masks, first), steps, observe=observe)
+            rates = [float(count.mean()) / steps for count in trace.counts] if by_events else []
         if by_events:
-            self.activity = self._event_simulation().activity(trace.counts, steps)
+            self.activity = self._event_simulation().activity(rates)
         self.last_trace = trace
         return trace
 
@@ -216,8 +218,10 @@ class FSNN(nn.Module):
             self._events = of_network(self.architecture, delay=self.delay)
         return self._events
 
-    def _simulate_events(self, values: Tensor, steps: int, weight: Tensor | None, masks: Masks, first: Tensor | None) -> Trace:
-        """The same run, spike by spike (see emulator/floats.py): equal up to the order in which floats are added."""
+    def _simulate_events(
+        self, values: Tensor, steps: int, weight: Tensor | None, masks: Masks, first: Tensor | None
+    ) -> tuple[Trace, Sequence[float]]:
+        """The same run, spike by spike (see emulator/floats.py): equal up to the order of sums; and each layer's mean rate."""
         events = self._event_simulation()
         entry: Stage = self.stages[0]  # type: ignore[assignment]
         later = [stage.pooled() for stage in list(self.stages)[1:]]  # type: ignore[operator]
@@ -229,9 +233,10 @@ class FSNN(nn.Module):
             mine = [None if mask is None else mask[some] for mask in (masks.feedback, *masks.stages[1:])]
             drive = self._drive(entry, values[some], steps, first, masks.stages[0], some)
             pieces.append(events.run(drive, [b for _, b in later], weights, mine, steps=steps, leak=self.neuron.leak, vth=self.vth))
-        sums, counts, potentials = pieces[0] if len(pieces) == 1 else _joined(pieces)
+        run = pieces[0] if len(pieces) == 1 else _joined(pieces)
         total = self.neuron.weight_sum(steps)
-        return Trace(tuple((s / total).contiguous() for s in sums), counts, potentials)
+        rates = tuple((s / total).contiguous() for s in run.sums)
+        return Trace(rates, run.counts, run.potentials, returned=run.returned), run.rates
 
     def _drive(self, entry: Stage, values: Tensor, steps: int, first: Tensor | None, mask: Tensor | None, some: slice) -> Tensor:
         """Masked current of the first layer from outside: [B, *shape], or [B, T, *shape] for a sequence."""
@@ -270,32 +275,29 @@ class FSNN(nn.Module):
             out.append(torch.clamp(current / self.vth, 0.0, 1.0))
         return tuple(out)
 
-    def _attach(self, rates: Tensor, first: Tensor, weight: Tensor | None, masks: Masks) -> Tensor:
-        """`rates` with the gradient of the equilibrium they stand for (E5), batch norm in its training mode (E7)."""
+    def _attach(self, trace: Trace, first: Tensor, weight: Tensor | None, masks: Masks) -> Tensor:
+        """The last layer's rates with the gradient of the equilibrium they stand for (E5), batch norm in its training mode (E7)."""
+        rates = trace.rates[-1]
         if self.feedback is None or weight is None:
             mapped = self._map(rates, first, weight, masks, running=False)[-1]
-            return implicit(mapped, rates, partial(Solver(max_steps=0).solve_affine, lambda _rows: torch.zeros_like), report=self._report)
-        single = len(self.stages) == 1
-        start = rates.detach() if single else rates.detach().requires_grad_()
+            return implicit(mapped, rates, partial(Solver(max_steps=0).solve_affine, torch.zeros_like), report=self._report)
+        if len(self.stages) == 1:
+            return self._attach_ring(trace, first, weight, masks)
+        start = rates.detach().requires_grad_()
         mapped = self._map(start, first, weight, masks, running=False)[-1]
-        if single:
-            product = self._single_product(mapped.detach(), weight.detach(), masks.feedback)
-        else:
-            whole = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
-            product = lambda _rows: whole  # noqa: E731
-        return implicit(mapped, rates, partial(self.solver.solve_affine, product, apart=single), report=self._report)
+        product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
+        return implicit(mapped, rates, partial(self.solver.solve_affine, product, apart=False), report=self._report)
 
-    def _single_product(self, mapped: Tensor, weight: Tensor, mask: Tensor | None) -> Callable[[slice], Callable[[Tensor], Tensor]]:
-        """For some samples, v -> J_f^T v of a single layer: W^T (sigma' v / vth), where sigma' is 0 or 1 per neuron."""
-        feedback = self.feedback
-        if feedback is None:
-            raise BadArgument("there is no feedback to differentiate")
-        active = ((mapped > 0.0) & (mapped < 1.0)).to(mapped.dtype).div_(self.vth)
-        if mask is not None:
-            active = active * mask
-        if active.dim() == 4:
-            active = active.contiguous(memory_format=torch.channels_last)  # as the solver's vectors are
-        return lambda rows: lambda v: feedback.connect_transposed(weight, v * active[rows])
+    def _attach_ring(self, trace: Trace, first: Tensor, weight: Tensor, masks: Masks) -> Tensor:
+        """The same for a single layer: v -> J_f^T v is W^T (sigma' v / vth), where sigma' is 0 or 1 per neuron."""
+        feedback: RestrictedFeedback = self.feedback  # type: ignore[assignment]
+        rates, mask, fixed = trace.rates[0], masks.feedback, weight.detach()
+        own = _masked(masks.stages[0], self.stages[0].normalise(first, running=False))  # type: ignore[operator]
+        with torch.no_grad():
+            back = _masked(mask, feedback.connect(fixed, rates)) if trace.returned is None else trace.returned
+            slope, gain = slopes(own, back, mask, self.vth)
+        solve = partial(self.solver.solve_affine, partial(feedback.connect_transposed, fixed), gain=gain)
+        return implicit_ring(own, weight, rates, slope=slope, mask=mask, feedback=feedback, solve=solve, report=self._report)
 
     def _report(self, solution: Solution) -> None:
         self.last_solve = (solution.steps, float(solution.residual.max()) if solution.steps else float("nan"))
@@ -345,9 +347,12 @@ class FSNN(nn.Module):
         return model.read(path)
 
 
-def _joined(pieces: Sequence[tuple[tuple[Tensor, ...], ...]]) -> tuple[tuple[Tensor, ...], ...]:
-    """Parts of a batch, each (sums, counts, potentials) per layer, as one batch."""
-    return tuple(tuple(torch.cat(layer) for layer in zip(*kind, strict=True)) for kind in zip(*pieces, strict=True))
+def _joined(pieces: Sequence[Run]) -> Run:
+    """Parts of a batch as one batch."""
+    sums, counts, potentials = (tuple(torch.cat(layer) for layer in zip(*kind, strict=True)) for kind in list(zip(*pieces))[:3])
+    sizes = torch.tensor([len(piece.sums[0]) for piece in pieces], dtype=torch.float64)
+    rates = (sizes / sizes.sum()) @ torch.tensor([piece.rates for piece in pieces], dtype=torch.float64)
+    return pieces[0]._replace(sums=sums, counts=counts, potentials=potentials, rates=rates.tolist())
 
 
 def _masking(connection: Callable[[Tensor], Tensor], mask: Tensor | None) -> Callable[[Tensor], Tensor]:

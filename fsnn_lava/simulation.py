@@ -22,6 +22,7 @@ class Trace:
     counts: tuple[Tensor, ...]  # spikes
     potentials: tuple[Tensor, ...]  # u[T]
     residuals: list[Tensor] = field(default_factory=list)  # [B] per step, where they were asked for
+    returned: Tensor | None = None  # masked W times the rates of a single layer, where the run knows it
 
 
 @dataclass(frozen=True)

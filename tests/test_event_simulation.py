@@ -33,12 +33,14 @@ def test_events_and_dense_products_make_the_same_spikes(architecture, shape, seq
         weight = net.feedback.weight() if net.feedback else None
         masks = net._masks(5, x)
         events = net._simulate(x, 12, weight, masks)
+        spoken = net._event_simulation().activity([float(count.mean()) / 12 for count in events.counts])
         net.event_driven = False
         dense = net._simulate(x, 12, weight, masks)
     for a, b in zip(events.counts, dense.counts, strict=True):
         assert a.shape == b.shape
         assert torch.equal(a, b)
         assert 0 < b.mean() < 12
+    assert net.activity == pytest.approx(spoken, rel=1e-6)
     for a, b in zip((*events.rates, *events.potentials), (*dense.rates, *dense.potentials), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)  # 12 steps of sums of < 200 float32 terms of order 1
 
@@ -84,9 +86,8 @@ def test_a_network_that_fires_too_often_goes_on_with_dense_products(monkeypatch)
 
 def test_activity_is_the_share_of_all_products():
     net = fl.FSNN("5-4-3 (F5)", input_shape=(2,), classes=2)
-    counts = (torch.full((2, 5), 3.0), torch.full((2, 4), 6.0), torch.zeros(2, 3))
     asked, possible = 0.3 * 5 * 4 + 0.6 * 4 * 3, 5 * 4 + 4 * 3 + 3 * 5
-    assert abs(net._event_simulation().activity(counts, 10) - asked / possible) < 1e-6
+    assert abs(net._event_simulation().activity([0.3, 0.6, 0.0]) - asked / possible) < 1e-6
 
 
 @pytest.mark.parametrize("shape", [(0, 1, 8, 8), (0, 10, 1, 8, 8)])

@@ -12,6 +12,7 @@ from fsnn_lava.errors import Diverged
 from fsnn_lava.gradient import implicit
 from fsnn_lava.krylov import gmres
 from fsnn_lava.network import Masks
+from fsnn_lava.simulation import Trace
 
 CASES = [
     ("7 (F7)", (5,)),
@@ -23,9 +24,9 @@ CASES = [
 ]
 
 
-def make(architecture, shape, *, neuron, batch_norm, seed=0):
+def make(architecture, shape, *, neuron, batch_norm, seed=0, norm="kernel"):
     torch.manual_seed(seed)
-    net = fl.FSNN(architecture, input_shape=shape, classes=3, neuron=neuron, vth=1.5, batch_norm=batch_norm).double()
+    net = fl.FSNN(architecture, input_shape=shape, classes=3, neuron=neuron, vth=1.5, batch_norm=batch_norm, norm=norm).double()
     for position, stage in enumerate(net.stages):  # a drive inside the clamp for most neurons, and some outside
         stage.linear.bias.data.uniform_(0.2, 1.0)
         if stage.norm is not None:  # inside the loop the gain of the mini-batch's statistics must leave a contraction
@@ -73,7 +74,7 @@ def by_implicit(net, x, method):
     mapped = f(start)
     product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
     solver = fl.Solver(method=method, tol=1e-12, max_steps=400)
-    backward = partial(solver.solve_affine, lambda _rows: product, apart=len(net.stages) == 1)
+    backward = partial(solver.solve_affine, product, apart=len(net.stages) == 1)
     return loss_of(net, implicit(mapped, a, backward, report=net._report))
 
 
@@ -198,42 +199,108 @@ def test_a_second_derivative_is_refused_and_its_graph_harms_nothing():
 
 def test_gmres_in_parts_is_gmres():
     torch.manual_seed(0)
-    matrix, constant = 0.4 / 16 * torch.randn(40, 256, 256, dtype=torch.float64), torch.randn(40, 256, dtype=torch.float64)
-    scale = lengths(constant)
-
-    def product_of(rows):
-        return lambda v: (matrix[rows] @ v[..., None])[..., 0]
-
+    matrix, constant = 0.4 / 16 * torch.randn(256, 256, dtype=torch.float64), torch.randn(40, 256, dtype=torch.float64)
+    scale, gain = lengths(constant), torch.rand(40, 256, dtype=torch.float64)
+    options = {"scale": scale, "gain": gain, "ahead": False, "tol": 1e-9, "max_steps": 60}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(krylov, "VECTORS", 1)
-        parts = krylov.gmres_in_parts(product_of, constant, scale=scale, tol=1e-9, max_steps=60)
-    whole = gmres(product_of(slice(None)), constant, scale=scale, tol=1e-9, max_steps=60)
+        parts = krylov.gmres_in_parts(lambda v: v @ matrix, constant, **options)
+    whole = gmres(lambda v: v @ matrix, constant, **options)
     assert parts.converged
     assert whole.converged
     assert parts.steps == whole.steps
     torch.testing.assert_close(parts.value, whole.value, rtol=1e-7, atol=1e-7)
+    torch.testing.assert_close((gain * whole.value) @ matrix + constant, whole.value, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("memory", [2, 10])
+@pytest.mark.parametrize("max_steps", [1, 3, 60])
+def test_gmres_goes_one_plain_iteration_ahead_without_a_product(memory, max_steps):
+    torch.manual_seed(0)
+    matrix, constant = 0.6 / 6**0.5 * torch.randn(6, 6, dtype=torch.float64), torch.randn(4, 6, dtype=torch.float64)
+    gain = torch.rand(4, 6, dtype=torch.float64)
+    products = []
+
+    def product(v):
+        products.append(v)
+        return v @ matrix
+
+    options = {"scale": lengths(constant), "gain": gain, "memory": memory, "tol": 1e-4, "max_steps": max_steps}
+    behind, ahead = gmres(product, constant, **options), gmres(product, constant, ahead=True, **options)
+    assert len(products) == 2 * behind.steps
+    assert torch.equal(behind.residual, ahead.residual), "told is the residual before"
+    torch.testing.assert_close(ahead.value, (gain * behind.value) @ matrix + constant, rtol=1e-12, atol=1e-12)
 
 
 def test_gmres_needs_no_more_products_than_anderson():
     torch.manual_seed(0)
     matrix, constant = 0.6 / 60**0.5 * torch.randn(60, 60, dtype=torch.float64), torch.randn(4, 60, dtype=torch.float64)
-    steps = [fl.Solver(method=m, tol=1e-6).solve_affine(lambda _rows: lambda v: v @ matrix, constant).steps for m in ("gmres", "anderson")]
+    steps = [fl.Solver(method=m, tol=1e-6).solve_affine(lambda v: v @ matrix, constant).steps for m in ("gmres", "anderson")]
     assert steps[0] <= steps[1] < 30
 
 
+@pytest.mark.parametrize("norm", ["kernel", "operator"])
 @pytest.mark.parametrize("architecture", ["9 (F9)", "5C3 (F5C3)"])
-def test_the_quick_product_of_a_single_layer_is_the_one_of_autograd(architecture):
+def test_the_graphless_gradient_of_a_single_layer_is_the_one_of_autograd(architecture, norm):
     shape = (9,) if "C" not in architecture else (1, 6, 5)
-    net = make(architecture, shape, neuron=fl.IF(), batch_norm=True)
-    net.dropout = 0.3
+    net = make(architecture, shape, neuron=fl.IF(), batch_norm=True, norm=norm)
+    net.dropout, net.solver = 0.3, fl.Solver(tol=1e-13, max_steps=300)
     x = torch.randn(8, *shape, dtype=torch.float64)
-    masks, weight = net._masks(8, x), net.feedback.weight().detach()
-    rates = torch.rand(8, *net.architecture.layers[0].out_shape, dtype=torch.float64).requires_grad_()
-    mapped = net._map(rates, net.stages[0].current(x), weight, masks, running=False)[-1]
-    vector = torch.randn_like(mapped)
-    expected = torch.autograd.grad(mapped, rates, vector)[0]
-    got = net._single_product(mapped.detach(), weight, masks.feedback)(slice(None))(vector)
-    torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
+    masks, weight, first = net._masks(8, x), net.feedback.weight(), net.stages[0].current(x)
+    rates = torch.rand(8, *net.architecture.layers[0].out_shape, dtype=torch.float64)
+    start = rates.clone().requires_grad_()
+    mapped = net._map(start, first, weight, masks, running=False)[-1]
+    product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
+    expected = loss_of(net, implicit(mapped, rates, partial(net.solver.solve_affine, product), report=net._report))
+    got = net._attach_ring(Trace((rates,), (rates,), (rates,)), first, weight, masks)
+    assert torch.equal(got, rates)
+    parameters = list(net.parameters())
+    for a, b in zip(*(torch.autograd.grad(loss, parameters, retain_graph=True) for loss in (loss_of(net, got), expected)), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("norm", ["kernel", "operator"])
+@pytest.mark.parametrize(("architecture", "shape"), [("7 (F7)", (5,)), ("3C3 (F3C3)", (2, 5, 4)), ("3C3s-4C3-2C3s (F3C3u)", (2, 9, 8))])
+def test_the_gradient_of_the_restricted_weight_is_that_of_finite_differences(architecture, shape, norm):
+    feedback = make(architecture, shape, neuron=fl.IF(), batch_norm=False, norm=norm).feedback.eval()
+    pattern = torch.randn_like(feedback.direction)
+
+    def loss():
+        out = feedback.weight()
+        if out.dim() == 4:  # a gradient in another order of memory, as convolutions give
+            out = out.clone(memory_format=torch.channels_last)
+        return (pattern * out).sum()
+
+    for alpha in (0.7, -0.7, 1.5):
+        torch.nn.init.constant_(feedback.alpha, alpha)
+        got = torch.autograd.grad(loss(), (feedback.direction, feedback.alpha))
+        for found, parameter in zip(got, (feedback.direction, feedback.alpha), strict=True):
+            move = torch.randn_like(parameter)
+            values = []
+            for step in (1e-6, -1e-6):  # the power iteration stands still: its vectors are constants of the derivative
+                with torch.no_grad():
+                    parameter.add_(move, alpha=step)
+                    values.append(float(loss()))
+                    parameter.sub_(move, alpha=step)
+            assert float((found * move).sum()) == pytest.approx((values[0] - values[1]) / 2e-6, rel=1e-5, abs=1e-7)
+
+
+def test_what_the_simulation_returns_is_the_feedback_of_its_rates():
+    """By conservation of charge (E10) it knows W a without a product."""
+    for architecture, shape in (("9 (F9)", (4,)), ("5C3s (F5C3)", (1, 9, 8))):
+        for neuron in (fl.IF(), fl.LIF(0.9)):
+            for dropout in (0.0, 0.4):
+                torch.manual_seed(3)
+                net = fl.FSNN(architecture, input_shape=shape, classes=3, neuron=neuron, vth=1.0, dropout=dropout).train()
+                torch.nn.init.uniform_(net.stages[0].norm.bias, 0.0, 0.6)
+                x = torch.randn(6, *shape)
+                for steps in (1, 2, 15):
+                    masks, weight = net._masks(6, x), net.feedback.weight().detach()
+                    trace = net._simulate(x, steps, weight, masks)
+                    expected = net.feedback.connect(weight, trace.rates[0])
+                    expected = expected if masks.feedback is None else expected * masks.feedback
+                    assert expected.abs().max() > 0.05
+                    torch.testing.assert_close(trace.returned, expected, rtol=0, atol=3e-6)  # 15 steps of float32 sums of order 1
 
 
 def test_training_uses_the_implicit_gradient_at_the_simulated_rates():

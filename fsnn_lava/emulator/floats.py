@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ ONE = np.array([[0, 0, 1]], dtype=np.int32)
 # columns of the table of layers: the layer's neurons, and the one synapse from the layers before it (or around the loop)
 OFFSET, SIZE, SOURCE, DELAY, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, FORM_START = range(11)
 NO_SYNAPSE = -1
+WORTH_A_CALL = 2**17  # neurons times steps, about half a millisecond
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,16 @@ class Link:
     kernel: int = 1
     stride: int = 1
     padding: int = 0
+
+
+class Run(NamedTuple):
+    """What a run leaves behind, one [B, *shape] tensor per layer, channels last in memory."""
+
+    sums: tuple[Tensor, ...]  # of spikes, weighted as E3 says
+    counts: tuple[Tensor, ...]
+    potentials: tuple[Tensor, ...]
+    returned: Tensor | None  # masked W times the rates, of a single layer with a constant drive
+    rates: Sequence[float]  # mean spikes per neuron and step of each layer
 
 
 class _Laid:
@@ -57,7 +68,8 @@ class _Laid:
             self.rows, self.columns = (spread(link.source[i], link.target[i], link.kernel, link.stride, link.padding) for i in (1, 2))
             width, taps = link.target[2], (link.kernel, link.kernel)
         channels = int(np.prod(link.source)) if link.kind == "dense" else link.source[0]
-        self.form = np.array([channels, len(self.columns), *taps, width, link.target[0], 1, 0], dtype=np.int64)
+        whole_rows = link.kind == "dense"  # `fused`: a spike's weights lie side by side, however many
+        self.form = np.array([channels, len(self.columns), *taps, width, link.target[0], 1, whole_rows], dtype=np.int64)
 
     @property
     def products(self) -> int:
@@ -65,8 +77,10 @@ class _Laid:
         return int(self.rows[:, 2].sum()) * int(self.columns[:, 2].sum()) * int(self.form[0]) * int(self.form[5])
 
     def ordered(self, weight: Tensor) -> Tensor:
-        """weight in blocks of target channels, each [row taps, column taps, source, block], flattened."""
+        """weight in blocks of target channels, each [row taps, column taps, source, block], flattened; dense: [source, target]."""
         by_tap = self._by_tap(weight)
+        if self.link.kind == "dense":
+            return by_tap.reshape(-1)
         return torch.cat([by_tap[..., k : k + WIDEST].reshape(-1) for k in range(0, by_tap.shape[-1], WIDEST)])
 
     def _by_tap(self, weight: Tensor) -> Tensor:
@@ -127,8 +141,8 @@ class EventSimulation:
         steps: int,
         leak: float,
         vth: float,
-    ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """Weighted sums, counts and potentials per layer after `steps` steps.
+    ) -> Run:
+        """`steps` steps from rest.
 
         drive [B, *first shape], or [B, T, …] that changes with the steps, masked already; biases of the further layers, per
         neuron or channel; weights of each layer's synapse (the loop's first); masks [B, *shape] on the synapse's current, and on
@@ -136,6 +150,7 @@ class EventSimulation:
         """
         batch = len(drive)
         sequence = drive.dim() == len(self.shapes[0]) + 2
+        ring = len(self.shapes) == 1 and self.laid[0] is not None and not sequence
         first = _last(drive.reshape(-1, *self.shapes[0])).view(batch, -1, self.sizes[0])
         steady = [_spread_bias(bias, shape) for bias, shape in zip(biases, self.shapes[1:], strict=True)]
         bias = torch.cat([drive.new_zeros(self.sizes[0]), *steady]) if steady else drive.new_zeros(self.sizes[0])
@@ -145,7 +160,9 @@ class EventSimulation:
         if any(m is not None for m in masks):
             mask = _joined([_last(m) if m is not None else drive.new_ones(batch, n) for m, n in zip(masks, self.sizes, strict=True)], 1)
         total = self.offsets[-1]
-        out = [torch.zeros(batch, total, dtype=drive.dtype) for _ in range(3 if leak != 1.0 else 2)]
+        out = drive.new_empty(3 if leak != 1.0 else 2, batch, total).unbind()
+        returned = drive.new_empty(batch, total if ring else 0)
+        spikes = np.empty((batch, len(self.sizes)), dtype=np.int64)
         arrays = [part.numpy() for part in out]
         sums, potentials, counts = arrays[0], arrays[1], arrays[-1] if leak != 1.0 else np.zeros((batch, 0), arrays[0].dtype)
         if sequence and first.shape[1] < steps:
@@ -169,18 +186,22 @@ class EventSimulation:
                 sums,
                 counts,
                 potentials,
+                returned.numpy(),
+                spikes,
             ),
             batch,
             number=torch.get_num_threads(),
+            least=WORTH_A_CALL // (steps * total),
         )
         by_layer = [self._per_layer(part) for part in out]
-        return by_layer[0], by_layer[2] if leak != 1.0 else by_layer[0], by_layer[1]
+        back = self._per_layer(returned)[0] if ring else None
+        rates = [float(n) for n in spikes.mean(0) / self.sizes / steps]
+        return Run(by_layer[0], by_layer[2] if leak != 1.0 else by_layer[0], by_layer[1], back, rates)
 
-    def activity(self, counts: Sequence[Tensor], steps: int) -> float:
-        """The share of all products in `steps` steps that the spikes of the layers ask for."""
+    def activity(self, rates: Sequence[float]) -> float:
+        """The share of all products that neurons ask for which spike so often per step, by layer."""
         products = [0 if laid is None else laid.products for laid in (*self.laid[1:], self.laid[0])]  # by source
-        asked = sum(float(count.mean()) / steps * number for count, number in zip(counts, products, strict=True) if number)
-        return asked / max(sum(products), 1)
+        return sum(rate * number for rate, number in zip(rates, products, strict=True)) / max(sum(products), 1)
 
     def _per_layer(self, flat: Tensor) -> tuple[Tensor, ...]:
         return tuple(_first(flat[:, at : at + n], shape) for at, n, shape in zip(self.offsets, self.sizes, self.shapes))
@@ -258,8 +279,12 @@ def step_masked(u: Any, constant: Any, current: Any, mask: Any, leak: Any, vth: 
 
 @compiled
 def run_sample(layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mask: Any, steps: int, delay: int, leak: Any, vth: Any,
-               sums: Any, counts: Any, u: Any) -> None:  # fmt: skip
-    """One sample over `steps`; sums, counts (empty without a leak) and u are its rows of the outputs, zeros before."""
+               sums: Any, counts: Any, u: Any, returned: Any, spikes_of: Any) -> None:  # fmt: skip
+    """One sample over `steps`; sums, counts (empty without a leak), u and spikes_of [layers] are its rows of the outputs.
+
+    `returned`, unless empty, becomes W times the rates of a single layer, by conservation of charge (E10): what u and the spikes took
+    beyond the drive is W times the sums of the step before.
+    """
     total, largest, slots = len(u), layers[:, SIZE].max(), delay + 1
     current = np.zeros(largest, u.dtype)
     starts = np.empty(largest + 1, np.int32)
@@ -269,6 +294,7 @@ def run_sample(layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mas
     lengths = np.zeros((slots, len(layers)), np.int64)
     masked = len(mask) > 0
     constant = mask * bias if masked else bias
+    u[:], sums[:], counts[:], spikes_of[:] = 0, 0, 0, 0
     for t in range(steps):
         now = t % slots
         for layer in range(len(layers)):
@@ -278,13 +304,7 @@ def run_sample(layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mas
             if source >= 0 and t >= row[DELAY]:
                 slot, start = (t - row[DELAY]) % slots, layers[source, OFFSET]
                 indices = lists[slot, start : start + lengths[slot, source]]
-                own = weight[row[WEIGHT] : row[WEIGHT_END]]
-                rows, columns = tables[row[ROWS] : row[ROWS_END]], tables[row[COLUMNS] : row[COLUMNS_END]]
-                places = len(rows) * len(columns)
-                if len(indices) > BUSY * places and places > 1:
-                    scatter_by_taps(current, own, indices, row[FORM_START:], rows, columns, starts[: places + 1])
-                else:
-                    scatter(current, own, indices, fired[:0], row[FORM_START:], rows, columns)
+                receive(current, row, tables, weight, indices, starts, fired)
             steady = drive[min(t, len(drive) - 1)] if layer == 0 else constant[offset:end]
             state, spikes, total_here = u[offset:end], fired[:size], sums[offset:end]
             if masked:
@@ -292,14 +312,38 @@ def run_sample(layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mas
             else:
                 step(state, steady, current[:size], leak, vth, spikes, total_here)
             lengths[now, layer] = list_spikes(spikes, words[: (size + 7) // 8], lists[now, offset:end], NO)
+            spikes_of[layer] += lengths[now, layer]
             if len(counts) > 0:
                 for i in range(lengths[now, layer]):
                     counts[offset + lists[now, offset + i]] += 1
+    if len(returned) > 0:
+        last = (steps - 1) % slots
+        receive(current, layers[0], tables, weight, lists[last, : lengths[last, 0]], starts, fired)
+        total_weight = leak - leak
+        for _ in range(steps):
+            total_weight = leak * total_weight + 1
+        for i in range(len(returned)):
+            newest = mask[i] * current[i] if masked else current[i]
+            returned[i] = (leak * (u[i] + vth * sums[i] - total_weight * drive[0, i]) + newest) / total_weight
+
+
+@compiled
+def receive(current: Any, row: Any, tables: Any, weight: Any, indices: Any, starts: Any, fired: Any) -> None:
+    """Add what the spikes `indices` are to the layer of this row to `current`."""
+    own = weight[row[WEIGHT] : row[WEIGHT_END]]
+    rows, columns = tables[row[ROWS] : row[ROWS_END]], tables[row[COLUMNS] : row[COLUMNS_END]]
+    places = len(rows) * len(columns)
+    if len(indices) > BUSY * places and places > 1:
+        scatter_by_taps(current, own, indices, row[FORM_START:], rows, columns, starts[: places + 1])
+    else:
+        scatter(current, own, indices, fired[:0], row[FORM_START:], rows, columns)
 
 
 @compiled
 def run_samples(first: int, end: int, layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mask: Any, steps: int, delay: int,
-                leak: Any, vth: Any, sums: Any, counts: Any, u: Any) -> None:  # fmt: skip
+                leak: Any, vth: Any, sums: Any, counts: Any, u: Any, returned: Any, spikes_of: Any) -> None:  # fmt: skip
     """Samples first … end - 1, each on its own: results do not depend on threads or on the batch."""
     for b in range(first, end):
-        run_sample(layers, tables, weight, bias, drive[b], mask[b], steps, delay, leak, vth, sums[b], counts[b], u[b])
+        run_sample(
+            layers, tables, weight, bias, drive[b], mask[b], steps, delay, leak, vth, sums[b], counts[b], u[b], returned[b], spikes_of[b]
+        )
