@@ -247,7 +247,7 @@ def trained(args: argparse.Namespace, rounds: int) -> list[dict[str, Any]]:
 
 def sweeps(rounds: int) -> dict[str, list[dict[str, Any]]]:
     """Cost against firing rate, batch, steps and layer size, each varied by itself."""
-    found: dict[str, list[dict[str, Any]]] = {"rate": [], "batch": [], "steps": [], "size": []}
+    found: dict[str, list[dict[str, Any]]] = {"rate": [], "dense": [], "batch": [], "steps": [], "size": []}
     values = images(32)
 
     def note(which: str, value: float, chip: ChipNetwork, samples: np.ndarray, steps: int = 30) -> None:
@@ -258,6 +258,9 @@ def sweeps(rounds: int) -> dict[str, list[dict[str, Any]]]:
 
     for rate in (0.001, 0.005, 0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95):
         note("rate", rate, network(CONV, 30, rate, values), values)
+    many = images(512)
+    for rate in (0.001, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95):
+        note("dense", rate, network(DENSE, 30, rate, many), many)
     chip = network(CONV, 30, RATE, values)
     for batch in (1, 2, 8, 32):
         note("batch", batch, chip, values[:batch])
@@ -286,19 +289,21 @@ def plot(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 4, figsize=(16, 3.6), layout="constrained")
+    figure, axes = plt.subplots(1, 5, figsize=(20, 3.6), layout="constrained")
+    titles = {"rate": f"{CONV}, T = 30", "batch": f"{CONV}, T = 30", "dense": f"{DENSE}, T = 30, 512 samples"}
     labels = {
         "rate": "spikes per step and neuron",
+        "dense": "spikes per step and neuron",
         "batch": "samples in a batch",
         "steps": "steps T",
         "size": "channels",
     }
     for axis, (which, rows) in zip(axes, found.items()):
-        draw = axis.plot if which == "rate" else axis.loglog
+        draw = axis.plot if which in ("rate", "dense") else axis.loglog
         for name in ("emulator", "torch"):
-            places = [row["rate" if which == "rate" else "value"] for row in rows]
+            places = [row["rate" if which in ("rate", "dense") else "value"] for row in rows]
             draw(places, [row["ms_per_sample"][name] for row in rows], "o-", label=name)
-        axis.set(xlabel=labels[which], ylabel="ms per sample", title=f"{CONV}, T = 30" if which in ("rate", "batch") else "")
+        axis.set(xlabel=labels[which], ylabel="ms per sample", title=titles.get(which, ""))
         axis.legend()
     figure.savefig(path, dpi=120)
 
