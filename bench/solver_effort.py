@@ -22,7 +22,7 @@ from fsnn_lava.training.samples import load_samples
 SETTINGS: dict[str, list[str]] = {
     "none": ["solver.max_steps=0"],
     "residual 0.1": ["solver.method=gmres", "solver.tol=0.1"],
-    "residual 5e-3": ["solver.method=gmres", "solver.tol=5e-3"],
+    "residual 1e-2": ["solver.method=gmres", "solver.tol=1e-2"],
     "residual 1e-4": ["solver.method=gmres", "solver.tol=1e-4"],
     "Broyden, 30": ["solver.method=broyden", "solver.tol=1e-12", "solver.max_steps=30"],
 }

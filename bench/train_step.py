@@ -2,7 +2,7 @@
 
     python bench/train_step.py [--quick] [--json FILE] [--plot FILE] [--reference DIR]
 
-ours        event-driven simulation, GMRES to a relative residual of 5e-3 (the default)
+ours        event-driven simulation, GMRES to a relative residual of 1e-2 (the default)
 dense       ours with dense simulation
 paper       dense simulation, Broyden with 30 steps, in our code
 stbp        the same network unrolled and differentiated through time, a plain torch loop with a rectangular surrogate

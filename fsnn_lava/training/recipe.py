@@ -38,7 +38,7 @@ class SolverChoice:
     """How E5 is solved: until the relative residual is `tol`, at most `max_steps` products (0: the Jacobian-free gradient)."""
 
     method: str = rule(str, "gmres", choices=LINEAR_METHODS)
-    tol: float = rule(float, 5e-3, low=0.0, open_low=True)
+    tol: float = rule(float, 1e-2, low=0.0, open_low=True)
     max_steps: int = rule(int, 30, low=0)
 
 
