@@ -246,7 +246,7 @@ def trained(args: argparse.Namespace, rounds: int) -> list[dict[str, Any]]:
 
 
 def sweeps(rounds: int) -> dict[str, list[dict[str, Any]]]:
-    """Cost against firing rate, batch, steps and layer size, each varied by itself."""
+    """Cost against firing rate (convolution and dense), batch, steps and layer size, each varied by itself."""
     found: dict[str, list[dict[str, Any]]] = {"rate": [], "dense": [], "batch": [], "steps": [], "size": []}
     values = images(32)
 

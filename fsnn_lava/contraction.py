@@ -125,12 +125,12 @@ class RestrictedFeedback(nn.Module):
         return self.connect_transposed(self.direction, left.view(1, *self.spec.out_shape)).flatten()
 
     def _iterate(self) -> None:
-        right = self._transposed(self.singular)
+        right = nnf.normalize(self._transposed(self.singular), dim=0)
         if self.norm == "kernel":
             left = self._matrix() @ right
         else:
             left = self.connect(self.direction, right.view(1, *self.spec.in_shape)).flatten()
-        torch.div(left, left.norm().clamp_min(torch.finfo(left.dtype).tiny), out=self.singular)
+        self.singular.copy_(nnf.normalize(left, dim=0))
 
 
 class _Restricted(torch.autograd.Function):
@@ -138,7 +138,7 @@ class _Restricted(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, direction: Tensor, alpha: Tensor, feedback: RestrictedFeedback, moves: bool) -> Tensor:  # type: ignore[override]
-        ctx.compiled = feedback.norm == "kernel" and direction.device.type == "cpu" and direction.is_contiguous()
+        ctx.compiled = feedback.norm == "kernel" and compilable(direction)
         ctx.feedback = feedback
         if ctx.compiled:
             weight, right = torch.empty_like(direction), direction.new_empty(direction[0].numel())
@@ -149,7 +149,7 @@ class _Restricted(torch.autograd.Function):
             if moves:
                 feedback._iterate()
             right = feedback._transposed(feedback.singular)
-            norm = right.norm()
+            norm = right.norm()  # as `spectral_norm` is
             weight = direction * (feedback.limited(alpha) / norm)
         ctx.save_for_backward(direction, alpha, norm, feedback.singular.clone(), right)  # the next forward pass moves it on
         return weight
@@ -175,18 +175,15 @@ class _Restricted(torch.autograd.Function):
 @compiled
 def restrict(matrix: Any, left: Any, right: Any, out: Any, alpha: Any, moves: Any) -> Any:
     """out <- alpha matrix/||matrix||, where left (moved on by a step of power iteration, if `moves`) and right track its norm: the norm."""
-    for turn in range(2 if moves else 1):
-        if turn == 1:
-            for i in range(len(left)):
-                left[i] = dot(matrix[i], right)
-            length = np.sqrt(dot(left, left))
-            for i in range(len(left)):
-                left[i] = left[i] / length if length > 0 else length
-        right[:] = 0
+    transposed_product(right, matrix, left)
+    if moves:
+        make_unit(right)
         for i in range(len(left)):
-            add_multiple(right, left[i], matrix[i])
+            left[i] = dot(matrix[i], right)
+        make_unit(left)
+        transposed_product(right, matrix, left)
     norm = np.sqrt(dot(right, right))
-    scale = alpha / norm
+    scale = divided(alpha, norm)
     for i in range(len(left)):
         write_multiple(out[i], scale, matrix[i])
     return norm
@@ -197,18 +194,45 @@ def restrict_back(grad: Any, matrix: Any, left: Any, right: Any, out: Any, norm:
     """out <- s (grad - along/||matrix||² left right^T) with s = alpha/||matrix||; along = <grad, matrix>/||matrix||."""
     along = norm - norm
     for i in range(len(left)):
-        along += dot(grad[i], matrix[i]) / norm
-    scale = alpha / norm
+        along += divided(dot(grad[i], matrix[i]), norm)
+    scale = divided(alpha, norm)
     for i in range(len(left)):
         write_multiple(out[i], scale, grad[i])
-        add_multiple(out[i], -scale * along / norm * left[i], right)
+        add_multiple(out[i], -divided(scale * along, norm) * left[i], right)
     return along
+
+
+@compiled
+def transposed_product(out: Any, matrix: Any, vector: Any) -> None:
+    """out <- matrix^T vector."""
+    out[:] = 0
+    for i in range(len(vector)):
+        add_multiple(out, vector[i], matrix[i])
+
+
+@compiled
+def make_unit(vector: Any) -> None:
+    """Of length 1 afterwards, unless it is nothing."""
+    length = np.sqrt(dot(vector, vector))
+    if length > 0:
+        write_multiple(vector, 1 / length, vector)
+
+
+@compiled
+def divided(number: Any, by: Any) -> Any:
+    """number / by, and what is not a number where `by` is 0: a weight that cannot be scaled is seen, not stumbled over."""
+    return number / by if by != 0 else number * np.nan
 
 
 @compiled
 def write_multiple(out: Any, factor: Any, vector: Any) -> None:
     for i in range(len(vector)):
         out[i] = factor * vector[i]
+
+
+def compilable(values: Tensor) -> bool:
+    """Whether compiled functions take these numbers: those that numba knows, side by side in the CPU's memory."""
+    return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64) and values.is_contiguous()
 
 
 def initial_weight(shape: Sequence[int]) -> Tensor:

@@ -240,7 +240,8 @@ class Solver:
     def solve_affine(self, product: Map, constant: Tensor, *, gain: Tensor | None = None, apart: bool = True) -> Solution:
         """beta with beta = product(gain beta) + constant, to a relative residual of `tol`.
 
-        GMRES then goes one plain iteration further, which costs nothing: the residual is that of the point before.
+        GMRES then goes one plain iteration further, which costs nothing: the residual is that of the point before. What stands in for
+        it cannot, and stops at half of `tol`.
         `apart`: no sample's product depends on another sample, and `product` takes any of them. Batch norm inside the loop couples
         them; then residuals cannot be told without a product, and Anderson's mixing takes the place of GMRES; as it does on a GPU.
         """
@@ -250,10 +251,11 @@ class Solver:
         if self.method == "gmres" and apart and constant.device.type == "cpu":
             return gmres_in_parts(product, constant, scale=scale, gain=gain, ahead=True, tol=self.tol, max_steps=self.max_steps)
         options = {"affine": True} if self.method == "anderson" and apart else {}
+        tol = self.tol / 2 if self.method == "gmres" else self.tol
         return METHODS["anderson" if self.method == "gmres" else self.method](
             lambda x: product(x if gain is None else x * gain).add_(constant),
             constant,
-            tol=self.tol,
+            tol=tol,
             max_steps=self.max_steps,
             norm=lambda difference: difference.flatten(1).norm(dim=1) / scale,
             stop=self.stop,

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from fsnn_lava.compiled import compiled
-from fsnn_lava.contraction import RestrictedFeedback
+from fsnn_lava.contraction import RestrictedFeedback, compilable
 from fsnn_lava.equilibrium import Solution
 
 
@@ -41,8 +41,8 @@ def implicit(mapped: Tensor, rates: Tensor, solve: Callable[[Tensor], Solution],
 
 
 def slopes(own: Tensor, returned: Tensor, mask: Tensor | None, vth: float) -> tuple[Tensor, Tensor]:
-    """sigma'/vth where the current is own + returned, and that times the mask: each [B, ...]."""
-    if own.device.type != "cpu" or own.dim() != 2:
+    """sigma'/vth where the current is own + returned, and that times the mask: each [B, ...]. At 0 and at vth sigma is flat."""
+    if own.dim() != 2 or not compilable(own):
         current = own + returned
         slope = ((current > 0.0) & (current < vth)).to(current.dtype).div_(vth)
         return slope, slope if mask is None else slope * mask

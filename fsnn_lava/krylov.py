@@ -25,7 +25,7 @@ class Solution:
     """The best iterate that was seen, whether or not it is good enough."""
 
     value: Tensor  # [B, ...]
-    residual: Tensor  # [B] norm of f(value) - value, divided by `scale` where one was given
+    residual: Tensor  # [B] norm of f(value) - value, divided by `scale` where one was given; gone ahead, that of the point before
     steps: int  # evaluations of f
     converged: bool  # residual <= tol for every sample
 
@@ -49,8 +49,9 @@ def gmres(
     """x = product(gain x) + constant for a linear `product`, until the length of the residual divided by `scale` [B] is at most `tol`.
 
     What Anderson's mixing does for a linear map, with half of its vectors: an orthonormal basis of constant, product(constant), …
-    sample by sample, begun anew with what remains after `memory` products. `ahead`: the value is product(gain x) + constant for that
-    x, which is x and its residual and so costs nothing; where the map contracts it is nearer than the residual of x says.
+    sample by sample, begun anew with what remains after `memory` products. `ahead`: where that x is found, the value is
+    product(gain x) + constant, which is x and its residual and so costs nothing; where the map contracts it is nearer than the residual
+    of x says.
     """
     if memory < 1 or max_steps < 1:
         raise BadArgument(f"memory and max_steps must be at least 1, got {memory} and {max_steps}")
@@ -61,7 +62,7 @@ def gmres(
             space.extend(product)
         steps += space.steps
         last = done or steps >= max_steps
-        part = space.combination(best=True, rest=last and ahead)
+        part = space.combination(best=True, rest=done and ahead)
         value = part if value is None else value + part
         if last:
             return Solution(value, residual, steps, done)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +101,7 @@ class FSNN(nn.Module):
         average = self.average(values, steps)
         first = self.stages[0].current(average)  # type: ignore[operator]
         known = first.detach() if values is average else None
-        trace = self._simulate(values, steps, weight, masks, known)
+        trace = self._simulate(values, steps, weight, masks, known, returned=True)
         return self.readout(self._attach(trace, first, weight, masks).flatten(1))
 
     @torch.no_grad()
@@ -184,8 +183,8 @@ class FSNN(nn.Module):
 
         shapes = [spec.out_shape for spec in self.architecture.layers]
         shapes += shapes[:1] if self.feedback else []
-        drawn = like.new_empty(batch * sum(map(prod, shapes))).bernoulli_(1.0 - self.dropout).div_(1.0 - self.dropout)
-        masks = [part.view(batch, *shape) for part, shape in zip(drawn.split([batch * prod(shape) for shape in shapes]), shapes)]
+        drawn = like.new_empty(batch * sum(map(math.prod, shapes))).bernoulli_(1.0 - self.dropout).div_(1.0 - self.dropout)
+        masks = [part.view(batch, *shape) for part, shape in zip(drawn.split([batch * math.prod(shape) for shape in shapes]), shapes)]
         return Masks(tuple(masks[: len(self.stages)]), masks[-1] if self.feedback else None)
 
     @torch.no_grad()
@@ -197,18 +196,19 @@ class FSNN(nn.Module):
         masks: Masks,
         first: Tensor | None = None,
         observe: Callable[[int, tuple[Tensor, ...]], None] | None = None,
+        returned: bool = False,
     ) -> Trace:
-        """`first` is F¹x without batch norm where it is known already."""
+        """`first` is F¹x without batch norm where it is known already; `returned`: W a is wanted, if cheap."""
         by_events = observe is None and self.event_driven and values.device.type == "cpu" and values.dtype == torch.float32
         by_events = by_events and len(values) > 0
         if by_events and self.activity < DENSE_FROM:
-            trace, rates = self._simulate_events(values, steps, weight, masks, first)
+            trace, rates = self._simulate_events(values, steps, weight, masks, first, returned)
         else:
             trace = simulate(self._dynamics(values, weight, masks, first), steps, observe=observe)
             rates = [float(count.mean()) / steps for count in trace.counts] if by_events else []
         if by_events:
             self.activity = self._event_simulation().activity(rates)
-        self.last_trace = trace
+        self.last_trace = replace(trace, returned=None)
         return trace
 
     def _event_simulation(self) -> EventSimulation:
@@ -219,7 +219,7 @@ class FSNN(nn.Module):
         return self._events
 
     def _simulate_events(
-        self, values: Tensor, steps: int, weight: Tensor | None, masks: Masks, first: Tensor | None
+        self, values: Tensor, steps: int, weight: Tensor | None, masks: Masks, first: Tensor | None, returned: bool
     ) -> tuple[Trace, Sequence[float]]:
         """The same run, spike by spike (see emulator/floats.py): equal up to the order of sums; and each layer's mean rate."""
         events = self._event_simulation()
@@ -232,7 +232,8 @@ class FSNN(nn.Module):
             some = slice(start, start + part)
             mine = [None if mask is None else mask[some] for mask in (masks.feedback, *masks.stages[1:])]
             drive = self._drive(entry, values[some], steps, first, masks.stages[0], some)
-            pieces.append(events.run(drive, [b for _, b in later], weights, mine, steps=steps, leak=self.neuron.leak, vth=self.vth))
+            biases = [b for _, b in later]
+            pieces.append(events.run(drive, biases, weights, mine, steps=steps, leak=self.neuron.leak, vth=self.vth, returned=returned))
         run = pieces[0] if len(pieces) == 1 else _joined(pieces)
         total = self.neuron.weight_sum(steps)
         rates = tuple((s / total).contiguous() for s in run.sums)

@@ -84,6 +84,23 @@ def test_a_network_that_fires_too_often_goes_on_with_dense_products(monkeypatch)
     assert len(runs) == 7
 
 
+def test_the_activity_of_sequences_is_that_of_all_their_parts():
+    torch.manual_seed(0)
+    net = fl.FSNN("6C3s (F6C3)", input_shape=(1, 8, 8), classes=3, vth=1.0).eval()
+    x = torch.rand(20, 12, 1, 8, 8)  # simulated as 16 and 4
+    x[16:] *= 6
+    counts = net.simulate(x, steps=12).counts
+    assert counts[0][16:].mean() > 1.5 * counts[0][:16].mean() > 0
+    assert net.activity == pytest.approx(float(counts[0].mean()) / 12, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_other_numbers_are_simulated_with_dense_products(dtype):
+    torch.manual_seed(0)
+    net = fl.FSNN("6C3s (F6C3)", input_shape=(1, 8, 8), classes=3, vth=1.0, steps=4).to(dtype).eval()
+    assert bool(net(torch.randn(3, 1, 8, 8).to(dtype)).isfinite().all())
+
+
 def test_activity_is_the_share_of_all_products():
     net = fl.FSNN("5-4-3 (F5)", input_shape=(2,), classes=2)
     asked, possible = 0.3 * 5 * 4 + 0.6 * 4 * 3, 5 * 4 + 4 * 3 + 3 * 5

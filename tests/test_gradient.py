@@ -214,8 +214,8 @@ def test_gmres_in_parts_is_gmres():
 
 
 @pytest.mark.parametrize("memory", [2, 10])
-@pytest.mark.parametrize("max_steps", [1, 3, 60])
-def test_gmres_goes_one_plain_iteration_ahead_without_a_product(memory, max_steps):
+@pytest.mark.parametrize("tol", [0.5, 1e-2, 1e-6])
+def test_gmres_goes_one_plain_iteration_ahead_without_a_product(memory, tol):
     torch.manual_seed(0)
     matrix, constant = 0.6 / 6**0.5 * torch.randn(6, 6, dtype=torch.float64), torch.randn(4, 6, dtype=torch.float64)
     gain = torch.rand(4, 6, dtype=torch.float64)
@@ -225,7 +225,7 @@ def test_gmres_goes_one_plain_iteration_ahead_without_a_product(memory, max_step
         products.append(v)
         return v @ matrix
 
-    options = {"scale": lengths(constant), "gain": gain, "memory": memory, "tol": 1e-4, "max_steps": max_steps}
+    options = {"scale": lengths(constant), "gain": gain, "memory": memory, "tol": tol, "max_steps": 60}
     behind, ahead = gmres(product, constant, **options), gmres(product, constant, ahead=True, **options)
     assert len(products) == 2 * behind.steps
     assert torch.equal(behind.residual, ahead.residual), "told is the residual before"
@@ -285,6 +285,86 @@ def test_the_gradient_of_the_restricted_weight_is_that_of_finite_differences(arc
             assert float((found * move).sum()) == pytest.approx((values[0] - values[1]) / 2e-6, rel=1e-5, abs=1e-7)
 
 
+@pytest.mark.parametrize(("architecture", "shape"), [("7 (F7)", (5,)), ("3C3 (F3C3)", (2, 5, 4)), ("3C3s-4C3-2C3s (F3C3u)", (2, 9, 8))])
+@pytest.mark.parametrize("size", [1.0, 1e10, 1e-12])
+def test_the_compiled_restricted_weight_is_that_of_torch(architecture, shape, size, monkeypatch):
+    """Two steps of training: weight, singular vector and both gradients; also of directions whose fourth power leaves float32."""
+    found = []
+    for compiled in (True, False):
+        torch.manual_seed(5)
+        feedback = fl.FSNN(architecture, input_shape=shape, classes=3).feedback.train()
+        with torch.no_grad():
+            feedback.direction.mul_(size)
+            feedback.singular.copy_(torch.nn.functional.normalize(torch.randn_like(feedback.singular), dim=0))
+        monkeypatch.setattr("fsnn_lava.contraction.compilable", lambda _, answer=compiled: answer)
+        for _ in range(2):
+            weight = feedback.weight()
+        pattern = torch.arange(weight.numel(), dtype=weight.dtype).cos().view_as(weight)
+        (pattern * weight).sum().backward()
+        found.append((weight.detach(), feedback.singular.clone(), feedback.direction.grad * size, feedback.alpha.grad))
+    for a, b in zip(*found, strict=True):
+        assert bool(a.isfinite().all())
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)  # float32 sums of up to 36 terms of order 1, in another order
+
+
+@pytest.mark.parametrize("norm", ["kernel", "operator"])
+def test_a_feedback_without_direction_ends_in_a_sentence(norm):
+    net = fl.FSNN("6 (F6)", input_shape=(4,), classes=3, steps=5, norm=norm)
+    torch.nn.init.zeros_(net.feedback.direction)
+    with pytest.raises(Diverged, match="the gradient is not finite"):
+        net(torch.randn(4, 4)).sum().backward()
+
+
+@pytest.mark.parametrize("neuron", [fl.IF(), fl.LIF(0.9)])
+@pytest.mark.parametrize(("architecture", "shape"), [("9 (F9)", (4,)), ("5C3s (F5C3)", (1, 9, 8))])
+def test_a_step_of_training_does_not_depend_on_how_it_was_simulated(architecture, shape, neuron):
+    """Event by event W a comes from conservation of charge, with dense products from a product."""
+    found = []
+    for events in (True, False):
+        torch.manual_seed(3)
+        net = fl.FSNN(architecture, input_shape=shape, classes=3, neuron=neuron, vth=1.0, dropout=0.3, steps=9)
+        torch.nn.init.uniform_(net.stages[0].norm.bias, 0.0, 0.6)
+        net.event_driven, net.solver = events, fl.Solver(tol=1e-6, max_steps=100)
+        torch.manual_seed(4)
+        net(torch.randn(6, *shape)).square().sum().backward()
+        found.append([parameter.grad for parameter in net.parameters()])
+    assert found[0][-1].abs().max() > 0.1
+    for a, b in zip(*found, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4 * float(b.abs().max()))  # a current at the clamp's edge would show as 1/6
+
+
+def test_two_forward_passes_before_a_backward_one_are_each_differentiated_where_they_were():
+    def gradient(*parts):
+        net = make("7 (F7)", (5,), neuron=fl.IF(), batch_norm=False)
+        net.solver = fl.Solver(tol=1e-12, max_steps=200)
+        torch.manual_seed(1)
+        net.feedback.singular.copy_(torch.nn.functional.normalize(torch.randn(7, dtype=torch.float64), dim=0))  # far from its end
+        inputs = torch.randn(2, 6, 5, dtype=torch.float64)
+        losses = [net(x, steps=9).square().sum() for x in inputs]
+        return torch.autograd.grad(sum(losses[i] for i in parts), [net.feedback.direction, net.feedback.alpha])
+
+    for first, second, both in zip(gradient(0), gradient(1), gradient(0, 1), strict=True):
+        torch.testing.assert_close(first + second, both, rtol=1e-10, atol=1e-12)
+        assert not torch.allclose(first, second)
+
+
+def test_the_solver_goes_ahead_where_it_may_and_stops_at_half_where_it_may_not():
+    torch.manual_seed(0)
+    matrix, constant = 0.6 / 60**0.5 * torch.randn(60, 60, dtype=torch.float64), torch.randn(4, 60, dtype=torch.float64)
+    product = lambda v: v @ matrix  # noqa: E731
+    exact = torch.linalg.solve(torch.eye(60, dtype=torch.float64) - matrix.t(), constant.t()).t()
+    behind = gmres(product, constant, scale=lengths(constant), tol=1e-2, max_steps=30)
+    ahead = fl.Solver(tol=1e-2).solve_affine(product, constant)
+    assert (ahead.value - exact).norm() < 0.8 * (behind.value - exact).norm()
+    assert ahead.steps == behind.steps
+    coupled = fl.Solver(tol=1e-2).solve_affine(product, constant, apart=False)
+    assert float(coupled.residual.max()) <= 5e-3
+    short = fl.Solver(tol=1e-9, max_steps=2).solve_affine(product, constant)
+    assert not short.converged
+    rest = (product(short.value) + constant - short.value).norm(dim=1) / lengths(constant)
+    torch.testing.assert_close(short.residual, rest, rtol=1e-6, atol=0)  # what was not found is told as it is
+
+
 def test_what_the_simulation_returns_is_the_feedback_of_its_rates():
     """By conservation of charge (E10) it knows W a without a product."""
     for architecture, shape in (("9 (F9)", (4,)), ("5C3s (F5C3)", (1, 9, 8))):
@@ -296,7 +376,7 @@ def test_what_the_simulation_returns_is_the_feedback_of_its_rates():
                 x = torch.randn(6, *shape)
                 for steps in (1, 2, 15):
                     masks, weight = net._masks(6, x), net.feedback.weight().detach()
-                    trace = net._simulate(x, steps, weight, masks)
+                    trace = net._simulate(x, steps, weight, masks, returned=True)
                     expected = net.feedback.connect(weight, trace.rates[0])
                     expected = expected if masks.feedback is None else expected * masks.feedback
                     assert expected.abs().max() > 0.05

@@ -141,16 +141,17 @@ class EventSimulation:
         steps: int,
         leak: float,
         vth: float,
+        returned: bool = False,
     ) -> Run:
         """`steps` steps from rest.
 
         drive [B, *first shape], or [B, T, …] that changes with the steps, masked already; biases of the further layers, per
         neuron or channel; weights of each layer's synapse (the loop's first); masks [B, *shape] on the synapse's current, and on
-        the bias of the further layers.
+        the bias of the further layers. `returned`: W a is wanted, if this is a single layer with a constant drive.
         """
         batch = len(drive)
         sequence = drive.dim() == len(self.shapes[0]) + 2
-        ring = len(self.shapes) == 1 and self.laid[0] is not None and not sequence
+        ring = returned and len(self.shapes) == 1 and self.laid[0] is not None and not sequence
         first = _last(drive.reshape(-1, *self.shapes[0])).view(batch, -1, self.sizes[0])
         steady = [_spread_bias(bias, shape) for bias, shape in zip(biases, self.shapes[1:], strict=True)]
         bias = torch.cat([drive.new_zeros(self.sizes[0]), *steady]) if steady else drive.new_zeros(self.sizes[0])
@@ -160,8 +161,8 @@ class EventSimulation:
         if any(m is not None for m in masks):
             mask = _joined([_last(m) if m is not None else drive.new_ones(batch, n) for m, n in zip(masks, self.sizes, strict=True)], 1)
         total = self.offsets[-1]
-        out = drive.new_empty(3 if leak != 1.0 else 2, batch, total).unbind()
-        returned = drive.new_empty(batch, total if ring else 0)
+        out = [drive.new_empty(batch, total) for _ in range(3 if leak != 1.0 else 2)]
+        loop = drive.new_empty(batch, total if ring else 0)
         spikes = np.empty((batch, len(self.sizes)), dtype=np.int64)
         arrays = [part.numpy() for part in out]
         sums, potentials, counts = arrays[0], arrays[1], arrays[-1] if leak != 1.0 else np.zeros((batch, 0), arrays[0].dtype)
@@ -186,7 +187,7 @@ class EventSimulation:
                 sums,
                 counts,
                 potentials,
-                returned.numpy(),
+                loop.numpy(),
                 spikes,
             ),
             batch,
@@ -194,7 +195,7 @@ class EventSimulation:
             least=WORTH_A_CALL // (steps * total),
         )
         by_layer = [self._per_layer(part) for part in out]
-        back = self._per_layer(returned)[0] if ring else None
+        back = self._per_layer(loop)[0] if ring else None
         rates = [float(n) for n in spikes.mean(0) / self.sizes / steps]
         return Run(by_layer[0], by_layer[2] if leak != 1.0 else by_layer[0], by_layer[1], back, rates)
 
@@ -319,7 +320,7 @@ def run_sample(layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mas
     if len(returned) > 0:
         last = (steps - 1) % slots
         receive(current, layers[0], tables, weight, lists[last, : lengths[last, 0]], starts, fired)
-        total_weight = leak - leak
+        total_weight = 0.0  # of the steps' spikes in the sums
         for _ in range(steps):
             total_weight = leak * total_weight + 1
         for i in range(len(returned)):
