@@ -1,15 +1,19 @@
-"""What was asked for of the answers is reached at the number itself, and missed just beyond it."""
+"""What was asked for of the answers is reached at the number itself, and missed just beyond it; margins and shares by hand."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import nextafter
 
 import numpy as np
 import pytest
 
 from fsnn_lava.compare.accuracy import AccuracyCheck
+from fsnn_lava.compare.batch import Batch
 from fsnn_lava.compare.thresholds import Thresholds
+from fsnn_lava.errors import BadArgument
 from tests.chip_networks import dense_network
+from tests.reference import simulate
 
 
 def counted(**limits: float) -> AccuracyCheck:
@@ -24,3 +28,37 @@ def counted(**limits: float) -> AccuracyCheck:
 def test_a_limit_is_kept_at_its_own_number(name, share, beyond):
     assert counted(**{name: share}).check().passed
     assert not counted(**{name: nextafter(share, beyond)}).check().passed
+
+
+@pytest.mark.parametrize("name", ["accuracy_min", "agreement_min", "dead_max"])
+def test_a_share_may_be_nothing_and_all_and_nothing_beyond(name):
+    for share in (0.0, 1.0):
+        assert getattr(Thresholds(**{name: share}), name) == share
+    for share in (nextafter(0.0, -1.0), nextafter(1.0, 2.0), float("nan")):
+        with pytest.raises(BadArgument, match=name):
+            Thresholds(**{name: share})
+
+
+def checked(chip, *runs):
+    """What is found of runs of the network in which these are replaced."""
+    check, values = AccuracyCheck(chip, Thresholds()), np.zeros((1, *chip.input.shape), np.uint8)
+    for run in runs:
+        check.add(Batch(chip=chip, result=replace(simulate(chip, values), **run), values=values, labels=None, offset=check.samples), None)
+    return check.check().numbers
+
+
+@pytest.mark.parametrize(("readout", "units"), [([640, -64, 1280], 640), ([64, 64, -128], 0), ([-128], 128)])
+def test_the_margin_is_that_of_the_first_answer_over_the_second(readout, units):
+    """Units of 2**-6 of an accumulator of scale 0.01, over 20 steps; of one class the margin is its distance to 0."""
+    chip = dense_network(1, classes=len(readout))
+    numbers = checked(chip, {"readout": np.array([readout], np.int32)})
+    assert numbers["margin_min"] == numbers["margin_median"] == pytest.approx(units / 64 * 0.01 / 20, rel=1e-12)
+    assert numbers["ties"] == (units == 0)
+
+
+def test_a_neuron_is_saturated_that_spiked_in_every_step_of_every_sample():
+    """Of five neurons in two samples of 20 steps the first is; the second paused once in one of them; the third never spiked."""
+    counts = np.array([[20, 20, 0, 7, 19], [20, 19, 0, 0, 20]], np.int32)
+    layer = checked(dense_network(1), *({"counts": (row[None],), "traces": (row[None] * 1.0,)} for row in counts))["layers"][0]
+    assert (layer["saturated"], layer["dead"]) == (pytest.approx(1 / 5), pytest.approx(1 / 5))
+    assert layer["rate_mean"] == pytest.approx(counts.sum() / (2 * 5 * 20))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from math import nextafter
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,12 +15,13 @@ import fsnn_lava as fl
 from fsnn_lava.chip.fold import fold
 from fsnn_lava.chip.network import TransposedConvSynapse
 from fsnn_lava.chip.rate_map import RateMap
-from fsnn_lava.compare import Thresholds, compare
-from fsnn_lava.compare.arrived import rounding
+from fsnn_lava.compare import Comparator, Thresholds, compare, equilibrium
+from fsnn_lava.compare.arrived import layer_charge, rounding, truncation
 from fsnn_lava.compare.batch import Batch
 from fsnn_lava.compare.contraction import Certificate, ContractionCheck
-from fsnn_lava.compare.equilibrium import Point, multiplications
+from fsnn_lava.compare.equilibrium import Point, multiplications, solve
 from fsnn_lava.compare.grid import off_grid
+from fsnn_lava.compare.residual import SCATTER_KEPT, ResidualCheck
 from fsnn_lava.compare.surplus import residual_bound
 from tests.chip_networks import conv_network, dense_network
 from tests.reference import simulate
@@ -120,6 +122,43 @@ def test_samples_without_an_equilibrium_are_counted_in_the_sentence():
     assert not check.check().passed
 
 
+def test_the_first_three_samples_without_an_equilibrium_are_listed_whatever_the_batches():
+    """Samples 1 and 2, then 4 and 5, then 7: five without one, 1, 2 and 4 are named."""
+    chip = loop_network([[127, 0], [0, 127]], threshold=80)
+    check = ContractionCheck(chip, Certificate(RateMap(chip)), Thresholds())
+    for offset, left in ((0, [0.0, 0.5, 0.5]), (3, [0.0, 0.5, 0.5]), (6, [0.0, 0.5, 0.0])):
+        check.add(offset, Point((np.zeros((3, 2)),), np.array(left)), None)
+    assert (check.solved, check.unsolved) == (4, 5)
+    assert [o["sample"] for o in check.offenders] == [1, 2, 4]
+
+
+@pytest.mark.parametrize(("radii", "state"), [([0.5, 0.99], "local"), ([0.5, 1.0], "none"), ([1.5, 0.5], "none")])
+def test_only_radii_below_one_at_every_equilibrium_are_local(radii, state):
+    chip = loop_network([[127, 0], [0, 127]], threshold=80)
+    check = ContractionCheck(chip, Certificate(RateMap(chip)), Thresholds())
+    check.add(0, Point((np.zeros((2, 2)),), np.zeros(2)), np.array(radii))
+    assert check.state() == state
+
+
+def test_an_equilibrium_is_found_at_a_billionth_and_not_beyond():
+    assert list(Point((), np.array([0.0, 1e-9, nextafter(1e-9, 1.0)])).converged) == [True, True, False]
+
+
+def test_a_second_try_is_taken_only_where_it_came_nearer(monkeypatch):
+    """From rest the first sample is solved and the others stay at 1/2; from the run's rates the second is no better, the third is."""
+    from_rest = SimpleNamespace(rates=(np.zeros((3, 2)),), residual=np.array([0.0, 0.5, 0.5]))
+    monkeypatch.setattr(equilibrium, "_from", lambda *_: Point((np.ones((2, 2)),), np.array([0.5, 0.25])))
+    point = solve(SimpleNamespace(solve_drive=lambda *_, **__: from_rest), np.zeros((3, 2)), (np.ones((3, 2)),))
+    assert list(point.residual) == [0.0, 0.5, 0.25]
+    assert point.rates[0].tolist() == [[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
+
+
+@pytest.mark.parametrize(("solved", "looked_at"), [(4, 1), (24, 3), (1000, 32)])
+def test_the_jacobian_is_looked_at_for_an_eighth_of_the_equilibria(solved, looked_at):
+    """But at least for one sample, and at most for 32."""
+    assert Comparator(loop_network([[127, 0], [0, 127]]), equilibrium_samples=solved).radius_samples == looked_at
+
+
 def test_a_host_drive_that_is_not_the_models_is_found_in_the_first_layer():
     net = model("plain")
     values = pixels(net)
@@ -127,6 +166,11 @@ def test_a_host_drive_that_is_not_the_models_is_found_in_the_first_layer():
     assert off_grid(chip, fold(net))[0] == []
     other = replace(chip, host_drive=replace(chip.host_drive, bias=chip.host_drive.bias + 1e-6))
     assert off_grid(other, fold(net))[0] == [{"layer": chip.layers[0].name, "what": "host drive: bias is not the model's"}]
+
+
+def run_batch(chip, samples):
+    values = np.random.default_rng(0).integers(0, 256, (samples, *chip.input.shape), dtype=np.uint8)
+    return Batch(chip=chip, result=simulate(chip, values), values=values, labels=None, offset=10)
 
 
 def test_the_slack_for_rounding_has_every_term_of_the_sum_in_it():
@@ -137,3 +181,54 @@ def test_the_slack_for_rounding_has_every_term_of_the_sum_in_it():
     back, size = chip.feedback[0], np.abs(chip.feedback[0].weight.astype(np.int64)).sum(axis=1).max()
     more = 2.0**6 * size * 2 * total / chip.leak * (2 * 20 + 5 + 1 + 8) * 2.0**-53
     assert rounding(batch, (back,), drive, 1e8) == pytest.approx(found + more, rel=1e-12)
+
+
+def test_a_leak_takes_no_more_than_its_truncations_and_the_rounding_of_float_sums():
+    """(1 - 2**-12)(A - lambda**19) each way, and sums with the threshold of 700 in units of 2**-6; without a leak nothing (E10)."""
+    batch = run_batch(dense_network(1, decay=100), 2)
+    leak, slack = 1 - 100 / 4096, rounding(batch, batch.chip.feedback, batch.drives[0], 700.0 * 64)
+    most = (1 - 2.0**-12) * (sum(leak**age for age in range(20)) - leak**19) + slack
+    assert layer_charge(batch, batch.chip.layers[0]).lost == pytest.approx((-most, most), rel=1e-12)
+    assert slack > 1e-9 * most  # so that a wrong threshold shows
+    assert truncation(dense_network(1), 20) == 0.0
+
+
+def off_by(rates, layer, sample, by):
+    """The rates, with the first neuron of a layer off in one sample."""
+    moved = [rate.copy() for rate in rates]
+    moved[layer][sample].reshape(-1)[0] += by
+    return tuple(moved)
+
+
+def test_the_sample_that_is_too_far_from_its_equilibrium_is_named():
+    """Two layers, three samples; only in the third a neuron is 1/2 from a* (rates are sixteenths: exactly). The limit itself is kept."""
+    chip = conv_network(1)
+    batch = run_batch(chip, 3)
+    for limit, samples in ((0.25, [12]), (0.5, [])):
+        check = ResidualCheck(chip, SimpleNamespace(certified=False), Thresholds(distance_max=limit))
+        check.add(batch, batch.rates, Point(off_by(batch.rates, 0, 2, 0.5), np.zeros(3)))
+        assert [o["sample"] for o in check.offenders] == samples
+        assert check.too_far == len(samples)
+
+
+@pytest.mark.parametrize(("size", "samples"), [(1, 1), (5, 4)])
+def test_means_are_over_all_neurons_of_all_samples(size, samples):
+    """One neuron of one sample has a residual of 1/2 and is 1/4 from a*; all others have none."""
+    chip = dense_network(1, size=size)
+    check, batch = ResidualCheck(chip, SimpleNamespace(certified=False), Thresholds()), run_batch(chip, samples)
+    check.add(batch, off_by(batch.rates, 0, 0, 0.5), Point(off_by(batch.rates, 0, 0, 0.25), np.zeros(samples)))
+    layer = check.check().numbers["layers"][0]
+    assert layer["residual_mean"] == pytest.approx(0.5 / (samples * size))
+    assert layer["distance_mean"] == pytest.approx(0.25 / (samples * size))
+
+
+def test_a_report_plots_no_more_points_than_it_was_promised():
+    """Two layers of 600 neurons: three samples are 3600 points; of the fourth every third, 200 of each layer, fit into 4000."""
+    check = ResidualCheck(conv_network(1), SimpleNamespace(certified=False), Thresholds())
+    rates = (np.zeros((1, 600)), np.ones((1, 600)))
+    kept = []
+    for _ in range(5):
+        check._scatter(SimpleNamespace(rates=rates), rates, 1)
+        kept.append(len(check.scatter))
+    assert kept == [1200, 2400, 3600, SCATTER_KEPT, SCATTER_KEPT]
+    assert check.scatter[0] == [0, 0.0, 0.0] and check.scatter[-1] == [1, 1.0, 1.0]

@@ -10,7 +10,9 @@ import pytest
 
 from fsnn_lava.chip.network import ChipNetwork, ConvSynapse
 from fsnn_lava.compare import Verdict, compare
+from fsnn_lava.compare.batch import Batch
 from fsnn_lava.compare.divergence import first_divergence
+from fsnn_lava.compare.spikes import SpikesCheck
 from fsnn_lava.result import Result
 from tests.chip_networks import conv_network, dense_network
 from tests.reference import Faults, matrix_of, shifted, simulate
@@ -354,6 +356,13 @@ def test_what_is_first_is_decided_in_the_chips_time():
     assert first_divergence(right, right) is None
 
 
+def test_runs_of_a_single_step_can_part_too():
+    right = (np.zeros((1, 1, 2, 3), dtype=np.uint8),)
+    broken = (right[0].copy(),)
+    broken[0][0, 0, 1, 2] = 1
+    assert first_divergence(broken, right) == (0, 1, 5)
+
+
 def test_without_recorded_spikes_the_neuron_is_still_named():
     chip = dense_network(3, size=6)
     values = values_of(chip)
@@ -363,6 +372,24 @@ def test_without_recorded_spikes_the_neuron_is_still_named():
     assert spikes.offenders[0]["layer"] == "l1"
     assert "record spikes" in spikes.offenders[0]["what"]
     assert places(judge(chip, broken, values)) == {("l1", (4,))}
+
+
+def test_differences_of_all_batches_are_counted_and_three_samples_are_located():
+    """Two batches of three samples, in each of which one neuron has 2 spikes too many and another 1 too few: 6 times 3."""
+    chip = dense_network(3, size=6)
+    values = values_of(chip)
+    right = simulate(chip, values)
+    check = SpikesCheck(chip)
+    bent = replace(right, counts=(right.counts[0] + np.array([2, 0, 0, -1, 0, 0], right.counts[0].dtype),), spikes=None, backend="sim")
+    for offset in (0, SAMPLES):
+        check.add(Batch(chip=chip, result=bent, values=values, labels=None, offset=offset))
+    numbers = check.check().numbers
+    assert (numbers["samples"], numbers["different"], numbers["count_distance"]) == (6, 6, 18)
+    assert numbers["spikes"] == 2 * right.counts[0].sum()
+    assert [(o["sample"], o["neuron"]) for o in check.offenders] == [(0, [0]), (1, [0]), (2, [0])]
+    for row, found in enumerate(check.offenders):
+        count, potential = int(right.counts[0][row, 0]), int(right.potentials[0][row, 0])
+        assert (found["backend"], found["emulator"]) == ([count + 2, potential], [count, potential])
 
 
 def test_a_lie_about_late_spikes_is_found():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,12 @@ import fsnn_lava as fl
 from fsnn_lava.chip.fold import fold
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.chip.quantise import quantise_in_full
+from fsnn_lava.chip.rate_map import RateMap
 from fsnn_lava.compare import Thresholds, compare
+from fsnn_lava.compare.equilibrium import Point
+from fsnn_lava.compare.float_network import FloatNetwork, FloatPoint
 from fsnn_lava.compare.grid import off_grid, shrink_factor
+from fsnn_lava.compare.shift import ShiftCheck
 from fsnn_lava.errors import BadArgument
 
 TEXTS = {"dense": ("9 (F9)", (7,)), "conv": ("4C3s-5C3 (F4C3)", (2, 6, 8)), "plain": ("6-5", (7,))}
@@ -78,6 +83,24 @@ def test_the_shift_keeps_its_bound_and_uses_some_of_it():
     assert 0 < numbers["share_of_bound"] <= 1
     failed = compare(fl.run(chip, values), chip, values, model=net, limits=Thresholds(shift_max=numbers["shift_max"] / 2)).failed
     assert [check.name for check in failed] == ["shift"]
+
+
+def test_a_shift_as_large_as_its_limit_is_allowed():
+    """Two layers, three samples; in the third one rate of the second layer moved by 1/2."""
+    net = model("plain")
+    values = pixels(net, 3)
+    chip = fl.quantise(net, calibration=values)
+    rate_map = RateMap(chip)
+    still = tuple(np.zeros((3, *layer.shape)) for layer in chip.layers)
+    moved = (still[0], still[1].copy())
+    moved[1][2, 0] = 0.5
+    for limit, samples in ((0.25, [12]), (0.5, [])):
+        check = ShiftCheck(chip, FloatNetwork(net, chip), rate_map, SimpleNamespace(certified=False), Thresholds(shift_max=limit))
+        check.add(
+            SimpleNamespace(sample=lambda row: 10 + row), Point(moved, np.zeros(3)), FloatPoint(still, np.zeros(3)), rate_map.drive(values)
+        )
+        assert [o["sample"] for o in check.offenders] == samples
+        assert check.check().passed == (not samples)
 
 
 def changed(chip: ChipNetwork, position: int, index: tuple[int, ...], by: int) -> ChipNetwork:

@@ -136,6 +136,17 @@ def test_what_no_comparison_found_is_refused(path: tuple[str, ...], value: Any) 
         Comparator(chip).take_in(damaged(found, *path, value=value))
 
 
+def test_bits_with_a_foreign_letter_among_them_are_refused() -> None:
+    """The letters around it are as many bits as were expected."""
+    chip = conv_network(5)
+    comparator = Comparator(chip)
+    in_one(comparator, run_of(chip))
+    found = comparator.hand_over()
+    spiked = found["checks"]["accuracy"]["spiked"]
+    with pytest.raises(BadFile, match="not what a comparison found"):
+        Comparator(chip).take_in(damaged(found, "checks", "accuracy", "spiked", value=[f"#{text}" for text in spiked]))
+
+
 def test_a_verdict_without_a_check_does_not_pass() -> None:
     for checks in ((), (not_done("shift", "a link", "no model"),)):
         verdict = Verdict(checks=checks)
@@ -143,3 +154,23 @@ def test_a_verdict_without_a_check_does_not_pass() -> None:
         assert verdict.to_text().startswith("NOT CHECKED")
         assert verdict.to_dict()["passed"] is False
     assert Verdict(checks=(Check(name="charge", link="a link", passed=True, summary="held"),)).passed
+
+
+def test_a_check_that_was_not_done_fails_nothing_and_says_so() -> None:
+    left_out = not_done("shift", "a link", "no model")
+    verdict = Verdict(checks=(left_out, Check(name="charge", link="a link", passed=True, summary="held")))
+    assert verdict.word == "PASS" and verdict.failed == ()
+    said = verdict.to_dict()["checks"][0]
+    assert (said["passed"], said["done"], said["mark"], said["summary"]) == (True, False, "--", "not done: no model")
+
+
+def test_no_sentence_of_a_verdict_makes_a_line_longer_than_118_letters() -> None:
+    """20 letters in front, then words of one letter: 49 words are 97 letters, 50 would be 99."""
+    lines = Verdict(checks=(Check(name="charge", link="a link", passed=True, summary="a " * 120),)).to_text().splitlines()[1:]
+    assert [len(line) for line in lines] == [117, 117, 20 + 43]
+
+
+def test_the_run_itself_is_no_part_of_what_a_verdict_shows_and_compares() -> None:
+    one, other = (Verdict(checks=(), material={"values": np.full(3, value)}) for value in (0, 1))
+    assert one == other
+    assert "material" not in repr(one)
