@@ -46,7 +46,7 @@ TESTS = [
     "map_command",
     "netx",
 ]
-TESTS += ["compare", "compare_faults", "compare_model", "compare_command", "compare_bounds", "compare_parts", "report"]
+TESTS += ["compare", "compare_accuracy", "compare_faults", "compare_model", "compare_command", "compare_bounds", "compare_parts", "report"]
 
 
 @dataclass
