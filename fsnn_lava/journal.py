@@ -34,6 +34,7 @@ ABOUT = "run.json"
 ABOUT_BYTES_MAX = 2**20
 SILENT_SECONDS = 1800.0  # after so long without a sign of life a process is taken for dead
 POLL_SECONDS = 0.2
+NOTE_ATTEMPTS = 5  # who has just taken a lock may not have written its note yet; what stands there may be that of a killed run
 _PART = re.compile(r"(\d{10})-(\d{10})\.h5")
 _OURS = re.compile(r"\d{10}-\d{10}\.h5|run\.json|(lock|error)\.\d+|\..+\.part|assembled\.h5")
 
@@ -203,9 +204,13 @@ def opened(out: Path, layout: Layout, about: Mapping[str, Any], *, number: int, 
 def _refuse_other_size(folder: Path, who: Ranks, out: Path) -> None:
     """Two runs at once of unlike numbers of processes do not meet in one lock."""
     for path in folder.glob("lock.*"):
-        owner = held_elsewhere(path) if path.name != f"lock.{who.rank}" else None
-        if owner is not None and not owner.endswith(f" of {who.size}"):
-            raise BadArgument(f"another run (process {owner}) is writing {out}; wait for it, or give another --out")
+        for attempt in range(NOTE_ATTEMPTS):
+            owner = held_elsewhere(path) if path.name != f"lock.{who.rank}" else None
+            if owner is None or owner.endswith(f" of {who.size}"):
+                break
+            if attempt == NOTE_ATTEMPTS - 1:
+                raise BadArgument(f"another run (process {owner}) is writing {out}; wait for it, or give another --out")
+            time.sleep(POLL_SECONDS)
 
 
 def _read(path: Path) -> Any:

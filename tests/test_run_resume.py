@@ -279,6 +279,31 @@ def test_a_second_run_into_the_same_file_is_refused(folder: Path, size: int, cap
     assert names(folder) == ["net.h5", "own.npz", "r.h5"]
 
 
+@pytest.mark.parametrize("before", ["", "66 of 3"])
+def test_a_process_whose_note_is_not_written_yet_is_waited_for(folder: Path, before: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one of a pair holds its lock, but the file is empty still, or tells of a killed run of three."""
+    fork = multiprocessing.get_context("fork")
+    ready, release = fork.Event(), fork.Event()
+    lock = folder / "r.h5.part" / "lock.0"
+    holder = fork.Process(target=_hold, args=(lock, ready, release, before))
+    holder.start()
+    waits: list[float] = []
+
+    def write_note(seconds: float) -> None:
+        waits.append(seconds)
+        lock.write_text("77 of 2")
+
+    monkeypatch.setattr("fsnn_lava.journal.time.sleep", write_note)
+    try:
+        assert ready.wait(30)
+        with opened(folder / "r.h5", Layout((), ()), {}, number=4, who=Ranks(1, 2), resume=False):
+            pass
+        assert len(waits) == 1
+    finally:
+        release.set()
+        holder.join()
+
+
 def test_a_run_that_is_refused_takes_nothing_away_from_the_other(folder: Path) -> None:
     """Of three processes the second has begun, and has finished nothing yet."""
     fork = multiprocessing.get_context("fork")
