@@ -13,11 +13,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from fsnn_lava.errors import FsnnError, Interrupted
 
 INTERRUPTED = 130
+
+
+class Parser(argparse.ArgumentParser):
+    """A wrong argument is one line on stderr and exit code 2, as all bad input is."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
 class Terminated(KeyboardInterrupt):

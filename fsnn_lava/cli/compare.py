@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fsnn_lava.cli._shared import command_line, run_command
+from fsnn_lava.cli._shared import Parser, command_line, run_command
 from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
 from fsnn_lava.compare import Comparator, Thresholds, Verdict
 from fsnn_lava.errors import BadArgument, BadFile
@@ -20,8 +20,8 @@ BATCH = 64
 REPORT_SAMPLES = 256  # of a run that a report draws
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="fsnn-compare", description="Judge a finished run: every link of the chain by itself.")
+def _parser() -> Parser:
+    parser = Parser(prog="fsnn-compare", description="Judge a finished run: every link of the chain by itself.")
     parser.add_argument("results", type=Path, help="results.h5, as fsnn-run writes it")
     parser.add_argument("--model", type=Path, metavar="model.pt", help="the float network: adds its own links, agreement and shift")
     parser.add_argument("--report", type=Path, metavar="report.html", help="write a page with figures")

@@ -13,7 +13,7 @@ from typing import Any
 
 import fsnn_lava
 from fsnn_lava.backends import BACKENDS, lacking
-from fsnn_lava.cli._shared import run_command
+from fsnn_lava.cli._shared import Parser, run_command
 
 PACKAGES = ("torch", "numpy", "numba", "h5py", "scikit-learn", "tonic", "nir", "matplotlib", "tqdm", "lava-nc", "lava-dl", "lava-loihi")
 VARIABLES = ("FSNN_DATA", "OMP_NUM_THREADS", "SLURM", "NOSLURM", "PARTITION", "BOARD", "LOIHI_GEN", "NXSDKHOST", "HOST_BINARY", "NXOPTIONS")
@@ -24,10 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("fsnn-doctor", _run, _parser().parse_args(argv))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="fsnn-doctor", description="What is installed, which backends can run here, what the others lack."
-    )
+def _parser() -> Parser:
+    parser = Parser(prog="fsnn-doctor", description="What is installed, which backends can run here, what the others lack.")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     return parser
 

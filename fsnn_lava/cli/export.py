@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fsnn_lava.chip.calibration import affordable
 from fsnn_lava.chip.fold import fold
 from fsnn_lava.chip.limits import WEIGHT_BITS
-from fsnn_lava.cli._shared import command_line, run_command
+from fsnn_lava.cli._shared import Parser, command_line, run_command
 from fsnn_lava.cli.export_table import EXPLANATION, table
 from fsnn_lava.data import Dataset, load
 from fsnn_lava.errors import BadArgument, FsnnError
@@ -27,8 +27,8 @@ CALIBRATION_SAMPLES = 128
 REPORT_SAMPLES = 256
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="fsnn-export", description="Turn a trained model into an integer network, and check that it still is that network."
     )
     parser.add_argument("model", type=Path, help="model.pt, as fsnn-train writes it")

@@ -16,13 +16,13 @@ from fsnn_lava.chip.energy import estimate, static_metrics
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.chip.placement import Core, Placement, place
 from fsnn_lava.chip.placement_table import per_core, table
-from fsnn_lava.cli._shared import run_command
+from fsnn_lava.cli._shared import Parser, run_command
 from fsnn_lava.formats.atomic import atomic_path
 from fsnn_lava.models import find
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="fsnn-map", description="Place a network on a board, without the board.")
+def _parser() -> Parser:
+    parser = Parser(prog="fsnn-map", description="Place a network on a board, without the board.")
     parser.add_argument("network", help="net.h5, as fsnn-export writes it, or the name of a shipped network")
     parser.add_argument("--board", default="oheo-gulch", help=f"{', '.join(board_names())}, or a .toml file (default: %(default)s)")
     parser.add_argument(

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from fsnn_lava.backends import BACKENDS, require
 from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.chip.run_arguments import checked_steps
-from fsnn_lava.cli._shared import command_line, run_command
+from fsnn_lava.cli._shared import Parser, command_line, run_command
 from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
 from fsnn_lava.compare.thresholds import Thresholds
 from fsnn_lava.data import NAMES, Dataset, load
@@ -36,8 +36,8 @@ DEFAULT = "digits"
 REPORT_SAMPLES = 256
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="fsnn-run", description="Run a network on samples, and compare it with what it must do.")
+def _parser() -> Parser:
+    parser = Parser(prog="fsnn-run", description="Run a network on samples, and compare it with what it must do.")
     parser.add_argument("network", nargs="?", default=DEFAULT, help="net.h5, or the name of a shipped network (default: %(default)s)")
     parser.add_argument("--backend", choices=tuple(BACKENDS), default="sim", help="where (default: %(default)s); never another one instead")
     parser.add_argument(

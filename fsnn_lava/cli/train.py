@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsnn_lava.cli._shared import run_command
+from fsnn_lava.cli._shared import Parser, run_command
 from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("fsnn-train", _run, _parser().parse_args(argv))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="fsnn-train",
         description="Train a feedback spiking network from a recipe. Every epoch leaves best.pt, last.pt, state.pt and a log line.",
         epilog="On several processes: torchrun --standalone --nproc_per_node 2 -m fsnn_lava.cli.train RECIPE …",
