@@ -8,7 +8,7 @@ help:
 	@echo 'make demo      set up, then the whole pipeline on the embedded digits'
 	@echo 'make test      set up, then style, types and tests      (ARGS="tests/test_data.py -x" for some of them)'
 	@echo 'make docs      set up, then the documentation as a site: site/index.html'
-	@echo 'make torture   set up, then damaged files, kills, full disks, poor machines, often, as a table (ARGS="--cases 50000 --kills 400 --mutants 0")'
+	@echo 'make torture   set up, then damaged files, kills, full disks, poor machines, often, as a table (ARGS="--cases 50000 --kills 400")'
 	@echo 'make lock      set up, then new lock files with hashes, licences and bills of materials (needs a package index)'
 	@echo 'make audit     set up, then known advisories about what the locks pin (ARGS=--offline for the list kept here only)'
 	@echo 'make lint      set up, then style and types only'
