@@ -141,11 +141,17 @@ def _iteration(net: torch.nn.Module) -> Iteration:
     optimiser = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
 
     def run(x: torch.Tensor, y: torch.Tensor) -> None:
-        optimiser.zero_grad()
+        _without_gradients(net)
         nnf.cross_entropy(net(x), y).backward()
         optimiser.step()
 
     return run
+
+
+def _without_gradients(net: torch.nn.Module) -> None:
+    """What zero_grad does, and takes 0.2 ms for: everybody is spared them."""
+    for parameter in net.parameters():
+        parameter.grad = None
 
 
 def _unrolled(net: fl.FSNN, steps: int, step: Callable) -> Iteration:  # type: ignore[type-arg]
@@ -153,7 +159,7 @@ def _unrolled(net: fl.FSNN, steps: int, step: Callable) -> Iteration:  # type: i
     stage, feedback = net.stages[0], net.feedback
 
     def run(x: torch.Tensor, y: torch.Tensor) -> None:
-        optimiser.zero_grad()
+        _without_gradients(net)
         weight = feedback.weight()
         drive = stage.normalise(stage.current(x), running=False)
         u, s = torch.zeros_like(drive), torch.zeros_like(drive)

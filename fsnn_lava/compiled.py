@@ -1,26 +1,34 @@
 """Compile for the machine, once, and use all its cores.
 
-Machine code is cached on disk where somebody may write, else kept for this process only. Cores are used by plain threads around
-compiled functions that let go of the interpreter: no second thread runtime that could quarrel with torch's or with a fork.
+Machine code is cached on disk where somebody may write, else kept for this process only. Cores are used by threads around compiled
+functions that let go of the interpreter: torch's own where they can be had, because they are awake after a product and would keep others
+waiting for their core; else plain ones. There is no second thread runtime that could quarrel with torch's or with a fork.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numba
 
 from fsnn_lava.errors import BackendMissing
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 SHARED = ("compiled.py", "krylov.py", "chip/arithmetic.py", "chip/limits.py", "chip/drive.py")  # compiled into functions of other files
 Function = TypeVar("Function", bound=Callable[..., Any])
+_BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_PROCESS = os.getpid()
 
 
 def compiled(function: Function, *, reorder: bool = False) -> Function:
@@ -31,6 +39,11 @@ def compiled(function: Function, *, reorder: bool = False) -> Function:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         raise BackendMissing("NUMBA_DISABLE_JIT is set, but uncompiled kernels would add in 8 bits and overflow: unset it")
     return cast(Function, numba.njit(cache=_cache(), nogil=True, fastmath={"reassoc"} if reorder else False)(function))
+
+
+def compilable(values: Tensor) -> bool:
+    """Whether compiled functions take these numbers: those that numba knows, side by side in the CPU's memory."""
+    return values.device.type == "cpu" and str(values.dtype) in ("torch.float32", "torch.float64") and values.is_contiguous()
 
 
 def threads() -> int:
@@ -54,19 +67,62 @@ def over_samples(function: Callable[[int, int], object], samples: int, *, number
     left = iter(pieces)  # taken one by one by whoever is free; the interpreter lets one thread at a time have the next
 
     def work() -> None:
-        for piece in left:
-            function(*piece)
+        try:
+            for piece in left:
+                function(*piece)
+        except BaseException:
+            for _ in left:
+                pass  # nobody begins another one, if one failed or we were interrupted
+            raise
 
-    futures = [_pool(os.getpid(), number - 1).submit(work) for _ in range(min(number, len(pieces)) - 1)]
+    together = _in_torchs_threads if os.getpid() == _PROCESS and _team() is not None else _in_a_pool
+    together(work, min(number, len(pieces)))
+
+
+def _in_torchs_threads(work: Callable[[], None], number: int) -> None:
+    """Call `work` on so many threads, this one among them."""
+    errors: list[BaseException] = []
+
+    def body(_: object) -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    team = _team()
+    assert team is not None
+    team(_BODY(body), None, number, 0)
+    if errors:
+        raise errors[0]
+    work()  # what is left if an interrupt came before a body began: nothing else
+
+
+def _in_a_pool(work: Callable[[], None], number: int) -> None:
+    """The same in threads of our own."""
+    futures = [_pool(os.getpid(), number - 1).submit(work) for _ in range(number - 1)]
     try:
         work()
         for future in futures:
             future.result()
     except BaseException:
-        for _ in left:
-            pass  # nobody begins another one, if one failed or we were interrupted
         wait(futures)
         raise
+
+
+@lru_cache(maxsize=1)
+def _team() -> Callable[..., None] | None:
+    """GNU OpenMP's call of a function on every thread, of the library that torch has loaded; None if torch uses another one.
+
+    Not for a forked process: OpenMP's threads are not there, and nobody tells it so.
+    """
+    folders = [Path(path).parent for path in getattr(sys.modules.get("torch"), "__path__", [])]
+    found = [path for folder in folders for path in (*folder.glob("torch/lib/libgomp*.so*"), *folder.glob("torch.libs/libgomp*.so*"))]
+    try:
+        call = ctypes.CDLL(str(found[0])).GOMP_parallel
+    except (IndexError, OSError, AttributeError):
+        return None
+    call.argtypes, call.restype = [_BODY, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
+    return cast("Callable[..., None]", call)
 
 
 @lru_cache(maxsize=1)

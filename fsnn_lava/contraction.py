@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.grad import conv2d_weight
 
 from fsnn_lava.architecture import FeedbackSpec, Shape
-from fsnn_lava.compiled import compiled
+from fsnn_lava.compiled import compilable, compiled
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.krylov import add_multiple, dot
 
@@ -138,38 +138,38 @@ class _Restricted(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, direction: Tensor, alpha: Tensor, feedback: RestrictedFeedback, moves: bool) -> Tensor:  # type: ignore[override]
-        ctx.compiled = feedback.norm == "kernel" and compilable(direction)
-        ctx.feedback = feedback
+        ctx.feedback, ctx.compiled = feedback, feedback.norm == "kernel" and compilable(direction)
         if ctx.compiled:
             weight, right = torch.empty_like(direction), direction.new_empty(direction[0].numel())
             matrix, out = direction.detach().flatten(1).numpy(), weight.flatten(1).numpy()
-            factor = matrix.dtype.type(feedback.limited(alpha))
-            norm = direction.new_tensor(restrict(matrix, feedback.singular.numpy(), right.numpy(), out, factor, np.bool_(moves)))
+            ctx.factor = matrix.dtype.type(min(max(alpha.item(), -feedback.limit), feedback.limit))
+            ctx.norm = restrict(matrix, feedback.singular.numpy(), right.numpy(), out, ctx.factor, moves)
         else:
             if moves:
                 feedback._iterate()
             right = feedback._transposed(feedback.singular)
-            norm = right.norm()  # as `spectral_norm` is
-            weight = direction * (feedback.limited(alpha) / norm)
-        ctx.save_for_backward(direction, alpha, norm, feedback.singular.clone(), right)  # the next forward pass moves it on
+            ctx.norm = right.norm()  # as `spectral_norm` is
+            weight = direction * (feedback.limited(alpha) / ctx.norm)
+        ctx.save_for_backward(direction, alpha, feedback.singular.clone(), right)  # the next forward pass moves it on
         return weight
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """dL/dW^ = s (G - <G, W^>/||W^|| u v^T) with s = alpha/||W^||; alpha has a gradient while it is within its limit."""
-        direction, alpha, norm, left, right = ctx.saved_tensors
+        direction, alpha, left, right = ctx.saved_tensors
         feedback, grad = ctx.feedback, grads[0].contiguous()
         if ctx.compiled:
             out = torch.empty_like(grad)
             given, matrix = grad.flatten(1).numpy(), direction.detach().flatten(1).numpy()
-            length, factor = (given.dtype.type(number) for number in (norm, feedback.limited(alpha)))
-            along = grad.new_tensor(restrict_back(given, matrix, left.numpy(), right.numpy(), out.flatten(1).numpy(), length, factor))
+            along = restrict_back(given, matrix, left.numpy(), right.numpy(), out.flatten(1).numpy(), ctx.norm, ctx.factor)
+            for_alpha = alpha.new_tensor(along if abs(alpha.item()) <= feedback.limit else 0.0)
         else:
-            along = torch.dot(grad.view(-1), direction.reshape(-1)) / norm
-            scale = feedback.limited(alpha) / norm
-            out = (grad * scale).add_(feedback.norm_gradient(left, right * (-along * scale / norm)))
-        return out, torch.where(alpha.abs() <= feedback.limit, along, torch.zeros_like(along)), None, None
+            along = torch.dot(grad.view(-1), direction.reshape(-1)) / ctx.norm
+            scale = feedback.limited(alpha) / ctx.norm
+            out = (grad * scale).add_(feedback.norm_gradient(left, right * (-along * scale / ctx.norm)))
+            for_alpha = torch.where(alpha.abs() <= feedback.limit, along, torch.zeros_like(along))
+        return out, for_alpha, None, None
 
 
 @compiled
@@ -228,11 +228,6 @@ def divided(number: Any, by: Any) -> Any:
 def write_multiple(out: Any, factor: Any, vector: Any) -> None:
     for i in range(len(vector)):
         out[i] = factor * vector[i]
-
-
-def compilable(values: Tensor) -> bool:
-    """Whether compiled functions take these numbers: those that numba knows, side by side in the CPU's memory."""
-    return values.device.type == "cpu" and values.dtype in (torch.float32, torch.float64) and values.is_contiguous()
 
 
 def initial_weight(shape: Sequence[int]) -> Tensor:

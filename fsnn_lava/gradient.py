@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fsnn_lava.compiled import compiled
-from fsnn_lava.contraction import RestrictedFeedback, compilable
+from fsnn_lava.compiled import compilable, compiled
+from fsnn_lava.contraction import RestrictedFeedback
 from fsnn_lava.equilibrium import Solution
 
 

@@ -56,16 +56,16 @@ def gmres(
     if memory < 1 or max_steps < 1:
         raise BadArgument(f"memory and max_steps must be at least 1, got {memory} and {max_steps}")
     space = _Space(constant, gain, min(memory, max_steps))
-    value, steps = None, 0
+    bounds, value, steps = (tol * scale).numpy(), None, 0
     while True:
-        while not (done := everywhere((residual := space.residual / scale) <= tol)) and space.steps < space.room:
+        while not (done := space.within(bounds)) and space.steps < space.room:
             space.extend(product)
         steps += space.steps
         last = done or steps >= max_steps
         part = space.combination(best=True, rest=done and ahead)
         value = part if value is None else value + part
         if last:
-            return Solution(value, residual, steps, done)
+            return Solution(value, space.residual / scale, steps, done)
         space = _Space(space.combination(best=False, rest=True), gain, min(memory, max_steps - steps))
 
 
@@ -93,18 +93,24 @@ class _Space:
     """Orthonormal vectors v_0 … v_k with (I - A) [v_0 … v_{k-1}] = [v_0 … v_k] H, one set per sample; H is kept as Q^T R."""
 
     def __init__(self, start: Tensor, gain: Tensor | None, room: int) -> None:
-        flat = _flat(start)
+        flat = _flat(start).contiguous()
         samples, size = flat.shape
         self.shape, self.room, self.steps = start.shape, room, 0
-        self.basis = flat.new_empty(samples, room + 1, size)
-        self.gain = flat.new_empty(samples, 0) if gain is None else _flat(gain).contiguous()
-        self.scaled = self.basis[:, 0] if gain is None else torch.empty_like(flat)  # what the next product is taken of
-        kind = self.basis.numpy().dtype
+        basis = flat.new_empty(room + 1, samples, size)
+        self.following = basis.unbind(0) if gain is None else [torch.empty_like(flat)] * room  # what each product is taken of
+        self.basis, kind = basis.numpy(), basis.numpy().dtype
+        self.gain = np.empty((samples, 0), kind) if gain is None else _flat(gain).contiguous().numpy()
         self.triangle = np.zeros((samples, room, room), kind)  # R
         self.turns = np.zeros((samples, room, 2), kind)  # cosines and sines, Q
         self.target = np.zeros((samples, room + 1), kind)  # Q times the start
-        state = (flat.contiguous().numpy(), self.basis.numpy(), self.target, self.gain.numpy(), self.scaled.numpy())
-        over_samples(lambda first, end: start_samples(first, end, *state), samples, number=self._threads(), least=samples)
+        # a thread is worth waking for more than a few microseconds' work only
+        self.options = {"number": torch.get_num_threads() if flat.numel() > WORTH_A_THREAD else 1, "least": samples}
+        state = (flat.numpy(), self.basis, self.target, self.gain, self.following[0].numpy())
+        over_samples(lambda first, end: start_samples(first, end, *state), samples, **self.options)
+
+    def within(self, bounds: Any) -> bool:
+        """Whether every sample's shortest residual is; one that is not a number is not."""
+        return bool((np.abs(self.target[:, self.steps]) <= bounds).all())
 
     @property
     def residual(self) -> Tensor:
@@ -114,18 +120,17 @@ class _Space:
     def extend(self, product: Map) -> None:
         """One product more."""
         k = self.steps
-        mapped = _flat(product(self._as_given(self.scaled))).contiguous().numpy()
-        if self.gain.shape[1] == 0:
-            self.scaled = self.basis[:, k + 1]
-        state = (self.basis.numpy(), mapped, self.triangle, self.turns, self.target, self.gain.numpy(), self.scaled.numpy())
-        over_samples(lambda first, end: extend_samples(first, end, k, *state), len(mapped), number=self._threads(), least=len(mapped))
+        mapped = _flat(product(self._as_given(self.following[k]))).contiguous().numpy()
+        scaled = self.following[min(k + 1, self.room - 1)].numpy()  # after the last of them nobody asks
+        state = (self.basis, mapped, self.triangle, self.turns, self.target, self.gain, scaled)
+        over_samples(lambda first, end: extend_samples(first, end, k, *state), len(mapped), **self.options)
         self.steps += 1
 
     def combination(self, *, best: bool, rest: bool) -> Tensor:
         """The sum of what is asked for: the combination with the shortest residual, and that residual itself."""
-        out = self.basis.new_zeros(len(self.basis), self.basis.shape[2])
-        args = (self.steps, self.basis.numpy(), self.triangle, self.turns, self.target, np.bool_(best), np.bool_(rest), out.numpy())
-        over_samples(lambda first, end: combine_samples(first, end, *args), len(out), number=self._threads(), least=len(out))
+        out = torch.empty_like(self.following[0])
+        args = (self.steps, self.basis, self.triangle, self.turns, self.target, np.bool_(best), np.bool_(rest), out.numpy())
+        over_samples(lambda first, end: combine_samples(first, end, *args), len(out), **self.options)
         return self._as_given(out)
 
     def _as_given(self, flat: Tensor) -> Tensor:
@@ -134,10 +139,6 @@ class _Space:
             return flat.view(self.shape)
         samples, channels, height, width = self.shape
         return flat.view(samples, height, width, channels).permute(0, 3, 1, 2)
-
-    def _threads(self) -> int:
-        """A thread is worth waking for more than a few microseconds' work only."""
-        return torch.get_num_threads() if self.basis[:, 0].numel() > WORTH_A_THREAD else 1
 
 
 def _flat(vectors: Tensor) -> Tensor:
@@ -161,10 +162,10 @@ def add_multiple(target: Any, factor: Any, vector: Any) -> None:
 
 @compiled
 def start_samples(first: int, end: int, start: Any, basis: Any, target: Any, gain: Any, scaled: Any) -> None:
-    """basis[:, 0] <- the start's direction, target[:, 0] its length; scaled <- gain times that direction, unless gain is empty."""
+    """basis[0] <- the start's direction, target[:, 0] its length; scaled <- gain times that direction, unless gain is empty."""
     for b in range(first, end):
         length = np.sqrt(dot(start[b], start[b]))  # the square of something tiny may vanish: then it counts as nothing
-        new, target[b, 0] = basis[b, 0], length
+        new, target[b, 0] = basis[0, b], length
         for i in range(len(new)):
             new[i] = start[b, i] / length if length != 0 else length
         scale_sample(b, new, gain, scaled)
@@ -179,17 +180,17 @@ def scale_sample(b: int, new: Any, gain: Any, scaled: Any) -> None:
 @compiled
 def extend_samples(first: int, end: int, k: int, basis: Any, mapped: Any, triangle: Any, turns: Any, target: Any,
                    gain: Any, scaled: Any) -> None:  # fmt: skip
-    """basis[:, k + 1] <- what v_k - A v_k adds to the basis; H's new column is turned, and the target along with it.
+    """basis[k + 1] <- what v_k - A v_k adds to the basis; H's new column is turned, and the target along with it.
 
     scaled <- gain times the new vector, unless gain is empty.
     """
     for b in range(first, end):
-        new, column = basis[b, k + 1], triangle[b, :, k]
+        new, column = basis[k + 1, b], triangle[b, :, k]
         for i in range(len(new)):
-            new[i] = basis[b, k, i] - mapped[b, i]
+            new[i] = basis[k, b, i] - mapped[b, i]
         for j in range(k + 1):
-            column[j] = dot(basis[b, j], new)
-            add_multiple(new, -column[j], basis[b, j])
+            column[j] = dot(basis[j, b], new)
+            add_multiple(new, -column[j], basis[j, b])
         beyond = np.sqrt(dot(new, new))
         for i in range(len(new)):
             new[i] = new[i] / beyond if beyond > 0 else beyond
@@ -211,7 +212,7 @@ def extend_samples(first: int, end: int, k: int, basis: Any, mapped: Any, triang
 @compiled
 def combine_samples(first: int, end: int, k: int, basis: Any, triangle: Any, turns: Any, target: Any, best: Any, rest: Any,
                     out: Any) -> None:  # fmt: skip
-    """out <- best: [v_0 … v_{k-1}] R^-1 target; rest: [v_0 … v_k] Q^T (0 … 0, last of target); both: their sum. `out` is zero before."""
+    """out <- best: [v_0 … v_{k-1}] R^-1 target; rest: [v_0 … v_k] Q^T (0 … 0, last of target); both: their sum."""
     for b in range(first, end):
         weights = np.zeros(k + 1, target.dtype)
         if best:
@@ -226,5 +227,7 @@ def combine_samples(first: int, end: int, k: int, basis: Any, triangle: Any, tur
                 weights[j + 1] += turns[b, j, 0] * last
                 last = -turns[b, j, 1] * last
             weights[0] += last
-        for j in range(k + 1):
-            add_multiple(out[b], weights[j], basis[b, j])
+        for i in range(out.shape[1]):
+            out[b, i] = weights[0] * basis[0, b, i]
+        for j in range(1, k + 1):
+            add_multiple(out[b], weights[j], basis[j, b])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from fsnn_lava.architecture import parse
 from fsnn_lava.contraction import RestrictedFeedback
+from fsnn_lava.dropout import Masks, draw
 from fsnn_lava.equilibrium import Equilibrium, Solution, Solver, anderson
 from fsnn_lava.errors import BadArgument, Diverged
 from fsnn_lava.gradient import implicit, implicit_ring, slopes
@@ -28,14 +29,6 @@ if TYPE_CHECKING:
 SCHEDULES = ("sequential", "pipelined")
 DENSE_FROM = 0.5  # activity from which dense products are faster, measured for layers of 64 to 384 channels
 SEQUENCES_AT_ONCE = 16  # an input sequence's drive takes T times the memory of an image's
-
-
-@dataclass(frozen=True)
-class Masks:
-    """Variational dropout: one mask per current and sequence, on every stage's current and on the feedback's."""
-
-    stages: tuple[Tensor | None, ...]
-    feedback: Tensor | None
 
 
 def _masked(mask: Tensor | None, current: Tensor) -> Tensor:
@@ -180,11 +173,8 @@ class FSNN(nn.Module):
     def _masks(self, batch: int, like: Tensor) -> Masks:
         if not self.training or self.dropout == 0.0:
             return Masks((None,) * len(self.stages), None)
-
         shapes = [spec.out_shape for spec in self.architecture.layers]
-        shapes += shapes[:1] if self.feedback else []
-        drawn = like.new_empty(batch * sum(map(math.prod, shapes))).bernoulli_(1.0 - self.dropout).div_(1.0 - self.dropout)
-        masks = [part.view(batch, *shape) for part, shape in zip(drawn.split([batch * math.prod(shape) for shape in shapes]), shapes)]
+        masks = draw(shapes + (shapes[:1] if self.feedback else []), batch, self.dropout, like)
         return Masks(tuple(masks[: len(self.stages)]), masks[-1] if self.feedback else None)
 
     @torch.no_grad()
@@ -301,9 +291,9 @@ class FSNN(nn.Module):
         return implicit_ring(own, weight, rates, slope=slope, mask=mask, feedback=feedback, solve=solve, report=self._report)
 
     def _report(self, solution: Solution) -> None:
-        self.last_solve = (solution.steps, float(solution.residual.max()) if solution.steps else float("nan"))
-        numbers = float(solution.value.sum()) + (float(solution.residual.sum()) if solution.steps else 0.0)
-        if not math.isfinite(numbers):  # one that is not makes their sum so; residuals are infinite where no iterate was finite
+        worst = float(solution.residual.max()) if solution.steps else 0.0
+        self.last_solve = (solution.steps, worst if solution.steps else math.nan)
+        if not math.isfinite(worst + float(solution.value.sum())):  # residuals are infinite where no iterate was finite
             raise Diverged("the gradient is not finite: the feedback diverges (lower the learning rate, or the feedback's limit)")
 
     # --- files -------------------------------------------------------------------------------------------------------

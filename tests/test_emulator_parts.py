@@ -11,6 +11,7 @@ from fsnn_lava.chip.network import ConvSynapse, DenseSynapse, TransposedConvSyna
 from fsnn_lava.emulator.floats import Link, _Laid
 from fsnn_lava.emulator.kernels import find_places
 from fsnn_lava.emulator.program import largest_sum
+from fsnn_lava.emulator.rows import add_blocks
 
 
 @pytest.mark.parametrize("kind", ["dense", "conv", "transposed"])
@@ -25,6 +26,26 @@ def test_the_products_of_a_step_are_the_weights_that_meet_a_target(kind):
         link = Link(kind=kind, source=source, target=(3, 10, 14), kernel=3, stride=2, padding=1)
         expected = int(functional.conv_transpose2d(ones, torch.ones(2, 3, 3, 3), stride=2, padding=1, output_padding=1).sum())
     assert _Laid(link).products == expected
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("source", [(7,), (2, 3, 4)])
+@pytest.mark.parametrize("targets", [1, 15, 16, 17, 40])
+def test_blocks_of_targets_get_what_the_matrix_sends_them(targets, source, dtype):
+    """From no spike to all of them; small integers are exact."""
+    torch.manual_seed(targets)
+    size, full = int(np.prod(source)), -(-targets // 16) * 16
+    weight = torch.randint(-9, 10, (targets, size)).to(dtype)
+    spikes = torch.tensor([[float(i < number) for i in torch.randperm(size)] for number in range(size + 1)]).to(dtype)
+    lists, lengths = np.full((size + 1, size + 3), 10**6, np.int32), np.zeros(size + 1, np.int64)
+    for b, fired in enumerate(spikes.view(-1, *source).permute(0, 2, 3, 1).flatten(1) if len(source) == 3 else spikes):
+        found = np.flatnonzero(fired.numpy())
+        lists[b, : len(found)], lengths[b] = found, len(found)
+    blocks = _Laid(Link(kind="dense", source=source, target=(targets,)), in_blocks=True).ordered(weight)
+    out = torch.ones(size + 1, full, dtype=dtype)
+    add_blocks(out.numpy(), blocks.numpy(), lists, lengths, size)
+    assert torch.equal(out[:, :targets] - 1, spikes @ weight.t())
+    assert bool((out[:, targets:] == 1).all())
 
 
 @pytest.mark.parametrize(

@@ -45,10 +45,11 @@ def test_events_and_dense_products_make_the_same_spikes(architecture, shape, seq
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)  # 12 steps of sums of < 200 float32 terms of order 1
 
 
-def test_the_number_of_threads_and_the_batch_change_no_bit():
+@pytest.mark.parametrize(("architecture", "samples"), [("6C3s-8C3 (F6C3)", 9), ("20-17 (F20)", 150)])
+def test_the_number_of_threads_and_the_batch_change_no_bit(architecture, samples):
     torch.manual_seed(0)
-    net = fl.FSNN("6C3s-8C3 (F6C3)", input_shape=(1, 8, 8), classes=3, vth=1.0).eval()
-    x = torch.randn(9, 1, 8, 8)
+    net = fl.FSNN(architecture, input_shape=(1, 8, 8), classes=3, vth=1.0).eval()
+    x = torch.randn(samples, 1, 8, 8)
     with torch.no_grad():
         threads = torch.get_num_threads()
         try:

@@ -1,6 +1,7 @@
 """The float simulation of training (E1, E2), event by event: the emulator's scatter in float32, one thread per sample.
 
-Nothing of a step is written to memory that all samples share, so that a sample's potentials stay in the processor's cache.
+Nothing of a step is written to memory that all samples share, so that a sample's potentials stay in the processor's cache. Where all
+synapses are dense, potentials are few and weights many: then samples take their steps together, and it is the weights that stay.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as nnf
 from torch import Tensor
 
 from fsnn_lava.architecture import Architecture, LayerSpec
@@ -18,6 +20,7 @@ from fsnn_lava.compiled import compiled, over_samples
 from fsnn_lava.emulator.events import NO, list_spikes
 from fsnn_lava.emulator.geometry import WIDEST, meeting, spread
 from fsnn_lava.emulator.kernels import BUSY, FORM, scatter, scatter_by_taps
+from fsnn_lava.emulator.rows import BLOCK, add_blocks
 from fsnn_lava.errors import BadArgument
 
 Shape = tuple[int, ...]
@@ -27,6 +30,7 @@ ONE = np.array([[0, 0, 1]], dtype=np.int32)
 OFFSET, SIZE, SOURCE, DELAY, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, FORM_START = range(11)
 NO_SYNAPSE = -1
 WORTH_A_CALL = 2**17  # neurons times steps, about half a millisecond
+TOGETHER = 64  # samples that take their steps together where all synapses are dense
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +58,8 @@ class Run(NamedTuple):
 class _Laid:
     """A link's tables, and how its weight is put into the order in which a spike meets it."""
 
-    def __init__(self, link: Link) -> None:
-        self.link = link
+    def __init__(self, link: Link, *, in_blocks: bool = False) -> None:
+        self.link, self.in_blocks = link, in_blocks
         if link.kind == "dense":
             self.rows = self.columns = ONE
             width, taps = 1, (1, 1)
@@ -77,8 +81,14 @@ class _Laid:
         return int(self.rows[:, 2].sum()) * int(self.columns[:, 2].sum()) * int(self.form[0]) * int(self.form[5])
 
     def ordered(self, weight: Tensor) -> Tensor:
-        """weight in blocks of target channels, each [row taps, column taps, source, block], flattened; dense: [source, target]."""
+        """weight in blocks of target channels, each [row taps, column taps, source, block], flattened; dense: [source, target].
+
+        `in_blocks`: as `add_blocks` wants it.
+        """
         by_tap = self._by_tap(weight)
+        if self.in_blocks:
+            filled = nnf.pad(by_tap[0, 0], (0, -by_tap.shape[-1] % BLOCK)) if by_tap.shape[-1] % BLOCK else by_tap[0, 0]
+            return filled.unflatten(1, (-1, BLOCK)).transpose(0, 1).reshape(-1)
         if self.link.kind == "dense":
             return by_tap.reshape(-1)
         return torch.cat([by_tap[..., k : k + WIDEST].reshape(-1) for k in range(0, by_tap.shape[-1], WIDEST)])
@@ -103,10 +113,13 @@ class EventSimulation:
         self.sizes = [int(np.prod(shape)) for shape in shapes]
         self.offsets = [int(n) for n in np.cumsum([0, *self.sizes])]
         self.delay = delay
-        self.laid: list[_Laid | None] = [_Laid(loop) if loop else None, *(_Laid(link) for link in links)]
+        dense = all(link.kind == "dense" for link in (*links, *([loop] if loop else [])))
+        self.together = TOGETHER if dense else 1
+        self.laid = [None if link is None else _Laid(link, in_blocks=dense) for link in (loop, *links)]
         pieces = [table for laid in self.laid if laid for table in (laid.rows, laid.columns)]
         self.tables = np.concatenate(pieces) if pieces else ONE
         self.layers = np.zeros((len(shapes), FORM_START + len(FORM)), dtype=np.int64)
+        self.products = [0 if laid is None else laid.products for laid in (*self.laid[1:], self.laid[0])]  # by source
         self._fill()
 
     def _fill(self) -> None:
@@ -116,7 +129,8 @@ class EventSimulation:
             if laid is None:
                 continue
             source = len(self.sizes) - 1 if i == 0 else i - 1
-            size = int(np.prod(laid.form[[0, 2, 3, 5]]))
+            targets = -(-laid.form[5] // BLOCK) * BLOCK if laid.in_blocks else laid.form[5]
+            size = int(np.prod(laid.form[[0, 2, 3]]) * targets)
             columns, end = rows + len(laid.rows), rows + len(laid.rows) + len(laid.columns)
             self.layers[i, SOURCE:FORM_START] = (
                 source,
@@ -182,6 +196,7 @@ class EventSimulation:
                 masked,
                 steps,
                 self.delay,
+                self.together,
                 kind(leak),
                 kind(vth),
                 sums,
@@ -196,13 +211,12 @@ class EventSimulation:
         )
         by_layer = [self._per_layer(part) for part in out]
         back = self._per_layer(loop)[0] if ring else None
-        rates = [float(n) for n in spikes.mean(0) / self.sizes / steps]
+        rates = [int(n) / (batch * size * steps) for n, size in zip(spikes.sum(0), self.sizes)]
         return Run(by_layer[0], by_layer[2] if leak != 1.0 else by_layer[0], by_layer[1], back, rates)
 
     def activity(self, rates: Sequence[float]) -> float:
         """The share of all products that neurons ask for which spike so often per step, by layer."""
-        products = [0 if laid is None else laid.products for laid in (*self.laid[1:], self.laid[0])]  # by source
-        return sum(rate * number for rate, number in zip(rates, products, strict=True)) / max(sum(products), 1)
+        return sum(rate * number for rate, number in zip(rates, self.products, strict=True)) / max(sum(self.products), 1)
 
     def _per_layer(self, flat: Tensor) -> tuple[Tensor, ...]:
         return tuple(_first(flat[:, at : at + n], shape) for at, n, shape in zip(self.offsets, self.sizes, self.shapes))
@@ -279,72 +293,83 @@ def step_masked(u: Any, constant: Any, current: Any, mask: Any, leak: Any, vth: 
 
 
 @compiled
-def run_sample(layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mask: Any, steps: int, delay: int, leak: Any, vth: Any,
-               sums: Any, counts: Any, u: Any, returned: Any, spikes_of: Any) -> None:  # fmt: skip
-    """One sample over `steps`; sums, counts (empty without a leak), u and spikes_of [layers] are its rows of the outputs.
+def run_together(first: int, end: int, in_blocks: Any, layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mask: Any, steps: int,
+                 delay: int, leak: Any, vth: Any, sums: Any, counts: Any, u: Any, returned: Any, spikes_of: Any) -> None:  # fmt: skip
+    """Samples first … end - 1 over `steps`; sums, counts (no columns without a leak), u and spikes_of [B, layers] are the outputs.
 
-    `returned`, unless empty, becomes W times the rates of a single layer, by conservation of charge (E10): what u and the spikes took
-    beyond the drive is W times the sums of the step before.
+    `returned`, unless it has no columns, becomes W times the rates of a single layer, by conservation of charge (E10): what u and the
+    spikes took beyond the drive is W times the sums of the step before.
     """
-    total, largest, slots = len(u), layers[:, SIZE].max(), delay + 1
-    current = np.zeros(largest, u.dtype)
+    samples, total, largest, slots = end - first, u.shape[1], layers[:, SIZE].max(), delay + 1
+    current = np.zeros((samples, (largest + BLOCK - 1) // BLOCK * BLOCK), u.dtype)
     starts = np.empty(largest + 1, np.int32)
     fired = np.zeros((largest + 7) // 8 * 8, np.uint8)
     words = fired.view(np.uint64)
-    lists = np.empty((slots, total), np.int32)
-    lengths = np.zeros((slots, len(layers)), np.int64)
-    masked = len(mask) > 0
-    constant = mask * bias if masked else bias
-    u[:], sums[:], counts[:], spikes_of[:] = 0, 0, 0, 0
+    lists = np.empty((slots, samples, total), np.int32)
+    lengths = np.zeros((slots, len(layers), samples), np.int64)
+    masked = mask.shape[1] > 0
+    constant = mask[first:end] * bias if masked else bias.reshape(1, -1)
+    u[first:end], sums[first:end], counts[first:end], spikes_of[first:end] = 0, 0, 0, 0
     for t in range(steps):
         now = t % slots
         for layer in range(len(layers)):
             row = layers[layer]
             offset, size, source = row[OFFSET], row[SIZE], row[SOURCE]
-            end = offset + size
+            stop = offset + size
             if source >= 0 and t >= row[DELAY]:
                 slot, start = (t - row[DELAY]) % slots, layers[source, OFFSET]
-                indices = lists[slot, start : start + lengths[slot, source]]
-                receive(current, row, tables, weight, indices, starts, fired)
-            steady = drive[min(t, len(drive) - 1)] if layer == 0 else constant[offset:end]
-            state, spikes, total_here = u[offset:end], fired[:size], sums[offset:end]
-            if masked:
-                step_masked(state, steady, current[:size], mask[offset:end], leak, vth, spikes, total_here)
-            else:
-                step(state, steady, current[:size], leak, vth, spikes, total_here)
-            lengths[now, layer] = list_spikes(spikes, words[: (size + 7) // 8], lists[now, offset:end], NO)
-            spikes_of[layer] += lengths[now, layer]
-            if len(counts) > 0:
-                for i in range(lengths[now, layer]):
-                    counts[offset + lists[now, offset + i]] += 1
-    if len(returned) > 0:
+                receive(current, in_blocks, row, tables, weight, lists[slot, :, start:], lengths[slot, source], starts, fired)
+            for b in range(samples):
+                at = first + b
+                steady = drive[at, min(t, drive.shape[1] - 1)] if layer == 0 else constant[b if masked else 0, offset:stop]
+                state, spikes, here = u[at, offset:stop], fired[:size], sums[at, offset:stop]
+                if masked:
+                    step_masked(state, steady, current[b, :size], mask[at, offset:stop], leak, vth, spikes, here)
+                else:
+                    step(state, steady, current[b, :size], leak, vth, spikes, here)
+                found = lists[now, b, offset:stop]
+                number = list_spikes(spikes, words[: (size + 7) // 8], found, NO)
+                lengths[now, layer, b] = number
+                spikes_of[at, layer] += number
+                if counts.shape[1] > 0:
+                    for i in range(number):
+                        counts[at, offset + found[i]] += 1
+    if returned.shape[1] > 0:
         last = (steps - 1) % slots
-        receive(current, layers[0], tables, weight, lists[last, : lengths[last, 0]], starts, fired)
+        receive(current, in_blocks, layers[0], tables, weight, lists[last], lengths[last, 0], starts, fired)
         total_weight = 0.0  # of the steps' spikes in the sums
         for _ in range(steps):
             total_weight = leak * total_weight + 1
-        for i in range(len(returned)):
-            newest = mask[i] * current[i] if masked else current[i]
-            returned[i] = (leak * (u[i] + vth * sums[i] - total_weight * drive[0, i]) + newest) / total_weight
+        for b in range(samples):
+            at = first + b
+            for i in range(returned.shape[1]):
+                newest = mask[at, i] * current[b, i] if masked else current[b, i]
+                returned[at, i] = (leak * (u[at, i] + vth * sums[at, i] - total_weight * drive[at, 0, i]) + newest) / total_weight
 
 
 @compiled
-def receive(current: Any, row: Any, tables: Any, weight: Any, indices: Any, starts: Any, fired: Any) -> None:
-    """Add what the spikes `indices` are to the layer of this row to `current`."""
+def receive(current: Any, in_blocks: Any, row: Any, tables: Any, weight: Any, lists: Any, lengths: Any, starts: Any, fired: Any) -> None:
+    """Add what the spikes lists[b, : lengths[b]] are to the layer of this row to current[b], for each sample b."""
     own = weight[row[WEIGHT] : row[WEIGHT_END]]
+    if in_blocks:
+        add_blocks(current, own, lists, lengths, row[FORM_START])
+        return
     rows, columns = tables[row[ROWS] : row[ROWS_END]], tables[row[COLUMNS] : row[COLUMNS_END]]
     places = len(rows) * len(columns)
-    if len(indices) > BUSY * places and places > 1:
-        scatter_by_taps(current, own, indices, row[FORM_START:], rows, columns, starts[: places + 1])
-    else:
-        scatter(current, own, indices, fired[:0], row[FORM_START:], rows, columns)
+    for b in range(len(current)):
+        indices = lists[b, : lengths[b]]
+        if len(indices) > BUSY * places and places > 1:
+            scatter_by_taps(current[b], own, indices, row[FORM_START:], rows, columns, starts[: places + 1])
+        else:
+            scatter(current[b], own, indices, fired[:0], row[FORM_START:], rows, columns)
 
 
 @compiled
 def run_samples(first: int, end: int, layers: Any, tables: Any, weight: Any, bias: Any, drive: Any, mask: Any, steps: int, delay: int,
-                leak: Any, vth: Any, sums: Any, counts: Any, u: Any, returned: Any, spikes_of: Any) -> None:  # fmt: skip
-    """Samples first … end - 1, each on its own: results do not depend on threads or on the batch."""
-    for b in range(first, end):
-        run_sample(
-            layers, tables, weight, bias, drive[b], mask[b], steps, delay, leak, vth, sums[b], counts[b], u[b], returned[b], spikes_of[b]
-        )
+                together: int, leak: Any, vth: Any, sums: Any, counts: Any, u: Any, returned: Any, spikes_of: Any) -> None:  # fmt: skip
+    """Samples first … end - 1, so many at a time, each on its own: results do not depend on threads or on the batch."""
+    for b in range(first, end, together):
+        run_together(
+            b, min(b + together, end), together > 1, layers, tables, weight, bias, drive, mask, steps, delay, leak, vth, sums, counts, u,
+            returned, spikes_of,
+        )  # fmt: skip

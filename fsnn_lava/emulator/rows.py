@@ -18,11 +18,15 @@ from numba.extending import intrinsic
 from fsnn_lava.compiled import compiled
 
 LANES = 8  # numbers in one vector: 256 bits of float32 or int32; a processor with shorter vectors takes two for one
+BLOCK = 16  # targets whose weights from some hundred sources stay in the nearest cache while many samples use them
 ROWS = 256  # bytes whose sum fits 16 bits: 256 times -128 is the lowest number of 16 bits
 
 
-def _adding(width: int, *, graded: bool = False) -> Callable[..., None]:
-    """The loop over rows for `width` neighbouring targets; `graded`: each row times amounts[indices[i]], which follow the indices."""
+def _adding(width: int, *, graded: bool = False, chains: int = 1) -> Callable[..., None]:
+    """The loop over rows for `width` neighbouring targets; `graded`: each row times amounts[indices[i]], which follow the indices.
+
+    `chains`: sums of every chains-th row, added up in the end: an addition need not wait for the one before.
+    """
 
     @intrinsic
     def add(_: Any, target: Any, into: Any, weight: Any, start: Any, indices: Any, first: Any, end: Any, stride: Any) -> Any:
@@ -34,8 +38,10 @@ def _adding(width: int, *, graded: bool = False) -> Callable[..., None]:
             to, rows, which = (context.make_array(signature.args[i])(context, builder, values[i]).data for i in (0, 2, 4))
             into, start, first, end, stride = (values[i] for i in (1, 3, 5, 6, 7))
             narrow = rows.type.pointee == ir.IntType(8) and isinstance(to.type.pointee, ir.IntType)
-            emit = _emit_bytes if narrow else _emit
-            emit(builder, to, rows, which, into, start, first, end, stride, width // LANES)
+            if narrow:
+                _emit_bytes(builder, to, rows, which, into, start, first, end, stride, width // LANES)
+            else:
+                _emit(builder, to, rows, which, into, start, first, end, stride, width // LANES, chains=chains)
             return context.get_dummy_value()
 
         return signature, generate
@@ -71,6 +77,7 @@ def _emit(
     stride: Any,
     vectors: int,
     amounts: Any = None,
+    chains: int = 1,
 ) -> None:
     """The machine-independent code of `add`: `vectors` sums in registers, a loop over the rows, one update of the targets."""
     long = ir.IntType(64)
@@ -83,20 +90,34 @@ def _emit(
         return builder.bitcast(place, ir.VectorType(of, LANES).as_pointer())
 
     places = [part(builder.gep(target, [into]), position, kind) for position in range(vectors)]
-    sums = [cgutils.alloca_once_value(builder, builder.load(place, align=_bytes(kind))) for place in places]
-    with cgutils.for_range_slice(builder, first, end, ir.Constant(long, 1)) as (i, _):
+    nothing = [ir.Constant(vector, None)] * vectors
+    begun = [[builder.load(place, align=_bytes(kind)) for place in places], *[nothing] * (chains - 1)]
+    sums = [[cgutils.alloca_once_value(builder, value) for value in chain] for chain in begun]
+
+    def add_row(i: Any, chain: int) -> None:
         index = builder.sext(builder.load(builder.gep(indices, [i])), long)
         scale = None if amounts is None else _everywhere(builder, builder.load(builder.gep(amounts, [index])), vector)
         row = builder.gep(weight, [builder.add(start, builder.mul(index, stride))])
-        for position, total in enumerate(sums):
+        for position, total in enumerate(sums[chain]):
             more = builder.load(part(row, position, stored), align=_bytes(stored))
             if exact and stored != kind:
                 more = builder.sext(more, vector)
             if scale is not None:
                 more = (builder.mul if exact else builder.fmul)(more, scale)
-            builder.store((builder.add if exact else builder.fadd)(builder.load(total), more), total)
-    for place, total in zip(places, sums, strict=True):
-        builder.store(builder.load(total), place, align=_bytes(kind))
+            builder.store(plus(builder.load(total), more), total)
+
+    plus = builder.add if exact else builder.fadd
+    rest = builder.srem(builder.sub(end, first), ir.Constant(long, chains))
+    with cgutils.for_range_slice(builder, builder.add(first, rest), end, ir.Constant(long, chains)) as (i, _):
+        for chain in range(chains):
+            add_row(builder.add(i, ir.Constant(long, chain)), chain)
+    with cgutils.for_range_slice(builder, first, builder.add(first, rest), ir.Constant(long, 1)) as (i, _):
+        add_row(i, 0)
+    for position, place in enumerate(places):
+        total = builder.load(sums[0][position])
+        for chain in sums[1:]:
+            total = plus(total, builder.load(chain[position]))
+        builder.store(total, place, align=_bytes(kind))
 
 
 def _emit_bytes(
@@ -145,6 +166,7 @@ def _bytes(kind: Any) -> int:
 
 add_64, _add_32, _add_16, _add_8 = (_adding(width) for width in (64, 32, 16, 8))
 add_64_graded, _add_16_graded = (_adding(width, graded=True) for width in (64, 16))
+_add_block = _adding(BLOCK, chains=4)
 
 
 @compiled
@@ -187,3 +209,14 @@ def add_rows_graded(
             row = start + np.int64(indices[i]) * stride
             for rest in range(k, number):
                 target[into + rest] += weight[row + rest] * amounts[indices[i]]
+
+
+@compiled
+def add_blocks(targets: Any, weight: Any, lists: Any, lengths: Any, sources: Any) -> None:
+    """targets[b] += the rows lists[b, : lengths[b]] of a matrix, for many samples b.
+
+    weight is [blocks, sources, BLOCK], flattened, the last block filled up with zeros, as targets are: a block serves all samples in turn.
+    """
+    for block in range(len(weight) // (sources * BLOCK)):
+        for b in range(len(targets)):
+            _add_block(targets[b], block * BLOCK, weight, block * sources * BLOCK, lists[b], 0, lengths[b], BLOCK)
