@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -48,22 +47,23 @@ def slopes(own: Tensor, returned: Tensor, mask: Tensor | None, vth: float) -> tu
         return slope, slope if mask is None else slope * mask
     slope = torch.empty_like(own)
     gain = slope if mask is None else torch.empty_like(own)
-    first, second, third = (part.contiguous().view(-1).numpy() for part in (own.detach(), returned, slope if mask is None else mask))
-    kind, out = first.dtype.type, (slope.view(-1).numpy(), gain.view(-1).numpy())
-    find_slopes(first, second, third, kind(vth), kind(1.0 / vth), out[0], out[1], np.bool_(mask is not None))
+    first, second, third = own.detach().numpy(), returned.contiguous().numpy(), (slope if mask is None else mask.contiguous()).numpy()
+    kind = first.dtype.type
+    find_slopes(first, second, third, kind(vth), kind(1.0 / vth), slope.numpy(), gain.numpy(), mask is not None)
     return slope, gain
 
 
 @compiled
 def find_slopes(own: Any, returned: Any, mask: Any, vth: Any, steepness: Any, slope: Any, gain: Any, masked: Any) -> None:
-    """For every neuron; `gain` is `slope` itself unless `masked`."""
+    """For every neuron of every sample; `gain` is `slope` itself unless `masked`."""
     flat = vth - vth
-    for i in range(len(own)):
-        current = own[i] + returned[i]
-        slope[i] = steepness if (current > flat) & (current < vth) else flat
-    if masked:
-        for i in range(len(own)):
-            gain[i] = slope[i] * mask[i]
+    for b in range(len(own)):
+        for i in range(own.shape[1]):
+            current = own[b, i] + returned[b, i]
+            slope[b, i] = steepness if (current > flat) & (current < vth) else flat
+        if masked:
+            for i in range(own.shape[1]):
+                gain[b, i] = slope[b, i] * mask[b, i]
 
 
 class _Ring(torch.autograd.Function):

@@ -103,10 +103,8 @@ class _Space:
         self.triangle = np.zeros((samples, room, room), kind)  # R
         self.turns = np.zeros((samples, room, 2), kind)  # cosines and sines, Q
         self.target = np.zeros((samples, room + 1), kind)  # Q times the start
-        # a thread is worth waking for more than a few microseconds' work only
-        self.options = {"number": torch.get_num_threads() if flat.numel() > WORTH_A_THREAD else 1, "least": samples}
-        state = (flat.numpy(), self.basis, self.target, self.gain, self.following[0].numpy())
-        over_samples(lambda first, end: start_samples(first, end, *state), samples, **self.options)
+        self.threads = torch.get_num_threads() if flat.numel() > WORTH_A_THREAD else 1
+        self._each(start_samples, flat.numpy(), self.basis, self.target, self.gain, self.following[0].numpy())
 
     def within(self, bounds: Any) -> bool:
         """Whether every sample's shortest residual is; one that is not a number is not."""
@@ -122,16 +120,22 @@ class _Space:
         k = self.steps
         mapped = _flat(product(self._as_given(self.following[k]))).contiguous().numpy()
         scaled = self.following[min(k + 1, self.room - 1)].numpy()  # after the last of them nobody asks
-        state = (self.basis, mapped, self.triangle, self.turns, self.target, self.gain, scaled)
-        over_samples(lambda first, end: extend_samples(first, end, k, *state), len(mapped), **self.options)
+        self._each(extend_samples, k, self.basis, mapped, self.triangle, self.turns, self.target, self.gain, scaled)
         self.steps += 1
 
     def combination(self, *, best: bool, rest: bool) -> Tensor:
         """The sum of what is asked for: the combination with the shortest residual, and that residual itself."""
         out = torch.empty_like(self.following[0])
-        args = (self.steps, self.basis, self.triangle, self.turns, self.target, np.bool_(best), np.bool_(rest), out.numpy())
-        over_samples(lambda first, end: combine_samples(first, end, *args), len(out), **self.options)
+        self._each(combine_samples, self.steps, self.basis, self.triangle, self.turns, self.target, best, rest, out.numpy())
         return self._as_given(out)
+
+    def _each(self, function: Callable[..., None], *args: Any) -> None:
+        """function(first, end, *args) for all samples; a thread is worth waking for more than a few microseconds' work only."""
+        samples = len(self.target)
+        if self.threads == 1:
+            function(0, samples, *args)
+        else:
+            over_samples(lambda first, end: function(first, end, *args), samples, number=self.threads, least=samples)
 
     def _as_given(self, flat: Tensor) -> Tensor:
         """[B, n] as the vectors that were given, the memory left as it is."""

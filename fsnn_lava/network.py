@@ -217,12 +217,11 @@ class FSNN(nn.Module):
         later = [stage.pooled() for stage in list(self.stages)[1:]]  # type: ignore[operator]
         weights = [None if weight is None else weight.detach(), *(w for w, _ in later)]
         part = len(values) if values.dim() == len(self.architecture.input_shape) + 1 else SEQUENCES_AT_ONCE
-        pieces = []
+        biases, onward, pieces = [b for _, b in later], (masks.feedback, *masks.stages[1:]), []
         for start in range(0, len(values), part):
             some = slice(start, start + part)
-            mine = [None if mask is None else mask[some] for mask in (masks.feedback, *masks.stages[1:])]
+            mine = onward if part == len(values) else [None if mask is None else mask[some] for mask in onward]
             drive = self._drive(entry, values[some], steps, first, masks.stages[0], some)
-            biases = [b for _, b in later]
             pieces.append(events.run(drive, biases, weights, mine, steps=steps, leak=self.neuron.leak, vth=self.vth, returned=returned))
         run = pieces[0] if len(pieces) == 1 else _joined(pieces)
         total = self.neuron.weight_sum(steps)

@@ -7,11 +7,11 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava import krylov
+from fsnn_lava.dropout import Masks
 from fsnn_lava.equilibrium import LINEAR_METHODS, lengths
 from fsnn_lava.errors import Diverged
 from fsnn_lava.gradient import implicit
 from fsnn_lava.krylov import gmres
-from fsnn_lava.dropout import Masks
 from fsnn_lava.simulation import Trace
 
 CASES = [

@@ -115,8 +115,8 @@ def _emit(
         add_row(i, 0)
     for position, place in enumerate(places):
         total = builder.load(sums[0][position])
-        for chain in sums[1:]:
-            total = plus(total, builder.load(chain[position]))
+        for others in sums[1:]:
+            total = plus(total, builder.load(others[position]))
         builder.store(total, place, align=_bytes(kind))
 
 

@@ -21,6 +21,7 @@ from fsnn_lava.training import run_folder
 from fsnn_lava.training.batches import AUGMENT, DROPOUT, MARGIN, batch_count, epoch_batches, generator, moved, stream_seed
 from fsnn_lava.training.build import build_network, build_optimiser
 from fsnn_lava.training.checkpoint import State, load_state, put_back, save_state
+from fsnn_lava.training.descent import descend
 from fsnn_lava.training.distributed import cut_masks, join, sum_gradients
 from fsnn_lava.training.evaluate import evaluate
 from fsnn_lava.training.log import EpochRecord, Progress, append_record, rewrite_records
@@ -148,7 +149,7 @@ class Run:
             raise Diverged(self._sentence(f"the loss became {value}", batch.index))
         self._backward(loss, batch.index)
         sum_gradients(self.net, self.world)
-        self.optimiser.step()
+        descend(self.optimiser)
         if self.net.feedback is not None:
             self.net.feedback.clip_()
         self.iteration += 1

@@ -1,0 +1,42 @@
+"""Gradient descent with momentum, each weight's step in one go: torch walks over all weights four times and waits for their memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from fsnn_lava.compiled import compilable, compiled
+
+
+@torch.no_grad()
+def descend(optimiser: torch.optim.SGD) -> None:
+    """What optimiser.step() does, up to rounding, and with its state; what compiled code cannot take is left to it."""
+    groups = optimiser.param_groups
+    if not all(_plain(group) for group in groups):
+        optimiser.step()
+        return
+    for group in groups:
+        numbers = (group["lr"], group["momentum"], group["weight_decay"])
+        for parameter in group["params"]:
+            if parameter.grad is not None:
+                state = optimiser.state[parameter]
+                if state.get("momentum_buffer") is None:
+                    state["momentum_buffer"] = torch.zeros_like(parameter)
+                parts = [part.view(-1).numpy() for part in (parameter, parameter.grad, state["momentum_buffer"])]
+                move(*parts, *map(parts[0].dtype.type, numbers))
+
+
+def _plain(group: dict[str, Any]) -> bool:
+    """Nothing but momentum and weight decay, of numbers that compiled code takes."""
+    if group["momentum"] == 0 or group["dampening"] != 0 or group["nesterov"] or group["maximize"]:
+        return False
+    return all(compilable(one) and (one.grad is None or compilable(one.grad)) for one in group["params"])
+
+
+@compiled
+def move(weights: Any, grads: Any, momenta: Any, rate: Any, momentum: Any, decay: Any) -> None:
+    for i in range(len(weights)):
+        speed = momentum * momenta[i] + (grads[i] + decay * weights[i])
+        momenta[i] = speed
+        weights[i] -= rate * speed
