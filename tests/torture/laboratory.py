@@ -36,7 +36,7 @@ PARTS = "tests/test_emulator_parts.py"
 COMPILED = {
     "emulator/geometry.py": [[f"{SCATTERED}[7]"], FEW, [EMULATOR, FLOATS]],
     "emulator/kernels.py": [[PARTS, f"{SCATTERED}[7]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
-    "emulator/rows.py": [[f"{SCATTERED}[63]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
+    "emulator/rows.py": [[PARTS, f"{SCATTERED}[63]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
     "emulator/floats.py": [[PARTS, FLOATS]],
     "emulator/program.py": [[PARTS, f"{BITS}[0]"], FEW[1:], [EMULATOR]],
     "emulator/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
