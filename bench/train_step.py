@@ -12,8 +12,8 @@ reference   the authors' code, from a checkout the user has (--reference DIR)
 Milliseconds are the median over interleaved rounds; memory is the growth of the peak over idle, each in a fresh process whose
 allocator returns every tensor at once (MALLOC_MMAP_THRESHOLD_), so that the figure does not depend on what was freed before.
 
---deep measures AlexNet-F on CIFAR-10's shape instead (batch 16): ours against the same with dense products. --limit says how far the
-simulation is from what the cores can do: synaptic additions per second beside those of a loop that does nothing else.
+--deep measures AlexNet-F on CIFAR-10's shape instead (batch 16): ours against the same with dense products. Where the time goes, and how
+far that is from what the machine can do: train_profile.py.
 """
 
 from __future__ import annotations
@@ -251,40 +251,6 @@ def deep(rounds: int) -> list[dict]:  # type: ignore[type-arg]
     return [{"architecture": architecture, "steps": steps, "batch": batch, "milliseconds": spent, "activity": nets[0].activity}]
 
 
-def limit(rounds: int) -> list[dict]:  # type: ignore[type-arg]
-    """Synaptic additions per second of the event-driven simulation of `64C5s (F64C5)`, and of its innermost loop alone."""
-    from fsnn_lava.compiled import over_samples
-    from fsnn_lava.emulator.kernels import scatter_by_taps
-
-    net = _network("64C5s (F64C5)", 30).eval()
-    x = torch.randn(BATCH, 1, 28, 28)
-    net.simulate(x)
-    times = [_seconds(lambda: net.simulate(x)) for _ in range(rounds)]
-    laid = net._event_simulation().laid[0]
-    if laid is None or net.last_trace is None:
-        raise SystemExit("this network has no feedback")
-    additions = net.activity * laid.products * net.steps * BATCH
-    weight = laid.ordered(net.feedback.weight().detach()).contiguous().numpy()  # type: ignore[union-attr]
-    everyone = torch.arange(64 * 14 * 14, dtype=torch.int32).numpy()  # all fire: the loop is as long as it gets
-    targets, places = torch.zeros(BATCH, 64 * 14 * 14).numpy(), torch.zeros(BATCH, 14 * 14 + 1, dtype=torch.int32).numpy()
-
-    def alone(first: int, end: int) -> None:
-        for b in range(first, end):
-            scatter_by_taps(targets[b], weight, everyone, laid.form, laid.rows, laid.columns, places[b])
-
-    over_samples(alone, BATCH)
-    loop = [_seconds(lambda: over_samples(alone, BATCH)) for _ in range(rounds)]
-    ours, best = additions / statistics.median(times), laid.products * BATCH / min(loop)
-    print(f"simulation: {ours / 1e9:.1f} thousand million additions per second; its loop alone {best / 1e9:.1f}: {ours / best:.0%} of it")
-    return [{"additions_per_second": ours, "loop_alone": best}]
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
 def draw(rows: list[dict], path: Path) -> None:  # type: ignore[type-arg]
     from matplotlib.figure import Figure
 
@@ -306,7 +272,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default="", metavar="TEXT", help="architectures that begin with it, for example 64C5s")
     parser.add_argument("--deep", action="store_true", help="AlexNet-F instead")
-    parser.add_argument("--limit", action="store_true", help="the distance from the machine's limit instead")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--reference", type=Path, metavar="DIR", help="a checkout of the authors' code")
@@ -315,8 +280,8 @@ def main() -> None:
     if args.one:
         _one(args.one[0], args.one[1], int(args.one[2]), args.reference)
         return
-    if args.deep or args.limit:
-        rows = deep(args.rounds) if args.deep else limit(args.rounds)
+    if args.deep:
+        rows = deep(args.rounds)
         if args.json:
             args.json.write_text(json.dumps(rows, indent=1))
         return

@@ -1,0 +1,167 @@
+"""Where the time of a training step goes, and how far that is from what the machine can do.
+
+    python bench/train_profile.py [--rounds N] [--json FILE]
+
+Milliseconds are medians over the rounds, each part timed where it is called (which itself costs a little). The limits are measured in
+the same run: synaptic additions per second beside those of the innermost loop alone when every neuron fires, and, for the dense network,
+multiplications and additions of all products beside those of one large product.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import fsnn_lava.cli  # before torch, for everybody here: how long idle threads spin
+
+# isort: split
+import torch
+import torch.nn.functional as nnf
+
+import fsnn_lava as fl
+from fsnn_lava import contraction, equilibrium
+from fsnn_lava.compiled import over_samples
+from fsnn_lava.contraction import RestrictedFeedback
+from fsnn_lava.emulator.floats import EventSimulation
+from fsnn_lava.emulator.kernels import scatter_by_taps
+from fsnn_lava.emulator.rows import add_blocks
+from fsnn_lava.stage import Stage
+from fsnn_lava.training.descent import descend
+
+CASES = [("400 (F400)", 5), ("64C5s (F64C5)", 30)]
+BATCH = 128
+LARGE = 2048  # side of the matrices of one large product
+PARTS: dict[str, list[tuple[Any, str]]] = {
+    "F forward": [(Stage, "current")],
+    "dropout masks": [(fl.FSNN, "_masks")],
+    "simulation": [(EventSimulation, "run")],
+    "products of the gradient's system": [(RestrictedFeedback, "connect_transposed")],
+    "its solver": [(equilibrium, "gmres_in_parts")],  # products included, until they are taken off
+    "dL/dW of the feedback": [(RestrictedFeedback, "weight_gradient")],
+    "restricted feedback and its gradient": [(RestrictedFeedback, "weight"), (contraction._Restricted, "backward")],
+}
+REST = "F's gradient, batch norm, readout, loss, what lies between"
+
+
+@contextmanager
+def watched(spent: dict[str, float]) -> Iterator[None]:
+    """Add up in `spent` what each part takes."""
+
+    def timed(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            started = time.perf_counter()
+            try:
+                return function(*args, **options)
+            finally:
+                spent[part] += time.perf_counter() - started
+
+        return call
+
+    with ExitStack() as stack:
+        for part, places in PARTS.items():
+            for owner, name in places:
+                alone = isinstance(vars(owner).get(name), staticmethod)
+                wrapped = timed(part, getattr(owner, name))
+                stack.enter_context(patch.object(owner, name, staticmethod(wrapped) if alone else wrapped))
+        yield
+
+
+def step_of(architecture: str, steps: int) -> tuple[fl.FSNN, torch.optim.SGD, torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    net = fl.FSNN(architecture, input_shape=(1, 28, 28), classes=10, neuron=fl.LIF(0.95), steps=steps, dropout=0.2).train()
+    optimiser = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
+    return net, optimiser, torch.randn(BATCH, 1, 28, 28), torch.randint(0, 10, (BATCH,))
+
+
+def profile(architecture: str, steps: int, rounds: int) -> dict[str, Any]:
+    net, optimiser, x, y = step_of(architecture, steps)
+    rows: dict[str, list[float]] = defaultdict(list)
+    for turn in range(rounds + 3):
+        spent: dict[str, float] = defaultdict(float)
+        for parameter in net.parameters():
+            parameter.grad = None
+        with watched(spent):
+            begun = time.perf_counter()
+            nnf.cross_entropy(net(x), y).backward()
+            between = time.perf_counter()
+            descend(optimiser)
+            ended = time.perf_counter()
+        spent["its solver"] -= spent["products of the gradient's system"]
+        spent["optimiser"] = ended - between
+        spent[REST] = ended - begun - sum(spent.values())
+        if turn >= 3:
+            rows["all"].append(ended - begun)
+            for part, seconds in spent.items():
+                rows[part].append(seconds)
+    found = {part: 1e3 * statistics.median(values) for part, values in rows.items()}
+    return {"architecture": architecture, "steps": steps, "batch": BATCH, "milliseconds": found, **limits(net, x, found, rounds)}
+
+
+def limits(net: fl.FSNN, x: torch.Tensor, found: dict[str, float], rounds: int) -> dict[str, float]:
+    """What the simulation and the products do per second, and what the machine can."""
+    laid, weight = net._event_simulation().laid[0], net.feedback.weight().detach()  # type: ignore[union-attr]
+    assert laid is not None
+    passes = net.steps  # the first step has no feedback, and W a of the last one is taken as well
+    out = {"additions": net.activity * laid.products * passes * BATCH / (1e-3 * found["simulation"])}
+    ordered, size = laid.ordered(weight).contiguous().numpy(), net.architecture.layers[0].size
+    everyone = torch.arange(size, dtype=torch.int32).expand(BATCH, size).contiguous().numpy()
+    targets, places = torch.zeros(BATCH, size).numpy(), torch.zeros(BATCH, 14 * 14 + 1, dtype=torch.int32).numpy()
+    lengths = torch.full((BATCH,), size).numpy()
+
+    def alone(first: int, end: int) -> None:
+        if laid.in_blocks:
+            add_blocks(targets[first:end], ordered, everyone[first:end], lengths[first:end], size)
+            return
+        for b in range(first, end):
+            scatter_by_taps(targets[b], ordered, everyone[b], laid.form, laid.rows, laid.columns, places[b])
+
+    out["additions, loop alone"] = laid.products * BATCH / least(lambda: over_samples(alone, BATCH, least=BATCH // 2), rounds)
+    if laid.link.kind == "dense":
+        products = found["F forward"] + found["products of the gradient's system"] + found["dL/dW of the feedback"]
+        number = (net.last_solve or (0, 0.0))[0] + 1  # of products with W or for its gradient
+        done = 2 * BATCH * (784 * size + number * size * size)
+        matrix = torch.randn(LARGE, LARGE)
+        out |= {"flops": done / (1e-3 * products), "flops, large product": 2 * LARGE**3 / least(lambda: matrix @ matrix, 5)}
+    return out
+
+
+def least(work: Callable[[], object], rounds: int) -> float:
+    """Seconds, at best."""
+    work()
+    times = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    rows = [profile(*case, args.rounds) for case in CASES]
+    for row in rows:
+        parts = row["milliseconds"]
+        print(f"{row['architecture']}, T = {row['steps']}, batch {BATCH}, {torch.get_num_threads()} threads: {parts['all']:.2f} ms")
+        for part in (*PARTS, "optimiser", REST):
+            print(f"  {part:60s}{parts[part]:9.2f} ms  {parts[part] / parts['all']:5.0%}")
+        for name, unit in (("additions", "additions of the simulation"), ("flops", "operations of the products")):
+            if name in row:
+                best = row["additions, loop alone" if name == "additions" else "flops, large product"]
+                print(f"  {row[name] / 1e9:.0f} of {best / 1e9:.0f} thousand million {unit} per second: {row[name] / best:.0%}")
+    if args.json:
+        args.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
