@@ -9,8 +9,9 @@ stbp        the same network unrolled and differentiated through time, a plain t
 snntorch    the same with snntorch's neuron; spikingjelly with its: where they are installed
 reference   the authors' code, from a checkout the user has (--reference DIR)
 
-Milliseconds are the median over interleaved rounds; memory is the growth of the peak over idle, each in a fresh process whose
-allocator returns every tensor at once (MALLOC_MMAP_THRESHOLD_), so that the figure does not depend on what was freed before.
+An iteration is forward pass, loss, gradient and the optimiser's step. Milliseconds are the median over interleaved rounds; memory is the
+growth of the peak over idle, each in a fresh process whose allocator returns every tensor at once (MALLOC_MMAP_THRESHOLD_), so that the
+figure does not depend on what was freed before.
 
 --deep measures AlexNet-F on CIFAR-10's shape instead (batch 16): ours against the same with dense products. Where the time goes, and how
 far that is from what the machine can do: train_profile.py.
@@ -140,9 +141,7 @@ def _network(architecture: str, steps: int) -> fl.FSNN:
 
 
 def _iteration(net: torch.nn.Module) -> Iteration:
-    """Ours with the step of fsnn-train, the authors' with torch's, as their script has it."""
-    optimiser = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
-    step = partial(descend, optimiser) if isinstance(net, fl.FSNN) else optimiser.step
+    step = _step(net)
 
     def run(x: torch.Tensor, y: torch.Tensor) -> None:
         _without_gradients(net)
@@ -152,6 +151,12 @@ def _iteration(net: torch.nn.Module) -> Iteration:
     return run
 
 
+def _step(net: torch.nn.Module) -> Callable[[], object]:
+    """That of fsnn-train for all networks of ours, unrolled ones too; for the authors' torch's, as in their script."""
+    optimiser = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
+    return partial(descend, optimiser) if isinstance(net, fl.FSNN) else optimiser.step
+
+
 def _without_gradients(net: torch.nn.Module) -> None:
     """What zero_grad does, and takes 0.2 ms for: everybody is spared them."""
     for parameter in net.parameters():
@@ -159,8 +164,7 @@ def _without_gradients(net: torch.nn.Module) -> None:
 
 
 def _unrolled(net: fl.FSNN, steps: int, step: Callable) -> Iteration:  # type: ignore[type-arg]
-    optimiser = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
-    stage, feedback = net.stages[0], net.feedback
+    stage, feedback, step_weights = net.stages[0], net.feedback, _step(net)
 
     def run(x: torch.Tensor, y: torch.Tensor) -> None:
         _without_gradients(net)
@@ -172,7 +176,7 @@ def _unrolled(net: fl.FSNN, steps: int, step: Callable) -> Iteration:  # type: i
             u, s = step(u, drive + feedback.connect(weight, s), s)
             total = total + s
         nnf.cross_entropy(net.readout(total.flatten(1) / steps), y).backward()
-        optimiser.step()
+        step_weights()
 
     return run
 

@@ -1,8 +1,8 @@
 """Compile for the machine, once, and use all its cores.
 
 Machine code is cached on disk where somebody may write, else kept for this process only. Cores are used by threads around compiled
-functions that let go of the interpreter: torch's own where they can be had, because they are awake after a product and would keep others
-waiting for their core; else plain ones. There is no second thread runtime that could quarrel with torch's or with a fork.
+functions that let go of the interpreter. They are torch's own where these can be had and were told not to stay awake for long, as the
+commands do: awake after a product, they begin at once, where others would wait for their core. Elsewhere they are plain ones.
 """
 
 from __future__ import annotations
@@ -29,6 +29,17 @@ SHARED = ("compiled.py", "krylov.py", "chip/arithmetic.py", "chip/limits.py", "c
 Function = TypeVar("Function", bound=Callable[..., Any])
 _BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _PROCESS = os.getpid()
+
+
+def _threads_here() -> int:
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:  # not Linux
+        return 1
+
+
+# A process that was forked after torch was loaded has one thread; another one has those of numpy as well.
+_OWN_TORCH = "torch" not in sys.modules or _threads_here() > 1
 
 
 def compiled(function: Function, *, reorder: bool = False) -> Function:
@@ -75,11 +86,14 @@ def over_samples(function: Callable[[int, int], object], samples: int, *, number
                 pass  # nobody begins another one, if one failed or we were interrupted
             raise
 
-    together = _in_torchs_threads if os.getpid() == _PROCESS and _team() is not None else _in_a_pool
-    together(work, min(number, len(pieces)))
+    team = _team() if "torch" in sys.modules and os.getpid() == _PROCESS else None
+    if team is None:
+        _in_a_pool(work, min(number, len(pieces)))
+    else:
+        _in_torchs_threads(team, work, min(number, len(pieces)))
 
 
-def _in_torchs_threads(work: Callable[[], None], number: int) -> None:
+def _in_torchs_threads(team: Callable[..., None], work: Callable[[], None], number: int) -> None:
     """Call `work` on so many threads, this one among them."""
     errors: list[BaseException] = []
 
@@ -89,11 +103,9 @@ def _in_torchs_threads(work: Callable[[], None], number: int) -> None:
         except BaseException as error:
             errors.append(error)
 
-    team = _team()
-    assert team is not None
     team(_BODY(body), None, number, 0)
     if errors:
-        raise errors[0]
+        raise errors.pop(0)
     work()  # what is left if an interrupt came before a body began: nothing else
 
 
@@ -113,16 +125,26 @@ def _in_a_pool(work: Callable[[], None], number: int) -> None:
 def _team() -> Callable[..., None] | None:
     """GNU OpenMP's call of a function on every thread, of the library that torch has loaded; None if torch uses another one.
 
-    Not for a forked process: OpenMP's threads are not there, and nobody tells it so.
+    None also where idle threads stay awake for long: another process that wants their core would hold up every call by milliseconds.
+    And in a process that may have been forked from one that used them: they are not there, and nobody tells OpenMP so.
     """
-    folders = [Path(path).parent for path in getattr(sys.modules.get("torch"), "__path__", [])]
-    found = [path for folder in folders for path in (*folder.glob("torch/lib/libgomp*.so*"), *folder.glob("torch.libs/libgomp*.so*"))]
-    try:
-        call = ctypes.CDLL(str(found[0])).GOMP_parallel
-    except (IndexError, OSError, AttributeError):
+    if not _OWN_TORCH or not any(os.environ.get(name) for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")):
+        return None
+    call = _library()
+    if call is None:
         return None
     call.argtypes, call.restype = [_BODY, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
     return cast("Callable[..., None]", call)
+
+
+def _library() -> Any:
+    """GOMP_parallel as torch has it, if it does."""
+    folders = [Path(path).parent for path in getattr(sys.modules.get("torch"), "__path__", [])]
+    found = [path for folder in folders for path in (*folder.glob("torch/lib/libgomp*.so*"), *folder.glob("torch.libs/libgomp*.so*"))]
+    try:
+        return ctypes.CDLL(str(found[0])).GOMP_parallel
+    except (IndexError, OSError, AttributeError):
+        return None
 
 
 @lru_cache(maxsize=1)

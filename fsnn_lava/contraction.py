@@ -142,8 +142,10 @@ class _Restricted(torch.autograd.Function):
         if ctx.compiled:
             weight, right = torch.empty_like(direction), direction.new_empty(direction[0].numel())
             matrix, out = direction.detach().flatten(1).numpy(), weight.flatten(1).numpy()
-            ctx.factor = matrix.dtype.type(min(max(alpha.item(), -feedback.limit), feedback.limit))
-            ctx.norm = restrict(matrix, feedback.singular.numpy(), right.numpy(), out, ctx.factor, moves)
+            kind = matrix.dtype.type
+            given, most = kind(alpha.item()), kind(feedback.limit)  # compared in their own precision: the limit itself is within
+            ctx.within, ctx.factor = abs(given) <= most, min(max(given, -most), most)
+            ctx.norm = kind(restrict(matrix, feedback.singular.numpy(), right.numpy(), out, ctx.factor, moves))
         else:
             if moves:
                 feedback._iterate()
@@ -163,7 +165,7 @@ class _Restricted(torch.autograd.Function):
             out = torch.empty_like(grad)
             given, matrix = grad.flatten(1).numpy(), direction.detach().flatten(1).numpy()
             along = restrict_back(given, matrix, left.numpy(), right.numpy(), out.flatten(1).numpy(), ctx.norm, ctx.factor)
-            for_alpha = alpha.new_tensor(along if abs(alpha.item()) <= feedback.limit else 0.0)
+            for_alpha = alpha.new_tensor(along if ctx.within else 0.0)
         else:
             along = torch.dot(grad.view(-1), direction.reshape(-1)) / ctx.norm
             scale = feedback.limited(alpha) / ctx.norm

@@ -35,7 +35,7 @@ def draw(shapes: Sequence[tuple[int, ...]], batch: int, dropped: float, like: Te
         seed = int(torch.empty((), dtype=torch.int64).random_(-(2**63), None).item()) % 2**64  # all 64 bits
         limit = np.uint32(min(round(kept * 2**32), 2**32 - 1))
         key = (np.uint32(seed >> 32), np.uint32(seed % 2**32), limit, out.dtype.type(1.0 / kept))
-        number = None if len(out) > WORTH_A_THREAD else 1
+        number = torch.get_num_threads() if len(out) > WORTH_A_THREAD else 1
         over_samples(lambda first, end: fill(first, end, out, *key), len(out), number=number, least=WORTH_A_THREAD)
     else:
         drawn.bernoulli_(kept).div_(kept)

@@ -56,7 +56,7 @@ def gmres(
     if memory < 1 or max_steps < 1:
         raise BadArgument(f"memory and max_steps must be at least 1, got {memory} and {max_steps}")
     space = _Space(constant, gain, min(memory, max_steps))
-    bounds, value, steps = (tol * scale).numpy(), None, 0
+    bounds, value, steps = (tol * scale).clamp(max=torch.finfo(scale.dtype).max).numpy(), None, 0  # nothing infinite is within them
     while True:
         while not (done := space.within(bounds)) and space.steps < space.room:
             space.extend(product)
@@ -107,7 +107,7 @@ class _Space:
         self._each(start_samples, flat.numpy(), self.basis, self.target, self.gain, self.following[0].numpy())
 
     def within(self, bounds: Any) -> bool:
-        """Whether every sample's shortest residual is; one that is not a number is not."""
+        """Whether every sample's shortest residual is; one that is not a number, or infinite, is not."""
         return bool((np.abs(self.target[:, self.steps]) <= bounds).all())
 
     @property

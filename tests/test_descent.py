@@ -89,3 +89,24 @@ def test_weights_that_are_not_side_by_side_are_torchs(monkeypatch: pytest.Monkey
     monkeypatch.setattr(descent, "move", lambda *_: pytest.fail("not torch's own step"))
     descend(optimiser)
     torch.testing.assert_close(weight.detach(), before - 0.5)
+
+
+def test_a_momentum_that_is_not_side_by_side_is_torchs() -> None:
+    """As torch leaves it after a gradient of another layout."""
+    weight = torch.ones(2, 3, 4, 4, requires_grad=True)
+    optimiser = torch.optim.SGD([weight], lr=0.5, momentum=0.5)
+    weight.grad = torch.ones_like(weight).contiguous(memory_format=torch.channels_last)
+    optimiser.step()
+    weight.grad = torch.ones_like(weight).contiguous()
+    descend(optimiser)
+    torch.testing.assert_close(weight.detach(), torch.full((2, 3, 4, 4), 1 - 0.5 - 0.75))
+
+
+def test_what_was_computed_with_the_old_weights_cannot_be_differentiated_any_more() -> None:
+    weight = torch.ones(3, requires_grad=True)
+    optimiser = torch.optim.SGD([weight], lr=0.5, momentum=0.9)
+    before = weight.square().sum()
+    weight.grad = torch.ones(3)
+    descend(optimiser)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        before.backward()

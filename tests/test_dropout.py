@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from fsnn_lava import compiled, dropout
+from fsnn_lava import dropout
 from fsnn_lava.dropout import draw
 
 SHAPES = [(40,), (3, 5, 7)]
@@ -67,5 +67,5 @@ def test_the_seed_decides_and_the_generator_moves_on() -> None:
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = masks(5)
     monkeypatch.setattr(dropout, "WORTH_A_THREAD", 1000)
-    monkeypatch.setattr(compiled, "threads", lambda: 3)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
     assert torch.equal(masks(5), alone)

@@ -2,6 +2,6 @@
 
 import os
 
-# Read when torch is loaded. By default its idle threads keep a core busy for milliseconds, which is what our own threads wait for.
+# Read when torch is loaded. By default its idle threads keep a core busy for milliseconds, which somebody else may be waiting for.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")

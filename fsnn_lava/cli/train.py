@@ -77,7 +77,7 @@ def _train(args: argparse.Namespace, world: World) -> int:
         if args.threads < 1:
             raise BadArgument(f"--threads must be at least 1, got {args.threads}")
         torch.set_num_threads(args.threads)
-        os.environ["OMP_NUM_THREADS"] = str(args.threads)  # what the event-driven simulation goes by
+        os.environ["OMP_NUM_THREADS"] = str(args.threads)  # what compiled code goes by where torch is not asked
     folder = args.out or Path("runs") / args.recipe.stem
     progress = Progress(quiet=not world.first, watchers=_watchers(args) if world.first else ())
     data = load_samples(recipe, root=args.data, download=args.download)

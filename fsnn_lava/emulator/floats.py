@@ -1,4 +1,4 @@
-"""The float simulation of training (E1, E2), event by event: the emulator's scatter in float32, one thread per sample.
+"""The float simulation of training (E1, E2), event by event: the emulator's scatter in float32.
 
 Nothing of a step is written to memory that all samples share, so that a sample's potentials stay in the processor's cache. Where all
 synapses are dense, potentials are few and weights many: then samples take their steps together, and it is the weights that stay.
