@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, Input
 from fsnn_lava.emulator.geometry import patches
 from fsnn_lava.emulator.kernels import form_of, scatter, scatter_by_taps, scatter_graded
 from fsnn_lava.emulator.program import lay_out
+from fsnn_lava.emulator.run import Emulator
 from fsnn_lava.errors import BackendMissing, BadArgument
 from fsnn_lava.result import concatenate
 from fsnn_lava.run import run_batches
@@ -220,6 +222,15 @@ def assert_scatters(synapse: Synapse, source: tuple[int, ...], target: tuple[int
         if laid.groups == 1 and not laid.fused:
             scatter_by_taps(by_taps, weight, fired, *layout, np.zeros(len(laid.rows) * len(laid.columns) + 1, np.int32))
             np.testing.assert_array_equal(by_taps, total)
+
+
+def test_spikes_are_kept_only_for_those_who_ask() -> None:
+    """They take as much room as everything else together, times the steps."""
+    chip = random_network(np.random.default_rng(0))
+    values = random_values(np.random.default_rng(0), chip, 2)
+    for run in (partial(fl.run, chip), Emulator(chip).run):
+        assert run(values).spikes is None
+        assert run(values, spikes=True).spikes is not None
 
 
 def test_wrong_values_are_refused_with_a_sentence() -> None:

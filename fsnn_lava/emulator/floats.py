@@ -207,7 +207,7 @@ class EventSimulation:
             ),
             batch,
             number=torch.get_num_threads(),
-            least=WORTH_A_CALL // (steps * total),
+            least=max(WORTH_A_CALL // (steps * total), self.together),
         )
         by_layer = [self._per_layer(part) for part in out]
         back = self._per_layer(loop)[0] if ring else None
