@@ -82,8 +82,7 @@ def over_samples(function: Callable[[int, int], object], samples: int, *, number
             for piece in left:
                 function(*piece)
         except BaseException:
-            for _ in left:
-                pass  # nobody begins another one, if one failed or we were interrupted
+            list(left)  # used up: nobody begins another one, if one failed or we were interrupted
             raise
 
     team = _team() if "torch" in sys.modules and os.getpid() == _PROCESS else None
