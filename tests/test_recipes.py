@@ -35,7 +35,10 @@ def test_there_is_a_recipe_for_every_row_of_the_paper():
     assert rows <= names
 
 
-@pytest.mark.parametrize("path", [path for path in RECIPES if path.stem != "digits"], ids=lambda path: path.stem)
+OWN = ("digits", "cifar10-small-if-12")  # not of the paper
+
+
+@pytest.mark.parametrize("path", [path for path in RECIPES if path.stem not in OWN], ids=lambda path: path.stem)
 def test_the_recipes_say_what_the_paper_says(path):
     recipe = load_recipe(path)
     cifar = recipe.data.startswith("cifar")
@@ -62,6 +65,8 @@ def test_the_recipes_say_what_the_paper_says(path):
         ({"neuron": "adex"}, "'neuron' must be one of 'if', 'lif', got 'adex'"),
         ({"neuron": "lif"}, "neuron 'lif' needs 'leak' below 1"),
         ({"leak": 0.9}, "neuron 'if' has no leak"),
+        ({"learning_rate": {"cosine": True, "every": 3}}, "'learning_rate.cosine' replaces 'every' and 'milestones'"),
+        ({"label_smoothing": 1.0}, "'label_smoothing' must be a number >= 0 and < 1, got 1.0"),
         ({"data": "imagenet"}, r"'data' must be one of 'digits'.*, or a \.npz file, got 'imagenet'"),
         ({"augment": True}, "'augment' .* is for CIFAR only"),
         ({"shift": 2, "data": "nmnist"}, "'shift' is for images"),
@@ -139,3 +144,17 @@ def test_the_learning_rate_steps_down_after_every_n_epochs_or_at_milestones():
 def test_warm_up_rises_linearly_to_the_full_rate():
     recipe = parse_recipe({**SMALL, "optimiser": {"learning_rate": 0.8}, "learning_rate": {"warmup": 4}})
     assert [learning_rate(recipe, epoch=0, iteration=i) for i in range(6)] == pytest.approx([0.2, 0.4, 0.6, 0.8, 0.8, 0.8])
+
+
+def test_half_a_cosine_falls_from_the_full_rate_towards_zero_after_the_warmup():
+    recipe = parse_recipe({**SMALL, "epochs": 4, "learning_rate": {"cosine": True, "warmup": 2}, "optimiser": {"learning_rate": 0.2}})
+    rates = [learning_rate(recipe, epoch=epoch, iteration=10) for epoch in range(4)]
+    assert rates == pytest.approx([0.2, 0.1 * (1 + 2**-0.5), 0.1, 0.1 * (1 - 2**-0.5)])
+    assert learning_rate(recipe, epoch=0, iteration=0) == pytest.approx(0.1)
+
+
+def test_more_epochs_are_another_recipe_where_the_rate_depends_on_them():
+    plain, cosine = (parse_recipe({**SMALL, "learning_rate": {"cosine": value}}) for value in (False, True))
+    longer = parse_recipe({**SMALL, "epochs": 9}), parse_recipe({**SMALL, "epochs": 9, "learning_rate": {"cosine": True}})
+    assert differences(plain, longer[0]) == []
+    assert differences(cosine, longer[1]) == ["epochs: 3, 9"]

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from fsnn_lava.errors import BadArgument, BadFile, Diverged
+from fsnn_lava.errors import BadArgument, BadData, BadFile, Diverged
 from fsnn_lava.network import FSNN
 from fsnn_lava.training.batches import MARGIN, batch_count, epoch_batches, generator, moved
 from fsnn_lava.training.build import build_network
@@ -112,6 +112,42 @@ def test_the_saved_models_are_the_ones_that_were_judged(tmp_path):
     assert last.normalisation == data.normalisation
     assert last.class_names == tuple("0123456789")
     assert load_recipe(tmp_path / "run/recipe.toml") == recipe
+
+
+def test_with_a_validation_split_the_best_epoch_is_chosen_there_and_the_test_samples_are_looked_at_once(tmp_path):
+    recipe = small(validation=150)
+    outcome = run(recipe, tmp_path / "run")
+    records, data = read_log(tmp_path / "run"), load_samples(recipe)
+    assert (len(data.validation), outcome.judged_by) == (150, "validation")
+    assert [record["test_accuracy"] for record in records] == [None] * 3
+    assert outcome.best_accuracy == max(record["validation_accuracy"] for record in records)
+    best = FSNN.load(tmp_path / "run/best.pt")
+    assert evaluate(best, data.validation).accuracy == outcome.best_accuracy == best.metrics["validation_accuracy"]
+    assert evaluate(best, data.test).accuracy == outcome.test_accuracy
+    assert "accuracy" not in best.metrics
+    run(small(validation=150, epochs=2), tmp_path / "killed")
+    run(recipe, tmp_path / "killed", resume=True)
+    same(tmp_path / "run", tmp_path / "killed")
+
+
+def test_validation_samples_are_never_trained_on_and_the_same_for_every_seed():
+    whole, one, other = (
+        load_samples(small(train_samples=0, **change)) for change in ({}, {"validation": 150}, {"validation": 150, "seed": 9})
+    )
+    assert len(one.train) + 150 == len(whole.train)
+    everything = {sample.tobytes() for part in (one.train, one.validation) for sample in part.batch(slice(None))}
+    assert everything == {sample.tobytes() for sample in whole.train.batch(slice(None))}
+    assert not set(one.train.chosen) & set(one.validation.chosen)
+    assert (one.validation.chosen == other.validation.chosen).all()
+    with pytest.raises(BadData, match="'validation' = 5000 would leave nothing of 1433 training samples of digits"):
+        load_samples(small(validation=5000))
+
+
+def test_label_smoothing_changes_the_loss_that_is_trained(tmp_path):
+    run(small(epochs=1), tmp_path / "hard")
+    run(small(epochs=1, label_smoothing=0.2), tmp_path / "smooth")
+    hard, smooth = (read_log(tmp_path / name)[0] for name in ("hard", "smooth"))
+    assert smooth["loss"] != hard["loss"]
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(tmp_path):

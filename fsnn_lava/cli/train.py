@@ -104,8 +104,9 @@ def _show(args: argparse.Namespace, outcome: Outcome) -> None:
         print(json.dumps({**dataclasses.asdict(outcome), "folder": str(folder)}))
         return
     print(
-        f"{outcome.epochs} epochs in {outcome.seconds:.0f} s: test accuracy {outcome.last_accuracy:.2%} in {folder / 'last.pt'}, "
-        f"best {outcome.best_accuracy:.2%} (epoch {outcome.best_epoch}) in {folder / 'best.pt'}"
+        f"{outcome.epochs} epochs in {outcome.seconds:.0f} s: {outcome.judged_by} accuracy {outcome.last_accuracy:.2%} in "
+        f"{folder / 'last.pt'}, best {outcome.best_accuracy:.2%} (epoch {outcome.best_epoch}) in {folder / 'best.pt'}"
+        + ("" if outcome.test_accuracy is None else f"; test accuracy of best.pt {outcome.test_accuracy:.2%}")
     )
 
 

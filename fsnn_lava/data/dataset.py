@@ -63,6 +63,7 @@ class Dataset:
     train: Split
     test: Split
     normalisation: Normalisation
+    validation: Split | None = None  # training samples held out to choose an epoch; `train` is then without them
     class_names: tuple[str, ...] = ()
     kind: Literal["static", "events"] = "static"
     augment: Literal["none", "crop-flip"] = "none"

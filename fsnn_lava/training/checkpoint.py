@@ -19,7 +19,7 @@ from fsnn_lava.training.run_folder import RECIPE
 FORMAT = "fsnn-lava training state"
 VERSION = 2
 _LEFT = "last.pt and best.pt beside it may still be loaded"
-_OPTIONAL = ("solver_residual", "alpha")  # of an epoch's record
+_OPTIONAL = ("solver_residual", "alpha", "test_accuracy", "validation_accuracy")  # of an epoch's record
 
 
 @dataclasses.dataclass
@@ -122,6 +122,8 @@ def _check(state: State) -> None:
         if record["epoch"] != number:
             raise ValueError("an epoch is missing")
         found = dataclasses.asdict(EpochRecord(**record))
+        if (found["test_accuracy"] is None) == (found["validation_accuracy"] is None):
+            raise ValueError("an epoch must have either a test or a validation accuracy")
         numbers = [*found.pop("firing_rates"), *(value for name, value in found.items() if value is not None or name not in _OPTIONAL)]
         if not all(_is_number(number) for number in numbers):
             raise TypeError("what an epoch came to are numbers")

@@ -68,10 +68,11 @@ def _draw(records: Sequence[Record]) -> Figure:
     _line(loss, records, "loss")
     loss.set_title("training loss")
     _logarithmic(loss, subs=(1.0, 2.0, 5.0))
-    for key, name in (("train_accuracy", "train"), ("test_accuracy", "test")):
+    for key, name in (("train_accuracy", "train"), ("test_accuracy", "test"), ("validation_accuracy", "validation")):
         _line(accuracy, records, key, name=name, scale=100)
     last = records[-1]
-    accuracy.set_title(f"accuracy in %: test {100 * last['test_accuracy']:.2f} after epoch {last['epoch']}")
+    judged_by = "test" if last.get("validation_accuracy") is None else "validation"
+    accuracy.set_title(f"accuracy in %: {judged_by} {100 * last[f'{judged_by}_accuracy']:.2f} after epoch {last['epoch']}")
     for layer in range(len(last["firing_rates"])):
         rates.plot(_epochs(records), [record["firing_rates"][layer] for record in records], ".-", label=f"layer {layer + 1}")
     rates.set(title="firing rate, spikes per neuron and step", ylim=(0, None))
@@ -90,7 +91,7 @@ def _epochs(records: Sequence[Record]) -> list[int]:
 
 def _line(axes: Axes, records: Sequence[Record], key: str, *, name: str | None = None, scale: float = 1.0) -> None:
     """The key over the epochs that have it; nothing where none has."""
-    known = [record for record in records if record[key] is not None]
+    known = [record for record in records if record.get(key) is not None]
     if known:
         axes.plot(_epochs(known), [scale * record[key] for record in known], ".-", label=name)
 

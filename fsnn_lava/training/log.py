@@ -20,12 +20,15 @@ Item = TypeVar("Item")
 
 @dataclasses.dataclass(frozen=True)
 class EpochRecord:
-    """One epoch. Rates and residual are of the trained network on test samples after the epoch; solver figures are epoch means."""
+    """One epoch. Rates and residual are of the trained network on the samples it was judged by; solver figures are epoch means.
+
+    A run judges its epochs by the validation samples if the recipe holds some out, by the test samples otherwise; the other one is None.
+    """
 
     epoch: int  # full epochs done, 1 after the first
     loss: float
     train_accuracy: float
-    test_accuracy: float
+    test_accuracy: float | None
     firing_rates: list[float]  # spikes per step and neuron, one per layer
     equilibrium_residual: float  # mean over samples of max |f(a[T]) - a[T]| of the last layer
     solver_steps: float
@@ -33,6 +36,19 @@ class EpochRecord:
     alpha: float | None
     learning_rate: float
     seconds: float
+    validation_accuracy: float | None = None
+
+    @property
+    def judged_by(self) -> str:
+        """Which samples the accuracy is of: "validation" or "test"."""
+        return "test" if self.validation_accuracy is None else "validation"
+
+    @property
+    def accuracy(self) -> float:
+        """The accuracy that decides which epoch is the best."""
+        accuracy = self.test_accuracy if self.validation_accuracy is None else self.validation_accuracy
+        assert accuracy is not None
+        return accuracy
 
     def line(self) -> str:
         """The epoch in one readable line."""
@@ -40,7 +56,8 @@ class EpochRecord:
         solved = "none" if self.solver_residual is None else f"{self.solver_steps:.1f} steps to {self.solver_residual:.1e}"
         alpha = "" if self.alpha is None else f"  alpha {self.alpha:+.3f}"
         return (
-            f"epoch {self.epoch:3d}  loss {self.loss:.4f}  train {self.train_accuracy:.2%}  test {self.test_accuracy:.2%}  rates {rates}"
+            f"epoch {self.epoch:3d}  loss {self.loss:.4f}  train {self.train_accuracy:.2%}"
+            f"  {self.judged_by} {self.accuracy:.2%}  rates {rates}"
             f"  residual {self.equilibrium_residual:.3g}  solver {solved}{alpha}"
             f"  lr {self.learning_rate:.3g}  {self.seconds:.1f} s"
         )

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -34,7 +35,7 @@ PATIENCE = 20  # iterations in a row whose backward solve may end above its star
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What a run came to. `best` is chosen on the test samples, `last` is not chosen at all."""
+    """What a run came to. `best` is chosen by the accuracy on the samples `judged_by` names, `last` is not chosen at all."""
 
     folder: Path
     epochs: int
@@ -42,6 +43,8 @@ class Outcome:
     best_epoch: int
     last_accuracy: float
     seconds: float  # of all epochs, earlier sittings included
+    judged_by: str  # "validation" or "test": the samples that best_accuracy and last_accuracy are of
+    test_accuracy: float | None  # of best.pt, where it was not chosen on the test samples
 
 
 def train(
@@ -90,7 +93,7 @@ class Run:
         self.epoch = 0
         self.iteration = 0
         self.best_accuracy, self.best_epoch = -1.0, 0
-        self.history: list[dict[str, object]] = []
+        self.history: list[dict[str, Any]] = []
         self.unsolved = 0
 
     def one_epoch(self) -> None:
@@ -99,13 +102,15 @@ class Run:
         sums = _Sums()
         for batch in self._batches():
             self._one_batch(batch, sums)
-        evaluation = evaluate(self.net, self.data.test, self.world)
+        held_out = self.data.validation
+        evaluation = evaluate(self.net, self.data.test if held_out is None else held_out, self.world)
         self.epoch += 1
         record = EpochRecord(
             epoch=self.epoch,
             loss=sums.loss / sums.count,
             train_accuracy=float(self.world.total(torch.tensor(float(sums.correct), device=self.world.device))) / sums.count,
-            test_accuracy=evaluation.accuracy,
+            test_accuracy=evaluation.accuracy if held_out is None else None,
+            validation_accuracy=None if held_out is None else evaluation.accuracy,
             firing_rates=evaluation.firing_rates,
             equilibrium_residual=evaluation.equilibrium_residual,
             solver_steps=sums.steps / sums.batches,
@@ -143,7 +148,7 @@ class Run:
         for parameter in self.net.parameters():
             parameter.grad = None  # what zero_grad does, in a twentieth of its time
         logits = self.net(batch.images)
-        loss = cross_entropy(logits, batch.labels, reduction="sum") / batch.samples
+        loss = cross_entropy(logits, batch.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing) / batch.samples
         value = float(self.world.total(loss))
         if not math.isfinite(value):
             raise Diverged(self._sentence(f"the loss became {value}", batch.index))
@@ -184,8 +189,8 @@ class Run:
             self.epoch -= 1
             last = batch_count(len(self.labels), self.recipe.batch) - 1
             raise Diverged(self._sentence("a parameter is no finite number", last))
-        if record.test_accuracy > self.best_accuracy:
-            self.best_accuracy, self.best_epoch = record.test_accuracy, record.epoch
+        if record.accuracy > self.best_accuracy:
+            self.best_accuracy, self.best_epoch = record.accuracy, record.epoch
         self.history.append(dataclasses.asdict(record))
         if not self.world.first:
             return
@@ -225,13 +230,13 @@ class Run:
         return materialised(self.net)
 
     def _metrics(self) -> dict[str, float | str]:
-        last = self.history[-1]
+        last = EpochRecord(**self.history[-1])
         rounded = {} if self.recipe.quantise is None else {"bits": float(self.recipe.quantise.bits)}
         return {
             **rounded,
             "data": self.recipe.data,
-            "accuracy": float(str(last["test_accuracy"])),
-            "loss": float(str(last["loss"])),
+            ("accuracy" if last.judged_by == "test" else "validation_accuracy"): last.accuracy,
+            "loss": last.loss,
             "epochs": float(self.epoch),
             "seed": float(self.recipe.seed),
         }
@@ -256,15 +261,22 @@ class Run:
                 f"differently; with the same numbers it continues bit for bit"
             )
 
+    def _tested(self) -> float:
+        """The accuracy of best.pt on the test samples, which had no say in choosing it."""
+        best = FSNN.load(self.folder / run_folder.BEST).to(self.world.device)
+        return evaluate(best, self.data.test, World(device=self.world.device)).accuracy
+
     def outcome(self) -> Outcome:
-        last = self.history[-1]
+        last = EpochRecord(**self.history[-1])
         return Outcome(
             folder=self.folder,
             epochs=self.epoch,
             best_accuracy=self.best_accuracy,
             best_epoch=self.best_epoch,
-            last_accuracy=float(str(last["test_accuracy"])),
-            seconds=sum(float(str(record["seconds"])) for record in self.history),
+            last_accuracy=last.accuracy,
+            seconds=sum(float(record["seconds"]) for record in self.history),
+            judged_by=last.judged_by,
+            test_accuracy=None if last.judged_by == "test" or not self.world.first else self._tested(),
         )
 
 

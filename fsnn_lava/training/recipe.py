@@ -25,11 +25,14 @@ class Optimiser:
 
 @dataclasses.dataclass(frozen=True)
 class LearningRate:
-    """The rate is multiplied by `decay` every `every` epochs (0: never) or at each of `milestones`, after `warmup` linear iterations."""
+    """The rate is multiplied by `decay` every `every` epochs (0: never) or at each of `milestones`, or follows half a cosine down to zero
+    over all epochs; always after `warmup` linear iterations.
+    """
 
     decay: float = rule(float, 0.1, low=0.0, open_low=True, high=1.0)
     every: int = rule(int, 0, low=0)
     milestones: tuple[int, ...] = rule(int, (), low=1, many=True)
+    cosine: bool = rule(bool, False)
     warmup: int = rule(int, 0, low=0)
 
 
@@ -69,6 +72,8 @@ class Recipe:
     start: str = rule(str, "")  # a model.pt to go on from, instead of fresh weights
     seed: int = rule(int, 1, low=0, high=2**31 - 1)
     batch: int = rule(int, 128, low=2)
+    label_smoothing: float = rule(float, 0.0, low=0.0, high=1.0, open_high=True)
+    validation: int = rule(int, 0, low=0)  # training samples held out to choose the best epoch; 0: it is chosen on the test samples
     train_samples: int = rule(int, 0, low=0)
     test_samples: int = rule(int, 0, low=0)
     optimiser: Optimiser = dataclasses.field(default_factory=Optimiser, metadata=table_of(Optimiser))
@@ -107,6 +112,8 @@ def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
     decay = recipe.learning_rate
     if decay.every and decay.milestones:
         raise BadFile(f"{where}: give 'learning_rate.every' or 'learning_rate.milestones', not both")
+    if decay.cosine and (decay.every or decay.milestones):
+        raise BadFile(f"{where}: 'learning_rate.cosine' replaces 'every' and 'milestones'; give one of them")
     if list(decay.milestones) != sorted(set(decay.milestones)):
         raise BadFile(f"{where}: 'learning_rate.milestones' must rise, got {list(decay.milestones)}")
     if recipe.augment and not recipe.data.startswith("cifar"):
@@ -117,10 +124,11 @@ def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
 
 
 def differences(first: Recipe, second: Recipe) -> list[str]:
-    """The keys whose values differ, each as 'key: first, second' in dotted form, `epochs` left out."""
+    """The keys whose values differ, each as 'key: first, second' in dotted form; `epochs` only where the learning rate depends on it."""
     left, right = (_flat(dataclasses.asdict(recipe)) for recipe in (first, second))
     keys = sorted(set(left) | set(right))
-    return [f"{key}: {left.get(key)!r}, {right.get(key)!r}" for key in keys if key != "epochs" and left.get(key) != right.get(key)]
+    free = set() if first.learning_rate.cosine or second.learning_rate.cosine else {"epochs"}
+    return [f"{key}: {left.get(key)!r}, {right.get(key)!r}" for key in keys if key not in free and left.get(key) != right.get(key)]
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

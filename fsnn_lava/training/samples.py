@@ -43,8 +43,21 @@ def part(split: Split, count: int) -> Split:
 
 
 def load_samples(recipe: Recipe, *, root: Path | None = None, download: bool = False) -> Dataset:
-    """The data set that the recipe names, reduced to `train_samples` and `test_samples`."""
+    """The data set that the recipe names, reduced to `train_samples` and `test_samples`, with `validation` training samples held out."""
     data = load(recipe.data, root, download=download)
     if not len(data.train):
         raise BadData(f"{recipe.data} has no training samples: add them as x_train and y_train; x and y are for the test")
-    return dataclasses.replace(data, train=part(data.train, recipe.train_samples), test=part(data.test, recipe.test_samples))
+    train, validation = _held_out(data.train, recipe)
+    return dataclasses.replace(
+        data, train=part(train, recipe.train_samples), test=part(data.test, recipe.test_samples), validation=validation
+    )
+
+
+def _held_out(split: Split, recipe: Recipe) -> tuple[Split, Split | None]:
+    """The training samples without `validation` of them, and those: drawn once and for all, the same for every seed of a recipe."""
+    if not recipe.validation:
+        return split, None
+    if recipe.validation >= len(split):
+        raise BadData(f"'validation' = {recipe.validation} would leave nothing of {len(split)} training samples of {recipe.data}")
+    order = np.random.RandomState(1).permutation(len(split))
+    return Part(split, np.sort(order[recipe.validation :])), Part(split, np.sort(order[: recipe.validation]))
