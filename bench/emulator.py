@@ -29,10 +29,10 @@ import torch
 import torch.nn.functional as nnf
 
 import fsnn_lava as fl
-from fsnn_lava.chip.drive import input_current
-from fsnn_lava.chip.limits import BIAS_MAX
-from fsnn_lava.chip.network import INPUT, ChipNetwork, ConvSynapse
-from fsnn_lava.emulator.run import Emulator
+from fsnn_lava.backends.emulator.run import Emulator
+from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse
+from fsnn_lava.limits import BIAS_MAX
 
 CONV, DENSE = "64C5s (F64C5)", "400 (F400)"
 SHAPE = (1, 28, 28)
@@ -156,8 +156,8 @@ def lava_seconds(chip: ChipNetwork, values: np.ndarray, steps: int) -> tuple[flo
 
     A neuron that either says was clipped has no potential to compare: stock ATRLIF clips the sum of all currents, we the potential.
     """
-    from fsnn_lava.chip.stock import stock_equivalent
-    from fsnn_lava.lava.simulator import run
+    from fsnn_lava.backends.lava.simulator import run
+    from fsnn_lava.ir.stock_network import stock_equivalent
 
     equivalent, _ = stock_equivalent(chip)
     result, expected = run(chip, values[:1], steps=steps, graph="stock"), Emulator(equivalent).run(values[:1], steps=steps)
@@ -229,7 +229,7 @@ def main_cases(args: argparse.Namespace, rounds: int, steps: int) -> list[dict[s
 def trained(args: argparse.Namespace, rounds: int) -> list[dict[str, Any]]:
     """The same at a trained network's own rate."""
     from fsnn_lava.data import load
-    from fsnn_lava.models import find
+    from fsnn_lava.models.find import find
 
     chip = ChipNetwork.load(find(args.network))
     values = load(args.data or chip.notes["data"], args.data_dir).test.batch(slice(0, 64))

@@ -19,7 +19,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import fsnn_lava as fl
-from fsnn_lava.compare import Comparator
+from fsnn_lava.verify.comparator import Comparator
 from tests.reference import simulate
 from tests.strategies import random_network, random_values
 

@@ -18,10 +18,10 @@ import torch
 import torch.nn.functional as nnf
 
 import fsnn_lava as fl
-from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.data import load
-from fsnn_lava.models import find, shipped
-from fsnn_lava.network import FSNN
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.models.find import find, shipped
+from fsnn_lava.nn.fsnn import FSNN
 
 SOLVERS = {
     "none": [fl.Solver(max_steps=0)],

@@ -21,10 +21,10 @@ import numpy as np
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.stock import stock_equivalent
-from fsnn_lava.emulator.run import Emulator
-from fsnn_lava.lava.simulator import Simulator, run
+from fsnn_lava.backends.emulator.run import Emulator
+from fsnn_lava.backends.lava.simulator import Simulator, run
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.stock_network import stock_equivalent
 
 CASES = [("64C5s (F64C5)", 64, 100.0), ("400 (F400)", 256, 30.0)]  # architecture, batch, how many times faster it must be
 SHAPE = (1, 28, 28)

@@ -27,13 +27,14 @@ import torch
 import torch.nn.functional as nnf
 
 import fsnn_lava as fl
-from fsnn_lava import contraction, equilibrium
-from fsnn_lava.compiled import over_samples
-from fsnn_lava.contraction import RestrictedFeedback
-from fsnn_lava.emulator.floats import EventSimulation
-from fsnn_lava.emulator.kernels import scatter_by_taps
-from fsnn_lava.emulator.rows import add_blocks
-from fsnn_lava.stage import Stage
+from fsnn_lava.compiled.compiler import over_samples
+from fsnn_lava.compiled.row_sums import add_blocks
+from fsnn_lava.compiled.scatter import scatter_by_taps
+from fsnn_lava.nn import feedback as contraction
+from fsnn_lava.nn.event_simulation import EventSimulation
+from fsnn_lava.nn.feedback import RestrictedFeedback
+from fsnn_lava.nn.layer import Stage
+from fsnn_lava.solvers import equilibrium
 from fsnn_lava.training.descent import descend
 
 CASES = [("400 (F400)", 5), ("64C5s (F64C5)", 30)]

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 import fsnn_lava as fl
 from fsnn_lava.data import load
 from fsnn_lava.formats import nir as nir_file
-from fsnn_lava.models import find
+from fsnn_lava.models.find import find
 
 SAMPLES = 16
 

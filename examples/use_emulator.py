@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import fsnn_lava as fl
 from fsnn_lava.data import load
-from fsnn_lava.models import find
-from fsnn_lava.run import run_batches
+from fsnn_lava.models.find import find
+from fsnn_lava.running.run import run_batches
 
 
 def main() -> None:

@@ -3,33 +3,62 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fsnn_lava.errors import FsnnError
+    from fsnn_lava.ir.network import ChipNetwork
+    from fsnn_lava.ir.result import Result
+    from fsnn_lava.nn.fsnn import FSNN
+    from fsnn_lava.nn.neurons import IF, LIF
+    from fsnn_lava.nn.normalisation import Normalisation
+    from fsnn_lava.placement.placement import place
+    from fsnn_lava.quantisation.quantise import quantise
+    from fsnn_lava.running.run import run
+    from fsnn_lava.solvers.equilibrium import Solver
+    from fsnn_lava.verify.comparator import compare
 
 __version__ = "0.1.0"
 
-_PUBLIC = {
-    "FSNN": "fsnn_lava.network",
-    "IF": "fsnn_lava.neurons",
-    "LIF": "fsnn_lava.neurons",
-    "Solver": "fsnn_lava.equilibrium",
-    "Normalisation": "fsnn_lava.normalisation",
-    "ChipNetwork": "fsnn_lava.chip.network",
-    "quantise": "fsnn_lava.chip.quantise",
-    "run": "fsnn_lava.run",
-    "Result": "fsnn_lava.result",
-    "compare": "fsnn_lava.compare",
-    "place": "fsnn_lava.chip.placement",
-    "FsnnError": "fsnn_lava.errors",
+__all__ = [
+    "FSNN",
+    "IF",
+    "LIF",
+    "ChipNetwork",
+    "FsnnError",
+    "Normalisation",
+    "Result",
+    "Solver",
+    "__version__",
+    "compare",
+    "place",
+    "quantise",
+    "run",
+]
+
+_MODULES = {
+    "FSNN": "nn.fsnn",
+    "IF": "nn.neurons",
+    "LIF": "nn.neurons",
+    "ChipNetwork": "ir.network",
+    "FsnnError": "errors",
+    "Normalisation": "nn.normalisation",
+    "Result": "ir.result",
+    "Solver": "solvers.equilibrium",
+    "compare": "verify.comparator",
+    "place": "placement.placement",
+    "quantise": "quantisation.quantise",
+    "run": "running.run",
 }
 
-__all__ = ["__version__", *_PUBLIC]
 
-
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Public names are imported when they are first used: `import fsnn_lava` is fast and needs neither Lava nor a board."""
-    if name not in _PUBLIC:
+    if name not in _MODULES:
         raise AttributeError(f"module 'fsnn_lava' has no attribute {name!r}")
-    return getattr(importlib.import_module(_PUBLIC[name]), name)
+    value: object = getattr(importlib.import_module(f"fsnn_lava.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

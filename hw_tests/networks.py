@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse, TransposedConvSynapse
 
 STOCK_LIF: dict[str, Any] = {"reset": "zero", "strict": True}  # what Lava's LIF does
 

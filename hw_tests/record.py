@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import fsnn_lava
-from fsnn_lava.formats.atomic import atomic_path
-from fsnn_lava.result import Result
+from fsnn_lava.files.atomic import atomic_path
+from fsnn_lava.ir.result import Result
 
 FOLDER = Path(__file__).parent / "records"
 _PACKAGES = ("numpy", "lava-nc", "lava-dl", "lava-loihi", "numba")

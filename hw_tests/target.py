@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.stock import atrlif_error, stock_equivalent
 from fsnn_lava.errors import BackendMissing
-from fsnn_lava.result import Result
-from fsnn_lava.run import run
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
+from fsnn_lava.ir.stock_network import atrlif_error, stock_equivalent
+from fsnn_lava.running.run import run
 from hw_tests.record import Record
 
 TARGETS = ("emu", "sim", "stock", "loihi2")
@@ -20,7 +20,7 @@ TARGETS = ("emu", "sim", "stock", "loihi2")
 @cache
 def missing(name: str) -> str:
     """Why this target cannot run here, or nothing."""
-    from fsnn_lava import backends
+    from fsnn_lava.backends import availability as backends
 
     try:
         backends.require("sim" if name == "stock" else name)

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from fsnn_lava.chip.chip_limits import obstacles, risks
-from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.data import load
 from fsnn_lava.errors import FsnnError
-from fsnn_lava.models import find
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.models.find import find
+from fsnn_lava.placement.obstacles import obstacles, risks
 from hw_tests.test_synapses import assert_same
 from tests.reference import simulate
 

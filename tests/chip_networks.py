@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Readout, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Readout, Synapse, TransposedConvSynapse
 
 Kind = Literal["pixels", "events", "current"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fsnn_lava.architecture import Architecture, LayerSpec, parse
-from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse, TransposedConvSynapse
+from fsnn_lava.nn.notation import Architecture, LayerSpec, parse
 
 PAPER = {
     "mnist": ("64C5s (F64C5)", (1, 28, 28), 10, "pixels"),

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
-from fsnn_lava.result import Result
+from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.result import Result
 
 TOP = 2**23 - 1
 Array = NDArray[np.int64]

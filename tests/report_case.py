@@ -8,13 +8,14 @@ from functools import cache
 import numpy as np
 import torch
 
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.quantise import quantise
-from fsnn_lava.compare import Verdict, compare
+from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.data.digits import load_digits
-from fsnn_lava.emulator.run import Emulator
-from fsnn_lava.network import FSNN
-from fsnn_lava.result import Result
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.quantisation.quantise import quantise
+from fsnn_lava.verify.comparator import compare
+from fsnn_lava.verify.verdict import Verdict
 
 EVIL = "<script>alert(\"x\")</script> & 'co' $y$"  # what a class might be called
 SAMPLES = 24

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip import limits
-from fsnn_lava.chip.network import (
+from fsnn_lava import limits
+from fsnn_lava.ir.network import (
     INPUT,
     ChipNetwork,
     ConvSynapse,

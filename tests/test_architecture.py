@@ -2,8 +2,8 @@
 
 import pytest
 
-from fsnn_lava.architecture import parse
 from fsnn_lava.errors import BadArchitecture
+from fsnn_lava.nn.notation import parse
 
 MNIST, NMNIST, CIFAR = (1, 28, 28), (2, 34, 34), (3, 32, 32)
 ALEXNET_F = "96C3s-256C3-384C3s-384C3-256C3 (F96C3u)"

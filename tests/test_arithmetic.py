@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.arithmetic import integrate, leaked, neuron_step, readout_step, shift
-from fsnn_lava.chip.drive import input_current
-from fsnn_lava.chip.limits import BIAS_MAX, STATE_MAX
-from fsnn_lava.chip.network import Layer
+from fsnn_lava.compiled.arithmetic import integrate, leaked, neuron_step, readout_step, shift
 from fsnn_lava.errors import BadArgument, BadNetwork
+from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.network import Layer
+from fsnn_lava.limits import BIAS_MAX, STATE_MAX
 from tests.reference import host_drive, matrix_of, shifted
 from tests.strategies import random_network, random_values
 

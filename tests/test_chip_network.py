@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Readout, TransposedConvSynapse
 from fsnn_lava.errors import BadNetwork
+from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Readout, TransposedConvSynapse
 
 
 def test_a_convolution_moves_by_one_and_pads_nothing_unless_it_is_said():

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
-from fsnn_lava.chip.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
-from fsnn_lava.chip.rate_map import RateMap
-from fsnn_lava.compare import Comparator, Thresholds, compare
-from fsnn_lava.compare.accuracy import wilson
-from fsnn_lava.compare.batch import Batch
-from fsnn_lava.compare.contraction import Certificate, local_radius, loop_gain
-from fsnn_lava.compare.equilibrium import solve
-from fsnn_lava.compare.surplus import residual_bound
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
+from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.bounds.rate_offset import residual_bound
+from fsnn_lava.verify.checks.accuracy import wilson
+from fsnn_lava.verify.checks.contraction import Certificate, local_radius, loop_gain
+from fsnn_lava.verify.comparator import Comparator, compare
+from fsnn_lava.verify.equilibrium import solve
+from fsnn_lava.verify.thresholds import Thresholds
 from tests.chip_networks import conv_network, dense_network
 from tests.reference import simulate
 from tests.strategies import random_network, random_values

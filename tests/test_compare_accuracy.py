@@ -8,10 +8,10 @@ from math import nextafter
 import numpy as np
 import pytest
 
-from fsnn_lava.compare.accuracy import AccuracyCheck
-from fsnn_lava.compare.batch import Batch
-from fsnn_lava.compare.thresholds import Thresholds
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.checks.accuracy import AccuracyCheck
+from fsnn_lava.verify.thresholds import Thresholds
 from tests.chip_networks import dense_network
 from tests.reference import simulate
 

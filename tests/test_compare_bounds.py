@@ -12,17 +12,19 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.chip.fold import fold
-from fsnn_lava.chip.network import TransposedConvSynapse
-from fsnn_lava.chip.rate_map import RateMap
-from fsnn_lava.compare import Comparator, Thresholds, compare, equilibrium
-from fsnn_lava.compare.arrived import layer_charge, rounding, truncation
-from fsnn_lava.compare.batch import Batch
-from fsnn_lava.compare.contraction import Certificate, ContractionCheck
-from fsnn_lava.compare.equilibrium import Point, multiplications, solve
-from fsnn_lava.compare.grid import off_grid
-from fsnn_lava.compare.residual import SCATTER_KEPT, ResidualCheck
-from fsnn_lava.compare.surplus import residual_bound
+from fsnn_lava.ir.network import TransposedConvSynapse
+from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.quantisation.fold import fold
+from fsnn_lava.verify import equilibrium
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.bounds.arrived_charge import layer_charge, rounding, truncation
+from fsnn_lava.verify.bounds.rate_offset import residual_bound
+from fsnn_lava.verify.checks.contraction import Certificate, ContractionCheck
+from fsnn_lava.verify.checks.residual import SCATTER_KEPT, ResidualCheck
+from fsnn_lava.verify.comparator import Comparator, compare
+from fsnn_lava.verify.equilibrium import Point, multiplications, solve
+from fsnn_lava.verify.rounded_parameters import off_grid
+from fsnn_lava.verify.thresholds import Thresholds
 from tests.chip_networks import conv_network, dense_network
 from tests.reference import simulate
 from tests.test_compare import loop_network

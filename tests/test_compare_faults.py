@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.network import ChipNetwork, ConvSynapse
-from fsnn_lava.compare import Verdict, compare
-from fsnn_lava.compare.batch import Batch
-from fsnn_lava.compare.divergence import first_divergence
-from fsnn_lava.compare.spikes import SpikesCheck
-from fsnn_lava.result import Result
+from fsnn_lava.ir.network import ChipNetwork, ConvSynapse
+from fsnn_lava.ir.result import Result
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.checks.spikes import SpikesCheck
+from fsnn_lava.verify.comparator import compare
+from fsnn_lava.verify.divergence import first_divergence
+from fsnn_lava.verify.verdict import Verdict
 from tests.chip_networks import conv_network, dense_network
 from tests.reference import Faults, matrix_of, shifted, simulate
 

@@ -11,16 +11,17 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.chip.fold import fold
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.quantise import quantise_in_full
-from fsnn_lava.chip.rate_map import RateMap
-from fsnn_lava.compare import Thresholds, compare
-from fsnn_lava.compare.equilibrium import Point
-from fsnn_lava.compare.float_network import FloatNetwork, FloatPoint
-from fsnn_lava.compare.grid import off_grid, shrink_factor
-from fsnn_lava.compare.shift import ShiftCheck
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.quantisation.fold import fold
+from fsnn_lava.quantisation.quantise import quantise_in_full
+from fsnn_lava.verify.checks.shift import ShiftCheck
+from fsnn_lava.verify.comparator import compare
+from fsnn_lava.verify.equilibrium import Point
+from fsnn_lava.verify.float_network import FloatNetwork, FloatPoint
+from fsnn_lava.verify.rounded_parameters import off_grid, shrink_factor
+from fsnn_lava.verify.thresholds import Thresholds
 
 TEXTS = {"dense": ("9 (F9)", (7,)), "conv": ("4C3s-5C3 (F4C3)", (2, 6, 8)), "plain": ("6-5", (7,))}
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
-from fsnn_lava.compare import Check, Comparator, Thresholds, Verdict
-from fsnn_lava.compare.verdict import not_done
 from fsnn_lava.errors import BadFile
+from fsnn_lava.verify.comparator import Comparator
+from fsnn_lava.verify.thresholds import Thresholds
+from fsnn_lava.verify.verdict import Check, Verdict, not_done
 from tests.chip_networks import conv_network
 from tests.reference import simulate
 from tests.test_compare_model import model, pixels

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
-from fsnn_lava import compiled
-from fsnn_lava.compiled import over_samples
+from fsnn_lava.compiled import compiler as compiled
+from fsnn_lava.compiled.compiler import over_samples
 
 WAYS = ["torch's threads", "a pool"]
 
@@ -120,7 +120,7 @@ import torch
 torch.ones(2000, 200) @ torch.ones(200, 200)
 child = os.fork()
 if child == 0:
-    from fsnn_lava import compiled
+    from fsnn_lava.compiled import compiler as compiled
     done = []
     compiled.over_samples(lambda first, end: done.append(first), 24, number=2)
     os._exit(0 if len(done) > 1 else 1)
@@ -142,7 +142,7 @@ def test_the_commands_have_torchs_threads_and_a_library_that_was_not_told_to_has
     """Idle threads that stay awake for long hold up everybody on a machine with other work."""
     if compiled._library() is None:
         pytest.skip("torch was built with another OpenMP than GNU's")
-    ask = "import {}torch; from fsnn_lava import compiled; print(compiled._team() is not None)"
+    ask = "import {}torch; from fsnn_lava.compiled import compiler as compiled; print(compiled._team() is not None)"
     settings = {name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
     settings["OMP_NUM_THREADS"] = "2"
     for first, expected in (("fsnn_lava.cli, ", "True"), ("", "False")):
@@ -154,7 +154,7 @@ def test_the_commands_have_torchs_threads_and_a_library_that_was_not_told_to_has
 INTERRUPTED = """
 import os, signal, time
 if not {pool}: os.environ["GOMP_SPINCOUNT"] = "10000"
-from fsnn_lava import compiled
+from fsnn_lava.compiled import compiler as compiled
 import torch
 begun = []
 def slow(first, end):

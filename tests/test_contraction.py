@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.architecture import parse
-from fsnn_lava.contraction import RestrictedFeedback, apply_linear, operator_norm_bound
+from fsnn_lava.nn.feedback import RestrictedFeedback, apply_linear, operator_norm_bound
+from fsnn_lava.nn.notation import parse
 
 CASES = [
     ("conv", (4, 3, 3, 3), (3, 6, 5), 1, 1, (0, 0)),

@@ -11,7 +11,7 @@ import pytest
 from fsnn_lava.data import NAMES, ArraySplit, load
 from fsnn_lava.data.places import FOLDERS
 from fsnn_lava.errors import BadArgument, BadData
-from fsnn_lava.normalisation import Normalisation
+from fsnn_lava.nn.normalisation import Normalisation
 from tests.data_files import write_mnist
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from fsnn_lava import backends
+from fsnn_lava.backends import availability as backends
 from fsnn_lava.cli import doctor
 from fsnn_lava.errors import BackendMissing, BadArgument
 

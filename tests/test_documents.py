@@ -60,7 +60,7 @@ def shell(furnished, tmp_path, monkeypatch, capfd):
 def test_what_a_page_tells_to_run_runs_as_it_is_printed(page, shell):
     for block in blocks(page):
         assert block.kind in ("sh", "python", "text", "toml"), f"say what the block is: ```sh, ```python, ```text or ```toml\n{block.body}"
-        if block.kind == "python" and (LAVA or "fsnn_lava.lava" not in block.body):
+        if block.kind == "python" and (LAVA or "fsnn_lava.backends.lava" not in block.body):
             exec(compile(block.body, page.name, "exec"), {"__name__": "block"})
         if block.kind == "sh":
             run_all(lines(block), shell)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from fsnn_lava import dropout
-from fsnn_lava.dropout import draw
+from fsnn_lava.nn import dropout
+from fsnn_lava.nn.dropout import draw
 
 SHAPES = [(40,), (3, 5, 7)]
 MANY = 200_000

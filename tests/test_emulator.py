@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
-from fsnn_lava.chip.limits import BIAS_MAX
-from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
-from fsnn_lava.emulator.geometry import patches
-from fsnn_lava.emulator.kernels import form_of, scatter, scatter_by_taps, scatter_graded
-from fsnn_lava.emulator.program import lay_out
-from fsnn_lava.emulator.run import Emulator
+from fsnn_lava.backends.emulator.program import lay_out
+from fsnn_lava.backends.emulator.run import Emulator
+from fsnn_lava.compiled.patches import patches
+from fsnn_lava.compiled.scatter import form_of, scatter, scatter_by_taps, scatter_graded
 from fsnn_lava.errors import BackendMissing, BadArgument
-from fsnn_lava.result import concatenate
-from fsnn_lava.run import run_batches
+from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
+from fsnn_lava.ir.result import concatenate
+from fsnn_lava.limits import BIAS_MAX
+from fsnn_lava.running.run import run_batches
 from tests.reference import Faults, assert_same, matrix_of, simulate
 from tests.strategies import random_network, random_values
 
@@ -265,7 +265,7 @@ def test_wrong_options_are_refused_with_a_sentence() -> None:
 
 def test_a_backend_that_is_not_there_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
-    monkeypatch.setattr("fsnn_lava.backends.lacking", lambda backend: ("a board",))
+    monkeypatch.setattr("fsnn_lava.backends.availability.lacking", lambda backend: ("a board",))
     with pytest.raises(BackendMissing, match="'loihi2' cannot run here, it lacks: a board"):
         fl.run(chip, np.zeros((1, 2), np.uint8), backend="loihi2")
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch.nn import functional
 
-from fsnn_lava.chip.network import ConvSynapse, DenseSynapse, TransposedConvSynapse
-from fsnn_lava.emulator.floats import Link, _Laid
-from fsnn_lava.emulator.kernels import find_places
-from fsnn_lava.emulator.program import largest_sum
-from fsnn_lava.emulator.rows import add_blocks
+from fsnn_lava.backends.emulator.program import largest_sum
+from fsnn_lava.compiled.row_sums import add_blocks
+from fsnn_lava.compiled.scatter import find_places
+from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, TransposedConvSynapse
+from fsnn_lava.nn.event_simulation import Link, _Laid
 
 
 @pytest.mark.parametrize("kind", ["dense", "conv", "transposed"])

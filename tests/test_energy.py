@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.energy import LOIHI_1, connection_sparsity, estimate, footprint
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.placement.energy import LOIHI_1, connection_sparsity, estimate, footprint
 from tests.chip_networks import conv_network, dense_network
 from tests.reference import simulate
 

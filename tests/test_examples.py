@@ -9,7 +9,7 @@ import pytest
 
 import fsnn_lava as fl
 from fsnn_lava.cli.run import main as run_command
-from fsnn_lava.models import find, shipped
+from fsnn_lava.models.find import find, shipped
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -97,7 +97,7 @@ def test_shipped_networks_are_those_of_their_cards():
 
 
 def test_the_packaged_digits_network_is_the_one_in_the_examples():
-    packaged = ROOT / "fsnn_lava" / "data" / "digits.h5"
+    packaged = ROOT / "fsnn_lava" / "models" / "digits.h5"
     assert fl.ChipNetwork.load(packaged).digest() == fl.ChipNetwork.load(EXAMPLES / "models" / "digits" / "net.h5").digest()
 
 

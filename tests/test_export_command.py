@@ -13,9 +13,9 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.cli.export import main
-from fsnn_lava.network import FSNN
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.nn.fsnn import FSNN
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_without_data_it_says_so(tmp_path, capsys):
 
 
 def test_a_failed_check_exits_with_1_and_leaves_nothing(model, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("fsnn_lava.export._check_clips", lambda *_: failed_check())
+    monkeypatch.setattr("fsnn_lava.running.export._check_clips", lambda *_: failed_check())
     target = tmp_path / "net.h5"
     assert main([str(model), str(target), "--limit", "20"]) == 1
     assert "FAIL  head-room" in (said := capsys.readouterr()).out
@@ -109,7 +109,7 @@ def test_a_failed_check_exits_with_1_and_leaves_nothing(model, tmp_path, capsys,
 
 
 def failed_check() -> Any:
-    from fsnn_lava.export import Check
+    from fsnn_lava.running.export import Check
 
     return Check("head-room", False, "a check that fails")
 

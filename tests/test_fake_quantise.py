@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from fsnn_lava.chip.fake_quantise import disable, enable, fake_quantise, is_enabled, materialised
-from fsnn_lava.chip.fold import fold
-from fsnn_lava.chip.quantise import quantise
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.network import FSNN
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.quantisation.fake_quantise import disable, enable, fake_quantise, is_enabled, materialised
+from fsnn_lava.quantisation.fold import fold
+from fsnn_lava.quantisation.quantise import quantise
 from tests.test_fold import network, raw
 
 

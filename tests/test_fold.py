@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 import fsnn_lava as fl
-from fsnn_lava.chip.fold import fold, fold_normalisation, fold_pooling, fold_stage
-from fsnn_lava.chip.folded import Connection, FoldedLayer
 from fsnn_lava.errors import BadNetwork
-from fsnn_lava.network import FSNN
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.quantisation.fold import fold, fold_normalisation, fold_pooling, fold_stage
+from fsnn_lava.quantisation.folded_network import Connection, FoldedLayer
 
 ATOL = 1e-10  # sums of at most 10**4 float64 terms of order 1: rounding stays below 10**4 * 2**-52
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava import krylov
-from fsnn_lava.equilibrium import lengths
-from fsnn_lava.krylov import gmres
+from fsnn_lava.solvers import gmres as krylov
+from fsnn_lava.solvers.equilibrium import lengths
+from fsnn_lava.solvers.gmres import gmres
 
 
 @pytest.mark.parametrize("memory", [3, 10, 40])  # begun anew often, seldom, never

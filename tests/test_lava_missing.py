@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.errors import BackendMissing
-from fsnn_lava.lava.requirement import require_lava
 
 
 def test_a_missing_lava_is_a_sentence_with_what_to_install(monkeypatch):
@@ -29,6 +29,6 @@ def test_another_system_is_refused(monkeypatch):
 
 
 def test_the_package_itself_imports_no_lava():
-    modules = "fsnn_lava, fsnn_lava.run, fsnn_lava.lava, fsnn_lava.chip.stock"
+    modules = "fsnn_lava, fsnn_lava.running.run, fsnn_lava.backends.lava, fsnn_lava.ir.stock_network"
     code = f"import sys, {modules}; sys.exit(any(name.split('.')[0] == 'lava' for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.chip_limits import obstacles, risks
 from fsnn_lava.cli.map import main
 from fsnn_lava.formats import results
-from fsnn_lava.run import run
+from fsnn_lava.placement.obstacles import obstacles, risks
+from fsnn_lava.running.run import run
 from hw_tests.networks import one_neuron
 from tests.chip_networks import conv_network
 from tests.paper_networks import paper_network

@@ -10,10 +10,10 @@ import h5py
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse
 from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import netx
 from fsnn_lava.formats.standard_group import express
+from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse
 from tests.chip_networks import conv_network, dense_network
 
 NETWORKS = {

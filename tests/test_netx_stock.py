@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.quantise import quantise
-from fsnn_lava.network import FSNN
-from fsnn_lava.normalisation import Normalisation
-from fsnn_lava.run import run
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.normalisation import Normalisation
+from fsnn_lava.quantisation.quantise import quantise
+from fsnn_lava.running.run import run
 from tests.chip_networks import conv_network, dense_network
 
 if sys.version_info >= (3, 11):
@@ -163,7 +163,7 @@ def test_stock_lava_makes_the_same_spikes_as_our_emulator(name, tmp_path):
 
 def _drive(chip: ChipNetwork, values: np.ndarray) -> np.ndarray:
     """What the host would send: weight units, without the layer's own bias."""
-    from fsnn_lava.chip.drive import input_current
+    from fsnn_lava.ir.drive import input_current
 
     total = input_current(chip, values)[0].astype(np.int64) // 64
     return (total - chip.layers[0].bias).astype(np.int32)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.formats.toml import read_toml
+from fsnn_lava.files.toml import read_toml
+from fsnn_lava.ir.network import ChipNetwork
 from tests.browser.chromium import Chromium, find
 from tests.workshop import LAVA, Shell, blocks, check_names, elsewhere, inline, lines
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from fsnn_lava.chip.drive import input_current
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.space_to_depth import folded, space_to_depth
 from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import nir as nir_file
-from fsnn_lava.run import run
+from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.space_to_depth import folded, space_to_depth
+from fsnn_lava.running.run import run
 from tests.chip_networks import conv_network, dense_network
 
 NETWORKS = {

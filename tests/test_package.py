@@ -12,7 +12,7 @@ import pytest
 from fsnn_lava.cli.run import main
 from fsnn_lava.data import load
 from fsnn_lava.errors import BadArgument, BadFile, CheckFailed
-from fsnn_lava.package import check, package
+from fsnn_lava.running.bundle import check, package
 from tests.chip_networks import conv_network, dense_network
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
-from fsnn_lava.chip.board import FOLDER, board_names, load_board
-from fsnn_lava.chip.core_map import svg
-from fsnn_lava.chip.memory import Connection, connection, weight_bits
-from fsnn_lava.chip.network import ConvSynapse, TransposedConvSynapse
-from fsnn_lava.chip.partition import Population, split
-from fsnn_lava.chip.placement import MARGIN, place
-from fsnn_lava.chip.placement_table import per_core, table
 from fsnn_lava.errors import BadArgument, BadFile
+from fsnn_lava.ir.network import ConvSynapse, TransposedConvSynapse
+from fsnn_lava.placement.board import FOLDER, board_names, load_board
+from fsnn_lava.placement.core_map import svg
+from fsnn_lava.placement.core_memory import Connection, connection, weight_bits
+from fsnn_lava.placement.partition import Population, split
+from fsnn_lava.placement.placement import MARGIN, place
+from fsnn_lava.placement.placement_table import per_core, table
 from tests.chip_networks import dense_network
 from tests.paper_networks import PAPER, network, paper_network
 from tests.reference import matrix_of

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fsnn_lava.formats.plain_pickle import Call, Name, NotPlain, array_of, read_plain_pickle
+from fsnn_lava.files.plain_pickle import Call, Name, NotPlain, array_of, read_plain_pickle
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=5) | st.binary(max_size=5),

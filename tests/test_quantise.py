@@ -10,14 +10,14 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.chip.fold import fold
-from fsnn_lava.chip.folded import FoldedNetwork, spectral_radius
-from fsnn_lava.chip.headroom import check_step, step_bounds
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.quantisation_report import report
-from fsnn_lava.chip.quantise import quantise, quantise_in_full
-from fsnn_lava.chip.rate_map import RateMap
 from fsnn_lava.errors import BadArgument, BadNetwork
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.quantisation.fold import fold
+from fsnn_lava.quantisation.folded_network import FoldedNetwork, spectral_radius
+from fsnn_lava.quantisation.quantisation_report import report
+from fsnn_lava.quantisation.quantise import quantise, quantise_in_full
+from fsnn_lava.quantisation.state_range import check_step, step_bounds
 from tests.chip_networks import conv_network, dense_network
 from tests.test_fold import NETWORKS, network, raw
 

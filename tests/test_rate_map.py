@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.rate_map import RateMap
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.rate_map import RateMap
 from tests.chip_networks import conv_network, dense_network
 
 

@@ -14,19 +14,21 @@ import matplotlib
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.rate_map import RateMap
+from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.cli.compare import main as compare_command
 from fsnn_lava.cli.export import main as export_command
 from fsnn_lava.cli.run import main as run_command
-from fsnn_lava.compare import Check, Verdict, compare
-from fsnn_lava.compare.report import accuracy_curve, activity, canvas, write_report
-from fsnn_lava.compare.report.evidence import Run
-from fsnn_lava.compare.report.page import arranged
-from fsnn_lava.compare.report.panel import Panel
-from fsnn_lava.compare.report.residual_curve import moments_of
-from fsnn_lava.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument, BadFile
-from fsnn_lava.result import concatenate
+from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.ir.result import concatenate
+from fsnn_lava.report import accuracy_curve, activity, canvas
+from fsnn_lava.report.evidence import Run
+from fsnn_lava.report.page import arranged
+from fsnn_lava.report.panel import Panel
+from fsnn_lava.report.report import write_report
+from fsnn_lava.report.residual_curve import moments_of
+from fsnn_lava.verify.comparator import compare
+from fsnn_lava.verify.verdict import Check, Verdict
 from tests.report_case import EVIL, SAMPLES, Case, digits_case
 from tests.strategies import random_network, random_values
 
@@ -168,7 +170,7 @@ def test_where_it_ran_is_never_left_open(case, page, tmp_path):
 
 
 def test_every_colour_of_a_drawing_is_defined_for_light_dark_and_print(page):
-    style = resources.files("fsnn_lava.compare.report").joinpath("style.css").read_text(encoding="utf-8")
+    style = resources.files("fsnn_lava.report.report").joinpath("style.css").read_text(encoding="utf-8")
     blocks = [dict(re.findall(r"--([a-z-]+):\s*([^;]+);", block)) for block in re.findall(r":root\s*\{(.*?)\}", style, flags=re.DOTALL)]
     assert len(blocks) == 3
     used = {name for svg in re.findall(r"<svg .*?</svg>", page, flags=re.DOTALL) for name in re.findall(r"var\(--([a-z-]+)\)", svg)}

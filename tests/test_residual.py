@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.stock import executed
 from fsnn_lava.cli.run import main
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.formats import results
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.stock_network import executed
 from tests.chip_networks import conv_network
 from tests.reference import matrix_of, simulate
 from tests.run_files import SAMPLES, arguments, content, write_inputs
@@ -61,8 +61,8 @@ def test_the_curve_is_that_of_runs_of_every_length(kind: str, decay: int) -> Non
 
 
 def test_it_is_what_a_report_draws() -> None:
-    from fsnn_lava.compare.report.evidence import Run
-    from fsnn_lava.compare.report.residual_curve import _look
+    from fsnn_lava.report.evidence import Run
+    from fsnn_lava.report.residual_curve import _look
 
     chip = conv_network(5, kind="current", decay=80)
     values = values_of(chip, 4, 0)

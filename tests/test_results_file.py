@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
-from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats import results
-from fsnn_lava.result import Result
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
 from tests.reference import assert_same
 from tests.strategies import random_network, random_values
 

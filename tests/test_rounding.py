@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fsnn_lava.chip import limits, quantise, readout_rounding, rounding
+from fsnn_lava import limits
+from fsnn_lava.quantisation import quantise, readout_rounding, rounding
 
 
 def readout_error(made, rates, wanted):

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
-from fsnn_lava.chip.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
 from fsnn_lava.cli.run import main
 from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import results
-from fsnn_lava.models import find
+from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
+from fsnn_lava.models.find import find
 from tests.reference import assert_same
 from tests.strategies import random_network, random_values
 
@@ -80,7 +80,7 @@ def test_thresholds_ask_for_more_than_the_bounds(files: tuple, capsys: pytest.Ca
 
 
 def test_a_failed_comparison_exits_with_one(files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from fsnn_lava.emulator.run import Emulator
+    from fsnn_lava.backends.emulator.run import Emulator
 
     *_, folder = files
     honest = Emulator.run
@@ -150,13 +150,13 @@ def test_a_backend_that_cannot_run_here_exits_with_three(
     files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     *_, folder = files
-    monkeypatch.setattr("fsnn_lava.backends.lacking", lambda backend: ("a board",) if backend == "loihi2" else ())
+    monkeypatch.setattr("fsnn_lava.backends.availability.lacking", lambda backend: ("a board",) if backend == "loihi2" else ())
     assert main(arguments(folder, backend="loihi2")) == 3
     assert "fsnn-run: backend 'loihi2' cannot run here, it lacks: a board" in capsys.readouterr().err
 
 
 def test_a_broken_off_run_leaves_no_file(files: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fsnn_lava.emulator.run import Emulator
+    from fsnn_lava.backends.emulator.run import Emulator
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -198,7 +198,7 @@ def test_many_processes_write_the_file_that_one_writes(
 def test_the_first_process_says_when_another_broke_off(
     files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from fsnn_lava.emulator.run import Emulator
+    from fsnn_lava.backends.emulator.run import Emulator
 
     *_, folder = files
     more = ("--out", str(folder / "many.h5"), "--no-compare")

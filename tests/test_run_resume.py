@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.cli.run import main
-from fsnn_lava.compare import Comparator
-from fsnn_lava.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument, BadFile
+from fsnn_lava.files.lock import locked
 from fsnn_lava.formats import results
 from fsnn_lava.formats.results_layout import detail_columns, row_columns
 from fsnn_lava.formats.results_part import Layout
-from fsnn_lava.journal import Journal, Span, opened
-from fsnn_lava.lock import locked
-from fsnn_lava.ranks import Ranks
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.running.journal import Journal, Span, opened
+from fsnn_lava.running.ranks import Ranks
+from fsnn_lava.verify.comparator import Comparator
 from tests.run_files import SAMPLES, arguments, content, write_inputs
 from tests.torture.damage import damaged
 
@@ -293,7 +293,7 @@ def test_a_process_whose_note_is_not_written_yet_is_waited_for(folder: Path, bef
         waits.append(seconds)
         lock.write_text("77 of 2")
 
-    monkeypatch.setattr("fsnn_lava.journal.time.sleep", write_note)
+    monkeypatch.setattr("fsnn_lava.running.journal.time.sleep", write_note)
     try:
         assert ready.wait(30)
         with opened(folder / "r.h5", Layout((), ()), {}, number=4, who=Ranks(1, 2), resume=False):

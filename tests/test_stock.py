@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.drive import input_current
-from fsnn_lava.chip.network import TransposedConvSynapse
-from fsnn_lava.chip.space_to_depth import folded, space_to_depth, unfolded
-from fsnn_lava.chip.stock import MANTISSA_MAX, lower, mantissa, stock_equivalent, stored_weights
 from fsnn_lava.errors import BadNetwork
+from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.network import TransposedConvSynapse
+from fsnn_lava.ir.space_to_depth import folded, space_to_depth, unfolded
+from fsnn_lava.ir.stock_network import MANTISSA_MAX, lower, mantissa, stock_equivalent, stored_weights
 from tests.chip_networks import conv_network, dense_network
 from tests.paper_networks import paper_network
 from tests.reference import simulate

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from fsnn_lava.errors import BadFile
-from fsnn_lava.formats import torch_archive
-from fsnn_lava.formats.torch_archive import unpack
-from fsnn_lava.network import FSNN
+from fsnn_lava.files import torch_archive
+from fsnn_lava.files.torch_archive import unpack
+from fsnn_lava.nn.fsnn import FSNN
 
 
 def read(path: Path):

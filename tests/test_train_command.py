@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.cli.train import main
-from fsnn_lava.network import FSNN
+from fsnn_lava.nn.fsnn import FSNN
 
 ROOT = Path(__file__).parent.parent
 SMALL = """

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from fsnn_lava.errors import BadArgument, BadData, BadFile, Diverged
-from fsnn_lava.network import FSNN
+from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.batches import MARGIN, batch_count, epoch_batches, generator, moved
 from fsnn_lava.training.build import build_network
 from fsnn_lava.training.checkpoint import load_state, save_state

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.network import FSNN
+from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.batches import generator, moved
 from fsnn_lava.training.distributed import JointBatchNorm, cut_masks
 from fsnn_lava.training.log import Progress, read_log

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.chip.quantise import quantise_in_full
 from fsnn_lava.data import load
+from fsnn_lava.quantisation.quantise import quantise_in_full
 
 HERE = Path(__file__).parent
 CARD = """# {name}

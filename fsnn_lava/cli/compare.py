@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fsnn_lava.cli._shared import Parser, command_line, run_command
+from fsnn_lava.cli.command import Parser, command_line, run_command
 from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
-from fsnn_lava.compare import Comparator, Thresholds, Verdict
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats.results import Reader, reading
-from fsnn_lava.network import FSNN
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.verify.comparator import Comparator
+from fsnn_lava.verify.thresholds import Thresholds
+from fsnn_lava.verify.verdict import Verdict
 
 BATCH = 64
 REPORT_SAMPLES = 256  # of a run that a report draws
@@ -72,7 +74,7 @@ def judge(reader: Reader, *, model: FSNN | None, wanted: Thresholds, limit: int 
 
 
 def _report(args: argparse.Namespace, reader: Reader, verdict: Verdict, model: FSNN | None) -> None:
-    from fsnn_lava.compare.report import write_report
+    from fsnn_lava.report.report import write_report
 
     end = min(reader.details, REPORT_SAMPLES)
     labels = reader.row("labels", 0, end)

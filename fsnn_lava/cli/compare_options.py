@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fsnn_lava.compare.thresholds import Thresholds
+from fsnn_lava.verify.thresholds import Thresholds
 
 _SHARE = "share, 0 … 1"
 _RATE = "spikes per step"

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import fsnn_lava
-from fsnn_lava.backends import BACKENDS, lacking
-from fsnn_lava.cli._shared import Parser, run_command
+from fsnn_lava.backends.availability import BACKENDS, lacking
+from fsnn_lava.cli.command import Parser, run_command
 
 PACKAGES = ("torch", "numpy", "numba", "h5py", "scikit-learn", "tonic", "nir", "matplotlib", "tqdm", "lava-nc", "lava-dl", "lava-loihi")
 VARIABLES = ("FSNN_DATA", "OMP_NUM_THREADS", "SLURM", "NOSLURM", "PARTITION", "BOARD", "LOIHI_GEN", "NXSDKHOST", "HOST_BINARY", "NXOPTIONS")

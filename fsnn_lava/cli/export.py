@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip.calibration import affordable
-from fsnn_lava.chip.fold import fold
-from fsnn_lava.chip.limits import WEIGHT_BITS
-from fsnn_lava.cli._shared import Parser, command_line, run_command
+from fsnn_lava.cli.command import Parser, command_line, run_command
 from fsnn_lava.cli.export_table import EXPLANATION, table
 from fsnn_lava.data import Dataset, load
 from fsnn_lava.errors import BadArgument, FsnnError
-from fsnn_lava.export import Exported, ExportRefused, Read, Samples, Write, export
-from fsnn_lava.network import FSNN
+from fsnn_lava.limits import WEIGHT_BITS
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.quantisation.calibration import affordable
+from fsnn_lava.quantisation.fold import fold
+from fsnn_lava.running.export import Exported, ExportRefused, Read, Samples, Write, export
 
 SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
 CALIBRATION_SAMPLES = 128
@@ -159,9 +159,9 @@ def _check_report(args: argparse.Namespace, dataset: Dataset | None) -> None:
 
 def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -> None:
     """A run of the written file on the emulator, judged and drawn."""
-    from fsnn_lava.compare import compare
-    from fsnn_lava.compare.report import write_report
-    from fsnn_lava.run import run
+    from fsnn_lava.report.report import write_report
+    from fsnn_lava.running.run import run
+    from fsnn_lava.verify.comparator import compare
 
     chip = read(args.network)
     values, labels = _some(dataset.test, min(args.limit or REPORT_SAMPLES, REPORT_SAMPLES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fsnn_lava.export import Exported
+from fsnn_lava.running.export import Exported
 
 EXPLANATION = """
 range     largest integer used, of what the bits allow        clipped    share of the weights that were cut off

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fsnn_lava.chip import core_map
-from fsnn_lava.chip.board import board_names
-from fsnn_lava.chip.chip_limits import obstacles, risks
-from fsnn_lava.chip.chip_window import ChipWindow
-from fsnn_lava.chip.energy import estimate, static_metrics
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.placement import Core, Placement, place
-from fsnn_lava.chip.placement_table import per_core, table
-from fsnn_lava.cli._shared import Parser, run_command
-from fsnn_lava.formats.atomic import atomic_path
-from fsnn_lava.models import find
+from fsnn_lava.cli.command import Parser, run_command
+from fsnn_lava.files.atomic import atomic_path
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.models.find import find
+from fsnn_lava.placement import core_map
+from fsnn_lava.placement.board import board_names
+from fsnn_lava.placement.chip_window import ChipWindow
+from fsnn_lava.placement.energy import estimate, static_metrics
+from fsnn_lava.placement.obstacles import obstacles, risks
+from fsnn_lava.placement.placement import Core, Placement, place
+from fsnn_lava.placement.placement_table import per_core, table
 
 
 def _parser() -> Parser:
@@ -60,8 +60,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _metrics(chip: ChipNetwork, path: Path) -> dict[str, Any]:
-    from fsnn_lava.chip.stock import stock_equivalent
     from fsnn_lava.formats import results
+    from fsnn_lava.ir.stock_network import stock_equivalent
 
     result = results.read(path).result
     return estimate(stock_equivalent(chip)[0] if result.graph == "stock" else chip, result)

@@ -16,21 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from fsnn_lava.backends import BACKENDS, require
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.run_arguments import checked_steps
-from fsnn_lava.cli._shared import Parser, command_line, run_command
+from fsnn_lava.backends.availability import BACKENDS, require
+from fsnn_lava.cli.command import Parser, command_line, run_command
 from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
-from fsnn_lava.compare.thresholds import Thresholds
 from fsnn_lava.data import NAMES, Dataset, load
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.evaluation import Totals
 from fsnn_lava.formats.results import reading
-from fsnn_lava.job import Job, run_in_memory, run_to_file
-from fsnn_lava.models import find
-from fsnn_lava.ranks import Ranks, ranks
-from fsnn_lava.result import Result, concatenate
-from fsnn_lava.run import GRAPHS, checked_batch
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result, concatenate
+from fsnn_lava.ir.run_arguments import checked_steps
+from fsnn_lava.models.find import find
+from fsnn_lava.running.evaluation import Totals
+from fsnn_lava.running.job import Job, run_in_memory, run_to_file
+from fsnn_lava.running.ranks import Ranks, ranks
+from fsnn_lava.running.run import GRAPHS, checked_batch
+from fsnn_lava.verify.thresholds import Thresholds
 
 DEFAULT = "digits"
 REPORT_SAMPLES = 256
@@ -134,7 +134,7 @@ def _judged(args: argparse.Namespace) -> str:
 
 
 def _package(args: argparse.Namespace) -> int:
-    from fsnn_lava.package import package
+    from fsnn_lava.running.bundle import package
 
     path = find(args.network)
     dataset = _dataset(args, ChipNetwork.load(path))
@@ -161,13 +161,13 @@ def _number(args: argparse.Namespace, dataset: Dataset) -> int:
 
 
 def _model(path: Path) -> Any:
-    from fsnn_lava.network import FSNN
+    from fsnn_lava.nn.fsnn import FSNN
 
     return FSNN.load(path)
 
 
 def _comparator(args: argparse.Namespace, chip: ChipNetwork, model: Any) -> Any:
-    from fsnn_lava.compare import Comparator
+    from fsnn_lava.verify.comparator import Comparator
 
     stock = args.backend == "loihi2" or (args.backend == "sim" and args.graph == "stock")
     return Comparator(chip, model=model, thresholds=thresholds(args), graph="stock" if stock else "")
@@ -192,7 +192,7 @@ class _FirstSamples:
 
 
 def _report(args: argparse.Namespace, chip: ChipNetwork, verdict: Any, sample: _FirstSamples, model: Any) -> None:
-    from fsnn_lava.compare.report import write_report
+    from fsnn_lava.report.report import write_report
 
     result, values, labels = sample.joined() if args.out is None else _kept(args.out)
     drawn: dict[str, Any] = {} if result is None else {"chip": chip, "result": result, "values": values, "labels": labels}

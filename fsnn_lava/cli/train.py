@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsnn_lava.cli._shared import Parser, run_command
+from fsnn_lava.cli.command import Parser, run_command
 from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from fsnn_lava.data import cifar_names
 from fsnn_lava.data.dataset import ArraySplit, Dataset
 from fsnn_lava.data.places import FOLDERS, damaged, find_file, find_folder
 from fsnn_lava.errors import BadData
-from fsnn_lava.formats.plain_pickle import NotPlain, array_of, read_plain_pickle
-from fsnn_lava.normalisation import Normalisation
+from fsnn_lava.files.plain_pickle import NotPlain, array_of, read_plain_pickle
+from fsnn_lava.nn.normalisation import Normalisation
 
 PAGE = "https://www.cs.toronto.edu/~kriz/cifar.html"
 SHAPE = (3, 32, 32)

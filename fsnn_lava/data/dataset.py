@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from fsnn_lava.errors import BadData
-from fsnn_lava.normalisation import Normalisation
+from fsnn_lava.nn.normalisation import Normalisation
 
 
 class Split(Protocol):

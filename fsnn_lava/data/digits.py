@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fsnn_lava.data.dataset import ArraySplit, Dataset
-from fsnn_lava.normalisation import Normalisation
+from fsnn_lava.nn.normalisation import Normalisation
 
 EVERY = 5  # the 1st, 6th, 11th, … image of every digit is for the test
 NORMALISATION = Normalisation(16.0, (0.3054,), (0.3763,))  # pixels are 0 … 16; over all training pixels

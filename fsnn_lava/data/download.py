@@ -22,7 +22,7 @@ from tqdm import tqdm
 from fsnn_lava.data.addresses import Resource
 from fsnn_lava.data.places import default_root
 from fsnn_lava.errors import BadData
-from fsnn_lava.formats.atomic import atomic_path
+from fsnn_lava.files.atomic import atomic_path
 
 TIMEOUT_SECONDS = 60
 CHUNK = 2**20

@@ -8,7 +8,7 @@ from pathlib import Path
 from fsnn_lava.data.dataset import ArraySplit, Dataset
 from fsnn_lava.data.idx import read_idx
 from fsnn_lava.data.places import damaged, find_file, find_folder
-from fsnn_lava.normalisation import Normalisation
+from fsnn_lava.nn.normalisation import Normalisation
 
 SIDE = 28
 CLASSES = 10

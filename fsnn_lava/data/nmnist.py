@@ -16,7 +16,7 @@ import numpy as np
 from fsnn_lava.data.dataset import Dataset
 from fsnn_lava.data.places import damaged, find_folder, remedy
 from fsnn_lava.errors import BadData
-from fsnn_lava.normalisation import Normalisation
+from fsnn_lava.nn.normalisation import Normalisation
 
 PAGE = "https://www.garrickorchard.com/datasets/n-mnist"
 SIDE = 34

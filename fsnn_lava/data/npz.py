@@ -15,7 +15,7 @@ import numpy as np
 
 from fsnn_lava.data.dataset import ArraySplit, Dataset
 from fsnn_lava.errors import BadData
-from fsnn_lava.normalisation import Normalisation
+from fsnn_lava.nn.normalisation import Normalisation
 
 MOST_BYTES = 2**33  # unpacked
 SMALL = 2**28  # bytes that any file may unpack to …

@@ -8,9 +8,9 @@ from typing import Any, Literal, cast
 import h5py
 import numpy as np
 
-from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Readout, Synapse, TransposedConvSynapse
 from fsnn_lava.errors import BadFile
-from fsnn_lava.formats.hdf5 import Node, put
+from fsnn_lava.files.hdf5 import Node, put
+from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Readout, Synapse, TransposedConvSynapse
 
 GROUP = "fsnn"
 FORMAT = "fsnn-lava"

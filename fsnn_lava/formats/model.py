@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from fsnn_lava.errors import BadFile, FsnnError
-from fsnn_lava.formats.atomic import atomic_path
-from fsnn_lava.formats.torch_archive import unpack
-from fsnn_lava.network import FSNN
+from fsnn_lava.files.atomic import atomic_path
+from fsnn_lava.files.torch_archive import unpack
+from fsnn_lava.nn.fsnn import FSNN
 
 FORMAT = "fsnn-lava model"
 VERSION = 1
@@ -58,7 +58,7 @@ def read(path: str | Path) -> FSNN:
 
 def _check_sizes(path: Path, config: Any, state: Any) -> None:
     """The architecture in the file must be as large as its tensors, before memory is taken for it."""
-    from fsnn_lava.architecture import parse
+    from fsnn_lava.nn.notation import parse
 
     if not isinstance(config, dict) or not isinstance(state, dict):
         raise BadFile(f"{path} is damaged: config and state must be tables")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import h5py
 
-from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.files.hdf5 import open_file, write_file
 from fsnn_lava.formats import exact_group, slayer_group, standard_group
-from fsnn_lava.formats.hdf5 import open_file, write_file
+from fsnn_lava.ir.network import ChipNetwork
 
 
 def write(chip: ChipNetwork, path: str | Path) -> None:

@@ -18,13 +18,13 @@ import nir
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip import limits
-from fsnn_lava.chip.network import INPUT, READOUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse
-from fsnn_lava.chip.space_to_depth import space_to_depth
+from fsnn_lava import limits
 from fsnn_lava.errors import BadNetwork
+from fsnn_lava.files.atomic import atomic_path
+from fsnn_lava.files.hdf5 import open_file
 from fsnn_lava.formats import exact_group
-from fsnn_lava.formats.atomic import atomic_path
-from fsnn_lava.formats.hdf5 import open_file
+from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse
+from fsnn_lava.ir.space_to_depth import space_to_depth
 
 _HALF_STEP = 2.0 ** -(limits.STATE_FRACTION_BITS + 1)
 

@@ -23,15 +23,15 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.errors import BadArgument, BadFile
+from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.formats import netx
-from fsnn_lava.formats.atomic import atomic_path
 from fsnn_lava.formats.results_layout import FORMAT, detail_columns, row_columns
 from fsnn_lava.formats.results_part import Part
 from fsnn_lava.formats.results_provenance import DataHash, Provenance, versions
 from fsnn_lava.formats.results_reader import Reader, Results, read, reading
-from fsnn_lava.result import Result
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
 
 __all__ = ["Provenance", "Reader", "Results", "Writer", "default_detail", "read", "reading", "write", "writing"]
 

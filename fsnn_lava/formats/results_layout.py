@@ -10,10 +10,10 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip.network import ChipNetwork
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.formats.hdf5 import Node
-from fsnn_lava.result import Result
+from fsnn_lava.files.hdf5 import Node
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
 
 FORMAT = 1
 CHUNK_BYTES = 2**19

@@ -18,10 +18,10 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.formats.hdf5 import Node, open_file, write_file
+from fsnn_lava.files.hdf5 import Node, open_file, write_file
 from fsnn_lava.formats.results_layout import Column
 from fsnn_lava.formats.results_provenance import DataHash
-from fsnn_lava.result import Result
+from fsnn_lava.ir.result import Result
 
 FORMAT = 1
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.formats.hdf5 import Node
+from fsnn_lava.files.hdf5 import Node
 
 PACKAGES = ("numpy", "numba", "h5py", "torch", "lava-nc")
 

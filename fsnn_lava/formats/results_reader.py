@@ -13,15 +13,15 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip.limits import STEPS_MAX
-from fsnn_lava.chip.network import ChipNetwork
-from fsnn_lava.chip.stock import executed
 from fsnn_lava.errors import BadFile
+from fsnn_lava.files.hdf5 import Node, open_file
 from fsnn_lava.formats import netx
-from fsnn_lava.formats.hdf5 import Node, open_file
 from fsnn_lava.formats.results_layout import FORMAT, detail_columns, row_columns
 from fsnn_lava.formats.results_provenance import Provenance
-from fsnn_lava.result import Result
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
+from fsnn_lava.ir.stock_network import executed
+from fsnn_lava.limits import STEPS_MAX
 
 NETWORK_BYTES_MAX = 2**29
 SAMPLES_MAX = 2**31

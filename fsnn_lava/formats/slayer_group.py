@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip import limits
-from fsnn_lava.chip.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
-from fsnn_lava.formats.hdf5 import Node
+from fsnn_lava import limits
+from fsnn_lava.files.hdf5 import Node
+from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
 
 STEPS = 32
 NEURONS_MAX = 2**20  # of one layer: its shape follows from numbers in the file that take no room there

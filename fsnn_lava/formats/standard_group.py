@@ -15,10 +15,10 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.chip import limits
-from fsnn_lava.chip.network import ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse
+from fsnn_lava import limits
+from fsnn_lava.files.hdf5 import put
 from fsnn_lava.formats.exact_group import GROUP as EXACT
-from fsnn_lava.formats.hdf5 import put
+from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse
 
 GROUP = "layer"
 BIAS_MAX = 2**15 - 1  # NetX keeps a bias in 16 bits

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from fsnn_lava.architecture import parse
-from fsnn_lava.equilibrium import Solver
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.network import FSNN
-from fsnn_lava.neurons import IF, LIF
-from fsnn_lava.normalisation import Normalisation
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.neurons import IF, LIF
+from fsnn_lava.nn.normalisation import Normalisation
+from fsnn_lava.nn.notation import parse
+from fsnn_lava.solvers.equilibrium import Solver
 from fsnn_lava.training.batches import stream_seed
 from fsnn_lava.training.recipe import Recipe
 
@@ -40,7 +40,7 @@ def build_network(
         )
     net.solver = Solver(method=recipe.solver.method, tol=recipe.solver.tol, max_steps=recipe.solver.max_steps)
     if recipe.quantise is not None:
-        from fsnn_lava.chip.fake_quantise import enable
+        from fsnn_lava.quantisation.fake_quantise import enable
 
         enable(net, bits=recipe.quantise.bits)
     return net

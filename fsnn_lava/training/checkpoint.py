@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from fsnn_lava.errors import BadArgument, BadFile
-from fsnn_lava.formats.atomic import atomic_path
-from fsnn_lava.formats.torch_archive import unpack
-from fsnn_lava.network import FSNN
+from fsnn_lava.files.atomic import atomic_path
+from fsnn_lava.files.torch_archive import unpack
+from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.log import EpochRecord
 from fsnn_lava.training.recipe import Recipe, differences, load_recipe, read_recipe
 from fsnn_lava.training.run_folder import RECIPE

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from fsnn_lava.errors import BackendMissing, BadArgument, BadFile
-from fsnn_lava.formats.atomic import atomic_path
+from fsnn_lava.files.atomic import atomic_path
 
 Record = dict[str, Any]  # of an epoch, as in log.jsonl
 Watcher = Callable[[Sequence[Record]], None]  # is given all epochs so far after each

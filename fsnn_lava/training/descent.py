@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.autograd.graph import increment_version
 
-from fsnn_lava.compiled import compilable, compiled
+from fsnn_lava.compiled.compiler import compilable, compiled
 
 
 @torch.no_grad()

@@ -15,9 +15,9 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from fsnn_lava.dropout import Masks
-from fsnn_lava.equilibrium import Solver, lengths
-from fsnn_lava.network import FSNN
+from fsnn_lava.nn.dropout import Masks
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.solvers.equilibrium import Solver, lengths
 from fsnn_lava.training.world import World
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fsnn_lava.data import Split
-from fsnn_lava.network import FSNN
+from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.world import World
 
 BATCH = 250  # samples at once

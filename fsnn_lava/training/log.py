@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from tqdm import tqdm
 
 from fsnn_lava.errors import BadFile, FsnnError
-from fsnn_lava.formats.atomic import atomic_path
+from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.training.run_folder import LOG
 
 Item = TypeVar("Item")

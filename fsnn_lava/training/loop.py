@@ -16,8 +16,8 @@ from torch.nn.functional import cross_entropy
 
 from fsnn_lava.data import Dataset
 from fsnn_lava.errors import BackendFailed, BadArgument, BadFile, Diverged
-from fsnn_lava.formats.atomic import atomic_path
-from fsnn_lava.network import FSNN
+from fsnn_lava.files.atomic import atomic_path
+from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training import run_folder
 from fsnn_lava.training.batches import AUGMENT, DROPOUT, MARGIN, batch_count, epoch_batches, generator, moved, stream_seed
 from fsnn_lava.training.build import build_network, build_optimiser
@@ -225,7 +225,7 @@ class Run:
 
     def _rounded(self) -> FSNN:
         """The network with its weights on the grid they were trained on: what export shall find."""
-        from fsnn_lava.chip.fake_quantise import materialised
+        from fsnn_lava.quantisation.fake_quantise import materialised
 
         return materialised(self.net)
 

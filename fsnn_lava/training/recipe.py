@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fsnn_lava.data import NAMES
-from fsnn_lava.equilibrium import LINEAR_METHODS
 from fsnn_lava.errors import BadArgument, BadFile
-from fsnn_lava.formats.toml import parse_toml, read_toml
+from fsnn_lava.files.toml import parse_toml, read_toml
+from fsnn_lava.solvers.equilibrium import LINEAR_METHODS
 from fsnn_lava.training.table import print_table, read_table, rule, table_of
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fsnn_lava.compare.report import write_report
+from fsnn_lava.report.report import write_report
 from tests.browser.chromium import Chromium, find
 from tests.report_case import EVIL, digits_case
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fsnn_lava.backends import lacking
+from fsnn_lava.backends.availability import lacking
 
 
 def needs_lava() -> None:

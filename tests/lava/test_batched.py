@@ -16,15 +16,15 @@ needs_lava()
 from lava.proc.io.sink import RingBuffer as Sink  # noqa: E402
 from lava.proc.io.source import RingBuffer as Source  # noqa: E402
 
-from fsnn_lava.chip.network import Layer  # noqa: E402
-from fsnn_lava.emulator.run import Emulator  # noqa: E402
+from fsnn_lava.backends.emulator.run import Emulator  # noqa: E402
+from fsnn_lava.backends.lava.neuron_record import neuron_record  # noqa: E402
+from fsnn_lava.backends.lava.processes.neuron.process import SoftResetNeuron  # noqa: E402
+from fsnn_lava.backends.lava.runtime import Session  # noqa: E402
+from fsnn_lava.backends.lava.selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.simulator import Simulator, default_batch, run  # noqa: E402
+from fsnn_lava.backends.lava.window import Window, layer_window  # noqa: E402
 from fsnn_lava.errors import BadArgument  # noqa: E402
-from fsnn_lava.lava.neuron_record import neuron_record  # noqa: E402
-from fsnn_lava.lava.processes.neuron.process import SoftResetNeuron  # noqa: E402
-from fsnn_lava.lava.runtime import Session  # noqa: E402
-from fsnn_lava.lava.selection import ByTag, quiet_logging  # noqa: E402
-from fsnn_lava.lava.simulator import Simulator, default_batch, run  # noqa: E402
-from fsnn_lava.lava.window import Window, layer_window  # noqa: E402
+from fsnn_lava.ir.network import Layer  # noqa: E402
 
 CASES = [
     (layers, kind, decay) for layers, decay in ((1, 0), (2, 205), (3, 0), (4, 1024), (5, 205), (5, 0)) for kind in ("pixels", "events")

@@ -16,10 +16,10 @@ from tests.lava.needs import needs_lava
 
 needs_lava()
 
+from fsnn_lava.backends.lava.requirement import require_lava  # noqa: E402
+from fsnn_lava.backends.lava.runtime import Session  # noqa: E402
+from fsnn_lava.backends.lava.selection import ByTag, quiet_logging  # noqa: E402
 from fsnn_lava.errors import BackendFailed, BackendMissing  # noqa: E402
-from fsnn_lava.lava.requirement import require_lava  # noqa: E402
-from fsnn_lava.lava.runtime import Session  # noqa: E402
-from fsnn_lava.lava.selection import ByTag, quiet_logging  # noqa: E402
 from tests.lava.faulty.process import Echo, Relay  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -168,7 +168,7 @@ multiprocessing.Queue()                      # somebody used multiprocessing bef
 if sys.argv[1] == "simulate":
     import numpy as np
     from tests.chip_networks import dense_network
-    from fsnn_lava.lava.simulator import Simulator
+    from fsnn_lava.backends.lava.simulator import Simulator
     simulator = Simulator(dense_network(), batch=2)
     simulator.run(np.zeros((2, 7), dtype=np.uint8))
     session = simulator.session

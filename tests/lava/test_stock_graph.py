@@ -13,18 +13,18 @@ from tests.strategies import random_network, random_values
 
 needs_lava()
 
-from fsnn_lava.chip.drive import input_current  # noqa: E402
-from fsnn_lava.chip.network import ChipNetwork, TransposedConvSynapse  # noqa: E402
-from fsnn_lava.chip.stock import atrlif_error, lower, stock_equivalent  # noqa: E402
-from fsnn_lava.emulator.run import Emulator  # noqa: E402
-from fsnn_lava.lava.memory import shared_array  # noqa: E402
-from fsnn_lava.lava.processes.recorder.process import Recorder  # noqa: E402
-from fsnn_lava.lava.runtime import Session  # noqa: E402
-from fsnn_lava.lava.selection import ByTag, quiet_logging  # noqa: E402
-from fsnn_lava.lava.simulator import run  # noqa: E402
-from fsnn_lava.lava.stock_synapse import lava_order, transposed_matrix  # noqa: E402
-from fsnn_lava.lava.window import Window  # noqa: E402
-from fsnn_lava.result import Result  # noqa: E402
+from fsnn_lava.backends.emulator.run import Emulator  # noqa: E402
+from fsnn_lava.backends.lava.memory import shared_array  # noqa: E402
+from fsnn_lava.backends.lava.processes.recorder.process import Recorder  # noqa: E402
+from fsnn_lava.backends.lava.runtime import Session  # noqa: E402
+from fsnn_lava.backends.lava.selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.simulator import run  # noqa: E402
+from fsnn_lava.backends.lava.stock_synapse import lava_order, transposed_matrix  # noqa: E402
+from fsnn_lava.backends.lava.window import Window  # noqa: E402
+from fsnn_lava.ir.drive import input_current  # noqa: E402
+from fsnn_lava.ir.network import ChipNetwork, TransposedConvSynapse  # noqa: E402
+from fsnn_lava.ir.result import Result  # noqa: E402
+from fsnn_lava.ir.stock_network import atrlif_error, lower, stock_equivalent  # noqa: E402
 
 COMPARED = ("counts", "traces", "late", "late_traces", "potentials", "spikes")
 

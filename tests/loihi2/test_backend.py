@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from fsnn_lava.chip.chip_window import ChipWindow
-from fsnn_lava.chip.stock import stock_equivalent
+from fsnn_lava.ir.stock_network import stock_equivalent
+from fsnn_lava.placement.chip_window import ChipWindow
 from hw_tests.networks import STOCK_LIF, one_neuron, ring, with_synapse
 from tests.loihi2.mock import run_python
 from tests.reference import simulate
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 10), reason="Lava fi
 SCRIPT = """
 import sys
 import numpy as np
-from fsnn_lava.chip.network import ChipNetwork
+from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.errors import FsnnError
-from fsnn_lava.run import run
+from fsnn_lava.running.run import run
 folder = sys.argv[1]
 try:
     result = run(ChipNetwork.load(folder + "/net.h5"), np.load(folder + "/values.npy"), backend="loihi2", spikes=True)

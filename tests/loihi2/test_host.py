@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 10), reason="Lava fi
 SCRIPT = """
 import os, sys
 from fsnn_lava.errors import FsnnError
-from fsnn_lava.lava.loihi2_host import choose_host, open_host
+from fsnn_lava.backends.lava.loihi2.host import choose_host, open_host
 try:
     host = choose_host({arguments})
     open_host(host)

@@ -14,18 +14,18 @@ from unittest.mock import patch
 
 import numpy as np
 
-from fsnn_lava.compare import Comparator
+from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.data.dataset import ArraySplit, Dataset
-from fsnn_lava.emulator.run import Emulator
 from fsnn_lava.errors import BackendFailed, Diverged
-from fsnn_lava.job import Job, _joined, _kept_data
-from fsnn_lava.journal import Journal, Span, _refuse_other_size, opened
-from fsnn_lava.normalisation import Normalisation
-from fsnn_lava.ranks import Ranks
+from fsnn_lava.nn.normalisation import Normalisation
+from fsnn_lava.running.job import Job, _joined, _kept_data
+from fsnn_lava.running.journal import Journal, Span, _refuse_other_size, opened
+from fsnn_lava.running.ranks import Ranks
 from fsnn_lava.training.checkpoint import load_state
 from fsnn_lava.training.log import Progress
 from fsnn_lava.training.loop import Run
 from fsnn_lava.training.recipe import Recipe
+from fsnn_lava.verify.comparator import Comparator
 from tests.chip_networks import dense_network
 
 SAMPLES, BATCH = 4, 2
@@ -125,5 +125,5 @@ def hold(path: Path) -> None:
 
 def meet(path: Path) -> None:
     """A run that finds the lock held: refused, unless its owner belongs to the same run. It looks as often as ever, without a pause."""
-    with patch("fsnn_lava.journal.POLL_SECONDS", 0.0):
+    with patch("fsnn_lava.running.journal.POLL_SECONDS", 0.0):
         _refuse_other_size(path.parent, Ranks(1, 2), path.parent.with_name("results.h5"))

@@ -27,9 +27,9 @@ import torch
 
 from fsnn_lava.cli import export, run, train
 from fsnn_lava.errors import BadFile
+from fsnn_lava.files.torch_archive import unpack
 from fsnn_lava.formats import model, netx, results
-from fsnn_lava.formats.torch_archive import unpack
-from fsnn_lava.network import FSNN
+from fsnn_lava.nn.fsnn import FSNN
 from tests.chip_networks import conv_network
 from tests.torture.originals import ROOT
 

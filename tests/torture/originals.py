@@ -12,15 +12,15 @@ import h5py
 import numpy as np
 import torch
 
-from fsnn_lava.chip.board import FOLDER, load_board
-from fsnn_lava.chip.limits import DECAY_UNIT
+from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.data import load
 from fsnn_lava.data.cifar import LAYOUT, _read_binary, _read_python
 from fsnn_lava.data.idx import read_idx
 from fsnn_lava.data.nmnist import read_events
-from fsnn_lava.emulator.run import Emulator
 from fsnn_lava.formats import model, netx, nir, results
-from fsnn_lava.network import FSNN
+from fsnn_lava.limits import DECAY_UNIT
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.placement.board import FOLDER, load_board
 from fsnn_lava.training.recipe import load_recipe
 from tests.chip_networks import conv_network, dense_network
 from tests.data_files import event_bytes, idx_bytes, random_images, write_idx

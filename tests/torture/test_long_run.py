@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.cli.run import main as fsnn_run
-from fsnn_lava.run import run, run_batches
+from fsnn_lava.running.run import run, run_batches
 from tests.chip_networks import conv_network
 from tests.run_files import content
 

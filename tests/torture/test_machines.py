@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fsnn_lava.formats import results
-from fsnn_lava.models import find
+from fsnn_lava.models.find import find
 from tests.torture import OFTEN
 from tests.torture.machines import FEW, MACHINES, Machine, a_jumping_clock, german, german_latin_1, no_avx, no_gpu_in_the_c_locale, start
 from tests.torture.originals import ROOT

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from fsnn_lava.formats import model, netx
-from fsnn_lava.network import FSNN
+from fsnn_lava.nn.fsnn import FSNN
 from tests.chip_networks import dense_network
 from tests.torture.originals import ROOT
 

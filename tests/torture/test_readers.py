@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from fsnn_lava.errors import BadFile
+from fsnn_lava.files.plain_pickle import NotPlain, read_plain_pickle
 from fsnn_lava.formats import model, netx
-from fsnn_lava.formats.plain_pickle import NotPlain, read_plain_pickle
 from tests.chip_networks import dense_network
 from tests.torture import kept_run
 from tests.torture.fuzz import fuzz

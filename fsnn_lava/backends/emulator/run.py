@@ -1,0 +1,110 @@
+"""Run a ChipNetwork on the emulator: lays it out, works out the static input, splits into batches, names what came out."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.backends.emulator.program import lay_out
+from fsnn_lava.compiled.compiler import over_samples
+from fsnn_lava.compiled.integer_run import Outputs, run_samples
+from fsnn_lava.ir.drive import input_current_channels_last
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Arrays, Result
+
+
+class Emulator:
+    """A network laid out once, ready for any number of batches. Its results depend on nothing but the network, values and steps."""
+
+    def __init__(self, chip: ChipNetwork) -> None:
+        self.chip = chip
+        self.layout = lay_out(chip)
+        self.digest = chip.digest()
+        self._work(self._outputs(0, 1, False), 1, *self._inputs(self._no_samples()))  # compiled now, not while a run is timed
+
+    def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
+        """Run `values` ([B, *shape], or [B, T, *shape] of events), checked by the caller, over `steps`."""
+        started = time.perf_counter()
+        steps = self.chip.steps if steps is None else steps
+        drive, messages = self._inputs(values)
+        out = self._outputs(len(values), steps, spikes)
+        self._work(out, steps, drive, messages)
+        return self._result(out, steps, time.perf_counter() - started)
+
+    def _work(self, out: Outputs, steps: int, drive: NDArray[np.int32], messages: NDArray[np.uint8]) -> None:
+        program, dtype = self.layout.program, np.int64 if self.layout.wide else np.int32
+
+        def work(first: int, end: int) -> None:
+            run_samples(first, end, program, steps, drive, messages, np.empty(len(program.bias), dtype), out)
+
+        over_samples(work, len(messages))
+
+    def _no_samples(self) -> NDArray[np.uint8]:
+        shape = self.chip.input.shape
+        return np.zeros((0, 1, *shape) if self.chip.input.kind == "events" else (0, *shape), dtype=np.uint8)
+
+    def _inputs(self, values: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """Host drive [B, N1] without the bias, or [B, 0]; messages [B, T or 1, inputs], channels last."""
+        samples = len(values)
+        if self.chip.host_drive is not None:
+            current = input_current_channels_last(self.chip, values).reshape(samples, self.chip.layers[0].size)
+            return current - self.layout.program.bias[: current.shape[1]], np.zeros((samples, 1, 0), dtype=np.uint8)
+        spatial = len(self.chip.input.shape) == 3
+        last = np.moveaxis(values, -3, -1) if spatial else values
+        steps = values.shape[1] if self.chip.input.kind == "events" else 1
+        return np.zeros((samples, 0), np.int32), np.ascontiguousarray(last).reshape(samples, steps, math.prod(self.chip.input.shape))
+
+    def _outputs(self, samples: int, steps: int, spikes: bool) -> Outputs:
+        """Zeros for everything a run fills."""
+        neurons, late = len(self.layout.program.bias), self.layout.late_size
+        weighted = self.chip.decay > 0
+        return Outputs(
+            counts=np.zeros((samples, neurons), np.int32),
+            traces=np.zeros((samples, neurons if weighted else 0), np.float64),
+            late=np.zeros((samples, late), np.int32),
+            late_traces=np.zeros((samples, late if weighted else 0), np.float64),
+            potentials=np.zeros((samples, neurons), np.int32),
+            readout=np.zeros((samples, self.chip.readout.classes), np.int32),
+            clipped=np.zeros((samples, neurons), np.uint8),
+            clip_count=np.zeros((samples, len(self.chip.layers) + 1), np.int64),
+            operations=np.zeros((samples, 1), np.int64),
+            trains=np.zeros((samples, steps if spikes else 0, neurons), np.uint8),
+        )
+
+    def _result(self, out: Outputs, steps: int, seconds: float) -> Result:
+        chip = self.chip
+        traces, late_traces = out.traces, out.late_traces
+        if chip.decay == 0:
+            traces, late_traces = out.counts.astype(np.float64), out.late.astype(np.float64)
+        neurons = sum(layer.size for layer in chip.layers) + chip.readout.classes
+        return Result(
+            backend="emu",
+            steps=steps,
+            digest=self.digest,
+            weight_sum=chip.weight_sum(steps),
+            readout_scale=float(chip.readout.scale),
+            counts=self._per_layer(out.counts),
+            traces=self._per_layer(traces),
+            late=self._per_feedback(out.late),
+            late_traces=self._per_feedback(late_traces),
+            potentials=self._per_layer(out.potentials),
+            readout=out.readout,
+            clipped=self._per_layer(out.clipped),
+            clip_count=out.clip_count,
+            operations=out.operations[:, 0],
+            updates=np.full(len(out.counts), steps * neurons, dtype=np.int64),
+            spikes=self._per_layer(out.trains) if out.trains.shape[1] else None,
+            seconds=seconds,
+        )
+
+    def _per_layer(self, flat: NDArray) -> Arrays:
+        """[..., M] as one [..., *shape] per layer."""
+        pairs = zip(self.layout.offsets, self.chip.layers)
+        return tuple(flat[..., at : at + layer.size].reshape(*flat.shape[:-1], *layer.shape) for at, layer in pairs)
+
+    def _per_feedback(self, flat: NDArray) -> Arrays:
+        sources = [self.chip.layer(s.source) for s in self.chip.feedback]
+        return tuple(flat[:, at : at + s.size].reshape(len(flat), *s.shape) for at, s in zip(self.layout.late_offsets, sources))

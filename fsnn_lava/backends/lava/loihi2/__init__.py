@@ -1,0 +1,1 @@
+"""The network on a Loihi 2 board."""

@@ -1,0 +1,196 @@
+"""Backend "loihi2": the job runs in a process of its own, so that a board that hangs or dies ends in one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.backends import availability as backends
+from fsnn_lava.backends.lava.loihi2.job import Job, read_result, write_job
+from fsnn_lava.errors import BackendFailed, BackendMissing, BadArgument, BadNetwork
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
+from fsnn_lava.ir.stock_network import stock_equivalent
+from fsnn_lava.placement.obstacles import obstacles, risks
+
+Progress = Callable[[int, int], None]  # samples done, samples in all
+TIMEOUT_VARIABLE = "FSNN_TIMEOUT"
+PROFILE_VARIABLE = "FSNN_PROFILE"
+_POLL = 0.25  # seconds between two looks at the job
+_GRACE = 5.0  # seconds between asking a job to end and ending it
+_ERRORS = {"BackendMissing": BackendMissing, "BadNetwork": BadNetwork, "BadArgument": BadArgument}
+
+
+def run(
+    chip: ChipNetwork,
+    values: NDArray[np.uint8],
+    *,
+    steps: int | None = None,
+    batch: int | None = None,
+    spikes: bool = False,
+    graph: str = "stock",
+    partition: str | None = None,
+    board: str | None = None,
+    address: str | None = None,
+    generation: str | None = None,
+    timeout: float | None = None,
+    profile: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Run all samples on a chip, one after the other, on `stock_equivalent(chip)`, whose digest the Result carries. No fallback.
+
+    The chip takes one sample at a time and runs stock processes, whatever `batch` and `graph` say.
+    `timeout`: seconds without a finished sample until the job is given up (FSNN_TIMEOUT, 600). `profile`: a JSON file for what the
+    vendor's profilers say (FSNN_PROFILE, none).
+    Where the board is comes from `partition`, `board`, `address`, `generation`, or from PARTITION, BOARD, NXSDKHOST and LOIHI_GEN.
+    """
+    backends.require("loihi2")
+    patience = _seconds(timeout)
+    profile = profile or os.environ.get(PROFILE_VARIABLE)
+    network, _ = stock_equivalent(chip)
+    in_the_way = obstacles(chip)
+    if in_the_way:
+        raise BadNetwork(f"the chip cannot hold this network: {in_the_way[0]}")
+    for risk in risks(chip, steps=steps):
+        print(f"loihi2: {risk}", file=sys.stderr)
+    job = Job(
+        steps=chip.steps if steps is None else steps,
+        spikes=spikes,
+        partition=partition,
+        board=board,
+        address=address,
+        generation=generation,
+        profile=profile is not None,
+    )
+    with tempfile.TemporaryDirectory(prefix="fsnn-loihi2-") as name:
+        folder = Path(name)
+        write_job(folder, job, network, values)
+        _execute(folder, len(values), patience, progress)
+        if profile is not None:
+            _keep_profile(folder, Path(profile))
+        return read_result(folder, network, job.steps)
+
+
+def _seconds(timeout: float | None) -> float:
+    given = os.environ.get(TIMEOUT_VARIABLE, "600") if timeout is None else timeout
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise BadArgument(f"the timeout ({TIMEOUT_VARIABLE}) must be a positive number of seconds, got {given!r}")
+    return seconds
+
+
+def _execute(folder: Path, samples: int, timeout: float, progress: Progress | None) -> None:
+    """The job's process has ended well, or an error says how it did not; in either case nothing of it is left."""
+    command = [sys.executable, "-m", "fsnn_lava.backends.lava.loihi2.worker", str(folder)]
+    with open(folder / "log.txt", "w", encoding="utf-8") as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True, env=_environment())
+    lines: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read_lines, args=(process, lines), daemon=True).start()
+    done, waited = 0, 0.0
+    try:
+        while not (process.poll() is not None and lines.empty()):
+            try:
+                line = lines.get(timeout=_POLL)
+            except queue.Empty:
+                waited += _POLL
+                if waited >= timeout:
+                    raise BackendFailed(_no_answer(folder, timeout, done, samples)) from None
+                continue
+            before, done = done, _count(line, done, samples, progress)
+            waited = 0.0 if done > before else waited
+        _check_end(process.wait(timeout=_GRACE), folder, done, samples)
+    except subprocess.TimeoutExpired:
+        raise BackendFailed(f"backend 'loihi2': the job does not end; last words: {_last_words(folder)}") from None
+    finally:
+        _end(process)
+
+
+def _no_answer(folder: Path, timeout: float, done: int, samples: int) -> str:
+    return (
+        f"backend 'loihi2': no answer for {timeout:g} s after sample {done} of {samples}, the job was ended; "
+        f"last words: {_last_words(folder)}. Is the board busy (squeue), or the network too large for it (fsnn-map)? "
+        f"{TIMEOUT_VARIABLE} waits longer"
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with this package where Python finds it."""
+    root = str(Path(__file__).parent.parent.parent)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
+
+
+def _read_lines(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
+    if process.stdout is not None:
+        for line in process.stdout:
+            lines.put(line)
+
+
+def _count(line: str, done: int, samples: int, progress: Progress | None) -> int:
+    """Lines "sample k" report progress, lines "note …" are for the user, all others are chatter of the vendor's tools."""
+    words = line.split(maxsplit=1)
+    if words[:1] == ["note"]:
+        print(f"loihi2: {words[1].strip()}", file=sys.stderr)
+    if len(words) != 2 or words[0] != "sample":
+        return done
+    done = int(words[1])
+    if progress is not None:
+        progress(done, samples)
+    return done
+
+
+def _check_end(code: int, folder: Path, done: int, samples: int) -> None:
+    if code == 0:
+        return
+    error = folder / "error.json"
+    if error.is_file():
+        said = json.loads(error.read_text(encoding="utf-8"))
+        raise _ERRORS.get(said["kind"], BackendFailed)(said["message"])
+    how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"ended with code {code}"
+    raise BackendFailed(f"backend 'loihi2': the job {how} after sample {done} of {samples}; last words: {_last_words(folder)}")
+
+
+def _last_words(folder: Path) -> str:
+    try:
+        lines = [line.strip() for line in (folder / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    except OSError:
+        lines = []
+    return lines[-1] if lines else "none"
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """The job's whole session is gone afterwards, Lava's forked processes included; asked first, so that their shared memory is freed."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            deadline = time.monotonic() + _GRACE
+            while time.monotonic() < deadline:
+                process.poll()
+                os.killpg(process.pid, 0)
+                time.sleep(0.05)
+        except (ProcessLookupError, PermissionError):
+            break
+    process.wait()
+
+
+def _keep_profile(folder: Path, target: Path) -> None:
+    from fsnn_lava.files.atomic import atomic_path
+
+    found: dict[str, Any] = json.loads((folder / "profile.json").read_text(encoding="utf-8"))
+    with atomic_path(target) as temporary:
+        temporary.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,197 @@
+"""The stock graph as it lies on the chip, used for one sample after the other.
+
+Layers sleep until their window opens, then their bias is written; a static image is the bias of layer 1. Spikes come back through
+the vendor's adapters, potentials are read while the run is paused at the end of each window, and the rest of the power of two passes
+in silence.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.backends.lava.loihi2.neuron import ChipNeuron, ChipReadout
+from fsnn_lava.backends.lava.memory import shared_array
+from fsnn_lava.backends.lava.processes.feeder.process import Feeder
+from fsnn_lava.backends.lava.processes.recorder.process import Recorder
+from fsnn_lava.backends.lava.stock_neuron import from_lava
+from fsnn_lava.backends.lava.stock_result import Recorded
+from fsnn_lava.backends.lava.stock_synapse import GRADED_BITS, connect, dense, lava_shape
+from fsnn_lava.backends.lava.window import Window
+from fsnn_lava.errors import BackendFailed
+from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse
+from fsnn_lava.ir.stock_network import folded, lower, unfolded
+from fsnn_lava.limits import STATE_FRACTION_BITS
+from fsnn_lava.placement.chip_window import ChipWindow
+
+RunSteps = Callable[[int], None]
+Potentials = dict[int, NDArray[np.int64]]  # per layer, from 1
+Action = Callable[[Potentials], None]
+
+
+class ChipGraph:
+    """Processes of one network; `network` is a stock equivalent (chip/stock.py)."""
+
+    def __init__(self, network: ChipNetwork, adapters: Any, *, steps: int) -> None:
+        lowered = lower(network)
+        self._network, self._chip, self._factors = network, lowered.chip, lowered.factors
+        self._adapters = adapters  # the vendor's lava.proc.embedded_io.spike
+        self._events = network.input.kind == "events"
+        self.window = ChipWindow(
+            steps=steps,
+            layers=len(network.layers),
+            first=2 + _latency("FSNN_INPUT_LATENCY") if self._events else 1,
+            latency=_latency("FSNN_OUTPUT_LATENCY"),
+        )
+        length = self.window.length
+        self._beat = shared_array((1,), np.int64)
+        self.neurons = [ChipNeuron(layer, window=length) for layer in self._chip.layers]
+        self.readout = ChipReadout(self._chip.readout, window=length)
+        self.synapses: list[Any] = []
+        self._ports = {layer.name: neuron.process.s_out for layer, neuron in zip(self._chip.layers, self.neurons, strict=True)}
+        if self._events:
+            self._messages = shared_array((length, *lava_shape(self._chip.input.shape)), np.int32)
+            self._feed()
+        for synapse in self._chip.synapses:
+            if synapse.source in self._ports:
+                self._connect(synapse)
+        self._records = [self._record(layer, neuron) for layer, neuron in zip(self._chip.layers, self.neurons, strict=True)]
+        self._connect_readout()
+
+    @property
+    def process(self) -> Any:
+        """One of the connected processes: running it runs all."""
+        return self.neurons[0].process
+
+    def idle(self, run: RunSteps) -> None:
+        """A window without input or bias, in which nothing may spike; afterwards a sample can start."""
+        run(self.window.length)
+        self._check_silence(0, "a network at rest")
+        self._rest()
+
+    def sample(self, values: NDArray[np.uint8], run: RunSteps) -> Recorded:
+        """Run one sample, [*shape] or [T, *shape] of events; afterwards the network is silent and at rest again."""
+        if self._events:
+            self._load(values)
+        stops = self._stops(self._biases(values))
+        potentials: Potentials = {}
+        done = 0
+        for stop in sorted(stops):
+            if stop > done:
+                run(stop - done)
+            done = stop
+            for action in stops[stop]:
+                action(potentials)
+        for neuron in (*self.neurons, self.readout):
+            neuron.silence()
+        if self.window.used > done:
+            run(self.window.used - done)
+        run(self.window.length - self.window.used)
+        self._check_silence(self.window.length - 1, "after a sample")
+        recorded = self._recorded(potentials)
+        self._rest()
+        return recorded
+
+    # --- building ----------------------------------------------------------------------------------------------------------
+
+    def _feed(self) -> None:
+        """Source, then the vendor's adapter: one kind for convolutions, one for all else."""
+        feeder = Feeder(messages=self._messages, name="source")
+        to_convolution = any(isinstance(s, ConvSynapse) for s in self._chip.synapses if s.source == INPUT)
+        kind = self._adapters.PyToN3ConvAdapter if to_convolution else self._adapters.PyToNxAdapter
+        adapter = kind(shape=feeder.s_out.shape, num_message_bits=GRADED_BITS)
+        feeder.s_out.connect(adapter.inp)
+        self._ports[INPUT] = adapter.out
+
+    def _connect(self, synapse: Any) -> None:
+        source = self._chip.input.shape if synapse.source == INPUT else self._chip.layer(synapse.source).shape
+        after = self.neurons[self._chip.index(synapse.target)].process.a_in
+        target = self._chip.layer(synapse.target).shape
+        before = self._ports[synapse.source]
+        self.synapses.append(connect(synapse, before=before, after=after, source=source, target=target, graded=synapse.source == INPUT))
+
+    def _connect_readout(self) -> None:
+        last = self._chip.layers[-1]
+        synapse = dense(self._chip.readout.weight, self._chip.readout.exponent, last.shape, 0, "synapse to readout")
+        self._ports[last.name].reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)
+        synapse.a_out.connect(self.readout.process.a_in)
+        self.synapses.append(synapse)
+
+    def _record(self, layer: Any, neuron: ChipNeuron) -> NDArray[np.uint8]:
+        """[window, *Lava's shape]: every spike of the window that runs."""
+        length = self.window.length
+        spikes = shared_array((length, *lava_shape(layer.shape)), np.uint8)
+        adapter = self._adapters.NxToPyAdapter(shape=neuron.process.s_out.shape)
+        whole = Window(opens=1, steps=length, period=length)
+        recorder = Recorder(spikes=spikes, beat=self._beat, window=whole, tag="stock", name=f"recorder {layer.name}")
+        neuron.process.s_out.connect(adapter.inp)
+        adapter.out.connect(recorder.s_in)
+        return spikes
+
+    # --- running -----------------------------------------------------------------------------------------------------------
+
+    def _load(self, values: NDArray[np.uint8]) -> None:
+        moved = values.transpose(0, *range(values.ndim - 1, 0, -1))
+        self._messages[:] = 0
+        self._messages[: len(moved)] = moved
+
+    def _biases(self, values: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
+        """Per layer and for the readout, units 2**-6, folded as the layers are stored."""
+        found = [layer.bias.astype(np.int64) << STATE_FRACTION_BITS for layer in self._chip.layers]
+        if not self._events:
+            current = input_current(self._network, values[None])[0].astype(np.int64)
+            first = self._network.layers[0]
+            found[0] = folded(current, first.shape, self._factors[first.name])
+        return [*found, self._chip.readout.bias.astype(np.int64) << STATE_FRACTION_BITS]
+
+    def _stops(self, biases: list[NDArray[np.int64]]) -> dict[int, list[Action]]:
+        """What to do after which step: read a potential when a window closes, wake a neuron before it opens."""
+        stops: dict[int, list[Action]] = {}
+        neurons = [*self.neurons, self.readout]
+        for number, neuron in enumerate(neurons, start=1):
+            stops.setdefault(self.window.closes(number), []).append(_reads(number, neuron))
+        for number, (neuron, bias) in enumerate(zip(neurons, biases, strict=True), start=1):
+            stops.setdefault(self.window.opens(number) - 1, []).append(_wakes(neuron, bias))
+        return stops
+
+    def _rest(self) -> None:
+        for neuron in (*self.neurons, self.readout):
+            neuron.rest()
+
+    def _check_silence(self, first: int, when: str) -> None:
+        for layer, record in zip(self._chip.layers, self._records, strict=True):
+            spikes = int(np.count_nonzero(record[first:]))
+            if spikes:
+                raise BackendFailed(
+                    f"backend 'loihi2': layer {layer.name!r} spikes {spikes} times {when}: its spikes would reach the next sample"
+                )
+
+    def _recorded(self, potentials: Potentials) -> Recorded:
+        trains, final = [], []
+        for number, (layer, record) in enumerate(zip(self._network.layers, self._records, strict=True), start=1):
+            start = self.window.opens(number) - 1 + self.window.latency
+            factor = self._factors[layer.name]
+            trains.append(unfolded(_ordered(record[start : start + self.window.steps].copy()), layer.shape, factor))
+            final.append(unfolded(_ordered(potentials[number]), layer.shape, factor))
+        return Recorded(spikes=trains, potentials=final, readout=potentials[len(self._network.layers) + 1].astype(np.int32))
+
+
+def _reads(number: int, neuron: ChipNeuron) -> Action:
+    return lambda found: found.update({number: neuron.potential()})
+
+
+def _wakes(neuron: ChipNeuron, bias: NDArray[np.int64]) -> Action:
+    return lambda found: neuron.wake(bias)
+
+
+def _ordered(values: NDArray[Any]) -> NDArray[Any]:
+    return from_lava(values) if values.ndim >= 3 else values
+
+
+def _latency(name: str) -> int:
+    return int(os.environ.get(name, "0"))

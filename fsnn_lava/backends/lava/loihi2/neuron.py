@@ -1,0 +1,102 @@
+"""A layer as a stock neuron that is used for one sample after the other: asleep, woken when its window opens, silenced when it is over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from lava.proc.atrlif.process import ATRLIF
+from lava.proc.lif.process import LIFReset
+from numpy.typing import NDArray
+
+from fsnn_lava.backends.lava.stock_neuron import NO_MEMORY, to_lava
+from fsnn_lava.errors import BadNetwork
+from fsnn_lava.ir.network import Layer, Readout
+from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, THRESHOLD_MAX
+from fsnn_lava.placement.obstacles import EXPONENT_MAX, MANTISSA_MAX
+
+_QUIET = -(2**12)  # mantissa, with the largest exponent: 8192 weight units down at every step
+_DEEP = 2**22  # half of the state's range, units 2**-6
+
+
+class ChipNeuron:
+    """LIFReset where the layer resets to zero, ATRLIF where it subtracts. `chip_limits.obstacles` has been asked before."""
+
+    def __init__(self, layer: Layer, *, window: int) -> None:
+        self.name = f"layer {layer.name!r}"
+        threshold = to_lava(layer.per_neuron(layer.threshold).astype(np.int64))
+        self.subtracts = layer.reset == "subtract"
+        self._decay = layer.decay
+        self.offset = (threshold << (STATE_FRACTION_BITS - 1)) + layer.strict if self.subtracts else np.zeros_like(threshold)
+        common = {"shape": threshold.shape, "name": f"neuron {layer.name}"}
+        if self.subtracts:
+            theta = int(threshold.flat[0]) / 2.0
+            leak = layer.decay / DECAY_UNIT
+            self.process: Any = ATRLIF(delta_i=NO_MEMORY, delta_v=leak, delta_r=leak, delta_theta=0, theta_0=theta, theta_step=0, **common)
+        else:
+            self.process = LIFReset(
+                du=DECAY_UNIT - 1, dv=layer.decay, vth=int(threshold.flat[0]), reset_interval=window, reset_offset=1, **common
+            )
+
+    def rest(self) -> None:
+        """No bias and, before the first step of a window, no potential (LIFReset sees to that itself)."""
+        self._write(0, 0)
+        if self.subtracts:
+            for variable in (self.process.i, self.process.v, self.process.r):
+                variable.set(np.zeros(variable.shape, dtype=np.int32))
+
+    def wake(self, bias: NDArray[np.int64]) -> None:
+        """The window opens with the next step: `bias` [*shape] in units 2**-6, from now on at every step."""
+        given = to_lava(bias) - (self._decay * self.offset + DECAY_UNIT // 2) // DECAY_UNIT
+        mantissa, exponent = chip_mantissa(given, self.name)
+        self._write(mantissa, exponent)
+        if self.subtracts:
+            self.process.r.set(self.offset.astype(np.int32))
+
+    def silence(self) -> None:
+        """So low that nothing still on its way makes it fire; a neuron that fired at every step has a high potential left."""
+        self._write(_QUIET, EXPONENT_MAX)
+        self.process.v.set(np.full(self.process.v.shape, -_DEEP, dtype=np.int32))
+
+    def potential(self) -> NDArray[np.int64]:
+        """u in Lava's order, units 2**-6."""
+        v = np.asarray(self.process.v.get()).astype(np.int64)
+        return v - np.asarray(self.process.r.get()).astype(np.int64) + self.offset if self.subtracts else v
+
+    def _write(self, mantissa: Any, exponent: Any) -> None:
+        shape = self.process.bias_mant.shape
+        self.process.bias_mant.set(np.broadcast_to(np.asarray(mantissa, dtype=np.int32), shape).copy())
+        self.process.bias_exp.set(np.broadcast_to(np.asarray(exponent, dtype=np.int32), shape).copy())
+
+
+class ChipReadout(ChipNeuron):
+    """Integrators that do not fire: LIFReset with the highest threshold."""
+
+    def __init__(self, readout: Readout, *, window: int) -> None:
+        self.name, self.subtracts, self._decay = "readout", False, readout.decay
+        self.offset = np.zeros(readout.classes, dtype=np.int64)
+        self.process = LIFReset(
+            shape=(readout.classes,),
+            du=DECAY_UNIT - 1,
+            dv=readout.decay,
+            vth=THRESHOLD_MAX,
+            reset_interval=window,
+            reset_offset=1,
+            name="readout",
+        )
+
+
+def chip_mantissa(value: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(mantissa, exponent) per number, exactly; BadNetwork where 13 and 3 bits do not hold one."""
+    exponent = np.zeros_like(value)
+    for _ in range(EXPONENT_MAX):
+        exponent = exponent + (np.abs(value >> exponent) > MANTISSA_MAX)
+    mantissa = value >> exponent
+    wrong = (mantissa << exponent != value) | (np.abs(mantissa) > MANTISSA_MAX)
+    if np.any(wrong):
+        worst = int(np.abs(value[wrong]).max())
+        raise BadNetwork(
+            f"{name}: the chip holds a bias of 13 bits and an exponent up to {EXPONENT_MAX}, {int(wrong.sum())} inputs do not fit, "
+            f"the largest is {worst}/64 weight units; export with fewer bits, or without a leak"
+        )
+    return mantissa, exponent

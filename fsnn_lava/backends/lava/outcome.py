@@ -1,0 +1,43 @@
+"""From the records of a run to a Result, with the operations counted on the host from what was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.compiled.patches import patches
+from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, Synapse
+
+Shape = tuple[int, ...]
+
+
+def operations(
+    chip: ChipNetwork, values: NDArray[np.uint8], counts: Sequence[NDArray[np.int32]], late: Sequence[NDArray[np.int32]], steps: int
+) -> NDArray[np.int64]:
+    """[B] weights touched: every spike that arrived, and every non-zero message of the input, times the fan-out of its sender."""
+    total = counts[-1].reshape(len(values), -1).sum(axis=1, dtype=np.int64) * chip.readout.classes
+    missed = dict(zip(map(id, chip.feedback), late, strict=True))
+    for synapse in chip.synapses:
+        if synapse.source == INPUT:
+            nonzero = values != 0
+            sent = nonzero.sum(axis=1) if chip.input.kind == "events" else nonzero * steps
+            shape = chip.input.shape
+        else:
+            shape = chip.layer(synapse.source).shape
+            sent = counts[chip.index(synapse.source)] - missed.get(id(synapse), np.int32(0))
+        total += (sent.astype(np.int64) * fan_out(synapse, shape, chip.layer(synapse.target).shape)).reshape(len(values), -1).sum(axis=1)
+    return total
+
+
+def fan_out(synapse: Synapse, source: Shape, target: Shape) -> NDArray[np.int64]:
+    """Weights that one message of each source neuron touches, broadcast to [*source]."""
+    if isinstance(synapse, DenseSynapse):
+        return np.array(synapse.weight.shape[0], dtype=np.int64)
+    return patches(synapse, source, target).touched[None]
+
+
+def updates(chip: ChipNetwork, samples: int, steps: int) -> NDArray[np.int64]:
+    """[B] neuron updates, the readout's integrators included."""
+    return np.full(samples, steps * (sum(layer.size for layer in chip.layers) + chip.readout.classes), dtype=np.int64)

@@ -1,0 +1,7 @@
+from __future__ import annotations
+
+from fsnn_lava.backends.lava.synapse import SynapseProcess
+
+
+class Conv(SynapseProcess):
+    """A convolution with zero padding, any stride and groups."""

@@ -1,0 +1,7 @@
+from __future__ import annotations
+
+from fsnn_lava.backends.lava.synapse import SynapseProcess
+
+
+class Dense(SynapseProcess):
+    """Every source neuron onto every target neuron."""

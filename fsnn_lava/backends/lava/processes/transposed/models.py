@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import numpy as np
+from lava.magma.core.decorator import implements, requires, tag
+from lava.magma.core.model.py.ports import PyOutPort
+from lava.magma.core.model.py.type import LavaPyType
+from lava.magma.core.resources import CPU
+from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
+
+from fsnn_lava.backends.lava.processes.transposed.process import TransposedConv
+from fsnn_lava.backends.lava.synapse import SynapseModel
+
+
+@implements(proc=TransposedConv, protocol=LoihiProtocol)
+@requires(CPU)
+@tag("fixed_pt")
+class PyTransposedConv(SynapseModel):
+    """Currents of 32 bits."""
+
+
+@implements(proc=TransposedConv, protocol=LoihiProtocol)
+@requires(CPU)
+@tag("wide")
+class PyTransposedConvWide(SynapseModel):
+    """Currents of 64 bits, for a layer whose currents may not fit 32."""
+
+    a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int64)

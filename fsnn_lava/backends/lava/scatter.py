@@ -1,0 +1,33 @@
+"""A synapse ready to run: its layout and the compiled loop, made in the parent so that no child has to compile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.compiled.lava_kernels import deliver
+from fsnn_lava.compiled.patches import Patches
+from fsnn_lava.compiled.scatter import form_of
+from fsnn_lava.limits import STATE_FRACTION_BITS
+
+
+class Scatter:
+    """`scatter(messages, out)`: out [B, targets] = shift(weight @ messages, 6 + exponent), units 2**-6.
+
+    messages [B, sources] uint8: spikes, or any numbers if `graded`. `wide`: 32 bits may not hold the sum.
+    """
+
+    def __init__(self, patches: Patches, *, exponent: int, sources: int, targets: int, graded: bool, out: type, wide: bool) -> None:
+        self.sources, self.targets, self._graded = sources, targets, graded
+        self._weight = np.array(patches.blocks)  # a copy: compiled code tells arrays that may be written from others
+        self._form, self._rows, self._columns = form_of(patches), np.array(patches.rows), np.array(patches.columns)
+        self._bits = STATE_FRACTION_BITS + exponent
+        self._total = np.zeros(targets, dtype=np.int64 if wide else np.int32)
+        self._places = np.zeros(sources + 1, dtype=np.int32)
+        self(np.zeros((0, 1), dtype=np.uint8), np.zeros((0, targets), dtype=out))
+
+    def __call__(self, messages: NDArray[np.uint8], out: NDArray[Any]) -> None:
+        layout = (self._weight, self._form, self._rows, self._columns)
+        deliver(messages, self._graded, *layout, self._bits, self._total, self._places, out)

@@ -1,0 +1,151 @@
+"""Run a ChipNetwork as Lava processes: every spike and potential is the emulator's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.backends.lava.requirement import require_lava
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result, concatenate
+from fsnn_lava.ir.run_arguments import check_values, checked_steps
+
+require_lava()
+
+from fsnn_lava.backends.lava.batched import BatchedGraph  # noqa: E402
+from fsnn_lava.backends.lava.order import channels_first  # noqa: E402
+from fsnn_lava.backends.lava.outcome import operations, updates  # noqa: E402
+from fsnn_lava.backends.lava.runtime import Session  # noqa: E402
+from fsnn_lava.backends.lava.selection import ByTag, quiet_logging  # noqa: E402
+
+Progress = Callable[[int, int], None]  # samples done, samples in all
+
+
+class Simulator:
+    """The Lava processes of one network, used for any number of batches; state is reset between them.
+
+    with Simulator(chip, batch=64) as simulator:
+        result = simulator.run(values)
+    """
+
+    def __init__(self, chip: ChipNetwork, *, batch: int, steps: int | None = None, spikes: bool = False) -> None:
+        self.chip, self.batch, self.steps = chip, batch, checked_steps(chip, steps)
+        if batch < 1:
+            raise BadArgument(f"batch must be at least 1, got {batch}")
+        with quiet_logging():
+            self._graph = BatchedGraph(chip, batch=batch, steps=self.steps, spikes=spikes)
+            self.session = Session(self._graph.processes, ByTag(), heartbeat=self._graph.heartbeat)
+
+    def __enter__(self) -> Simulator:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Afterwards no process is left; may be called twice."""
+        self.session.close()
+
+    def run(self, values: NDArray[np.uint8], *, progress: Progress | None = None) -> Result:
+        """`values` [B, *shape], or [B, T, *shape] of events; any number of samples."""
+        check_values(self.chip, values, self.steps)
+        return concatenate(list(_in_batches(self._batch, values, self.batch, progress)))
+
+    def _batch(self, values: NDArray[np.uint8]) -> Result:
+        graph = self._graph
+        graph.load(values)
+        start = time.perf_counter()
+        self.session.run(graph.period)
+        seconds = time.perf_counter() - start
+        return self._result(values, seconds)
+
+    def _result(self, values: NDArray[np.uint8], seconds: float) -> Result:
+        chip, graph, n = self.chip, self._graph, len(values)
+        layers = list(zip(chip.layers, graph.records, strict=True))
+        counts = tuple(channels_first(record.counts[:n], layer.shape) for layer, record in layers)
+        late = [_late(chip, graph, synapse_number) for synapse_number in range(len(chip.feedback))]
+        late_counts = tuple(channels_first(part.counts[:n], shape) for part, shape in late)
+        clips = [record.clip_count[:n] for _, record in layers] + [graph.readout_clips[:n]]
+        return Result(
+            backend="sim",
+            graph="batched",
+            steps=self.steps,
+            digest=chip.digest(),
+            weight_sum=chip.weight_sum(self.steps),
+            readout_scale=float(chip.readout.scale),
+            counts=counts,
+            traces=tuple(
+                channels_first((record.counts if record.traces is None else record.traces)[:n], layer.shape).astype(np.float64)
+                for layer, record in layers
+            ),
+            late=late_counts,
+            late_traces=tuple(channels_first(part.traces[:n], shape) for part, shape in late),
+            potentials=tuple(channels_first(record.potentials[:n], layer.shape) for layer, record in layers),
+            readout=graph.readout[:n].copy(),
+            clipped=tuple(channels_first(record.clipped[:n], layer.shape) for layer, record in layers),
+            clip_count=np.stack(clips, axis=1),
+            operations=operations(chip, values, counts, late_counts, self.steps),
+            updates=updates(chip, n, self.steps),
+            spikes=self._spikes(n),
+            seconds=seconds,
+        )
+
+    def _spikes(self, samples: int) -> tuple[NDArray[np.uint8], ...] | None:
+        if self._graph.spikes is None:
+            return None
+        pairs = zip(self._graph.spikes, self.chip.layers, strict=True)
+        return tuple(channels_first(train[:, :samples].swapaxes(0, 1), layer.shape) for train, layer in pairs)
+
+
+def run(
+    chip: ChipNetwork,
+    values: NDArray[np.uint8],
+    *,
+    steps: int | None = None,
+    batch: int | None = None,
+    spikes: bool = False,
+    graph: str = "batched",
+    progress: Progress | None = None,
+) -> Result:
+    """Run all samples. graph "batched": our processes, B samples at once; "stock": only Lava's own, one sample at a time."""
+    if graph not in ("batched", "stock"):
+        raise BadArgument(f"graph must be 'batched' or 'stock', got {graph!r}")
+    steps = checked_steps(chip, steps)
+    check_values(chip, values, steps)
+    if graph == "stock":
+        from fsnn_lava.backends.lava.stock import run_stock
+
+        return run_stock(chip, values, steps=steps, spikes=spikes, progress=progress)
+    size = batch or default_batch(chip, len(values))
+    with Simulator(chip, batch=size, steps=steps, spikes=spikes) as simulator:
+        return simulator.run(values, progress=progress)
+
+
+def default_batch(chip: ChipNetwork, samples: int) -> int:
+    """As many samples as keep a message near 8 MiB, at most 256, in equal parts."""
+    largest = max(layer.size for layer in chip.layers)
+    most = max(1, min(256, 2**21 // largest))
+    return -(-samples // -(-samples // most))
+
+
+def _in_batches(
+    run_batch: Callable[[NDArray[np.uint8]], Result], values: NDArray[np.uint8], batch: int, progress: Progress | None
+) -> Iterator[Result]:
+    for start in range(0, len(values), batch):
+        part = values[start : start + batch]
+        yield run_batch(part)
+        if progress is not None:
+            progress(start + len(part), len(values))
+
+
+def _late(chip: ChipNetwork, graph: BatchedGraph, number: int) -> tuple[Any, tuple[int, ...]]:
+    """Late spikes of feedback synapse `number`, and the shape of its source."""
+    synapse = chip.feedback[number]
+    place = [s for s in chip.feedback if s.source == synapse.source].index(synapse)
+    index = chip.index(synapse.source)
+    return graph.records[index].late[place], chip.layers[index].shape

@@ -1,0 +1,165 @@
+"""The network as processes that lava-nc ships, one sample at a time: the graph that goes to the chip."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from lava.proc.io.source import RingBuffer
+from numpy.typing import NDArray
+
+from fsnn_lava.backends.lava.memory import shared_array
+from fsnn_lava.backends.lava.processes.probe.process import Probe, ResetProbe
+from fsnn_lava.backends.lava.runtime import Session
+from fsnn_lava.backends.lava.selection import ByTag, quiet_logging
+from fsnn_lava.backends.lava.stock_neuron import StockNeuron, from_lava, readout_neuron
+from fsnn_lava.backends.lava.stock_result import Recorded, stock_result
+from fsnn_lava.backends.lava.stock_synapse import connect, dense, lava_shape
+from fsnn_lava.backends.lava.window import Window
+from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.network import INPUT, ChipNetwork
+from fsnn_lava.ir.result import Result, concatenate
+from fsnn_lava.ir.stock_network import Lowered, folded, lower, stock_equivalent, unfolded
+from fsnn_lava.limits import STATE_FRACTION_BITS
+
+
+def run_stock(
+    chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, spikes: bool = False, progress: Callable[[int, int], None] | None = None
+) -> Result:
+    """Run every sample on `stock_equivalent(chip)`, whose digest the Result carries: compare it with that network."""
+    equivalent, _ = stock_equivalent(chip)
+    lowered = lower(equivalent)
+    results = []
+    for number, sample in enumerate(values):
+        current = None if equivalent.input.kind == "events" else input_current(equivalent, sample[None])[0]
+        with quiet_logging():
+            graph = StockGraph(lowered, sample, current, steps=steps)
+            with Session(graph.processes, ByTag(), heartbeat=graph.heartbeat) as session:
+                seconds = graph.run(session)
+        results.append(stock_result(equivalent, sample[None], graph.recorded(equivalent), steps=steps, spikes=spikes, seconds=seconds))
+        if progress is not None:
+            progress(number + 1, len(values))
+    return concatenate(results)
+
+
+class StockGraph:
+    """Stock processes for one sample, connected, with a probe on each neuron. Built anew for each sample: its state cannot leak."""
+
+    def __init__(self, lowered: Lowered, sample: NDArray[np.uint8], current: NDArray[np.int32] | None, *, steps: int) -> None:
+        self._chip, self._factors, self._steps = lowered.chip, lowered.factors, steps
+        self._first = 1 if current is not None else 2  # the Lava step at which layer 1 opens: a source takes one of its own
+        self._total = self._first + len(self._chip.layers) + steps - 1
+        self._beat = shared_array((1,), np.int64)
+        self._neurons = [self._neuron(i, current if i == 0 else None) for i in range(len(self._chip.layers))]
+        self.processes: list[Any] = [neuron.process for neuron in self._neurons]
+        self._ports = {layer.name: neuron.process.s_out for layer, neuron in zip(self._chip.layers, self._neurons, strict=True)}
+        if current is None:
+            self._ports[INPUT] = self._source(sample).s_out
+        for synapse in self._chip.synapses:
+            if synapse.source in self._ports:
+                self._connect(synapse)
+        for layer, neuron in zip(self._chip.layers, self._neurons, strict=True):
+            self._send_rest(layer.name, neuron)
+        self._probes = [self._probe(i, neuron) for i, neuron in enumerate(self._neurons)]
+        self._readout = self._classifier()
+
+    def heartbeat(self) -> int:
+        return int(self._beat[0])
+
+    def run(self, session: Session) -> float:
+        """All windows, pausing only where a neuron must be woken; the seconds that the steps took."""
+        done, seconds = 0, 0.0
+        stops = {self._opens(i) - 1: neuron for i, neuron in enumerate(self._neurons) if neuron.late}
+        for stop in [*sorted(stops), self._total]:
+            start = time.perf_counter()
+            if stop > done:
+                session.run(stop - done)
+            seconds += time.perf_counter() - start
+            done = stop
+            if stop in stops:
+                session.paused(stops[stop].wake)
+        return seconds
+
+    def recorded(self, chip: ChipNetwork) -> Recorded:
+        """What the probes saw, in the network's own layout."""
+        trains, potentials = [], []
+        for layer, neuron, (spikes, potential) in zip(chip.layers, self._neurons, self._probes, strict=True):
+            factor = self._factors[layer.name]
+            trains.append(unfolded(_network_order(spikes), layer.shape, factor))
+            potentials.append(unfolded(_network_order(potential + neuron.offset), layer.shape, factor))
+        return Recorded(spikes=trains, potentials=potentials, readout=self._readout.copy())
+
+    def _opens(self, index: int) -> int:
+        return self._first + index
+
+    def _window(self, index: int) -> Window:
+        return Window(opens=self._opens(index), steps=self._steps, period=self._total)
+
+    def _neuron(self, index: int, current: NDArray[np.int32] | None) -> StockNeuron:
+        layer = self._chip.layers[index]
+        bias = layer.bias.astype(np.int64) << STATE_FRACTION_BITS
+        if current is not None:
+            bias = folded(current.astype(np.int64), current.shape, self._factors[layer.name])
+        return StockNeuron(layer, bias, before=self._opens(index) - 1, steps=self._steps)
+
+    def _source(self, sample: NDArray[np.uint8]) -> RingBuffer:
+        """[T, *shape] of events, silence after them."""
+        silence = [(0, 0)] * (sample.ndim - 1) + [(0, self._total - len(sample))]
+        moved = np.moveaxis(sample, 0, -1).astype(np.int32)
+        lava = moved if moved.ndim == 2 else moved.transpose(2, 1, 0, 3)
+        process = RingBuffer(data=np.pad(lava, silence))
+        process.name = "source"
+        self.processes.append(process)
+        return process
+
+    def _send_rest(self, name: str, neuron: StockNeuron) -> None:
+        """Where a 16 bit bias does not hold the input, the rest comes as the same message at every step, without a synapse."""
+        if neuron.rest is not None:
+            process = RingBuffer(data=neuron.rest[..., None].astype(np.int32))
+            process.name = f"rest of the bias of {name}"
+            process.s_out.connect(neuron.process.a_in)
+            self.processes.append(process)
+
+    def _connect(self, synapse: Any) -> None:
+        source = self._chip.input.shape if synapse.source == INPUT else self._chip.layer(synapse.source).shape
+        after = self._neurons[self._chip.index(synapse.target)].process.a_in
+        target = self._chip.layer(synapse.target).shape
+        graded = synapse.source == INPUT
+        self.processes.append(
+            connect(synapse, before=self._ports[synapse.source], after=after, source=source, target=target, graded=graded)
+        )
+
+    def _probe(self, index: int, neuron: StockNeuron) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+        layer = self._chip.layers[index]
+        shape = lava_shape(layer.shape)
+        spikes, potential = shared_array((self._steps, *shape), np.uint8), shared_array(shape, np.int32)
+        kind = ResetProbe if neuron.subtracts else Probe
+        probe = kind(spikes=spikes, potential=potential, beat=self._beat, window=self._window(index), name=f"probe {layer.name}")
+        neuron.process.s_out.connect(probe.s_in)
+        probe.v.connect_var(neuron.process.v)
+        if neuron.subtracts:
+            probe.r.connect_var(neuron.process.r)
+        self.processes.append(probe)
+        return spikes, potential
+
+    def _classifier(self) -> NDArray[np.int32]:
+        """The readout's potentials; its window opens one step after the last layer's."""
+        chip, last = self._chip, self._chip.layers[-1]
+        index = len(chip.layers)
+        synapse = dense(chip.readout.weight, chip.readout.exponent, last.shape, 0, "synapse to readout")
+        neuron = readout_neuron(chip.readout, before=self._opens(index) - 1)
+        self._ports[last.name].reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)
+        synapse.a_out.connect(neuron.a_in)
+        potential = shared_array((chip.readout.classes,), np.int32)
+        spikes = shared_array((self._steps, chip.readout.classes), np.uint8)
+        probe = Probe(spikes=spikes, potential=potential, beat=self._beat, window=self._window(index), name="probe readout")
+        neuron.s_out.connect(probe.s_in)
+        probe.v.connect_var(neuron.v)
+        self.processes += [synapse, neuron, probe]
+        return potential
+
+
+def _network_order(values: NDArray[Any]) -> NDArray[Any]:
+    return from_lava(values) if values.ndim >= 3 else values

@@ -1,0 +1,133 @@
+"""A layer as one of Lava's own neurons: LIF where it resets to zero, ATRLIF where it subtracts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from lava.proc.atrlif.process import ATRLIF
+from lava.proc.lif.process import LIF
+from numpy.typing import NDArray
+
+from fsnn_lava.errors import BadNetwork
+from fsnn_lava.ir.network import Layer, Readout
+from fsnn_lava.ir.stock_network import MANTISSA_MAX, mantissa
+from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, STATE_MAX, THRESHOLD_MAX
+
+NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current: what arrived a step ago is gone
+
+
+class StockNeuron:
+    """The process, and the state from which its potential is zero when its window opens `before` steps later.
+
+    `bias` [*shape] (units 2**-6) may hold a sample's input current. ATRLIF never takes anything off its sum of currents, which
+    clips: neurons that are driven upwards start as far below zero as `steps` steps of firing need, v and r alike. Where what
+    compensates the bias would fire or would not fit, the process starts at rest without one, `late` is set, and `wake` writes
+    bias and state when the window opens. `rest` [W, H, C] is what a 16 bit bias does not hold, whole weight units to be sent to
+    the process at every step, or None.
+    """
+
+    def __init__(self, layer: Layer, bias: NDArray[np.int64], *, before: int, steps: int) -> None:
+        threshold = to_lava(layer.per_neuron(layer.threshold).astype(np.int64))
+        self.subtracts = layer.reset == "subtract"
+        self.offset = (threshold << (STATE_FRACTION_BITS - 1)) + layer.strict if self.subtracts else np.zeros_like(threshold)
+        given = to_lava(bias) - (layer.decay * self.offset + DECAY_UNIT // 2) // DECAY_UNIT
+        mant, exponent, self.rest = _split(given)
+        self._below = _room_below(threshold, given, steps) if self.subtracts and layer.decay == 0 else np.zeros_like(given)
+        v = _backwards(-self._below, given, layer.decay, before)
+        r = _backwards(self.offset - self._below, np.zeros_like(given), layer.decay, before)
+        self.late = bool(np.any(np.abs(v) > STATE_MAX) or np.any(np.abs(r) > STATE_MAX))
+        self.late = self.late or bool(np.any(_highest(v, given, layer.decay, before) + self._below >= threshold << STATE_FRACTION_BITS))
+        self._mant = mant
+        if self.late and self.rest is not None:
+            raise BadNetwork(f"layer {layer.name!r}: a stock process holds a bias of {MANTISSA_MAX} weight units; use the batched graph")
+        if self.late:
+            mant, v, r = np.zeros_like(mant), np.zeros_like(v), np.zeros_like(r)
+        common = {"shape": threshold.shape, "bias_mant": mant, "bias_exp": exponent, "v": v, "name": f"neuron {layer.name}"}
+        if self.subtracts:
+            self.process = _subtracting(threshold, layer.decay, r, common)
+        else:
+            self.process = LIF(du=DECAY_UNIT - 1, dv=layer.decay, vth=_one_or_all(threshold), **common)
+
+    def wake(self) -> None:
+        """Write bias and state, one number at a time, while the run is paused right before the window opens."""
+        self.process.bias_mant.set(self._mant)
+        if self.subtracts:
+            self.process.v.set(-self._below)
+            self.process.r.set(self.offset - self._below)
+
+
+def readout_neuron(readout: Readout, *, before: int) -> LIF:
+    """Integrators that do not fire: LIF with a threshold just above the highest potential."""
+    bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
+    mant, exponent, rest = _split(bias)
+    if rest is not None:
+        raise BadNetwork(f"readout: a stock process holds a bias of {MANTISSA_MAX} weight units; use the batched graph")
+    start = _backwards(np.zeros_like(bias), bias, readout.decay, before)
+    return LIF(
+        shape=bias.shape,
+        du=DECAY_UNIT - 1,
+        dv=readout.decay,
+        vth=THRESHOLD_MAX + 1,
+        bias_mant=mant,
+        bias_exp=exponent,
+        v=start,
+        name="readout",
+    )
+
+
+def to_lava(values: NDArray[Any]) -> NDArray[Any]:
+    """[C, H, W] as Lava's (W, H, C); (N,) as it is."""
+    return values if values.ndim == 1 else np.ascontiguousarray(values.transpose(2, 1, 0))
+
+
+def from_lava(values: NDArray[Any]) -> NDArray[Any]:
+    """[..., C, H, W] from [..., W, H, C], if it has more than one axis to move: the opposite of `to_lava`."""
+    return np.moveaxis(values, (-3, -1), (-1, -3))
+
+
+def _subtracting(threshold: NDArray[np.int64], decay: int, r: NDArray[np.int64], common: dict[str, Any]) -> ATRLIF:
+    """Spike where v - r >= 32 vth, then r += 64 vth: with u = v - r + 32 vth that is E9."""
+    theta, leak = _one_or_all(threshold / 2.0), decay / DECAY_UNIT
+    return ATRLIF(delta_i=NO_MEMORY, delta_v=leak, delta_r=leak, delta_theta=0, theta_0=theta, theta_step=0, r=r, **common)
+
+
+def _one_or_all(values: NDArray[Any]) -> Any:
+    """One number where all are equal: what these processes are documented to take; they also take one per neuron."""
+    return values.flat[0].item() if np.all(values == values.flat[0]) else values
+
+
+def _split(bias: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | None]:
+    """16 bit mantissa and exponent per neuron, and the whole weight units of those biases that they do not hold."""
+    mant, exponent = mantissa(bias)
+    large = mant << exponent != bias
+    if not large.any():
+        return mant, exponent, None
+    rest = np.where(large, bias >> STATE_FRACTION_BITS, 0)
+    return *mantissa(bias - (rest << STATE_FRACTION_BITS)), rest
+
+
+def _room_below(threshold: NDArray[np.int64], bias: NDArray[np.int64], steps: int) -> NDArray[np.int64]:
+    """How far below zero a driven neuron must start, so that firing at every step does not clip its sum of currents."""
+    highest = np.maximum(threshold << STATE_FRACTION_BITS, bias) * (steps + 1)
+    return np.where(bias > 0, np.clip(highest - STATE_MAX, 0, STATE_MAX - (threshold << STATE_FRACTION_BITS)), 0)
+
+
+def _backwards(end: NDArray[np.int64], bias: NDArray[np.int64], decay: int, steps: int) -> NDArray[np.int64]:
+    """From which state so many steps with nothing but a bias lead to `end`. There always is one: a leak skips no integer."""
+    keep = DECAY_UNIT - decay
+    state = end
+    for _ in range(steps):
+        wanted = state - bias
+        state = np.sign(wanted) * -(-np.abs(wanted) * DECAY_UNIT // keep)
+    return state
+
+
+def _highest(start: NDArray[np.int64], bias: NDArray[np.int64], decay: int, steps: int) -> NDArray[np.int64]:
+    """The largest state on the way, the start not included."""
+    highest = np.full_like(start, -STATE_MAX)
+    state = start
+    for _ in range(steps):
+        state = np.sign(state) * (np.abs(state) * (DECAY_UNIT - decay) // DECAY_UNIT) + bias
+        highest = np.maximum(highest, state)
+    return highest

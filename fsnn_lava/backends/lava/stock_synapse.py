@@ -1,0 +1,95 @@
+"""A synapse as one of Lava's own: Dense, Conv, or Sparse for a transposed convolution. Each delivers one step later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from lava.proc.conv.process import Conv
+from lava.proc.dense.process import Dense
+from lava.proc.sparse.process import Sparse
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from fsnn_lava.errors import BadNetwork
+from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
+
+Shape = tuple[int, ...]
+GRADED_BITS = 8  # of an input message; spikes are binary: 0
+
+
+def connect(synapse: Synapse, *, before: Any, after: Any, source: Shape, target: Shape, graded: bool) -> Any:
+    """The process, connected from out port `before` to in port `after`; shapes in the network's order."""
+    bits = GRADED_BITS if graded else 0
+    name = f"synapse {synapse.source} -> {synapse.target}"
+    if isinstance(synapse, ConvSynapse):
+        process = _convolution(synapse, lava_shape(source), bits, name)
+        before.connect(process.s_in)
+        process.a_out.connect(after)
+        return process
+    if isinstance(synapse, TransposedConvSynapse):
+        matrix = transposed_matrix(synapse, source, target)
+        process = Sparse(weights=matrix * 2, weight_exp=synapse.exponent - 1, num_message_bits=bits, name=name)
+    elif isinstance(synapse, DenseSynapse):
+        process = dense(synapse.weight, synapse.exponent, source, bits, name)
+    else:
+        raise BadNetwork(f"{synapse}: there is no stock process for a {type(synapse).__name__}")
+    before.reshape(new_shape=process.s_in.shape).connect(process.s_in)
+    process.a_out.reshape(new_shape=lava_shape(target)).connect(after)
+    return process
+
+
+def dense(weight: NDArray[np.int8], exponent: int, source: Shape, bits: int, name: str) -> Dense:
+    """Dense drops the lowest bit of a signed weight, so it gets twice the weight and one exponent less."""
+    order = lava_order(source)
+    return Dense(weights=weight[:, order].astype(np.int32) * 2, weight_exp=exponent - 1, num_message_bits=bits, name=name)
+
+
+def lava_shape(shape: Shape) -> Shape:
+    """(W, H, C) of (C, H, W)."""
+    return shape[::-1]
+
+
+def lava_order(shape: Shape) -> NDArray[np.int64]:
+    """[n] where each neuron of a flattened Lava process stands in the network's order."""
+    index = np.arange(int(np.prod(shape)))
+    return index.reshape(shape).transpose().reshape(-1)
+
+
+def _convolution(synapse: ConvSynapse, source: Shape, bits: int, name: str) -> Conv:
+    """Lava convolves (kernel flipped) over (W, H, C). Its CPU model ignores weight_exp, so the weights carry it here."""
+    kernel = synapse.weight.astype(np.int32)[:, :, ::-1, ::-1].transpose(0, 3, 2, 1) << synapse.exponent
+    return Conv(
+        weight=np.ascontiguousarray(kernel),
+        input_shape=source,
+        padding=synapse.padding[::-1],
+        stride=synapse.stride[::-1],
+        groups=synapse.groups,
+        num_message_bits=bits,
+        name=name,
+    )
+
+
+def transposed_matrix(synapse: TransposedConvSynapse, source: Shape, target: Shape) -> csr_matrix:
+    """[n_target, n_source] in the order of flattened Lava processes."""
+    inner, outer, height, width = synapse.weight.shape
+    to, of = np.argsort(lava_order(target)).reshape(target), np.argsort(lava_order(source)).reshape(source)
+    rows, columns, values = [], [], []
+    for ky in range(height):
+        for kx in range(width):
+            ys, y = _meeting(source[1], target[1], synapse.stride[0], ky - synapse.padding[0])
+            xs, x = _meeting(source[2], target[2], synapse.stride[1], kx - synapse.padding[1])
+            shape = (outer, inner, len(y), len(x))
+            rows.append(np.broadcast_to(to[:, None][:, :, y][..., x], shape).ravel())
+            columns.append(np.broadcast_to(of[None][:, :, ys][..., xs], shape).ravel())
+            values.append(np.broadcast_to(synapse.weight[:, :, ky, kx].T[:, :, None, None], shape).ravel())
+    entries = (np.concatenate(values).astype(np.int32), (np.concatenate(rows), np.concatenate(columns)))
+    return csr_matrix(entries, shape=(int(np.prod(target)), int(np.prod(source))))
+
+
+def _meeting(source: int, target: int, stride: int, shift: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Positions of the source and where one tap takes them, inside the target only."""
+    places = np.arange(source)
+    hits = places * stride + shift
+    inside = (hits >= 0) & (hits < target)
+    return places[inside], hits[inside]

@@ -1,0 +1,60 @@
+"""What the dense, convolutional and transposed synapses share: messages in, currents out one step later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from lava.magma.core.model.py.model import PyLoihiProcessModel
+from lava.magma.core.model.py.ports import PyInPort, PyOutPort
+from lava.magma.core.model.py.type import LavaPyType
+from lava.magma.core.process.ports.ports import InPort, OutPort
+from lava.magma.core.process.process import AbstractProcess
+from numpy.typing import NDArray
+
+from fsnn_lava.backends.lava.scatter import Scatter
+from fsnn_lava.backends.lava.window import Window
+
+
+class SynapseProcess(AbstractProcess):
+    """a_out[t] = shift(weight @ s_in[t - 1], 6 + exponent), [B, n_target], units 2**-6 (E9).
+
+    Neurons stand in (H, W, C) order. What is left of a period arrives at the first step of the next, when every layer is asleep.
+    With `constant`, what arrives at the first step of a period holds for all of it.
+    """
+
+    def __init__(
+        self,
+        *,
+        scatter: Scatter,
+        batch: int,
+        window: Window,
+        constant: bool = False,
+        tag: str = "fixed_pt",
+        name: str,
+    ) -> None:
+        super().__init__(scatter=scatter, window=window, constant=constant, tag=tag, name=name)
+        self.s_in = InPort(shape=(batch, scatter.sources))
+        self.a_out = OutPort(shape=(batch, scatter.targets))
+
+
+class SynapseModel(PyLoihiProcessModel):
+    """Sends before it receives, so that rings of synapses and neurons can run."""
+
+    s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.uint8)
+    a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int32)
+
+    def __init__(self, proc_params: Any) -> None:
+        super().__init__(proc_params)
+        self._scatter: Scatter = proc_params["scatter"]
+        self._window: Window = proc_params["window"]
+        self._constant: bool = proc_params["constant"]
+        self._current: NDArray[Any] | None = None
+
+    def run_spk(self) -> None:
+        if self._current is None:
+            self._current = np.zeros(self.a_out.shape, dtype=self.a_out._d_type)
+        self.a_out.send(self._current)
+        messages = self.s_in.recv()
+        if not self._constant or self._window.is_new(self.time_step):
+            self._scatter(messages, self._current)

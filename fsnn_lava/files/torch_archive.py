@@ -1,0 +1,130 @@
+"""A file of torch.save from a stranger: tensors and plain values only, no larger in memory than on the disk.
+
+torch.load is not called: with and without weights_only it has run code, and read memory beyond the file, in versions that Lava is held to.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fsnn_lava.errors import BadFile
+from fsnn_lava.files.plain_pickle import Call, Elsewhere, Name, NotPlain, read_plain_pickle
+
+PICKLE_MAX = 2**24  # bytes: everything but the tensors' numbers; ours have some ten thousand
+VALUES_MAX = 2**20  # lists may hold each other: few bytes, endless content
+AXES_MAX = 32
+_MAGIC = b"PK\x03\x04"
+_PICKLE = "data.pkl"
+_SCRIPT = "constants.pkl"  # marks a TorchScript archive
+_TENSOR = "torch._utils _rebuild_tensor_v2"
+_DTYPES = {
+    "torch FloatStorage": torch.float32,
+    "torch DoubleStorage": torch.float64,
+    "torch HalfStorage": torch.float16,
+    "torch BFloat16Storage": torch.bfloat16,
+    "torch LongStorage": torch.int64,
+    "torch IntStorage": torch.int32,
+    "torch ShortStorage": torch.int16,
+    "torch CharStorage": torch.int8,
+    "torch ByteStorage": torch.uint8,
+}
+
+
+def unpack(path: Path, *, what: str) -> Any:
+    """The content of the file, tensors on the CPU; BadFile says why it is not one (`what`: "a model of fsnn-lava")."""
+    try:
+        with path.open("rb") as stream:
+            begins = stream.read(4) == _MAGIC
+        if not begins or not zipfile.is_zipfile(path):
+            raise BadFile(f"{path} is not {what}, or it is cut short")
+        with zipfile.ZipFile(path) as archive:
+            return _Archive(path, archive, what).content()
+    except OSError as error:
+        raise BadFile(f"cannot read {path}: {error.strerror or error}") from error
+    except NotPlain as error:
+        raise BadFile(f"{path} holds more than tensors and plain values, and loading it could execute code; refused ({error})") from error
+    except (zipfile.BadZipFile, RecursionError, RuntimeError, ValueError, TypeError, LookupError, EOFError, ArithmeticError) as error:
+        if isinstance(error, BadFile):
+            raise
+        raise BadFile(f"{path} is damaged: it cannot be unpacked ({type(error).__name__})") from error
+
+
+class _Archive:
+    def __init__(self, path: Path, archive: zipfile.ZipFile, what: str) -> None:
+        """An archive as torch writes it: nothing compressed, so nothing in it can be larger than the file."""
+        self.path, self.archive = path, archive
+        self.storages: dict[str, torch.Tensor] = {}
+        self.values_left = VALUES_MAX
+        entries = archive.infolist()
+        unpacked = sum(entry.file_size for entry in entries)
+        if unpacked > path.stat().st_size or any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+            raise BadFile(f"{path} would unpack to {unpacked} bytes; torch does not compress, so it did not write this: refused")
+        if any(entry.compress_size != entry.file_size for entry in entries):  # how much is read at once
+            raise BadFile(f"{path} is damaged: an entry's two sizes differ, and torch does not compress")
+        names = [entry.filename for entry in entries]
+        if any(Path(name).name == _SCRIPT for name in names):
+            raise BadFile(f"{path} is a TorchScript program, not {what}: refused")
+        pickles = [entry for entry in entries if entry.filename.endswith(f"/{_PICKLE}")]
+        if len(pickles) != 1:
+            raise BadFile(f"{path} is not {what}: it must hold {_PICKLE} once, and does {len(pickles)} times")
+        if pickles[0].file_size > PICKLE_MAX:
+            raise BadFile(f"{path} is damaged: its {_PICKLE} has {pickles[0].file_size} bytes, more than {PICKLE_MAX}")
+        self.folder = pickles[0].filename.removesuffix(_PICKLE)
+        if f"{self.folder}byteorder" in names and archive.read(f"{self.folder}byteorder") != b"little":
+            raise BadFile(f"{path} was written on a machine of the other byte order: save it again on one like this")
+
+    def content(self) -> Any:
+        return self._value(read_plain_pickle(self.archive.read(self.folder + _PICKLE)))
+
+    def _value(self, value: Any) -> Any:
+        """A copy of the value with tensors in their places. What is held twice is copied twice: cycles and knots run out of values."""
+        self.values_left -= 1
+        if self.values_left < 0:
+            raise BadFile(f"{self.path} is damaged: it holds more than {VALUES_MAX} values")
+        if isinstance(value, dict):
+            return {key: self._value(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._value(item) for item in value)
+        if isinstance(value, Call):
+            return self._tensor(value)
+        if isinstance(value, (Name, Elsewhere)):
+            raise NotPlain(f"it names {value.path if isinstance(value, Name) else 'a storage outside a tensor'}")
+        return value
+
+    def _tensor(self, call: Call) -> torch.Tensor:
+        """A view of numbers that are all in the file."""
+        if call.function.path != _TENSOR or len(call.arguments) not in (6, 7):
+            raise NotPlain(f"it calls {call.function.path}")
+        stored, offset, size, stride = call.arguments[:4]
+        numbers = self._storage(stored)
+        if not (_sides(size) and _sides(stride) and _sides((offset,)) and len(size) == len(stride)):
+            raise BadFile(f"{self.path} is damaged: a tensor has no shape")
+        needed = math.prod(size)
+        last = offset + sum((side - 1) * step for side, step in zip(size, stride)) if needed else offset - 1
+        if needed > numbers.numel() or last >= numbers.numel():
+            raise BadFile(f"{self.path} is damaged: a tensor has shape {size}, but of its storage the file holds {numbers.numel()} numbers")
+        return numbers.as_strided(size, stride, offset)
+
+    def _storage(self, stored: Any) -> torch.Tensor:
+        """All numbers of a storage, [N]; N is what the pickle says and what is there."""
+        kind, dtype, key, _, count = stored.label if isinstance(stored, Elsewhere) else (None,) * 5
+        if kind != "storage" or not isinstance(dtype, Name) or dtype.path not in _DTYPES or not isinstance(key, str):
+            raise NotPlain("it has a tensor of an unknown kind")
+        kept = _DTYPES[dtype.path]
+        if key not in self.storages:
+            read = bytearray(self.archive.read(f"{self.folder}data/{key}"))
+            self.storages[key] = torch.frombuffer(read, dtype=torch.uint8) if read else torch.empty(0, dtype=torch.uint8)
+        content = self.storages[key]
+        if type(count) is not int or count * torch.empty(0, dtype=kept).element_size() != content.numel():
+            said = count if type(count) is int else "no"
+            raise BadFile(f"{self.path} is damaged: {said} numbers of {kept} are not {content.numel()} bytes")
+        return content.view(kept)
+
+
+def _sides(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) <= AXES_MAX and all(type(side) is int and 0 <= side < 2**62 for side in value)

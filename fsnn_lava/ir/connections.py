@@ -1,0 +1,112 @@
+"""Connections of the chip: dense, convolution, transposed convolution; feed-forward and feedback alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava import limits
+from fsnn_lava.errors import BadNetwork
+from fsnn_lava.ir.validation import checked_exponent, checked_integers, checked_pair, require
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Synapse:
+    """current[t] = 2**exponent * (weight @ messages[t - 1]), summed in integers, then shifted (E9)."""
+
+    source: str  # "input" or a layer's name
+    target: str  # a layer's name
+    weight: NDArray[np.int8]
+    exponent: int = 0
+
+    weight_axes = 0  # set by each kind
+    weight_form = ""
+
+    def __post_init__(self) -> None:
+        what = f"{self}"
+        weight = checked_integers(self.weight, np.int8, -limits.WEIGHT_MAX, limits.WEIGHT_MAX, f"{what}: weight")
+        require(weight.ndim == self.weight_axes, f"{what}: weight must be {self.weight_form}, got {weight.shape}")
+        object.__setattr__(self, "weight", weight)
+        object.__setattr__(self, "exponent", checked_exponent(self.exponent, what))
+        for name in ("stride", "padding", "output_padding"):
+            if hasattr(self, name):
+                object.__setattr__(self, name, checked_pair(getattr(self, name), f"{what}: {name}"))
+
+    def __str__(self) -> str:
+        return f"synapse {self.source!r} -> {self.target!r}"
+
+    def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
+        """Shape of the current that messages of shape `source` make; BadNetwork if they do not fit."""
+        raise BadNetwork(f"{self}: use a DenseSynapse, ConvSynapse or TransposedConvSynapse")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DenseSynapse(Synapse):
+    """weight [N_target, N_source]; a (C, H, W) source is flattened in that order."""
+
+    weight_axes = 2
+    weight_form = "[N_target, N_source]"
+
+    def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
+        require(
+            self.weight.shape[1] == int(np.prod(source)),
+            f"{self}: weight takes {self.weight.shape[1]} sources, there are {int(np.prod(source))}",
+        )
+        return (self.weight.shape[0],)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConvSynapse(Synapse):
+    """weight [C_out, C_in / groups, kH, kW], correlation with zero padding, as torch's conv2d."""
+
+    stride: tuple[int, int] = (1, 1)
+    padding: tuple[int, int] = (0, 0)
+    groups: int = 1
+
+    weight_axes = 4
+    weight_form = "[C_out, C_in / groups, kH, kW]"
+
+    def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
+        require(len(source) == 3, f"{self}: a convolution needs a (C, H, W) source, got {source}")
+        out, inner, *kernel = self.weight.shape
+        require(
+            self.groups > 0 and inner * self.groups == source[0] and out % self.groups == 0,
+            f"{self}: weight {self.weight.shape} with {self.groups} groups does not take {source[0]} channels",
+        )
+        require(min(self.stride) > 0 and min(self.padding) >= 0, f"{self}: stride {self.stride} and padding {self.padding} must be sizes")
+        size = [(n + 2 * p - k) // s + 1 for n, k, s, p in zip(source[1:], kernel, self.stride, self.padding, strict=True)]
+        require(
+            min(size) > 0,
+            f"{self}: kernel {tuple(kernel)}, stride {self.stride}, padding {self.padding} leave nothing of {source}",
+        )
+        return (out, *size)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TransposedConvSynapse(Synapse):
+    """weight [C_in, C_out, kH, kW], as torch's conv_transpose2d."""
+
+    stride: tuple[int, int] = (2, 2)
+    padding: tuple[int, int] = (0, 0)
+    output_padding: tuple[int, int] = (0, 0)
+
+    weight_axes = 4
+    weight_form = "[C_in, C_out, kH, kW]"
+
+    def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
+        require(len(source) == 3, f"{self}: a transposed convolution needs a (C, H, W) source, got {source}")
+        require(self.weight.shape[0] == source[0], f"{self}: weight takes {self.weight.shape[0]} channels, the source has {source[0]}")
+        require(
+            min(self.stride) > 0
+            and min(self.padding) >= 0
+            and all(0 <= o < s for o, s in zip(self.output_padding, self.stride, strict=True)),
+            f"{self}: stride {self.stride}, padding {self.padding}, output padding {self.output_padding} do not go together",
+        )
+        size = [
+            (n - 1) * s - 2 * p + k + o
+            for n, k, s, p, o in zip(source[1:], self.weight.shape[2:], self.stride, self.padding, self.output_padding, strict=True)
+        ]
+        require(min(size) > 0, f"{self}: nothing is left of {source}")
+        return (self.weight.shape[1], *size)

@@ -1,0 +1,48 @@
+"""||f(a[t]) - a[t]|| after every step t of a run: does the network settle?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.ir.result import Arrays, Result
+
+BYTES_MAX = 2**25  # of one number per neuron for the samples that are looked at together
+
+
+class ResidualCurve:
+    """The residual of one network's runs, Euclidean over all neurons, each layer in its own time, as the chip's map f has it (E4, E11)."""
+
+    def __init__(self, chip: ChipNetwork) -> None:
+        """`chip` is the network that really ran (see `executed`)."""
+        self.chip, self.rate_map = chip, RateMap(chip)
+        self.rows = max(1, BYTES_MAX // (8 * sum(layer.size for layer in chip.layers)))
+
+    def added(self, result: Result, values: NDArray[np.uint8], *, keep_spikes: bool) -> Result:
+        """`result`, which has spike trains, with its residual [B, T]; without the trains unless they are to be kept."""
+        if result.spikes is None:
+            raise BadArgument(f"backend {result.backend!r} recorded no spike trains: there is no residual of every step")
+        parts = [slice(start, start + self.rows) for start in range(0, result.samples, self.rows)]
+        curves = [self._curve(tuple(train[rows] for train in result.spikes), values[rows]) for rows in parts]
+        return replace(result, residual=np.concatenate(curves), spikes=result.spikes if keep_spikes else None)
+
+    def _curve(self, trains: Arrays, values: NDArray[np.uint8]) -> NDArray[np.float64]:
+        steps, chip = trains[0].shape[1], self.chip
+        curve = np.empty((len(values), steps))
+        traces = [np.zeros((len(values), *layer.shape)) for layer in chip.layers]
+        drive = None
+        for t in range(1, steps + 1):
+            if chip.input.kind == "events":
+                drive = self.rate_map.drive(values[:, :t])
+            elif drive is None:
+                drive = self.rate_map.drive(values)
+            for trace, train in zip(traces, trains, strict=True):
+                trace *= chip.leak
+                trace += train[:, t - 1]
+            curve[:, t - 1] = self.rate_map.residual(tuple(trace / chip.weight_sum(t) for trace in traces), drive)
+        return curve

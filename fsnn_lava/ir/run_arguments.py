@@ -1,0 +1,34 @@
+"""Checks of what a run is given, the same for every backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.limits import STEPS_MAX
+
+
+def checked_steps(chip: ChipNetwork, steps: int | None) -> int:
+    """The number of steps, by default the network's own."""
+    steps = chip.steps if steps is None else steps
+    if not 1 <= steps <= STEPS_MAX:
+        raise BadArgument(f"steps must lie in 1 … {STEPS_MAX}, got {steps}")
+    return steps
+
+
+def check_values(chip: ChipNetwork, values: Any, steps: int) -> None:
+    """BadArgument unless `values` are raw inputs of this network for so many steps, at least one sample."""
+    kind, shape = chip.input.kind, chip.input.shape
+    form = f"[B, {', '.join(map(str, (steps, *shape) if kind == 'events' else shape))}]"
+    wanted = f"values must be raw uint8 {form} for this network (input kind {kind!r}"
+    if not isinstance(values, np.ndarray):
+        raise BadArgument(f"{wanted}), got {type(values).__name__}")
+    if values.dtype != np.uint8:
+        raise BadArgument(f"{wanted}; the network normalises by itself), got {values.dtype}")
+    if values.shape[1:] != ((steps, *shape) if kind == "events" else shape):
+        raise BadArgument(f"{wanted}{f', {steps} steps' if kind == 'events' else ''}), got shape {values.shape}")
+    if len(values) < 1:
+        raise BadArgument(f"{wanted}) with at least one sample, got none")

@@ -1,0 +1,204 @@
+"""Write a network with transposed convolutions as one with plain convolutions: the same neurons, stored on a coarser grid.
+
+A layer stored with factor (f, g) holds neuron (c, y, x) in channel ((y % f) * g + x % g) * C + c at (y // f, x // g). On such
+grids a transposed convolution of stride s is a convolution from a grid of factor f onto one of factor s f, with shared weights,
+which Loihi's convolution can do; a convolution between folded grids stays one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import gcd, lcm
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Layer, Synapse, TransposedConvSynapse
+
+Pair = tuple[int, int]
+Shape = tuple[int, ...]
+Factors = Mapping[str, Pair]
+
+
+class Tap(NamedTuple):
+    """Along one axis: kernel tap `tap` joins phase `source` to phase `target`; source position = stride * target position + offset."""
+
+    target: int
+    source: int
+    tap: int
+    offset: int
+
+
+def space_to_depth(chip: ChipNetwork) -> tuple[ChipNetwork, Factors]:
+    """The network without those transposed convolutions that can be folded away, and each layer's factor; results: `unfolded`.
+
+    A transposed convolution stays where the grids do not divide.
+    """
+    factors = _factors(chip)
+    if factors is None:
+        return chip, {layer.name: (1, 1) for layer in chip.layers}
+    layers = tuple(_folded_layer(layer, factors[layer.name]) for layer in chip.layers)
+    synapses = tuple(_folded_synapse(chip, synapse, factors) for synapse in chip.synapses)
+    order = _order(chip.layers[-1].shape, factors[chip.layers[-1].name])
+    readout = replace(chip.readout, weight=chip.readout.weight[:, order])
+    drive = _folded_drive(chip, factors[chip.layers[0].name])
+    return replace(chip, layers=layers, synapses=synapses, readout=readout, host_drive=drive), factors
+
+
+def folded(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
+    """[..., C, H, W] on the coarser grid: [..., f g C, H / f, W / g]."""
+    if factor == (1, 1):
+        return values
+    lead = values.shape[: values.ndim - 3]
+    (channels, height, width), (f, g) = shape, factor
+    split = values.reshape(*lead, channels, height // f, f, width // g, g)
+    axes = [len(lead) + i for i in (2, 4, 0, 1, 3)]
+    return split.transpose(*range(len(lead)), *axes).reshape(*lead, f * g * channels, height // f, width // g)
+
+
+def unfolded(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
+    """[..., *shape] from what `folded` made of it."""
+    if factor == (1, 1):
+        return values
+    lead = values.shape[: values.ndim - 3]
+    (channels, height, width), (f, g) = shape, factor
+    split = values.reshape(*lead, f, g, channels, height // f, width // g)
+    axes = [len(lead) + i for i in (2, 3, 0, 4, 1)]
+    return split.transpose(*range(len(lead)), *axes).reshape(*lead, *shape)
+
+
+def _factors(chip: ChipNetwork) -> Factors | None:
+    """The smallest factors on which every transposed convolution is a convolution, or None where there are none."""
+    found: dict[str, list[int]] = {layer.name: [1, 1] for layer in chip.layers}
+    for _ in range(2 * len(chip.layers) + 2):
+        before = {name: list(pair) for name, pair in found.items()}
+        for synapse in chip.synapses:
+            if isinstance(synapse, ConvSynapse | TransposedConvSynapse):
+                for axis in range(2):
+                    _widen(found, synapse, axis)
+        if found == before:
+            break
+    else:
+        return None
+    for layer in chip.layers:
+        if any(size % f for size, f in zip(layer.shape[1:], found[layer.name], strict=False)):
+            return None
+    return {name: (pair[0], pair[1]) for name, pair in found.items()}
+
+
+def _widen(found: dict[str, list[int]], synapse: ConvSynapse | TransposedConvSynapse, axis: int) -> None:
+    stride, source = synapse.stride[axis], 1 if synapse.source == INPUT else found[synapse.source][axis]
+    need = stride * source if isinstance(synapse, TransposedConvSynapse) else source // gcd(source, stride)
+    found[synapse.target][axis] = lcm(found[synapse.target][axis], need)
+
+
+def _order(shape: Shape, factor: Pair) -> NDArray[np.int64]:
+    """[n] which neuron of the original stands at each place of the folded layer."""
+    index = np.arange(int(np.prod(shape)))
+    return index if len(shape) == 1 else folded(index.reshape(shape), shape, factor).reshape(-1)
+
+
+def _folded_layer(layer: Layer, factor: Pair) -> Layer:
+    if factor == (1, 1):
+        return layer
+    bias, times = folded(layer.bias, layer.shape, factor), factor[0] * factor[1]
+    threshold = np.tile(layer.threshold, times) if layer.threshold.ndim else layer.threshold
+    scale = np.tile(layer.scale, times) if layer.scale.ndim else layer.scale
+    return replace(layer, shape=bias.shape, bias=bias, threshold=threshold, scale=scale)
+
+
+def _folded_synapse(chip: ChipNetwork, synapse: Synapse, factors: Factors) -> Synapse:
+    shape = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
+    before = (1, 1) if synapse.source == INPUT else factors[synapse.source]
+    if isinstance(synapse, DenseSynapse):
+        return replace(synapse, weight=synapse.weight[:, _order(shape, before)])
+    after = factors[synapse.target]
+    if isinstance(synapse, ConvSynapse) and before == after == (1, 1):
+        return synapse
+    return _convolution(synapse, shape, chip.layer(synapse.target).shape, before, after)
+
+
+def _folded_drive(chip: ChipNetwork, factor: Pair) -> HostDrive | None:
+    drive = chip.host_drive
+    if drive is None or factor == (1, 1):
+        return drive
+    shape = chip.layers[0].shape
+    kernel, stride, padding = _folded_kernel(drive.weight, drive, chip.input.shape, shape, (1, 1), factor)
+    return HostDrive(weight=kernel, bias=folded(drive.bias, shape, factor), stride=stride, padding=padding)
+
+
+def _convolution(synapse: Synapse, source: Shape, target: Shape, before: Pair, after: Pair) -> ConvSynapse:
+    """The synapse as one convolution between the folded grids."""
+    weight, stride, padding = _folded_kernel(_by_target(synapse, source[0]), synapse, source, target, before, after)
+    return ConvSynapse(
+        source=synapse.source, target=synapse.target, exponent=synapse.exponent, weight=weight, stride=stride, padding=padding
+    )
+
+
+def _folded_kernel(
+    kernel: NDArray[Any], form: Any, source: Shape, target: Shape, before: Pair, after: Pair
+) -> tuple[NDArray[Any], Pair, Pair]:
+    """Kernel [f g C_out, f' g' C_in, kH, kW], stride and padding between the folded grids, of kernel [C_out, C_in, kH, kW]."""
+    axes = [_axis(form, i, before[i], after[i], source[i + 1] // before[i], target[i + 1] // after[i]) for i in range(2)]
+    (row_taps, height, top, down), (column_taps, width, left, right) = axes
+    weight = np.zeros((*after, target[0], *before, source[0], height, width), dtype=kernel.dtype)
+    for row in row_taps:
+        for column in column_taps:
+            ends = (row.target, column.target, slice(None), row.source, column.source, slice(None))
+            place = (*ends, row.offset + top, column.offset + left)
+            weight[place] = kernel[:, :, row.tap, column.tap]
+    whole = weight.reshape(after[0] * after[1] * target[0], before[0] * before[1] * source[0], height, width)
+    return whole, (down, right), (top, left)
+
+
+def _by_target(synapse: Synapse, channels: int) -> NDArray[np.int8]:
+    """[C_out, C_in, kH, kW], groups written out."""
+    if isinstance(synapse, TransposedConvSynapse):
+        return synapse.weight.transpose(1, 0, 2, 3)
+    out, inner, *kernel = synapse.weight.shape
+    whole = np.zeros((out, channels, *kernel), dtype=np.int8)
+    groups = channels // inner
+    for group in range(groups):
+        rows = slice(group * out // groups, (group + 1) * out // groups)
+        whole[rows, group * inner : (group + 1) * inner] = synapse.weight[rows]
+    return whole
+
+
+def _axis(synapse: Any, axis: int, before: int, after: int, size: int, wanted: int) -> tuple[list[Tap], int, int, int]:
+    """Taps, kernel length, padding and stride along one axis, from `size` places onto `wanted`."""
+    stride, padding, length = synapse.stride[axis], synapse.padding[axis], synapse.weight.shape[axis + 2]
+    if isinstance(synapse, TransposedConvSynapse):
+        taps, step = _spread(stride, padding, length, before, after), after // (stride * before)
+    else:
+        taps, step = _gather(stride, padding, length, before, after), stride * after // before
+    pad = max(0, -min(tap.offset for tap in taps))
+    kernel = max(tap.offset for tap in taps) + pad + 1
+    while (size + 2 * pad - kernel) // step + 1 < wanted or kernel < 1:
+        pad, kernel = pad + 1, kernel + 1
+    while (size + 2 * pad - kernel) // step + 1 > wanted:
+        kernel += 1
+    return taps, kernel, pad, step
+
+
+def _gather(stride: int, padding: int, length: int, before: int, after: int) -> list[Tap]:
+    """before * Y_in + a = stride * (after * Y_out + b) + k - padding."""
+    taps = []
+    for b in range(after):
+        for k in range(length):
+            place = stride * b + k - padding
+            taps.append(Tap(b, place % before, k, place // before))
+    return taps
+
+
+def _spread(stride: int, padding: int, length: int, before: int, after: int) -> list[Tap]:
+    """after * Y_out + b = stride * (before * Y_in + a) + k - padding."""
+    taps = []
+    for b in range(after):
+        for a in range(before):
+            for k in range(length):
+                place = b + padding - k - stride * a
+                if place % (stride * before) == 0:
+                    taps.append(Tap(b, a, k, place // (stride * before)))
+    return taps

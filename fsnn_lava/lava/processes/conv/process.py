@@ -1,7 +1,0 @@
-from __future__ import annotations
-
-from fsnn_lava.lava.synapse import SynapseProcess
-
-
-class Conv(SynapseProcess):
-    """A convolution with zero padding, any stride and groups."""

@@ -1,7 +1,0 @@
-from __future__ import annotations
-
-from fsnn_lava.lava.synapse import SynapseProcess
-
-
-class Dense(SynapseProcess):
-    """Every source neuron onto every target neuron."""

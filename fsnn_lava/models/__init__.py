@@ -1,0 +1,1 @@
+"""Trained networks, found by name."""

@@ -1,0 +1,27 @@
+"""Trained networks found by name: digits comes with the package, the others lie in the source tree's examples/models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fsnn_lava.errors import BadFile
+
+PACKAGED = Path(__file__).parent
+EXAMPLES = Path(__file__).parents[2] / "examples" / "models"
+
+
+def shipped() -> dict[str, Path]:
+    """Network files by name."""
+    found = {path.parent.name: path for path in sorted(EXAMPLES.glob("*/net.h5"))}
+    return {**{path.stem: path for path in sorted(PACKAGED.glob("*.h5"))}, **found}
+
+
+def find(name_or_path: str | Path) -> Path:
+    """The file of a network: a path that exists, else a shipped name."""
+    path = Path(name_or_path)
+    if path.is_file():
+        return path
+    names = shipped()
+    if str(name_or_path) in names:
+        return names[str(name_or_path)]
+    raise BadFile(f"there is no file {path}, and no network of that name comes with the package ({', '.join(names) or 'none does'})")

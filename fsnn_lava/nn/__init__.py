@@ -1,0 +1,1 @@
+"""The float network: notation, layers, feedback, simulation, equilibrium, gradient."""

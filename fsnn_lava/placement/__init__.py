@@ -1,0 +1,1 @@
+"""Where a network goes on a board, and what it costs there."""

@@ -1,0 +1,121 @@
+"""Boards: what a core holds and how many there are, every number with its source. Data files in `boards/`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fsnn_lava.errors import BadArgument, BadFile
+from fsnn_lava.files.toml import read_toml
+
+FOLDER = Path(__file__).parent / "boards"
+UNKNOWN = "unknown"
+_NUMBER_MAX = 2**40
+_NOT_A_BOARD = ("loihi2", "template")
+_NUMBERS = (
+    "chips",
+    "cores_per_chip",
+    "neurons_per_core",
+    "memory_words_per_core",
+    "synapse_words_per_core",
+    "axons_in_per_core",
+    "axon_map_per_core",
+    "axon_mem_per_core",
+    "conv_word_bits",
+    "conv_header_bits",
+    "dense_word_bits",
+    "dense_header_bits",
+    "neuron_words",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """What the placement needs to know. Memory is counted in the words of the Loihi 2 compiler's table (see boards/loihi2.toml)."""
+
+    name: str
+    chips: int
+    cores_per_chip: int
+    neurons_per_core: int
+    memory_words_per_core: int
+    synapse_words_per_core: int
+    axons_in_per_core: int
+    axon_map_per_core: int
+    axon_mem_per_core: int
+    conv_word_bits: int
+    conv_header_bits: int
+    dense_word_bits: int
+    dense_header_bits: int
+    neuron_words: int
+    partitions: tuple[str, ...] = ()
+    sources: Mapping[str, str]  # of every entry of the file
+    unknown: tuple[str, ...]  # entries nothing public says
+
+    @property
+    def cores(self) -> int:
+        return self.chips * self.cores_per_chip
+
+    @property
+    def core_limits(self) -> dict[str, int]:
+        """Most of each resource on one core, in the order of the table's columns."""
+        return {
+            "AxonIn": self.axons_in_per_core,
+            "Neurons": self.neurons_per_core,
+            "Synapses": self.synapse_words_per_core,
+            "AxonMap": self.axon_map_per_core,
+            "AxonMem": self.axon_mem_per_core,
+            "Total": self.memory_words_per_core,
+        }
+
+
+def board_names() -> tuple[str, ...]:
+    """The boards that come with the package, smallest first."""
+    names = sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem not in _NOT_A_BOARD)
+    return tuple(sorted(names, key=lambda name: load_board(name).cores))
+
+
+def load_board(name: str | Path) -> Board:
+    """The board of that name, or of that TOML file; its chip's entries come from boards/<chip>.toml."""
+    path = Path(name)
+    if path.suffix != ".toml":
+        path = FOLDER / f"{name}.toml"
+        if str(name) in _NOT_A_BOARD or not path.is_file():
+            raise BadArgument(
+                f"there is no board {str(name)!r}: choose one of {', '.join(board_names())}, or give the path of a .toml file"
+            )
+    values = read_toml(path, what="board file")
+    chip = values.pop("chip", None)
+    if chip is not None:
+        if not isinstance(chip, str) or not chip.isidentifier():
+            raise BadFile(f"board file {path}: chip must be a name, got {chip!r}")
+        values = {**read_toml(FOLDER / f"{chip}.toml", what="board file"), **values}
+    return _board(path, values)
+
+
+def _board(path: Path, values: dict[str, Any]) -> Board:
+    name, partitions = values.pop("name", path.stem), values.pop("partitions", [])
+    if not isinstance(partitions, list):
+        raise BadFile(f"board file {path}: partitions must be a list of names, got {partitions!r}")
+    for entry, content in values.items():
+        if not isinstance(content, dict) or not isinstance(content.get("source"), str) or "value" not in content:
+            raise BadFile(f"board file {path}: {entry} must have a value and a source")
+    numbers = {entry: _number(path, entry, values) for entry in _NUMBERS}
+    return Board(
+        name=str(name),
+        partitions=tuple(str(partition) for partition in partitions),
+        sources={entry: content["source"] for entry, content in values.items()},
+        unknown=tuple(entry for entry, content in values.items() if content["value"] == UNKNOWN),
+        **numbers,
+    )
+
+
+def _number(path: Path, entry: str, values: dict[str, Any]) -> int:
+    value = values.get(entry, {}).get("value")
+    lowest = 0 if entry == "dense_header_bits" else 1
+    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= _NUMBER_MAX:
+        raise BadFile(
+            f"board file {path}: {entry} must be a whole number from {lowest} on, got {value!r}: the placement cannot do without it"
+        )
+    return value

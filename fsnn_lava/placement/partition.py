@@ -1,0 +1,96 @@
+"""Split a population over as few cores as its memory allows: all tiles equal, [c, h, w] of [C, H, W]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from fsnn_lava.placement.board import Board
+from fsnn_lava.placement.core_memory import Connection, Shape3, Use
+
+
+@dataclass(frozen=True, kw_only=True)
+class Population:
+    """A layer or the readout: its neurons, what ends on them, and how its spikes leave."""
+
+    name: str
+    shape: Shape3
+    inputs: tuple[Connection, ...]
+    to_convolutions: tuple[str, ...] = ()  # names of target populations reached by shared kernels
+    to_neurons: bool = False  # some target is dense or sparse: one map entry per neuron
+
+    @property
+    def size(self) -> int:
+        return self.shape[0] * self.shape[1] * self.shape[2]
+
+    def use(self, tile: Shape3, board: Board, target_groups: int = 1) -> Use:
+        """What one core that holds `tile` uses; `target_groups` counts the channel groups its convolutions are split into."""
+        incoming = [connection.use(tile, self.shape, board) for connection in self.inputs]
+        pixels, neurons = tile[1] * tile[2], tile[0] * tile[1] * tile[2]
+        return Use(
+            axon_in=sum(use.axon_in for use in incoming),
+            neurons=neurons,
+            synapses=sum(use.synapses for use in incoming),
+            axon_map=(pixels if self.to_convolutions else 0) + (neurons if self.to_neurons else 0),
+            axon_mem=pixels * target_groups if self.to_convolutions else 0,
+            neuron_words=board.neuron_words,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tiling:
+    """A population cut into tiles of at most [c, h, w], one per core."""
+
+    population: Population
+    tile: Shape3
+    use: Use  # of the largest tile
+
+    @property
+    def counts(self) -> Shape3:
+        """Tiles along channels, rows and columns."""
+        c, h, w = (ceil(n / t) for n, t in zip(self.population.shape, self.tile, strict=True))
+        return (c, h, w)
+
+    @property
+    def cores(self) -> int:
+        return self.counts[0] * self.counts[1] * self.counts[2]
+
+    @property
+    def messages(self) -> int:
+        """Messages that arrive per step if every source neuron spikes."""
+        return self.cores * sum(connection.reach(self.tile, self.population.shape) for connection in self.population.inputs)
+
+    def tiles(self) -> Iterator[tuple[Shape3, Shape3]]:
+        """(first index, size) of every tile, channels slowest."""
+        (c, h, w), (_, nh, nw) = self.tile, self.counts
+        for index in range(self.cores):
+            start = (index // (nh * nw) * c, index // nw % nh * h, index % nw * w)
+            size = tuple(min(t, n - s) for t, n, s in zip(self.tile, self.population.shape, start, strict=True))
+            yield start, (size[0], size[1], size[2])
+
+
+def fits(use: Use, board: Board) -> bool:
+    return all(share <= 1.0 for share in use.shares(board).values())
+
+
+def split(population: Population, board: Board, target_groups: int = 1) -> Tiling | None:
+    """The tiling with the fewest cores, of these the one whose largest tile is the smallest; None if one neuron is too much."""
+    best: tuple[int, int] | None = None
+    found: Tiling | None = None
+    channels, rows, columns = population.shape
+    for c in _sizes(channels):
+        for h in _sizes(rows):
+            for w in _sizes(columns):
+                cores = ceil(channels / c) * ceil(rows / h) * ceil(columns / w)
+                if c * h * w > board.neurons_per_core or (best is not None and cores > best[0]):
+                    continue
+                use = population.use((c, h, w), board, target_groups)
+                if fits(use, board) and (best is None or (cores, use.total) < best):
+                    best, found = (cores, use.total), Tiling(population=population, tile=(c, h, w), use=use)
+    return found
+
+
+def _sizes(whole: int) -> list[int]:
+    """Tile sizes that are worth trying: the smallest for each number of tiles, largest first."""
+    return sorted({ceil(whole / parts) for parts in range(1, whole + 1)}, reverse=True)

@@ -1,0 +1,239 @@
+"""Where every layer goes on the chip, what it uses, and whether it fits. A model, not the vendor's compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from pathlib import Path
+from typing import Any, Literal
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.space_to_depth import space_to_depth
+from fsnn_lava.ir.stock_network import stored_weights
+from fsnn_lava.placement import advice
+from fsnn_lava.placement.board import Board, load_board
+from fsnn_lava.placement.core_memory import Connection, Form, Shape3, Use, connection, grid, weight_bits
+from fsnn_lava.placement.partition import Population, Tiling, split
+
+ReadoutPlace = Literal["auto", "chip", "host"]
+_PASSES = 4
+
+MARGIN = 4 / 3  # the most cores the compiler used per core of this model, layer by layer, in the public tables it was fitted to
+DISCLAIMER = (
+    "A model, not the vendor's compiler, and not run on silicon. In the two public tables it was fitted to, "
+    "the compiler used 1.00 to 1.33 times the model's cores per layer, 1.14 times in all."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedLayer:
+    """One row of the table. `tiling` is None where one neuron alone is too much for a core."""
+
+    name: str
+    shape: Shape3
+    tiling: Tiling | None
+    least: Use  # what a core with a single neuron uses
+    forms: tuple[tuple[str, Form], ...]  # (source, form) of every connection that is on the chip
+
+    @property
+    def cores(self) -> int | None:
+        return None if self.tiling is None else self.tiling.cores
+
+    @property
+    def use(self) -> Use:
+        return self.least if self.tiling is None else self.tiling.use
+
+
+@dataclass(frozen=True, kw_only=True)
+class Core:
+    """One occupied core: its place on the board and the tile it holds."""
+
+    chip: int
+    core: int
+    layer: str
+    start: Shape3
+    size: Shape3
+    use: Use
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """Layers in order, the readout last unless the host computes it."""
+
+    board: Board
+    layers: tuple[PlacedLayer, ...]
+    readout: Literal["chip", "host"]
+    bits: int  # of the widest weight
+    alternatives: tuple[tuple[str, int | None], ...] = ()  # cores with transposed convolutions as Sparse, or by space-to-depth
+    lowered: str = ""  # which of these it is
+    way_out: tuple[str, ...] = ()  # what would make it fit, each tried
+
+    @property
+    def cores(self) -> int | None:
+        """Cores of the whole network; None if some layer has no tile that fits."""
+        parts = [layer.cores for layer in self.layers]
+        return None if any(part is None for part in parts) else sum(part for part in parts if part is not None)
+
+    @property
+    def fits(self) -> bool:
+        return self.cores is not None and self.cores <= self.board.cores
+
+    @property
+    def tight(self) -> bool:
+        """It fits, but not with the margin that the compiler may need."""
+        return self.cores is not None and self.cores <= self.board.cores < MARGIN * self.cores
+
+    @property
+    def chips(self) -> int | None:
+        return None if self.cores is None else ceil(self.cores / self.board.cores_per_chip)
+
+    @property
+    def limiting(self) -> str:
+        """The resource that stands in the way, or would first: of the layer that takes most of the board."""
+        largest = max(self.layers, key=lambda layer: float("inf") if layer.cores is None else layer.cores)
+        return f"{largest.use.tightest(self.board)} ({largest.name})"
+
+    @property
+    def verdict(self) -> str:
+        return advice.verdict(self)
+
+    def core_list(self) -> tuple[Core, ...]:
+        """Every occupied core, layers in order from core 0 of chip 0 on."""
+        found: list[Core] = []
+        for layer in self.layers:
+            if layer.tiling is None:
+                continue
+            population = layer.tiling.population
+            scale = layer.tiling.use.axon_mem // max(1, layer.tiling.tile[1] * layer.tiling.tile[2])
+            for start, size in layer.tiling.tiles():
+                chip, core = divmod(len(found), self.board.cores_per_chip)
+                use = population.use(size, self.board, scale)
+                found.append(Core(chip=chip, core=core, layer=layer.name, start=start, size=size, use=use))
+        return tuple(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "board": self.board.name,
+            "fits": self.fits,
+            "tight": self.tight,
+            "verdict": self.verdict,
+            "way_out": list(self.way_out),
+            "cores": self.cores,
+            "cores_available": self.board.cores,
+            "chips": self.chips,
+            "limiting": self.limiting,
+            "readout": self.readout,
+            "bits": self.bits,
+            "transposed_convolutions": self.lowered,
+            "alternatives": dict(self.alternatives),
+            "layers": [_row(layer, self.board) for layer in self.layers],
+            "model": DISCLAIMER,
+            "unknown": list(self.board.unknown),
+        }
+
+
+def _row(layer: PlacedLayer, board: Board) -> dict[str, Any]:
+    return {
+        "name": layer.name,
+        "shape": list(layer.shape),
+        "tile": None if layer.tiling is None else list(layer.tiling.tile),
+        "cores": layer.cores,
+        "use": layer.use.columns(),
+        "share": {name: round(share, 6) for name, share in layer.use.shares(board).items()},
+        "limiting": layer.use.tightest(board),
+        "messages_per_step": None if layer.tiling is None else layer.tiling.messages,
+        "connections": [{"source": source, "form": form} for source, form in layer.forms],
+    }
+
+
+def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readout: ReadoutPlace = "auto") -> Placement:
+    """Place a network on a board: tiles, memory, axons and messages per layer, a verdict, and what would make it fit.
+
+    `readout`: "chip" as a layer of integrators, "host" from the spike counts (it is linear in them), "auto" on the chip if it fits.
+    """
+    if readout not in ("auto", "chip", "host"):
+        raise BadArgument(f"readout must be auto, chip or host, got {readout!r}")
+    where = board if isinstance(board, Board) else load_board(board)
+    if not any(isinstance(s, TransposedConvSynapse) for s in chip.synapses):
+        outline = outline_of(chip)
+        placement = place_outline(outline, where, readout)
+    else:
+        folded, _ = space_to_depth(chip)
+        outlines = {"sparse": outline_of(chip), "space-to-depth": outline_of(folded)}
+        chosen = "space-to-depth" if stored_weights(folded) <= stored_weights(chip) else "sparse"  # as the stock graph does
+        outline = outlines[chosen]
+        found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
+        placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))
+    return placement if placement.fits else replace(placement, way_out=advice.way_out(outline, placement, readout))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outline:
+    """What of a network matters here: its populations, the readout last, and the bits of its widest weight."""
+
+    populations: tuple[Population, ...]
+    bits: int
+
+    def with_bits(self, bits: int) -> Outline:
+        """The same if no weight had more than `bits` bits."""
+        narrow = [replace(p, inputs=tuple(c.with_bits(bits) for c in p.inputs)) for p in self.populations]
+        return Outline(populations=tuple(narrow), bits=min(bits, self.bits))
+
+
+def outline_of(chip: ChipNetwork) -> Outline:
+    found = []
+    for layer in chip.layers:
+        synapses = [s for s in chip.into(layer) if s.source != INPUT or chip.input.kind == "events"]
+        inputs = tuple(connection(s, _source_shape(chip, s)) for s in synapses)
+        found.append(Population(name=layer.name, shape=grid(layer.shape), inputs=inputs))
+    last = chip.layers[-1]
+    dense = Connection(source=last.name, source_shape=grid(last.shape), form="dense", bits=weight_bits(chip.readout.weight))
+    found.append(Population(name=READOUT, shape=(chip.readout.classes, 1, 1), inputs=(dense,)))
+    return Outline(populations=tuple(found), bits=max(c.bits for p in found for c in p.inputs))
+
+
+def place_outline(outline: Outline, board: Board, readout: ReadoutPlace) -> Placement:
+    """The placement of an outline, without advice."""
+    on_chip = readout == "chip" or (readout == "auto" and split(outline.populations[-1], board) is not None)
+    populations = outline.populations if on_chip else outline.populations[:-1]
+    layers = _place_all(_with_targets(populations), board)
+    return Placement(board=board, layers=layers, readout="chip" if on_chip else "host", bits=outline.bits)
+
+
+def _source_shape(chip: ChipNetwork, synapse: Synapse) -> tuple[int, ...]:
+    return chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
+
+
+def _with_targets(populations: Sequence[Population]) -> list[Population]:
+    """Fill in how every population's spikes leave: by pixel to convolutions, by neuron to dense and sparse targets."""
+    result = []
+    for population in populations:
+        leaving = [(target.name, c.form) for target in populations for c in target.inputs if c.source == population.name]
+        convolutions = tuple(name for name, form in leaving if form == "conv")
+        to_neurons = any(form in ("dense", "sparse") for _, form in leaving)
+        result.append(replace(population, to_convolutions=convolutions, to_neurons=to_neurons))
+    return result
+
+
+def _place_all(populations: list[Population], board: Board) -> tuple[PlacedLayer, ...]:
+    """Split again until the groups of channels that every layer sends to stand still."""
+    groups = {population.name: 1 for population in populations}
+    tilings: list[Tiling | None] = []
+    for _ in range(_PASSES):
+        tilings = [split(p, board, sum(groups[name] for name in p.to_convolutions)) for p in populations]
+        found = {p.name: 1 if t is None else t.counts[0] for p, t in zip(populations, tilings, strict=True)}
+        if found == groups:
+            break
+        groups = found
+    return tuple(
+        PlacedLayer(
+            name=population.name,
+            shape=population.shape,
+            tiling=tiling,
+            least=population.use((1, 1, 1), board),
+            forms=tuple((c.source, c.form) for c in population.inputs),
+        )
+        for population, tiling in zip(populations, tilings, strict=True)
+    )

@@ -1,0 +1,164 @@
+"""FoldedNetwork: the float network as the chip will see it, in float64 and physical units. It can be simulated and solved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as nnf
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.nn.feedback import operator_norm_bound
+from fsnn_lava.nn.neurons import LIF
+from fsnn_lava.nn.normalisation import Normalisation
+from fsnn_lava.nn.notation import Shape
+from fsnn_lava.nn.simulation import Dynamics, Trace, simulate
+from fsnn_lava.solvers.equilibrium import Equilibrium, anderson
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Connection:
+    """A linear operation: dense [out, in], conv [O, I, kH, kW] or transposed [I, O, kH, kW], weight in float64."""
+
+    kind: Literal["dense", "conv", "transposed"]
+    weight: Tensor
+    in_shape: Shape
+    stride: tuple[int, int] = (1, 1)
+    padding: tuple[int, int] = (0, 0)
+    output_padding: tuple[int, int] = (0, 0)
+
+    @property
+    def target_axis(self) -> int:
+        """The axis of `weight` that counts target channels."""
+        return 1 if self.kind == "transposed" else 0
+
+    def apply(self, values: Tensor) -> Tensor:
+        """[B, *in_shape] -> [B, *out]."""
+        weight = self.weight
+        if self.kind == "dense":
+            return nnf.linear(values.flatten(1), weight)
+        if self.kind == "conv":
+            return nnf.conv2d(values, weight, stride=self.stride, padding=self.padding)
+        return nnf.conv_transpose2d(values, weight, stride=self.stride, padding=self.padding, output_padding=self.output_padding)
+
+    def with_weight(self, weight: Tensor) -> Connection:
+        return replace(self, weight=weight)
+
+    def norm_bound(self) -> float:
+        """Upper bound of the operator's norm (E6)."""
+        return operator_norm_bound(
+            self.weight.numpy(),
+            kind=self.kind,
+            in_shape=self.in_shape,
+            stride=self.stride,
+            padding=self.padding,
+            output_padding=self.output_padding,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FoldedLayer:
+    """Neurons and what stands before them: current = connection(source) + bias."""
+
+    shape: Shape
+    connection: Connection
+    bias: Tensor  # [*shape]
+
+    def current(self, values: Tensor) -> Tensor:
+        return self.connection.apply(values) + self.bias
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FoldedNetwork:
+    """Takes raw values [B, *input_shape], or [B, T, *input_shape] for a sequence; everything in float64."""
+
+    input_shape: Shape
+    normalisation: Normalisation  # already in the weights; kept for the record
+    layers: tuple[FoldedLayer, ...]
+    feedback: Connection | None
+    readout_weight: Tensor  # [classes, N]
+    readout_bias: Tensor  # [classes]
+    vth: float
+    neuron: LIF
+    steps: int
+    class_names: tuple[str, ...] = ()
+    architecture: str = ""
+
+    def average(self, values: Tensor, steps: int) -> Tensor:
+        """x* of E3 in raw values, float64."""
+        values = self._checked(values, steps)
+        if values.dim() == len(self.input_shape) + 1:
+            return values
+        weights = torch.tensor(self.neuron.weights(steps), dtype=torch.float64)
+        return torch.einsum("t,bt...->b...", weights, values[:, :steps])
+
+    def drive(self, values: Tensor, steps: int | None = None) -> Tensor:
+        """F¹x* + b¹, [B, *shape of layer 1]."""
+        return self.layers[0].current(self.average(values, steps or self.steps))
+
+    def around(self, last: Tensor, drive: Tensor) -> tuple[Tensor, ...]:
+        """f of E4: rates of every layer in turn when the last layer's, where the feedback starts, are `last`."""
+        current = drive if self.feedback is None else drive + self.feedback.apply(last)
+        rates = [torch.clamp(current / self.vth, 0.0, 1.0)]
+        for layer in self.layers[1:]:
+            rates.append(torch.clamp(layer.current(rates[-1]) / self.vth, 0.0, 1.0))
+        return tuple(rates)
+
+    def solve(self, values: Tensor, *, steps: int | None = None, tol: float = 1e-9, max_steps: int = 500) -> Equilibrium:
+        """Rates with a = f(a); `converged` says whether `tol` was reached."""
+        drive = self.drive(values, steps)
+        start = self.around(torch.zeros(len(drive), *self.layers[-1].shape, dtype=torch.float64), drive)[-1]
+        found = anderson(lambda last: self.around(last, drive)[-1], start, tol=tol, max_steps=max_steps)
+        return Equilibrium(self.around(found.value, drive), found.residual, found.steps, found.converged)
+
+    def simulate(self, values: Tensor, steps: int | None = None, *, schedule: str = "pipelined") -> Trace:
+        """Run in spikes from rest (E1, E2)."""
+        steps = steps or self.steps
+        if schedule not in ("sequential", "pipelined"):
+            raise BadArgument(f"schedule must be sequential or pipelined, got {schedule!r}")
+        values = self._checked(values, steps)
+        drive: Callable[[int], Tensor]
+        if values.dim() == len(self.input_shape) + 1:
+            constant = self.layers[0].current(values)
+            drive = lambda _t: constant  # noqa: E731
+        else:
+            first, frames = self.layers[0], values
+            drive = lambda t: first.current(frames[:, t])  # noqa: E731
+        delay = 1 if schedule == "sequential" else len(self.layers)
+        forward = [partial(_current, layer) for layer in self.layers[1:]]
+        feedback = self.feedback.apply if self.feedback else None
+        return simulate(Dynamics(drive, forward, feedback, self.neuron, self.vth, delay), steps)
+
+    def logits(self, last: Tensor) -> Tensor:
+        """[B, classes] of the last layer's rates."""
+        return last.flatten(1) @ self.readout_weight.T + self.readout_bias
+
+    def gains(self) -> NDArray[np.float64]:
+        """M of E11, [N, N]."""
+        matrix = np.zeros((len(self.layers),) * 2)
+        for position, layer in enumerate(self.layers[1:], start=1):
+            matrix[position, position - 1] = layer.connection.norm_bound() / self.vth
+        if self.feedback is not None:
+            matrix[0, -1] += self.feedback.norm_bound() / self.vth
+        return matrix
+
+    def _checked(self, values: Tensor, steps: int) -> Tensor:
+        shape = tuple(values.shape)
+        if shape[1:] != self.input_shape and not (len(shape) > 2 and shape[2:] == self.input_shape and shape[1] >= steps):
+            raise BadArgument(f"values must be [B, *{self.input_shape}] or [B, T >= {steps}, *{self.input_shape}], got {shape}")
+        return values.to(torch.float64)
+
+
+def _current(layer: FoldedLayer, values: Tensor) -> Tensor:
+    return layer.current(values)
+
+
+def spectral_radius(gains: NDArray[np.float64]) -> float:
+    """Below 1 there is one equilibrium and every start reaches it (E6, E11)."""
+    return float(np.abs(np.linalg.eigvals(gains)).max())

@@ -1,0 +1,225 @@
+"""One layer in integers: which unit, which exponents, chosen by what they do to the layer's rates on calibration data.
+
+All synapses into a layer share one weight unit (per layer, or per channel), and each has a power-of-two exponent:
+weight ~ integer * 2**exponent * unit. Scaling a neuron's inputs, bias and threshold together changes nothing, so the unit is free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, floor, log2
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fsnn_lava import limits
+from fsnn_lava.quantisation.folded_network import Connection
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[Any]  # int64; ChipNetwork checks the range and narrows it
+
+THRESHOLD_WINDOW = (500.0, 4000.0)  # weight units: fine enough for bias and threshold, small enough for head-room
+THRESHOLD_MIN = 64.0  # below the window only so that one step cannot wrap the state
+SHARES = (
+    1.0,
+    0.98,
+    0.95,
+    0.92,
+    0.88,
+    0.84,
+    0.8,
+    0.75,
+    0.7,
+    0.64,
+    0.58,
+    0.52,
+    0.46,
+    0.4,
+    0.34,
+)  # of the largest weight: the rest is clipped
+HEADROOM = 4.0  # times what the potentials of a calibration run need, where the threshold's window allows it
+_SHORTLIST = 5
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LayerProblem:
+    """A layer of the folded network with calibration data: what enters it, what its current and rates should be."""
+
+    shape: tuple[int, ...]
+    connections: tuple[Connection, ...]  # the one whose exponent shall be near 0 comes first
+    messages: tuple[Tensor, ...]  # [B, *in_shape] float64 per connection
+    bias: FloatArray  # [*shape]
+    extra: FloatArray | None  # [B, *shape]: what the host adds, physical units
+    vth: float
+    drift: float  # largest |potential| of a calibration run, physical units
+    message_max: tuple[float, ...]  # largest message of each connection
+
+    def current(self) -> FloatArray:
+        """[B, *shape], physical units, not rounded."""
+        total = torch.zeros(())
+        for connection, messages in zip(self.connections, self.messages, strict=True):
+            total = total + connection.apply(messages)
+        return total.numpy() + self.bias + (0.0 if self.extra is None else self.extra)
+
+    def reach(self) -> float:
+        """The most that one step can add to or take from a neuron, physical units."""
+        ends = []
+        for sign in (1.0, -1.0):
+            total = torch.from_numpy(sign * self.bias)
+            for connection, largest in zip(self.connections, self.message_max, strict=True):
+                everything = torch.full((1, *connection.in_shape), largest, dtype=torch.float64)
+                total = total + connection.with_weight((sign * connection.weight).clamp(min=0)).apply(everything)[0]
+            ends.append(float(total.max()))
+        return max(ends)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RoundedLayer:
+    """Integers for one layer; `scale` is the physical value of a weight unit, () or [C]."""
+
+    weights: tuple[IntArray, ...]
+    exponents: tuple[int, ...]
+    threshold: IntArray
+    bias: IntArray
+    scale: FloatArray
+
+
+def round_layer(problem: LayerProblem, *, bits: int, per_channel: bool) -> RoundedLayer:
+    """The candidate whose rates on the calibration data are nearest to the float layer's (E12's defect of this layer)."""
+    candidates = [
+        (_proxy(problem, rounded), rounded)
+        for relative in _relative_exponents(problem.connections, bits)
+        for rounded in _candidates(problem, relative, bits, per_channel)
+    ]
+    candidates.sort(key=lambda pair: pair[0])
+    wanted = problem.current() / problem.vth
+    return min((rounded for _, rounded in candidates[:_SHORTLIST]), key=lambda rounded: defect(problem, rounded, wanted))
+
+
+def defect(problem: LayerProblem, rounded: RoundedLayer, wanted: FloatArray) -> float:
+    """Mean squared error of the rates, plus a hundredth of that of current / threshold where rates do not show it."""
+    got = rounded_current(problem, rounded) / per_neuron(rounded.threshold, problem.shape)
+    clipped = np.clip(got, 0.0, 1.0) - np.clip(wanted, 0.0, 1.0)
+    return float(np.mean(clipped**2) + 0.01 * np.mean((got - wanted) ** 2))
+
+
+def rounded_current(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray:
+    """[B, *shape] weight units: the integers applied to the calibration messages."""
+    total = torch.zeros(())
+    for connection, messages, weight, exponent in zip(
+        problem.connections, problem.messages, rounded.weights, rounded.exponents, strict=True
+    ):
+        total = total + connection.with_weight(torch.from_numpy(weight * 2.0**exponent)).apply(messages)
+    host = 0.0 if problem.extra is None else np.rint(problem.extra / per_neuron(rounded.scale, problem.shape))
+    return total.numpy() + rounded.bias + host
+
+
+def per_neuron(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """() or [C] broadcast to [*shape]."""
+    return np.broadcast_to(value.reshape(value.shape + (1,) * (len(shape) - value.ndim)), shape)
+
+
+def largest_integer(bits: int) -> int:
+    return 2 ** (bits - 1) - 1
+
+
+def _relative_exponents(connections: tuple[Connection, ...], bits: int) -> list[tuple[int, ...]]:
+    """Exponents relative to the first connection's with which both use their range: rounded down and up."""
+    if len(connections) < 2:
+        return [(0,) * len(connections)]
+    first, second = (float(c.weight.abs().max()) for c in connections)
+    if first == 0.0 or second == 0.0:
+        return [(0, 0)]
+    ratio = log2(second / first)
+    return [(0, e) for e in sorted({floor(ratio), ceil(ratio)})]
+
+
+def _candidates(problem: LayerProblem, relative: tuple[int, ...], bits: int, per_channel: bool) -> list[RoundedLayer]:
+    top, reach = largest_integer(bits), problem.reach()
+    if not problem.connections:
+        return [_in_window(problem, np.full(problem.shape[:1] if per_channel else (), problem.vth / 2048), (), top, reach)]
+    whole = np.max([_largest(c, per_channel) / (top * 2.0**e) for c, e in zip(problem.connections, relative, strict=True)], axis=0)
+    whole = _without_zeros(np.asarray(whole), problem.vth)
+    units = [whole * share for share in SHARES]
+    if per_channel:
+        errors = np.array([_proxy_per_channel(problem, _rounded(problem, unit, relative, top)) for unit in units])
+        best = np.take_along_axis(np.array(units), errors.argmin(axis=0)[None], axis=0)[0]
+        units = [whole, best]
+    return [_in_window(problem, unit, relative, top, reach) for unit in units]
+
+
+def _in_window(problem: LayerProblem, unit: FloatArray, relative: tuple[int, ...], top: int, reach: float) -> RoundedLayer:
+    """The weights of `unit` and `relative`, all exponents shifted alike so that threshold and head-room are as they should be."""
+    shift = _shift(problem, unit, reach)
+    return _rounded(problem, unit * 2.0**-shift, tuple(e + shift for e in relative), top)
+
+
+def _largest(connection: Connection, per_channel: bool) -> FloatArray:
+    size = connection.weight.abs().transpose(0, connection.target_axis).flatten(1).amax(1).numpy()
+    return size if per_channel else np.asarray(size.max())
+
+
+def _without_zeros(unit: FloatArray, vth: float) -> FloatArray:
+    """A channel without weights gets the unit of the others."""
+    used = unit[unit > 0]
+    return np.where(unit > 0, unit, np.median(used) if used.size else vth / 2048)
+
+
+def _shift(problem: LayerProblem, unit: FloatArray, reach: float) -> int:
+    """Exponent of the first connection: as near to 0 as the threshold's window and the head-room of a run allow."""
+    threshold = problem.vth / float(np.median(unit))
+    shift = 0
+    while threshold * 2.0**shift < THRESHOLD_WINDOW[0]:
+        shift += 1
+    while threshold * 2.0**shift > THRESHOLD_WINDOW[1]:
+        shift -= 1
+    needed = HEADROOM * problem.drift / float(unit.min())
+    while needed * 2.0**shift > limits.THRESHOLD_MAX and threshold * 2.0 ** (shift - 1) >= THRESHOLD_WINDOW[0]:
+        shift -= 1
+    step = 1.05 * reach / float(unit.min())
+    while step * 2.0**shift > limits.THRESHOLD_MAX and threshold * 2.0 ** (shift - 1) >= THRESHOLD_MIN:
+        shift -= 1
+    return shift
+
+
+def _rounded(problem: LayerProblem, unit: FloatArray, exponents: tuple[int, ...], top: int) -> RoundedLayer:
+    weights = []
+    for connection, exponent in zip(problem.connections, exponents, strict=True):
+        step = unit * 2.0**exponent
+        if step.ndim:
+            step = np.expand_dims(step, tuple(i for i in range(connection.weight.dim()) if i != connection.target_axis))
+        weights.append(np.clip(np.rint(connection.weight.numpy() / step), -top, top).astype(np.int64))
+    return RoundedLayer(
+        weights=tuple(weights),
+        exponents=exponents,
+        threshold=np.maximum(np.rint(problem.vth / unit), 1).astype(np.int64),
+        bias=np.rint(problem.bias / per_neuron(unit, problem.shape)).astype(np.int64),
+        scale=unit,
+    )
+
+
+def _proxy(problem: LayerProblem, rounded: RoundedLayer) -> float:
+    return float(np.mean(_proxy_per_channel(problem, rounded)))
+
+
+def _proxy_per_channel(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray:
+    """[C] expected squared error of current / vth when messages are independent with their own mean and variance."""
+    total = np.zeros(problem.shape[0])
+    for connection, messages, weight, exponent in zip(
+        problem.connections, problem.messages, rounded.weights, rounded.exponents, strict=True
+    ):
+        step = np.broadcast_to(rounded.scale * 2.0**exponent, problem.shape[:1])
+        off = torch.from_numpy(weight).double() - connection.weight / torch.from_numpy(step.copy()).view(
+            [-1 if i == connection.target_axis else 1 for i in range(connection.weight.dim())]
+        )
+        off = off.transpose(0, connection.target_axis)  # [C, sources, ...]
+        seen = messages.flatten(1) if connection.kind == "dense" else messages.transpose(0, 1).flatten(1).T
+        mean, variance = seen.mean(0), seen.var(0, unbiased=False)
+        each = off.flatten(2) if off.dim() > 2 else off.unsqueeze(2)
+        bias = (each * mean.view(1, -1, 1)).sum((1, 2))
+        noise = (each**2 * variance.view(1, -1, 1)).sum((1, 2))
+        total += (bias**2 + noise).numpy() * (step / problem.vth) ** 2
+    return total

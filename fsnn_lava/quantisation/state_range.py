@@ -1,0 +1,78 @@
+"""What one step can add at most, per neuron, and how much of the state's range a run needs (E9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fsnn_lava import limits
+from fsnn_lava.errors import BadNetwork
+from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
+from fsnn_lava.ir.rate_map import linear
+
+CURRENT_MAX = 2**17 - 1  # weight units of current per step: 2**6 times it fits 24 bits
+SUM_MAX = 2**23 - 1  # of weight * message before it is shifted: 24 bits
+
+
+@dataclass(frozen=True)
+class StepBound:
+    """What one step can add at most to a neuron of a layer, weight units; `sum` is the largest |weight @ message|, not shifted."""
+
+    layer: str
+    lowest: float
+    highest: float
+    sum: int
+
+    @property
+    def fits(self) -> bool:
+        return max(-self.lowest, self.highest) <= CURRENT_MAX and self.sum <= SUM_MAX
+
+
+def step_bounds(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
+    """One per layer. Spikes are 0 or 1, input messages 0 … `message_max`; zero padding is taken into account."""
+    return tuple(_layer_bound(chip, layer, message_max) for layer in chip.layers)
+
+
+def _layer_bound(chip: ChipNetwork, layer: Layer, message_max: int) -> StepBound:
+    lowest, highest = layer.bias.astype(np.float64), layer.bias.astype(np.float64)
+    largest = 0
+    for synapse in chip.into(layer):
+        low, high = _reach(chip, synapse, layer, message_max)
+        lowest, highest = lowest + low * 2.0**synapse.exponent, highest + high * 2.0**synapse.exponent
+        largest = max(largest, int(-low.min()), int(high.max()))
+    return StepBound(layer.name, float(lowest.min()), float(highest.max()), largest)
+
+
+def _reach(chip: ChipNetwork, synapse: Synapse, layer: Layer, message_max: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Sums of the negative and of the positive weights of each neuron, times the largest message: [*shape] each."""
+    from_input = synapse.source == "input"
+    source = chip.input.shape if from_input else chip.layer(synapse.source).shape
+    everything = torch.full((1, *source), float(message_max if from_input else 1), dtype=torch.float64)
+    weight = torch.from_numpy(synapse.weight.astype(np.float64))
+    negative, positive = (linear(synapse, part, everything)[0].numpy() for part in (weight.clamp(max=0), weight.clamp(min=0)))
+    return negative, positive
+
+
+def check_step(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
+    """The bounds; BadNetwork if one step can wrap 24 bits somewhere."""
+    bounds = step_bounds(chip, message_max=message_max)
+    for bound in bounds:
+        if not bound.fits:
+            raise BadNetwork(
+                f"layer {bound.layer!r}: one step can add {bound.lowest:.0f} … {bound.highest:.0f} weight units (sums up to {bound.sum}); "
+                f"24 bits hold ±{CURRENT_MAX} (sums up to {SUM_MAX}): export with fewer bits"
+            )
+    return bounds
+
+
+def run_headroom(chip: ChipNetwork, largest: tuple[float, ...]) -> tuple[float, ...]:
+    """Per layer: how many times the largest |potential| of a run (physical units) fits the state; below 1 something is clipped."""
+    room = limits.STATE_MAX / 2**limits.STATE_FRACTION_BITS
+    return tuple(
+        room * float(layer.scale.min()) / potential if potential else float("inf")
+        for layer, potential in zip(chip.layers, largest, strict=True)
+    )

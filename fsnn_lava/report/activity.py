@@ -1,0 +1,142 @@
+"""What it costs: firing rate of every layer, synaptic operations of every connection, NeuroBench's counts and an energy estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import Any
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter
+
+from fsnn_lava.ir.network import INPUT, READOUT, Synapse
+from fsnn_lava.placement.energy import estimate
+from fsnn_lava.report import canvas
+from fsnn_lava.report.evidence import Evidence, Run
+from fsnn_lava.report.panel import Panel, Picture, Table
+
+KEY, TITLE = "activity", "Activity and cost"
+_KIND_COLOURS = {"input": canvas.TEAL, "forward": canvas.BLUE, "feedback": canvas.PURPLE, "readout": canvas.GOLD}
+
+_ROW = 30  # page units of one bar
+
+
+def panel(evidence: Evidence) -> Panel:
+    run = evidence.run
+    if run is None:
+        return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")
+    rates, operations = layer_rates(run), synapse_operations(run)
+    rows = [("rate", layer, "", value) for layer, value in rates] + [
+        ("operations", target, kind, value) for target, kind, value in operations
+    ]
+    caption = (
+        "Spikes per neuron and step, averaged over neurons and samples; synaptic operations per sample (one per weight that a spike or a "
+        f"non-zero message touches) by the layer that receives them. {run.some.samples} samples. "
+        "A static input is counted at every step, as the chip receives it."
+    )
+    return Panel(
+        key=KEY,
+        title=TITLE,
+        caption=caption,
+        pictures=(_draw_rates(rates), _draw_operations(operations)),
+        data=Table(columns=("what", "layer", "connection", "value"), rows=rows),
+        arrange="grid",
+        wide=True,
+        facts=_costs(run),
+    )
+
+
+def layer_rates(run: Run) -> list[tuple[str, float]]:
+    """Spikes per neuron and step of every layer, not weighted by the leak."""
+    return [(layer.name, float(counts.mean()) / run.steps) for layer, counts in zip(run.chip.layers, run.some.counts, strict=True)]
+
+
+def synapse_operations(run: Run) -> list[tuple[str, str, float]]:
+    """(target, kind, operations per sample) of every connection: what arrived times the weights it touches."""
+    found = [(s.target, kind_of(run, s), float((_arrived(run, s) @ run.fan_out[id(s)].reshape(-1)).mean())) for s in run.chip.synapses]
+    spikes = run.some.counts[-1].reshape(run.some.samples, -1).sum(axis=1)
+    return [*found, (READOUT, "readout", float(spikes.mean()) * run.chip.readout.classes)]
+
+
+def kind_of(run: Run, synapse: Synapse) -> str:
+    if synapse.source == INPUT:
+        return "input"
+    return "forward" if run.chip.is_forward(synapse) else "feedback"
+
+
+def _arrived(run: Run, synapse: Synapse) -> Any:
+    """Messages per source neuron that reached the target in its window, [B, N]."""
+    result, samples = run.some, run.some.samples
+    if synapse.source == INPUT:
+        sent = run.over(run.steps, samples) != 0
+        return (sent.sum(axis=1) if run.events else sent * run.steps).reshape(samples, -1).astype(np.float64)
+    counts = result.counts[run.chip.index(synapse.source)].astype(np.float64)
+    if not run.chip.is_forward(synapse):
+        counts = counts - result.late[next(i for i, s in enumerate(run.chip.feedback) if s is synapse)]
+    return counts.reshape(samples, -1)
+
+
+def _slots(rows: Sized) -> int:
+    """Rows of a bar chart: at least two, so that one bar is no wall."""
+    return max(2, len(rows))
+
+
+def _draw_rates(rates: list[tuple[str, float]]) -> Picture:
+    figure = canvas.new_figure(340, 56 + _ROW * _slots(rates))
+    axes = figure.add_subplot()
+    names, values = [name for name, _ in rates], [value for _, value in rates]
+    bars = axes.barh(names, values, color=canvas.BLUE, height=0.6)
+    axes.bar_label(bars, [f"{value:.3g}" for value in values], padding=4, color=canvas.INK)
+    axes.set_ylim(_slots(rates) - 0.5, -0.5)
+    axes.set_xlim(0, max(0.001, max(values)) * 1.25)
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel("spikes per neuron and step")
+    return Picture(
+        name="firing-rate", figure=figure, label="Firing rate", alt="Firing rate: " + ", ".join(f"{n} {v:.3g}" for n, v in rates)
+    )
+
+
+def _draw_operations(operations: list[tuple[str, str, float]]) -> Picture:
+    targets = list(dict.fromkeys(target for target, _, _ in operations))
+    figure = canvas.new_figure(340, 82 + _ROW * _slots(targets))
+    axes = figure.add_subplot()
+    start = dict.fromkeys(targets, 0.0)
+    for kind, colour in _KIND_COLOURS.items():
+        of_kind = [(target, value) for target, k, value in operations if k == kind]
+        if of_kind:
+            axes.barh(
+                [t for t, _ in of_kind], [v for _, v in of_kind], left=[start[t] for t, _ in of_kind], color=colour, height=0.6, label=kind
+            )
+            for target, value in of_kind:
+                start[target] += value
+    axes.set_yticks(range(len(targets)), targets)
+    for row, target in enumerate(targets):
+        axes.annotate(short(start[target]), (start[target], row), xytext=(4, 0), textcoords="offset points", va="center", color=canvas.INK)
+    axes.set_ylim(_slots(targets) - 0.5, -0.5)
+    axes.set_xlim(0, max(start.values()) * 1.25 or 1.0)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel("synaptic operations per sample")
+    figure.legend(loc="outside upper left", ncols=4, columnspacing=1.2)
+    alt = "Synaptic operations per sample: " + ", ".join(f"{t} {short(v)}" for t, v in start.items())
+    return Picture(name="operations", figure=figure, label="Synaptic operations", alt=alt)
+
+
+def short(value: float) -> str:
+    """1234567 as 1.23 M."""
+    for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:.3g}"
+
+
+def _costs(run: Run) -> tuple[tuple[str, str], ...]:
+    found = estimate(run.exported if run.some.digest == run.exported.digest() else run.chip, run.some)
+    return (
+        ("spikes per sample", f"{found['spikes']:,.0f}"),
+        ("synaptic operations per sample", f"{found['synaptic_operations']:,.0f}"),
+        ("membrane updates per sample", f"{found['membrane_updates']:,.0f}"),
+        ("activation sparsity", f"{found['activation_sparsity']:.1%}"),
+        ("connection sparsity", f"{found['connection_sparsity']:.1%}"),
+        ("footprint", f"{found['footprint']:,} bytes"),
+        (f"energy, an estimate with {found['constants']['chip']} constants", f"{1e6 * found['energy_joules']['total']:.3g} µJ per sample"),
+    )

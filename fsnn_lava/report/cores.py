@@ -1,0 +1,74 @@
+"""Where every layer goes on the board: occupied cores and how full they are. A model, not the vendor's compiler."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from fsnn_lava.placement.placement import DISCLAIMER, Core, Placement
+from fsnn_lava.report import canvas
+from fsnn_lava.report.evidence import Evidence
+from fsnn_lava.report.panel import Panel, Picture, Table
+
+KEY, TITLE = "cores", "Core map"
+_ACROSS = 16  # cores in a row
+_CHIPS = 4  # that are drawn
+
+
+def panel(evidence: Evidence) -> Panel:
+    if evidence.run is None:
+        return Panel(key=KEY, title=TITLE, missing="needs the network, not only the verdict")
+    placement = evidence.run.placement
+    cores = placement.core_list()
+    board = placement.board
+    colours = {layer.name: canvas.SERIES[i % len(canvas.SERIES)] for i, layer in enumerate(placement.layers)}
+    used = min(max(1, placement.chips or 1), _CHIPS)
+    pictures = tuple(_draw(placement, chip, [core for core in cores if core.chip == chip], colours) for chip in range(used))
+    hidden = (placement.chips or 1) - used
+    legend = "One square per core, coloured by layer, the fuller the stronger; a list, not a floor plan."
+    fits = placement.verdict if board.name in placement.verdict else f"{board.name}: {placement.verdict}"
+    caption = f"{fits[0].upper()}{fits[1:]}. {legend} {DISCLAIMER}"
+    if hidden > 0:
+        caption += f" {hidden} more chips are not drawn."
+    rows = [(c.chip, c.core, c.layer, *c.size, *(float(v) for v in c.use.columns().values())) for c in cores]
+    resources = tuple(cores[0].use.columns()) if cores else ()
+    data = Table(columns=("chip", "core", "layer", "channels", "height", "width", *resources), rows=rows)
+    return Panel(
+        key=KEY, title=TITLE, caption=caption, pictures=pictures, data=data, arrange="grid", wide=len(pictures) > 1, rows=_layers(placement)
+    )
+
+
+def _layers(placement: Placement) -> Table:
+    rows = []
+    for layer in placement.layers:
+        tightest = layer.use.tightest(placement.board)
+        share = layer.use.shares(placement.board)[tightest]
+        shape = "×".join(map(str, layer.shape))
+        rows.append((layer.name, shape, "none fits" if layer.cores is None else str(layer.cores), f"{tightest} {share:.0%}"))
+    return Table(columns=("layer", "neurons", "cores", "fullest resource of a core"), rows=rows)
+
+
+def _draw(placement: Placement, chip: int, cores: list[Core], colours: dict[str, str]) -> Picture:
+    down = -(-placement.board.cores_per_chip // _ACROSS)
+    figure = canvas.new_figure(340, 48 + 20 * down)
+    axes = figure.add_subplot()
+    taken = {core.core for core in cores}
+    for number in range(placement.board.cores_per_chip):
+        if number not in taken:
+            _square(axes, number, canvas.LINE, 0.5)
+    for core in cores:
+        _square(axes, core.core, colours[core.layer], 0.35 + 0.65 * min(1.0, core.use.shares(placement.board)["Total"]))
+    axes.set_xlim(-0.6, _ACROSS - 0.4)
+    axes.set_ylim(down - 0.4, -0.6)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    names = list(dict.fromkeys(core.layer for core in cores))
+    handles = [Rectangle((0, 0), 1, 1, facecolor=colours[name], linewidth=0) for name in names]
+    figure.legend(handles, names, loc="outside upper left", ncols=6, handlelength=1.0, columnspacing=1.2)
+    alt = f"Chip {chip}: {len(cores)} of {placement.board.cores_per_chip} cores in use"
+    return Picture(name=f"{KEY}-chip{chip}", figure=figure, alt=alt, label=f"chip {chip}", note=alt)
+
+
+def _square(axes: Axes, number: int, colour: str, alpha: float) -> None:
+    row, column = divmod(number, _ACROSS)
+    axes.add_patch(Rectangle((column - 0.44, row - 0.44), 0.88, 0.88, facecolor=colour, alpha=alpha, linewidth=0))

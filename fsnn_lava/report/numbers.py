@@ -1,0 +1,68 @@
+"""Numbers of a check as HTML: a list of what is single, a table of what comes in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from fsnn_lava.verify.verdict import plain
+
+_LONG = 48  # letters: a value that takes a line of its own
+
+
+def numbers_html(numbers: Mapping[str, Any]) -> str:
+    """All of it, escaped."""
+    values: dict[str, Any] = plain(numbers)
+    single = {key: value for key, value in values.items() if not _rows(value)}
+    tables = [_table(_title(key), value) for key, value in values.items() if _rows(value)]
+    return facts_html([(_title(key), number(value)) for key, value in single.items()]) + "".join(tables)
+
+
+def facts_html(facts: Sequence[tuple[str, str]]) -> str:
+    """Pairs of a name and a value."""
+    if not facts:
+        return ""
+    return '<dl class="facts">' + "".join(_fact(*fact) for fact in sorted(facts, key=lambda fact: len(fact[1]) > _LONG)) + "</dl>"
+
+
+def _fact(name: str, value: str) -> str:
+    long = ' class="long"' if len(value) > _LONG else ""
+    return f"<div{long}><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+
+
+def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    head = "".join(f'<th scope="col">{escape(str(c))}</th>' for c in columns)
+    body = "".join("<tr>" + "".join(f"<td>{escape(number(v))}</td>" for v in row) + "</tr>" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def number(value: Any) -> str:
+    """One value, short."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (list, tuple)):
+        return " … ".join(number(v) for v in value) if len(value) == 2 else ", ".join(number(v) for v in value) or "none"
+    return str(value)
+
+
+def _title(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def _rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, (dict, list)) for row in value)
+
+
+def _table(title: str, rows: list[Any]) -> str:
+    if all(isinstance(row, dict) for row in rows):
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        return f"<h4>{escape(title)}</h4>" + table_html([_title(c) for c in columns], [[row.get(c) for c in columns] for row in rows])
+    width = max(len(row) for row in rows)
+    return f"<h4>{escape(title)}</h4>" + table_html(["", *map(str, range(1, width + 1))], [[i + 1, *row] for i, row in enumerate(rows)])

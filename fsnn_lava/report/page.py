@@ -1,0 +1,92 @@
+"""The page: one HTML file with everything in it, no script, and a policy that forbids the browser to fetch anything."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib import resources
+
+from fsnn_lava.report import canvas
+from fsnn_lava.report.evidence import Evidence
+from fsnn_lava.report.numbers import facts_html, table_html
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.verdict_section import chain_html, checks_html, header_html
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+def page_html(evidence: Evidence, panels: list[Panel]) -> str:
+    """The whole report; every string that came from outside is escaped."""
+    title = _title(evidence)
+    style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
+    links = "".join(f'<a href="#{panel.key}">{escape(panel.title)}</a>' for panel in panels)
+    sections = "".join(_section(panel, shape) for panel, shape in arranged(panels))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light dark">\n'
+        f"<title>{evidence.verdict.word}: {escape(title)}</title>\n"
+        f'<link rel="icon" href="data:,">\n<style>\n{style}</style>\n</head>\n<body>\n'
+        f"{header_html(evidence, title)}\n<nav>{links}</nav>\n<main>\n"
+        '<section class="card wide" id="verdict"><h2>The verdict and its reasons</h2>'
+        f"{chain_html(evidence)}{checks_html(evidence)}</section>\n{sections}</main>\n</body>\n</html>\n"
+    )
+
+
+def _title(evidence: Evidence) -> str:
+    name = evidence.run.exported.notes.get("architecture", "") if evidence.run is not None else ""
+    digest = str(evidence.verdict.about.get("digest", ""))[:12]
+    return f"fsnn-lava report · {name or 'network'} · {digest}" if digest else f"fsnn-lava report · {name or 'network'}"
+
+
+def arranged(panels: list[Panel]) -> list[tuple[Panel, str]]:
+    """Each with its CSS class: wide, one of two in a row, or, where its neighbour is wide, alone with its text beside it."""
+    found: list[tuple[Panel, str]] = []
+    waiting = False  # the panel before is the left one of a pair
+    for panel, after in zip(panels, [*panels[1:], None], strict=True):
+        pairs = waiting or (after is not None and not after.wide)
+        shape = "wide" if panel.wide else "half" if pairs else "wide side"
+        waiting = not panel.wide and pairs and not waiting
+        found.append((panel, shape))
+    return found
+
+
+def _section(panel: Panel, shape: str) -> str:
+    if panel.missing:
+        body = f'<p class="missing">Not drawn: {escape(panel.missing)}.</p>'
+    else:
+        text = f'<p class="caption">{escape(panel.caption)}</p>' if panel.caption else ""
+        text += table_html(panel.rows.columns, panel.rows.rows) if panel.rows else ""
+        text += facts_html(panel.facts) if not panel.image else ""
+        body = f'{_beside(panel)}<div class="shown">{_pictures(panel)}<div class="told">{text}</div></div>'
+    return f'<section class="card {shape}" id="{panel.key}"><h2>{escape(panel.title)}</h2>{body}</section>\n'
+
+
+def _beside(panel: Panel) -> str:
+    if not panel.image:
+        return ""
+    return f'<div class="beside"><img src="{panel.image}" alt="the sample" width="96" height="96">{facts_html(panel.facts)}</div>'
+
+
+def _pictures(panel: Panel) -> str:
+    drawn = [_picture(picture) for picture in panel.pictures]
+    if panel.arrange == "tabs" and len(drawn) > 1:
+        return _tabs(panel, drawn)
+    arrange = "grid" if panel.arrange == "grid" and len(drawn) > 1 else "stack"
+    return f'<div class="pictures {arrange}">{"".join(drawn)}</div>' if drawn else ""
+
+
+def _picture(picture: Picture) -> str:
+    head = f"<h3>{escape(picture.label)}</h3>" if picture.label else ""
+    note = f"<figcaption>{escape(picture.note)}</figcaption>" if picture.note else ""
+    return f'<figure id="picture-{picture.name}">{head}{canvas.svg(picture.figure, name=picture.name, alt=picture.alt)}{note}</figure>'
+
+
+def _tabs(panel: Panel, drawn: list[str]) -> str:
+    """One picture at a time, chosen by radio buttons: no script. In print all are shown."""
+    parts = []
+    for index, (picture, content) in enumerate(zip(panel.pictures, drawn, strict=True)):
+        name = f"{panel.key}-tab-{index + 1}"
+        checked = " checked" if index == 0 else ""
+        choice = f'<input type="radio" name="{panel.key}-tabs" id="{name}"{checked}><label for="{name}">{escape(picture.label)}</label>'
+        parts.append(f'{choice}<div class="tab">{content}</div>')
+    return f'<div class="tabs" role="group" aria-label="layer">{"".join(parts)}</div>'

@@ -1,0 +1,59 @@
+"""What ran where: enough to do it again."""
+
+from __future__ import annotations
+
+import platform
+from datetime import datetime, timezone
+from importlib import metadata
+
+import fsnn_lava
+from fsnn_lava.report.evidence import Evidence
+from fsnn_lava.report.panel import Panel
+
+KEY, TITLE = "provenance", "Provenance"
+BACKENDS = {"emu": "the emulator", "sim": "Lava processes on the CPU", "loihi2": "Loihi 2"}
+SHORT = {"emu": "emulator", "sim": "Lava", "loihi2": "Loihi 2"}
+_PACKAGES = ("numpy", "torch", "numba", "matplotlib", "lava-nc", "lava-dl")
+
+
+def on_silicon(evidence: Evidence) -> bool:
+    return evidence.verdict.about.get("backend") == "loihi2"
+
+
+def where(evidence: Evidence) -> str:
+    """`the emulator`, `Lava processes on the CPU (stock)`, …"""
+    about = evidence.verdict.about
+    backend = str(about.get("backend", "an unknown backend"))
+    return BACKENDS.get(backend, backend) + (f" ({about['graph']})" if about.get("graph") else "")
+
+
+def panel(evidence: Evidence, *, command: str = "") -> Panel:
+    about = evidence.verdict.about
+    silicon = "yes" if on_silicon(evidence) else "no: not run on silicon"
+    facts = [("backend", f"{about.get('backend', '?')}, {where(evidence)}"), ("ran on silicon", silicon)]
+    facts += [("samples", f"{about.get('samples', 0):,}"), ("steps T", str(about.get("steps", "?")))]
+    if about.get("seconds"):
+        facts.append(("run time", f"{about['seconds']:.3g} s"))
+    facts.append(("network, SHA-256", str(about.get("digest", ""))))
+    if evidence.run is not None:
+        chip = evidence.run.exported
+        facts += [(f"network: {key}", value) for key, value in chip.notes.items() if value]
+        leak = f"LIF, leak {chip.leak:.4f}" if chip.decay else "IF"
+        facts.append(
+            ("neuron", f"{leak}, reset {'by subtraction' if chip.layers[0].reset == 'subtract' else 'to zero'}, input as {chip.input.kind}")
+        )
+    if command:
+        facts.append(("command", command))
+    facts += [("fsnn-lava", fsnn_lava.__version__), ("Python", platform.python_version()), *_versions(), ("machine", platform.machine())]
+    facts.append(("report made", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")))
+    return Panel(key=KEY, title=TITLE, wide=True, facts=tuple(facts))
+
+
+def _versions() -> list[tuple[str, str]]:
+    found = []
+    for name in _PACKAGES:
+        try:
+            found.append((name, metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            found.append((name, "not installed"))
+    return found

@@ -1,0 +1,77 @@
+"""Rates that were measured against the equilibrium's, layer by layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.report import canvas
+from fsnn_lava.report.evidence import Evidence, Run
+from fsnn_lava.report.panel import Panel, Picture, Table
+
+KEY, TITLE = "rates", "Rates against the equilibrium"
+POINTS = 3000  # of a layer
+_VECTOR = 400  # more points than that are drawn as an image
+
+Pairs = dict[int, NDArray[np.float64]]  # layer → [points, 2]: a*, a
+
+
+def panel(evidence: Evidence) -> Panel:
+    pairs, names, source = _pairs(evidence)
+    if not pairs:
+        return Panel(key=KEY, title=TITLE, missing="no equilibrium was solved")
+    pictures = tuple(_draw(index, names[index], points) for index, points in pairs.items() if len(points))
+    rows = [(names[index], float(target), float(rate)) for index, points in pairs.items() for target, rate in points]
+    caption = (
+        "Each dot is one neuron in one sample: the rate that the equilibrium a* = f(a*) says, and the rate that was measured. "
+        f"On the diagonal both agree. {source}"
+    )
+    data = Table(columns=("layer", "equilibrium_rate", "measured_rate"), rows=rows)
+    return Panel(key=KEY, title=TITLE, caption=caption, pictures=pictures, data=data, arrange="grid", wide=len(pictures) > 1)
+
+
+def _pairs(evidence: Evidence) -> tuple[Pairs, list[str], str]:
+    """What the residual check kept, or else the few samples."""
+    kept: Any = evidence.series("residual", "rates")
+    layers = evidence.numbers("residual").get("layers", ())
+    if kept is not None and len(kept):
+        array = np.asarray(kept, dtype=np.float64)
+        found = {index: _thin(array[array[:, 0] == index][:, 1:]) for index in range(len(layers))}
+        solved = evidence.numbers("residual").get("solved", 0)
+        return found, [str(layer["layer"]) for layer in layers], f"Neurons picked evenly from {solved} samples."
+    if evidence.run is None:
+        return {}, [], ""
+    return _of_run(evidence.run), [layer.name for layer in evidence.run.chip.layers], f"Neurons picked from {evidence.run.few} samples."
+
+
+def _of_run(run: Run) -> Pairs:
+    pairs = zip(run.equilibrium.rates, run.result.part(slice(0, run.few)).rates, strict=True)
+    return {index: _thin(np.stack([target.reshape(-1), rate.reshape(-1)], axis=1)) for index, (target, rate) in enumerate(pairs)}
+
+
+def _thin(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    if len(points) <= POINTS:
+        return points
+    return points[np.sort(np.random.default_rng(0).choice(len(points), POINTS, replace=False))]
+
+
+def _draw(index: int, name: str, points: NDArray[np.float64]) -> Picture:
+    target, rate = points.T
+    figure = canvas.new_figure(300, 290)
+    axes = figure.add_subplot()
+    top = max(0.1, float(points.max(initial=0.0)) * 1.04)
+    axes.plot([0, top], [0, top], color=canvas.SOFT, linewidth=1.0, zorder=1)
+    many = len(points) > _VECTOR
+    axes.scatter(target, rate, s=7, color=canvas.BLUE, alpha=0.35 if many else 0.6, linewidths=0, rasterized=many, zorder=2)
+    axes.set_xlim(-0.02 * top, top)
+    axes.set_ylim(-0.02 * top, top)
+    axes.set_aspect("equal")
+    axes.set_xlabel("equilibrium rate a*")
+    axes.set_ylabel("measured rate a")
+    off = np.abs(target - rate)
+    moving = target.std() > 0 and rate.std() > 0
+    correlation = f", r = {np.corrcoef(target, rate)[0, 1]:.4f}" if moving else ""
+    note = f"mean |a − a*| {off.mean():.3g}, largest {off.max(initial=0.0):.3g}{correlation}"
+    return Picture(name=f"{KEY}-{index + 1}", figure=figure, alt=f"Layer {name}: {note}", label=name, note=note)

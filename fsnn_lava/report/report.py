@@ -1,0 +1,102 @@
+"""The report of a run: one self-contained HTML file, and on request every figure as PNG with its data as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.errors import BadArgument, BadFile, FsnnError
+from fsnn_lava.files.atomic import atomic_path
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.placement.placement import Placement
+from fsnn_lava.report import (
+    accuracy_curve,
+    activity,
+    canvas,
+    confusion,
+    cores,
+    provenance,
+    raster,
+    rate_scatter,
+    residual_curve,
+    weight_histograms,
+)
+from fsnn_lava.report.evidence import Evidence, Run
+from fsnn_lava.report.page import page_html
+from fsnn_lava.report.panel import Panel
+from fsnn_lava.verify.verdict import Verdict
+
+__all__ = ["write_report"]
+
+_DRAWN: tuple[Any, ...] = (residual_curve, accuracy_curve, rate_scatter, confusion, raster, activity, weight_histograms, cores)
+
+
+def write_report(
+    path: str | Path,
+    *,
+    verdict: Verdict,
+    chip: ChipNetwork | None = None,
+    result: Result | None = None,
+    values: NDArray[np.uint8] | None = None,
+    labels: NDArray[np.int64] | None = None,
+    model: FSNN | None = None,
+    placement: Placement | None = None,
+    figures: str | Path | None = None,
+    command: str = "",
+) -> None:
+    """Write the report to `path`; into the folder `figures` every figure as PNG and its data as CSV.
+
+    `result`, `values` and `labels` are of the whole run or of its first samples (a few hundred are enough): totals come from the verdict.
+    A figure whose input is missing says so in its place. Some samples are run again on the emulator; the cost does not grow with the run.
+    """
+    evidence = Evidence(verdict, _run(chip, result, values, labels, model, placement))
+    with canvas.style():
+        panels = [_draw(module.panel, evidence, module) for module in _DRAWN] + [provenance.panel(evidence, command=command)]
+        text = page_html(evidence, panels)
+        if figures is not None:
+            write_figures(Path(figures), panels)
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_figures(folder: Path, panels: list[Panel]) -> None:
+    """NAME.png of every picture and KEY.csv of every section's data."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadFile(f"cannot make the folder {folder} for figures: {error.strerror or error}") from error
+    for panel in panels:
+        for picture in panel.pictures:
+            with atomic_path(folder / f"{picture.name}.png") as temporary:
+                canvas.write_png(picture.figure, temporary)
+        if panel.data is not None:
+            with atomic_path(folder / f"{panel.key}.csv") as temporary:
+                temporary.write_text(panel.data.csv(), encoding="utf-8")
+
+
+def _run(
+    chip: ChipNetwork | None,
+    result: Result | None,
+    values: NDArray[np.uint8] | None,
+    labels: NDArray[np.int64] | None,
+    model: FSNN | None,
+    placement: Placement | None,
+) -> Run | None:
+    if chip is None and result is None and values is None:
+        return None
+    if chip is None or result is None or values is None:
+        raise BadArgument("a report needs the network, the result and the values together, or none of them")
+    return Run(chip, result, np.asarray(values), None if labels is None else np.asarray(labels), model, placement)
+
+
+def _draw(draw: Callable[[Evidence], Panel], evidence: Evidence, module: Any) -> Panel:
+    try:
+        return draw(evidence)
+    except FsnnError as error:  # one figure that cannot be drawn does not take the report with it
+        return Panel(key=module.KEY, title=module.TITLE, wide=True, missing=str(error))

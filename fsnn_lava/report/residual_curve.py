@@ -1,0 +1,110 @@
+"""||f(a[t]) - a[t]|| against t, measured and bound (E11), and the distance to the equilibrium: does the network settle?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.rate_map import length
+from fsnn_lava.ir.result import Result
+from fsnn_lava.report import canvas
+from fsnn_lava.report.evidence import Evidence, Run
+from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.verify.checks.residual import residual_bound
+
+KEY, TITLE = "residual", "Does it settle?"
+POINTS = 12  # numbers of steps that are looked at
+_FLOOR = 1e-12  # what a logarithm can show
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The few samples after t steps: Euclidean lengths over all neurons, [B]."""
+
+    steps: int
+    residual: NDArray[np.float64]
+    bound: NDArray[np.float64] | None
+    distance: NDArray[np.float64]
+
+
+def moments_of(steps: int, *, twice: bool) -> list[int]:
+    """About POINTS numbers of steps, 1 … T (or 2T), evenly on a log axis, T among them."""
+    last = 2 * steps if twice else steps
+    grid = {int(n) for n in np.rint(np.geomspace(1, last, POINTS))}
+    return sorted({n for n in grid if not 0.85 < n / steps < 1.15} | {steps})
+
+
+def panel(evidence: Evidence) -> Panel:
+    run = evidence.run
+    if run is None:
+        return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
+    bounded = all(layer.reset == "subtract" for layer in run.chip.layers)
+    moments = [_look(run, run.after(t, run.few), bounded) for t in moments_of(run.steps, twice=not run.events)]
+    own = _look(run, run.result.part(slice(0, run.few)), bounded)
+    picture = _draw(run, moments, own)
+    bound = "The wide line behind it is the bound that final potentials and late spikes allow (E11), which it may touch. "
+    caption = (
+        "Residual ‖f(a[t]) − a[t]‖ after t steps (Euclidean, all neurons): how far the rates are from reproducing themselves; "
+        f"a* is the equilibrium. {bound if bounded else 'A reset to zero throws charge away: there is no bound. '}"
+        f"Mean of {run.few} samples, shaded their range; run again on the emulator. The square is the run itself, T = {run.steps}."
+    )
+    return Panel(key=KEY, title=TITLE, caption=caption, pictures=(picture,), data=_table(moments))
+
+
+def _look(run: Run, result: Result, bounded: bool) -> Moment:
+    drive = run.rate_map.drive(run.over(result.steps, result.samples))
+    rates = result.rates
+    residual = run.rate_map.residual(rates, drive)
+    bound = None
+    if bounded:
+        batch = run.batch(result)
+        bound = length(tuple(residual_bound(batch, layer) for layer in run.chip.layers))
+    distance = length(tuple(e - a for e, a in zip(run.equilibrium.rates, rates, strict=True)))
+    return Moment(result.steps, residual, bound, distance)
+
+
+def _draw(run: Run, moments: list[Moment], own: Moment) -> Picture:
+    figure = canvas.new_figure(340, 260)
+    axes = figure.add_subplot()
+    steps = [m.steps for m in moments]
+    measured = np.maximum([m.residual.mean() for m in moments], _FLOOR)
+    low, high = (np.maximum([pick(m.residual) for m in moments], _FLOOR) for pick in (np.min, np.max))
+    axes.fill_between(steps, low, high, color=canvas.BLUE, alpha=0.18, linewidth=0)
+    bound = [m.bound.mean() for m in moments if m.bound is not None]
+    if bound:
+        axes.plot(steps, np.maximum(bound, _FLOOR), color=canvas.ORANGE, linewidth=7, alpha=0.4, label="bound on the residual (E11)")
+    axes.plot(steps, measured, color=canvas.BLUE, marker="o", markersize=4, label="residual ‖f(a[t]) − a[t]‖")
+    distance = np.maximum([m.distance.mean() for m in moments], _FLOOR)
+    axes.plot(steps, distance, color=canvas.GREEN, linewidth=1.4, label="distance ‖a[t] − a*‖")
+    if run.chip.decay == 0:
+        axes.plot(steps, distance[0] * 1.6 / np.array(steps), color=canvas.SOFT, linestyle=":", linewidth=1.2, label="1/t, as a guide")
+    axes.plot(
+        [own.steps],
+        [max(own.residual.mean(), _FLOOR)],
+        marker="s",
+        markersize=8,
+        markerfacecolor="none",
+        markeredgecolor=canvas.INK,
+        linestyle="none",
+    )
+    axes.axvline(run.steps, color=canvas.SOFT, linewidth=0.8)
+    canvas.logarithmic(axes, "x", subs=(1.0, 2.0, 5.0))
+    span = measured.max() / measured.min()
+    canvas.logarithmic(axes, "y", subs=(1.0, 2.0, 5.0) if span < 30 else (1.0, 3.0) if span < 300 else (1.0,))
+    axes.set_xlabel("steps t")
+    axes.set_ylabel("length, spikes per step")
+    axes.legend(loc="lower left", borderaxespad=0.2)
+    axes.margins(y=0.06)
+    alt = f"Residual against steps: {measured[0]:.3g} after 1 step, {own.residual.mean():.3g} after {run.steps}."
+    return Picture(name=KEY, figure=figure, alt=alt)
+
+
+def _table(moments: list[Moment]) -> Table:
+    rows = [
+        (m.steps, sample, float(m.residual[sample]), "" if m.bound is None else float(m.bound[sample]), float(m.distance[sample]))
+        for m in moments
+        for sample in range(len(m.residual))
+    ]
+    return Table(columns=("steps", "sample", "residual", "bound", "distance_to_equilibrium"), rows=rows)

@@ -1,0 +1,117 @@
+"""The top of a report: the verdict, the few numbers one asks for first, the chain with its checks, and each check with its reasons."""
+
+from __future__ import annotations
+
+from html import escape
+
+from fsnn_lava.report.activity import short
+from fsnn_lava.report.evidence import Evidence
+from fsnn_lava.report.numbers import number, numbers_html
+from fsnn_lava.report.provenance import SHORT, on_silicon, where
+from fsnn_lava.verify.verdict import Check, Verdict, offender_text
+
+# what stands between the stages of the pipeline, and which checks judge each hop
+_CHAIN: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("float spikes", ("float",)),
+    ("float equilibrium", ("shift",)),
+    ("integer equilibrium", ("contraction", "residual")),
+    ("integer spikes", ("charge", "spikes")),
+)
+_LISTED = 5  # places of a failure that are shown at once
+_STATES = {"ok": ("pass", "✓", "holds"), "FAIL": ("fail", "✗", "fails"), "--": ("skip", "–", "not done")}
+
+
+def header_html(evidence: Evidence, title: str) -> str:
+    verdict = evidence.verdict
+    word, state = verdict.word, "pass" if verdict.passed else "fail"
+    silicon = "Ran on silicon." if on_silicon(evidence) else "Not run on silicon."
+    return (
+        f'<header class="{state}"><p class="kicker">{escape(title)}</p>'
+        f'<h1><span class="badge {state}">{word}</span> <span>{escape(sentence(verdict))}</span></h1>'
+        f'<p class="where">Ran on {escape(where(evidence))}. <strong>{silicon}</strong></p>{_tiles(evidence)}</header>'
+    )
+
+
+def sentence(verdict: Verdict) -> str:
+    """How many checks hold, and which do not."""
+    done = [check for check in verdict.checks if check.done]
+    skipped = len(verdict.checks) - len(done)
+    rest = f", {skipped} not done" if skipped else ""
+    if verdict.passed:
+        return f"all {len(done)} checks hold{rest}" if len(done) > 1 else f"{len(done)} check holds{rest}"
+    if not done:
+        return f"nothing was checked{rest}"
+    names = ", ".join(check.name for check in verdict.failed)
+    return f"{len(verdict.failed)} of {len(done)} checks failed: {names}{rest}"
+
+
+def _tiles(evidence: Evidence) -> str:
+    tiles = [(label, value, note) for label, value, note in _figures(evidence) if value]
+    return '<div class="tiles">' + "".join(_tile(*tile) for tile in tiles) + "</div>"
+
+
+def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
+    about = evidence.verdict.about
+    accuracy, residual, contraction = (evidence.numbers(name) for name in ("accuracy", "residual", "contraction"))
+    samples = max(1, int(about.get("samples", 1)))
+    found = [("samples", f"{samples:,}", f"{about.get('steps', '?')} steps each")]
+    if accuracy.get("accuracy") is not None:
+        low, high = accuracy["accuracy_interval"]
+        found.append(("accuracy", f"{accuracy['accuracy']:.2%}", f"{low:.1%} … {high:.1%} (95%)"))
+    if accuracy.get("agreement") is not None:
+        own = accuracy.get("float_accuracy")
+        found.append(("float network agrees", f"{accuracy['agreement']:.2%}", "" if own is None else f"its accuracy {own:.2%}"))
+    if residual:
+        found.append(("largest residual", number(residual["residual_max"]), f"|f(a) − a|, bound {number(residual['bound_max'])}"))
+    if contraction:
+        found.append(("contraction", str(contraction["state"]), f"gain at most {number(contraction['spectral_radius'])}"))
+    if about.get("operations"):
+        spikes = short(about.get("spikes", 0) / samples)
+        found.append(("synaptic operations", short(about["operations"] / samples), f"per sample, {spikes} spikes"))
+    return found
+
+
+def _tile(label: str, value: str, note: str) -> str:
+    below = f'<span class="note">{escape(note)}</span>' if note else ""
+    return f'<div class="tile"><span class="label">{escape(label)}</span><b>{escape(value)}</b>{below}</div>'
+
+
+def chain_html(evidence: Evidence) -> str:
+    """From the float network to the backend, with the checks of each hop."""
+    checks = {check.name: check for check in evidence.verdict.checks}
+    parts = []
+    for node, names in _CHAIN:
+        pills = "".join(_pill(checks[name]) for name in names if name in checks)
+        parts.append(f'<span class="node">{node}</span><span class="hop">{pills}</span>')
+    backend = str(evidence.verdict.about.get("backend", "backend"))
+    parts.append(f'<span class="node">{escape(SHORT.get(backend, backend))}</span>')
+    return '<div class="chain">' + "".join(parts) + "</div>"
+
+
+def _pill(check: Check) -> str:
+    state, sign, word = _STATES[check.mark]
+    return f'<a class="pill {state}" href="#check-{escape(check.name)}" title="{word}">{sign} {escape(check.name)}</a>'
+
+
+def checks_html(evidence: Evidence) -> str:
+    return '<div class="checks">' + "".join(_check(check) for check in evidence.verdict.checks) + "</div>"
+
+
+def _offenders(texts: list[str]) -> str:
+    """Where it fails; of many the first few, the others one click away."""
+    items = [f"<li>{escape(text)}</li>" for text in texts]
+    if not items:
+        return ""
+    few = len(items) if len(items) <= _LISTED + 1 else _LISTED
+    rest = f'<details><summary>{len(items) - few} more</summary><ol start="{few + 1}">{"".join(items[few:])}</ol></details>'
+    return f"<h4>where</h4><ol>{''.join(items[:few])}</ol>" + (rest if items[few:] else "")
+
+
+def _check(check: Check) -> str:
+    state, sign, word = _STATES[check.mark]
+    listed = _offenders([offender_text(offender) for offender in check.offenders])
+    numbers = numbers_html(check.numbers) if check.done else ""
+    opened = " open" if state == "fail" else ""
+    more = f"<details{opened}><summary>numbers</summary>{listed}{numbers}</details>" if listed or numbers else ""
+    head = f'<span class="sign" title="{word}">{sign}</span> {escape(check.name)} <span class="link">{escape(check.link)}</span>'
+    return f'<article class="check {state}" id="check-{escape(check.name)}"><h3>{head}</h3><p>{escape(check.summary)}</p>{more}</article>'

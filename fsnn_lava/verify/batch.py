@@ -1,0 +1,100 @@
+"""Batch: some samples of a run with everything the checks ask of them, computed once, dropped when the batch is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
+from fsnn_lava.ir.result import Result
+from fsnn_lava.verify.currents import drive_trace
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch:
+    """B samples; the first is number `offset` of the run."""
+
+    chip: ChipNetwork
+    result: Result
+    values: NDArray[np.uint8]
+    labels: NDArray[np.int64] | None
+    offset: int
+    tolerance: float = 0.0  # by how much the backend's neurons may round differently from E9, units 2**-6
+
+    def __post_init__(self) -> None:
+        _check_shapes(self.chip, self.result, self.values)
+
+    @property
+    def steps(self) -> int:
+        return self.result.steps
+
+    @property
+    def samples(self) -> int:
+        return self.result.samples
+
+    @cached_property
+    def drives(self) -> tuple[NDArray[Any], ...]:
+        """<D> per layer (E10)."""
+        return tuple(drive_trace(self.chip, layer, self.values, self.steps) for layer in self.chip.layers)
+
+    @cached_property
+    def _found(self) -> dict[Any, Any]:
+        return {}
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` returns; asked for a second time, what it returned then."""
+        if key not in self._found:
+            self._found[key] = make()
+        return self._found[key]
+
+    @cached_property
+    def rates(self) -> tuple[NDArray[np.float64], ...]:
+        return self.result.rates
+
+    def arrived(self, synapse: Synapse) -> NDArray[Any]:
+        """<s>_arrived of a synapse's source in the target's own time: int64 for IF, float64 for a leak."""
+        chip, result = self.chip, self.result
+        source, delay = chip.index(synapse.source), chip.delay(synapse)
+        if delay == 0:
+            return result.counts[source].astype(np.int64) if chip.decay == 0 else result.traces[source]
+        position = next(i for i, s in enumerate(chip.feedback) if s is synapse)
+        if chip.decay == 0:
+            return result.counts[source].astype(np.int64) - result.late[position]
+        arrived = (result.traces[source] - result.late_traces[position]) * chip.leak**-delay
+        return np.clip(arrived, 0.0, chip.weight_sum(max(0, self.steps - delay)))  # where it must lie: rounding may leave it
+
+    def sample(self, row: int) -> int:
+        return self.offset + int(row)
+
+
+def neuron_index(layer: Layer, flat: int) -> list[int]:
+    """Position of a neuron in its layer's shape."""
+    return [int(i) for i in np.unravel_index(flat, layer.shape)]
+
+
+def _check_shapes(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) -> None:
+    b = result.samples
+    wanted = [(b, *layer.shape) for layer in chip.layers]
+    late = [(b, *chip.layer(s.source).shape) for s in chip.feedback]
+    for name, shapes in (
+        ("counts", wanted),
+        ("traces", wanted),
+        ("potentials", wanted),
+        ("clipped", wanted),
+        ("late", late),
+        ("late_traces", late),
+    ):
+        got = [tuple(a.shape) for a in getattr(result, name)]
+        if got != shapes:
+            raise BadArgument(f"result.{name} must have the shapes {shapes} of this network, got {got}")
+    if result.readout.shape != (b, chip.readout.classes):
+        raise BadArgument(f"result.readout must be {[b, chip.readout.classes]}, got {list(result.readout.shape)}")
+    sequence = (result.steps,) if chip.input.kind == "events" else ()
+    if values.shape != (b, *sequence, *chip.input.shape):
+        raise BadArgument(f"values must be {[b, *sequence, *chip.input.shape]} for {b} samples of this run, got {list(values.shape)}")

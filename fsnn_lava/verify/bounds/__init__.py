@@ -1,0 +1,1 @@
+"""The bounds that the checks hold a run to."""

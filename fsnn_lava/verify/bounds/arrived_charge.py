@@ -1,0 +1,106 @@
+"""E10's right side: the charge that arrived at every neuron, and how much of it rounding may have taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Readout, Synapse
+from fsnn_lava.limits import DECAY_UNIT, MESSAGE_MAX, STATE_FRACTION_BITS
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.currents import connect, connect_exact, fan_in, incoming, row_sum, total_shift
+
+_EPS = 2.0**-53
+
+
+@dataclass(frozen=True)
+class Charge:
+    """E10's right side for some neurons, [B, ...] units 2**-6: what arrived, and how much of it rounding may have taken (R).
+
+    int64 for IF, float64 for a leak. u[T] + theta <s> must lie in arrived - lost[1] … arrived - lost[0].
+    """
+
+    arrived: NDArray[Any]  # <D> + sum 2**n w.<s>_arrived; for IF and n < 0 already rounded down
+    lost: tuple[Any, Any]  # the least and the most of R
+
+    @property
+    def low(self) -> NDArray[Any]:
+        return self.arrived - self.lost[1]
+
+    @property
+    def high(self) -> NDArray[Any]:
+        return self.arrived - self.lost[0]
+
+    def violation(self, measured: NDArray[Any]) -> NDArray[Any]:
+        """0 inside; how far above (positive) or below (negative) outside."""
+        return measured - np.clip(measured, self.low, self.high)
+
+
+def layer_charge(batch: Batch, layer: Layer) -> Charge:
+    """E10's right side of a layer's neurons."""
+    return batch.once(("charge", layer.name), lambda: _layer_charge(batch, layer))
+
+
+def _layer_charge(batch: Batch, layer: Layer) -> Charge:
+    chip, synapses = batch.chip, incoming(batch.chip, layer)
+    parts = [_arriving(batch, s, batch.arrived(s), max(0, batch.steps - chip.delay(s))) for s in synapses]
+    theta = float(np.max(layer.threshold)) * 2.0**STATE_FRACTION_BITS
+    return _sum(batch, batch.drives[chip.index(layer.name)], parts, synapses, theta)
+
+
+def readout_charge(batch: Batch) -> Charge:
+    """E10's right side of the readout, [B, classes]."""
+    chip, readout = batch.chip, batch.chip.readout
+    spikes = batch.result.counts[-1].astype(np.int64) if chip.decay == 0 else batch.result.traces[-1]
+    bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
+    drive = bias * batch.steps if chip.decay == 0 else bias * chip.weight_sum(batch.steps)
+    return _sum(batch, drive, [_arriving(batch, readout, spikes, batch.steps)], [readout], 0.0)
+
+
+def _sum(batch: Batch, drive: NDArray[Any], parts: list[Charge], synapses: Sequence[Synapse | Readout], theta: float) -> Charge:
+    slack: Any = 0
+    if batch.chip.decay:
+        slack = truncation(batch.chip, batch.steps) + rounding(batch, synapses, drive, theta) + batch.tolerance
+    least, most = (sum((part.lost[i] for part in parts), start=0) for i in (0, 1))
+    return Charge(drive + sum((part.arrived for part in parts), start=0), (least - slack, most + slack))
+
+
+def truncation(chip: ChipNetwork, steps: int) -> float:
+    """The most that rounding towards zero takes from a leaky neuron: (1 - 2**-12)(A - lambda**(T - 1)) (E10)."""
+    return (1 - 1 / DECAY_UNIT) * (chip.weight_sum(steps) - chip.leak ** (steps - 1)) if chip.decay else 0.0
+
+
+def rounding(batch: Batch, synapses: Sequence[Synapse | Readout], drive: NDArray[Any], theta: float) -> float:
+    """The most by which float64 sums can be off: a sum of n terms has a relative error below n 2**-53 on the sum of sizes.
+
+    A trace has 2 T roundings; `arrived` subtracts two and is scaled by lambda**-d, but never leaves [0, A].
+    """
+    chip, steps = batch.chip, batch.steps
+    total = chip.weight_sum(steps)
+    error = (float(np.abs(drive).max(initial=0.0)) + theta * total + 2.0**24) * (4 * steps + 8) * _EPS
+    for synapse in synapses:
+        delay = 0 if isinstance(synapse, Readout) else chip.delay(synapse)
+        relative = (2 * steps + fan_in(synapse) + delay + 8) * _EPS
+        error += 2.0 ** total_shift(synapse) * row_sum(synapse) * min(2 * total * chip.leak**-delay * relative, total)
+    if chip.input.kind == "events":
+        source = next(s for s in chip.synapses if s.source == INPUT)
+        error += 2.0 ** total_shift(source) * row_sum(source) * MESSAGE_MAX * total * (2 * steps + fan_in(source) + 8) * _EPS
+    return error
+
+
+def _arriving(batch: Batch, synapse: Synapse | Readout, arrived: NDArray[Any], steps: int) -> Charge:
+    """2**n w.<s>_arrived, and what floors can take in the `steps` steps in which something may arrive."""
+    bits, chip = total_shift(synapse), batch.chip
+    if chip.decay:
+        return Charge(connect(synapse, arrived) * 2.0**bits, (0.0, chip.weight_sum(steps) * (1 - 2.0**bits) if bits < 0 else 0.0))
+    exact = connect_exact(synapse, arrived)
+    if bits >= 0:
+        return Charge(exact << bits, (0, 0))
+    spikes = np.rint(connect(synapse, arrived, weight=synapse.weight != 0)).astype(np.int64)  # in other steps nothing is floored
+    lost = np.minimum(spikes, steps) * ((1 << -bits) - 1)
+    whole = exact >> -bits
+    return Charge(whole, (0, whole + ((lost - exact) >> -bits)))  # sums of floors are whole numbers too: round the lower end up

@@ -1,0 +1,160 @@
+"""What the answers are worth: accuracy and agreement with their intervals, margins, dead and saturated neurons, clips."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.running_totals import Tally, either, first, total
+from fsnn_lava.verify.thresholds import Thresholds
+from fsnn_lava.verify.verdict import OFFENDERS_KEPT, Check
+
+LINK = "float network → backend"
+_Z = 1.959963984540054  # 95 %
+
+
+def wilson(right: int, total: int) -> tuple[float, float]:
+    """The 95 % interval of a share (docs/equations.md, Intervals)."""
+    if total == 0:
+        return 0.0, 1.0
+    share, z2 = right / total, _Z * _Z / total
+    middle = share + z2 / 2
+    half = sqrt(share * (1 - share) * z2 + z2 * z2 / 4)
+    return max(0.0, (middle - half) / (1 + z2)), min(1.0, (middle + half) / (1 + z2))
+
+
+class AccuracyCheck(Tally):
+    """Counts; fails only where the user asked for more than was reached."""
+
+    RULES = {
+        **dict.fromkeys(("samples", "labelled", "right", "judged", "agreeing", "float_right", "clips", "ties"), total),
+        **dict.fromkeys(("samples_of_rows", "float_labelled", "confusion", "rate_sums", "margins"), total),
+        **dict.fromkeys(("spiked", "paused"), either),
+        "offenders": first(OFFENDERS_KEPT),
+    }
+
+    def __init__(self, chip: ChipNetwork, thresholds: Thresholds) -> None:
+        self.chip, self.thresholds = chip, thresholds
+        classes = chip.readout.classes
+        self.samples = self.labelled = self.right = self.judged = self.agreeing = self.float_right = self.clips = self.ties = 0
+        self.samples_of_rows = self.float_labelled = 0
+        self.confusion = np.zeros((classes, classes), dtype=np.int64)  # [label, answer]
+        self.spiked = [np.zeros(layer.shape, dtype=bool) for layer in chip.layers]
+        self.paused = [np.zeros(layer.shape, dtype=bool) for layer in chip.layers]
+        self.rate_sums = np.zeros(len(chip.layers))
+        self.margins: list[float] = []
+        self.offenders: list[dict[str, Any]] = []
+
+    def add(self, batch: Batch, float_answers: NDArray[np.int64] | None) -> None:
+        """`float_answers`: what the float network says, [B]."""
+        result = batch.result
+        answers, logits = result.predictions, np.sort(result.logits, axis=1)
+        margins = logits[:, -1] - logits[:, -2] if logits.shape[1] > 1 else np.abs(logits[:, -1])
+        self.samples += batch.samples
+        self.margins += [float(m) for m in margins]
+        self.ties += int(np.count_nonzero(margins == 0))
+        self.clips += int(result.clip_count.sum())
+        for index, counts in enumerate(result.counts):
+            self.spiked[index] |= (counts > 0).any(axis=0)
+            self.paused[index] |= (counts < batch.steps).any(axis=0)
+            self.rate_sums[index] += float(batch.rates[index].mean(axis=tuple(range(1, counts.ndim))).sum())
+        if batch.labels is not None:
+            self._add_labels(batch.labels, answers, float_answers)
+        if float_answers is not None:
+            self.judged += batch.samples
+            self.agreeing += int(np.count_nonzero(answers == float_answers))
+            for row in np.flatnonzero(answers != float_answers)[: OFFENDERS_KEPT - len(self.offenders)]:
+                what = f"answers {answers[row]}, the float network {float_answers[row]}; margin {margins[row]:.4g}"
+                self.offenders.append({"sample": batch.sample(row), "what": what})
+
+    def _add_labels(self, labels: NDArray[np.int64], answers: NDArray[np.int64], float_answers: NDArray[np.int64] | None) -> None:
+        known = labels >= 0
+        labels, answers = labels[known], answers[known]
+        float_answers = None if float_answers is None else float_answers[known]
+        self.labelled += len(labels)
+        self.right += int(np.count_nonzero(answers == labels))
+        inside = labels < self.chip.readout.classes
+        np.add.at(self.confusion, (labels[inside], answers[inside]), 1)
+        if float_answers is not None:
+            self.float_labelled += len(labels)
+            self.float_right += int(np.count_nonzero(float_answers == labels))
+
+    def add_rows(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
+        """Samples of which only the answers are known; labels below 0 are unknown."""
+        self.samples_of_rows += len(answers)
+        self._add_labels(labels, answers, None)
+
+    def dead(self) -> float:
+        """Share of neurons that no sample made spike."""
+        return float(np.mean(np.concatenate([~s.reshape(-1) for s in self.spiked]))) if self.samples else 0.0
+
+    def check(self) -> Check:
+        problems = []
+        accuracy = self.right / self.labelled if self.labelled else None
+        agreement = self.agreeing / self.judged if self.judged else None
+        wanted = self.thresholds
+        if wanted.accuracy_min is not None and (accuracy is None or accuracy < wanted.accuracy_min):
+            problems.append(
+                f"accuracy must be at least {wanted.accuracy_min:.2%}" + ("" if accuracy is not None else ", but there are no labels")
+            )
+        if wanted.agreement_min is not None and (agreement is None or agreement < wanted.agreement_min):
+            problems.append(
+                f"agreement must be at least {wanted.agreement_min:.2%}" + ("" if agreement is not None else ", but no model was given")
+            )
+        if wanted.dead_max is not None and self.dead() > wanted.dead_max:
+            problems.append(f"at most {wanted.dead_max:.2%} of the neurons may be dead")
+        return Check(
+            name="accuracy",
+            link=LINK,
+            passed=not problems,
+            summary="; ".join([self._sentence(), *problems]),
+            numbers=self._numbers(accuracy, agreement),
+            offenders=tuple(self.offenders),
+            series={"confusion": self.confusion, "margins": self.margins},
+        )
+
+    def _sentence(self) -> str:
+        parts = []
+        if self.labelled:
+            low, high = wilson(self.right, self.labelled)
+            parts.append(f"accuracy {self.right / self.labelled:.2%} ({low:.2%} … {high:.2%}, {self.labelled} samples)")
+        if self.judged:
+            low, high = wilson(self.agreeing, self.judged)
+            parts.append(f"the float network agrees on {self.agreeing / self.judged:.2%} ({low:.2%} … {high:.2%})")
+        parts.append(f"{self.dead():.2%} of the neurons never spiked")
+        if self.clips:
+            parts.append(f"{self.clips} clips")
+        if self.ties:
+            parts.append(f"{self.ties} ties")
+        return ", ".join(parts)
+
+    def _numbers(self, accuracy: float | None, agreement: float | None) -> dict[str, Any]:
+        layers = [
+            {
+                "layer": layer.name,
+                "dead": float(np.mean(~spiked)),
+                "saturated": float(np.mean(~paused)) if self.samples else 0.0,
+                "rate_mean": float(summed) / max(1, self.samples),
+            }
+            for layer, spiked, paused, summed in zip(self.chip.layers, self.spiked, self.paused, self.rate_sums, strict=True)
+        ]
+        margins = np.array(self.margins) if self.margins else np.zeros(1)
+        return {
+            "samples": self.samples + self.samples_of_rows,
+            "accuracy": accuracy,
+            "accuracy_interval": wilson(self.right, self.labelled) if self.labelled else None,
+            "float_accuracy": self.float_right / self.float_labelled if self.float_labelled else None,
+            "agreement": agreement,
+            "agreement_interval": wilson(self.agreeing, self.judged) if self.judged else None,
+            "margin_min": float(margins.min()),
+            "margin_median": float(np.median(margins)),
+            "ties": self.ties,
+            "dead": self.dead(),
+            "clips": self.clips,
+            "layers": layers,
+        }

@@ -1,0 +1,141 @@
+"""Charge conservation (E10): what entered a neuron is in its potential or left as spikes. Exact integers for IF, an interval for a leak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.network import READOUT, ChipNetwork, Layer
+from fsnn_lava.limits import STATE_FRACTION_BITS
+from fsnn_lava.verify.batch import Batch, neuron_index
+from fsnn_lava.verify.bounds.arrived_charge import Charge, layer_charge, readout_charge
+from fsnn_lava.verify.bounds.rate_offset import clips, spoilt
+from fsnn_lava.verify.running_totals import Tally, first, largest, total
+from fsnn_lava.verify.verdict import OFFENDERS_KEPT, Check
+
+LINK = "integer spikes → backend"
+
+
+def _place(offender: dict[str, Any]) -> tuple[int, int]:
+    """By sample, then by layer: a fault shows where it happened, not where it led to."""
+    return offender["sample"], offender["position"]
+
+
+class ChargeCheck(Tally):
+    """E10 for every neuron of every sample, and for the readout."""
+
+    RULES = {
+        **dict.fromkeys(("neurons", "violated", "harmless", "harmful"), total),
+        **dict.fromkeys(("worst", "width"), largest),
+        "offenders": first(OFFENDERS_KEPT, key=_place),
+    }
+
+    def __init__(self, chip: ChipNetwork) -> None:
+        self.chip = chip
+        self.neurons = self.violated = self.harmless = self.harmful = 0
+        self.worst = self.width = 0.0
+        self.offenders: list[dict[str, Any]] = []
+
+    def add(self, batch: Batch) -> None:
+        for index, layer in enumerate(self.chip.layers):
+            self._add_layer(batch, index, layer)
+        self._add_readout(batch)
+        self.offenders.sort(key=_place)
+        del self.offenders[OFFENDERS_KEPT:]
+
+    def _add_layer(self, batch: Batch, index: int, layer: Layer) -> None:
+        result, expected = batch.result, layer_charge(batch, layer)
+        theta = layer.per_neuron(layer.threshold).astype(np.int64) << STATE_FRACTION_BITS
+        spikes = result.counts[index].astype(np.int64) if self.chip.decay == 0 else result.traces[index]
+        measured = result.potentials[index].astype(np.int64) + theta * spikes
+        low, high = clips(batch, index)
+        violation = expected.violation(measured)
+        if layer.reset == "zero":
+            violation = np.maximum(violation, 0)  # a reset to zero takes more than theta: only an upper bound is left
+        violation = np.where(low, np.minimum(violation, 0), violation)  # clipped at the bottom: charge was added
+        violation = np.where(high, np.maximum(violation, 0), violation)
+        harmful = spoilt(batch, index)
+        self.harmless += int(np.count_nonzero((low | high) & ~harmful))
+        self.harmful += int(np.count_nonzero(harmful))
+        self._count(violation, expected)
+        for row, flat in _first(violation != 0):
+            self._violated(batch, row, flat, index, measured, expected, violation)
+        for row, flat in _first(harmful & (violation == 0)):
+            where = "top" if high[row].reshape(-1)[flat] else "bottom"
+            spent = int(result.counts[index][row].reshape(-1)[flat])
+            what = f"clipped at the {where} with {spent} spikes in {batch.steps} steps: its rate is not what its input says"
+            self._note(batch, row, index, flat, "clip", what)
+
+    def _add_readout(self, batch: Batch) -> None:
+        expected, measured = readout_charge(batch), batch.result.readout.astype(np.int64)
+        clipped = batch.result.clip_count[:, -1]
+        violation = np.where((clipped > 0)[:, None], 0, expected.violation(measured))  # which class was clipped is not recorded
+        position = len(self.chip.layers)
+        self.harmful += int(np.count_nonzero(clipped))
+        self._count(violation, expected)
+        for row, flat in _first(violation != 0):
+            self._violated(batch, row, flat, position, measured, expected, violation)
+        for row, _ in _first((clipped > 0)[:, None]):
+            self._note(batch, row, position, None, "clip", f"the readout was clipped {int(clipped[row])} times: its logits are wrong")
+
+    def _violated(self, batch: Batch, row: int, flat: int, position: int, measured: Any, expected: Charge, violation: Any) -> None:
+        arrays = (measured, expected.low, expected.high, violation)
+        got, low, high, off = (np.broadcast_to(a, measured.shape)[row].reshape(-1)[flat].item() for a in arrays)
+        wanted = f"{low:.10g}" if low == high else f"{low:.8g} … {high:.8g}"
+        size = f"{abs(off):.6g} {'too much' if off > 0 else 'missing'} (units 2^-6)"
+        what = f"potential and spikes hold {got:.10g}, what arrived is {wanted}: {size}"
+        self._note(batch, row, position, flat, "charge", what, measured=got, low=low, high=high, off=off)
+
+    def _note(self, batch: Batch, row: int, position: int, flat: int | None, kind: str, what: str, **numbers: float) -> None:
+        layer = self.chip.layers[position] if position < len(self.chip.layers) else None
+        neuron = {} if flat is None else {"neuron": neuron_index(layer, flat) if layer else [flat]}
+        name = layer.name if layer else READOUT
+        self.offenders.append(
+            {"sample": batch.sample(row), "position": position, "layer": name, **neuron, "kind": kind, "what": what, **numbers}
+        )
+
+    def _count(self, violation: NDArray[Any], expected: Charge) -> None:
+        self.neurons += violation.size
+        self.violated += int(np.count_nonzero(violation))
+        self.worst = max(self.worst, float(np.abs(violation).max(initial=0)))
+        self.width = max(self.width, float(np.max(expected.high - expected.low, initial=0)))
+
+    def check(self) -> Check:
+        numbers = {
+            "neurons": self.neurons,
+            "violated": self.violated,
+            "worst": self.worst,
+            "interval": self.width,
+            "harmful_clips": self.harmful,
+            "harmless_clips": self.harmless,
+        }
+        passed = self.violated == 0 and self.harmful == 0
+        return Check(name="charge", link=LINK, passed=passed, summary=self._sentence(), numbers=numbers, offenders=tuple(self.offenders))
+
+    def _sentence(self) -> str:
+        if self.violated:
+            first = next(o for o in self.offenders if o["kind"] == "charge")
+            sentence = (
+                f"charge is not conserved in {self.violated} of {self.neurons} neurons, by up to {self.worst:.6g} units of 2^-6 (E10)"
+            )
+            sentence += f"; the first is in layer {first['layer']!r}"
+        elif self.harmful:
+            sentence = f"{self.harmful} neurons were clipped so that their rate or logit changed (E10)"
+        else:
+            rule = "exactly" if self.width == 0 else f"within {self.width:.3g} units of 2^-6"
+            sentence = f"charge is conserved {rule} in all {self.neurons} neurons (E10)"
+            if any(layer.reset == "zero" for layer in self.chip.layers):
+                sentence = f"none of {self.neurons} neurons holds more charge than arrived (E10; a reset to zero throws some away)"
+        if self.harmless:
+            sentence += f"; {self.harmless} clips changed no rate beyond its bound"
+        return sentence
+
+
+def _first(mask: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """(row, flat index) of the first OFFENDERS_KEPT set entries of [B, ...]."""
+    for position in np.flatnonzero(mask)[:OFFENDERS_KEPT]:
+        row, flat = divmod(int(position), mask[0].size)
+        yield row, flat

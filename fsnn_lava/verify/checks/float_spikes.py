@@ -1,0 +1,83 @@
+"""The first link: do the float network's spikes meet its own equilibrium (E11 in float64)?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fsnn_lava.verify.batch import Batch, neuron_index
+from fsnn_lava.verify.float_network import FloatNetwork, FloatPoint
+from fsnn_lava.verify.running_totals import Tally, first, largest, total
+from fsnn_lava.verify.verdict import OFFENDERS_KEPT, Check
+
+LINK = "float equilibrium → float spikes"
+
+
+class FloatSpikesCheck(Tally):
+    """|f(a) - a| of the float network in spikes within its bound, and how far its rates are from a*."""
+
+    RULES = {
+        **dict.fromkeys(("samples", "above"), total),
+        **dict.fromkeys(("residual_max", "bound_max", "distance_max"), largest),
+        "offenders": first(OFFENDERS_KEPT),
+    }
+
+    def __init__(self, network: FloatNetwork) -> None:
+        self.network = network
+        self.samples = self.above = 0
+        self.residual_max = self.bound_max = self.distance_max = 0.0
+        self.offenders: list[dict[str, Any]] = []
+
+    @torch.no_grad()
+    def add(self, batch: Batch, rows: int, point: FloatPoint) -> None:
+        folded, steps = self.network.folded, batch.steps
+        values = torch.from_numpy(batch.values[:rows])
+        trace = folded.simulate(values, steps, schedule=self.network.schedule)
+        mapped = self.network.mapped(trace.rates, folded.drive(values, steps))
+        for index, (after, rate) in enumerate(zip(mapped, trace.rates, strict=True)):
+            residual, bound = (after - rate).abs(), self._bound(index, rate, trace.potentials[index], steps)
+            self.residual_max = max(self.residual_max, float(residual.max()))
+            self.bound_max = max(self.bound_max, float(bound.max()))
+            self.distance_max = max(self.distance_max, float(np.abs(rate.numpy() - point.rates[index]).max()))
+            self._judge(batch, index, residual, bound)
+        self.samples += rows
+
+    def _bound(self, index: int, rate: Tensor, potential: Tensor, steps: int) -> Tensor:
+        """(|u| + sum |W| A_d) / (vth A): a spike on its way shifts a trace by at most A_d (E11). A rate at its end has only one side."""
+        folded = self.network.folded
+        total = folded.neuron.weight_sum(steps)
+        late: Tensor | float = 0.0
+        if index == 0 and folded.feedback is not None:
+            delay = 1 if self.network.schedule == "sequential" else len(folded.layers)
+            ones = torch.ones(1, *folded.layers[-1].shape, dtype=torch.float64)
+            late = folded.feedback.with_weight(folded.feedback.weight.abs()).apply(ones) * folded.neuron.weight_sum(min(delay, steps))
+        scale = folded.vth * total
+        high = (torch.clamp(rate + (potential + late) / scale, 0.0, 1.0) - rate).abs()
+        low = (torch.clamp(rate + (potential - late) / scale, 0.0, 1.0) - rate).abs()
+        return torch.maximum(high, low) + 1e-9  # float64 sums of at most 10**5 terms
+
+    def _judge(self, batch: Batch, index: int, residual: Tensor, bound: Tensor) -> None:
+        over = np.flatnonzero((residual > bound).numpy())
+        self.above += len(over)
+        layer = batch.chip.layers[index]
+        for position in over[: OFFENDERS_KEPT - len(self.offenders)]:
+            row, flat = divmod(int(position), layer.size)
+            what = f"|f(a) - a| is {float(residual.flatten()[position]):.4g} in float, its bound {float(bound.flatten()[position]):.4g}"
+            self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron_index(layer, flat), "what": what})
+
+    def check(self) -> Check:
+        summary = f"the float network's residual is above its bound in {self.above} neurons (E11)"
+        if self.above == 0:
+            residual = f"in float |f(a) - a| is at most {self.residual_max:.4g} (bounds up to {self.bound_max:.4g})"
+            summary = f"{residual}, |a - a*| at most {self.distance_max:.4g} ({self.samples} samples)"
+        numbers = {
+            "samples": self.samples,
+            "residual_max": self.residual_max,
+            "bound_max": self.bound_max,
+            "distance_max": self.distance_max,
+            "above": self.above,
+        }
+        return Check(name="float", link=LINK, passed=self.above == 0, summary=summary, numbers=numbers, offenders=tuple(self.offenders))

@@ -1,0 +1,92 @@
+"""Every spike and potential of a backend against the emulator: equal, or where they first part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.backends.emulator.run import Emulator
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.divergence import locate
+from fsnn_lava.verify.running_totals import Tally, first, total
+from fsnn_lava.verify.verdict import Check
+
+LINK = "integer spikes → backend"
+EMULATOR_SAMPLES = 256  # of a run that the emulator itself made, so many are run again
+LOCATED = 3  # samples whose first divergence is looked for
+
+
+class SpikesCheck(Tally):
+    """Runs the emulator beside the backend. A run of the emulator itself is repeated for its first samples only."""
+
+    RULES = {**dict.fromkeys(("samples", "different", "recorded", "spikes", "distance"), total), "offenders": first(LOCATED)}
+
+    def __init__(self, chip: ChipNetwork, *, exact: bool = True) -> None:
+        """`exact` False: the backend's neurons round by themselves, so differences are counted but not judged."""
+        self.emulator, self.exact = Emulator(chip), exact
+        self.samples = self.different = self.recorded = 0
+        self.spikes = self.distance = 0  # all spikes, and by how many counts they differ
+        self.offenders: list[dict[str, Any]] = []
+
+    def add(self, batch: Batch) -> None:
+        rows = batch.samples
+        if batch.result.backend == "emu":
+            rows = min(rows, EMULATOR_SAMPLES - batch.offset)
+        if rows <= 0:
+            return
+        part = batch.result.part(slice(0, rows))
+        expected = self.emulator.run(batch.values[:rows], steps=batch.steps, spikes=part.spikes is not None)
+        wrong = differing(part, expected)
+        self.samples += rows
+        self.recorded += rows if part.spikes is not None else 0
+        self.different += int(np.count_nonzero(wrong))
+        self.spikes += sum(int(c.sum()) for c in expected.counts)
+        self.distance += sum(int(np.abs(a - b).sum()) for a, b in zip(part.counts, expected.counts, strict=True))
+        for row in np.flatnonzero(wrong)[: max(0, LOCATED - len(self.offenders))]:
+            one = slice(int(row), int(row) + 1)
+            self.offenders.append({"sample": batch.sample(row), **locate(self.emulator, batch.values[one], part.part(one))})
+
+    def check(self) -> Check:
+        numbers = {
+            "samples": self.samples,
+            "different": self.different,
+            "spikes": self.spikes,
+            "count_distance": self.distance,
+            "trains": self.recorded == self.samples,
+        }
+        passed = self.different == 0 or not self.exact
+        return Check(name="spikes", link=LINK, passed=passed, summary=self._sentence(), numbers=numbers, offenders=tuple(self.offenders))
+
+    def _sentence(self) -> str:
+        if self.different == 0:
+            what = "spike" if self.recorded == self.samples else "spike count"
+            return f"every {what} and potential equals the emulator's ({self.samples} samples, {self.spikes} spikes)"
+        differ = f"{self.different} of {self.samples} samples differ from the emulator"
+        if not self.exact:
+            return (
+                f"{differ}, by {self.distance} of {self.spikes} spikes; these neurons round by themselves, so the charge check judges them"
+            )
+        first = self.offenders[0]
+        place = f"layer {first['layer']!r}, neuron {tuple(first['neuron'])}" if "neuron" in first else "its bookkeeping"
+        step = f", step {first['step']}" if "step" in first else ""
+        return f"{differ}, first sample {first['sample']} in {place}{step}"
+
+
+def differing(got: Result, expected: Result) -> NDArray[np.bool_]:
+    """[B] samples in which anything that a run leaves behind differs. Traces may differ by the rounding of 2 T operations."""
+    wrong = np.any(got.readout != expected.readout, axis=1) | np.any(got.clip_count != expected.clip_count, axis=1)
+    for name in ("counts", "late", "potentials", "clipped", "spikes"):
+        left, right = getattr(got, name), getattr(expected, name)
+        if left is None or right is None:
+            continue
+        for a, b in zip(left, right, strict=True):
+            wrong |= (a != b).reshape(len(a), -1).any(axis=1)
+    tolerance = 4 * got.steps * 2.0**-53 * max(1.0, got.weight_sum)
+    for name in ("traces", "late_traces"):
+        for a, b in zip(getattr(got, name), getattr(expected, name), strict=True):
+            wrong |= (np.abs(a - b) > tolerance).reshape(len(a), -1).any(axis=1)
+    return wrong
