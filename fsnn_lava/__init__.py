@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from fsnn_lava.version import __version__
+
 if TYPE_CHECKING:
     from fsnn_lava.errors import FsnnError
     from fsnn_lava.ir.network import ChipNetwork
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from fsnn_lava.running.run import run
     from fsnn_lava.solvers.equilibrium import Solver
     from fsnn_lava.verify.comparator import compare
-
-__version__ = "0.1.0"
 
 __all__ = [
     "FSNN",

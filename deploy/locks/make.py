@@ -54,7 +54,7 @@ def licences(names: set[str]) -> dict[str, str]:
 
 def bill_of_materials(python: str, pins: dict[str, Pin], found: dict[str, str]) -> dict[str, object]:
     """CycloneDX 1.5, the same every time for the same lock."""
-    version = re.search(r'__version__ = "([^"]+)"', (ROOT / "fsnn_lava/__init__.py").read_text())
+    version = re.search(r'__version__ = "([^"]+)"', (ROOT / "fsnn_lava/version.py").read_text())
     product = {"type": "library", "bom-ref": "fsnn-lava", "name": "fsnn-lava", "version": version[1] if version else "0"}
     components = [
         {

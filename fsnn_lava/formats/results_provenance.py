@@ -70,7 +70,7 @@ class DataHash:
 
 def versions() -> dict[str, str]:
     """What ran: Python, the machine, and the packages that matter, as far as they are installed."""
-    from fsnn_lava import __version__
+    from fsnn_lava.version import __version__
 
     found = {"fsnn-lava": __version__, "python": platform.python_version(), "machine": platform.machine()}
     for name in PACKAGES:

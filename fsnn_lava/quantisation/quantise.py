@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-import fsnn_lava
 from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Synapse, TransposedConvSynapse
@@ -21,6 +20,7 @@ from fsnn_lava.quantisation.folded_network import Connection, FoldedNetwork, spe
 from fsnn_lava.quantisation.readout_rounding import round_readout
 from fsnn_lava.quantisation.rounding import LayerProblem, RoundedLayer, round_layer
 from fsnn_lava.quantisation.state_range import StepBound, check_step
+from fsnn_lava.version import __version__
 
 Kind = Literal["pixels", "events", "current"]
 SEARCH_SAMPLES = 32  # of the calibration batch that scales are searched on
@@ -167,7 +167,7 @@ def _round_network(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind,
         steps=folded.steps,
         host_drive=_host_drive(folded) if kind == "current" else None,
         class_names=folded.class_names,
-        notes={"architecture": folded.architecture, "bits": str(bits), "made by": f"fsnn-lava {fsnn_lava.__version__}"},
+        notes={"architecture": folded.architecture, "bits": str(bits), "made by": f"fsnn-lava {__version__}"},
     )
 
 

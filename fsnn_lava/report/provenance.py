@@ -6,9 +6,9 @@ import platform
 from datetime import datetime, timezone
 from importlib import metadata
 
-import fsnn_lava
 from fsnn_lava.report.evidence import Evidence
 from fsnn_lava.report.panel import Panel
+from fsnn_lava.version import __version__
 
 KEY, TITLE = "provenance", "Provenance"
 BACKENDS = {"emu": "the emulator", "sim": "Lava processes on the CPU", "loihi2": "Loihi 2"}
@@ -44,7 +44,7 @@ def panel(evidence: Evidence, *, command: str = "") -> Panel:
         )
     if command:
         facts.append(("command", command))
-    facts += [("fsnn-lava", fsnn_lava.__version__), ("Python", platform.python_version()), *_versions(), ("machine", platform.machine())]
+    facts += [("fsnn-lava", __version__), ("Python", platform.python_version()), *_versions(), ("machine", platform.machine())]
     facts.append(("report made", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")))
     return Panel(key=KEY, title=TITLE, wide=True, facts=tuple(facts))
 

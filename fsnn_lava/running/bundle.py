@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import fsnn_lava
 from fsnn_lava.errors import BadArgument, BadFile, CheckFailed
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.run_arguments import check_values, checked_steps
 from fsnn_lava.ir.stock_network import stock_equivalent
 from fsnn_lava.running.run import run
+from fsnn_lava.version import __version__
 
 NETWORK, INPUTS, EXPECTED, MANIFEST = "network.h5", "inputs.npz", "expected.json", "manifest.json"
 CHECKED_SAMPLES = 8
@@ -92,9 +92,7 @@ def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArra
     (folder / "requirements.txt").write_text(requirements(), encoding="utf-8")
     (folder / "run.sh").write_text(_RUN.replace("@STEPS@", str(steps)), encoding="utf-8")
     (folder / "README.txt").write_text(_READ_ME, encoding="utf-8")
-    shutil.copytree(
-        Path(fsnn_lava.__file__).parent, folder / "lib" / "fsnn_lava", ignore=shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
-    )
+    shutil.copytree(Path(__file__).parents[1], folder / "lib" / "fsnn_lava", ignore=shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc"))
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     sums = {str(path.relative_to(folder)): _sha256(path) for path in files}
     (folder / MANIFEST).write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")
@@ -116,7 +114,7 @@ def expected(chip: ChipNetwork, values: NDArray[np.uint8], steps: int) -> dict[s
     first = values[:CHECKED_SAMPLES]
     equivalent, said = stock_equivalent(chip)
     return {
-        "fsnn_lava": fsnn_lava.__version__,
+        "fsnn_lava": __version__,
         "steps": steps,
         "samples": len(first),
         "network": fingerprint(run(chip, first, backend="emu", steps=steps)),

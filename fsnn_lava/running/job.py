@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava import __version__
 from fsnn_lava.data import Split
 from fsnn_lava.errors import BadArgument, BadFile, FsnnError, Interrupted
 from fsnn_lava.files.atomic import move
@@ -23,6 +22,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.running.evaluation import Sink, Totals, evaluate, fitted
 from fsnn_lava.running.journal import Journal, opened
 from fsnn_lava.running.ranks import Ranks
+from fsnn_lava.version import __version__
 
 Progress = Callable[[int], AbstractContextManager[Callable[[int], None]]]  # opened with the number of samples, told those done
 
