@@ -42,8 +42,9 @@ def _folder(module: str) -> str:
 def draw(names: list[str], found: Counter[tuple[str, str]]) -> str:
     """The matrix as an SVG text."""
     side = CELL * len(names)
+    box = f"0 0 {LEFT + side + 10} {TOP + side + 10}"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + side + 10} {TOP + side + 10}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" font-family="sans-serif" font-size="12">',
         "<title>Which folder imports which</title>",
         '<rect width="100%" height="100%" fill="#ffffff"/>',
     ]
