@@ -1,0 +1,58 @@
+"""python -m fsnn_lava.lava_check: does Lava compute here what it should? Two neurons say so in a few seconds."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from fsnn_lava.chip.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
+from fsnn_lava.chip.stock import stock_equivalent
+from fsnn_lava.errors import CheckFailed, FsnnError
+from fsnn_lava.result import Result
+from fsnn_lava.run import GRAPHS, run
+
+STEPS = 32
+
+
+def two_neurons() -> ChipNetwork:
+    """A dense layer of two neurons that excite and inhibit each other; no two weights are alike."""
+    layer = Layer(name="l1", shape=(2,), threshold=np.array(50), bias=np.array([3, -2], dtype=np.int32), scale=np.array(1.0))
+    inward = DenseSynapse(source="input", target="l1", weight=np.array([[5, -1], [2, 7]], dtype=np.int8))
+    back = DenseSynapse(source="l1", target="l1", weight=np.array([[-9, 13], [-21, 4]], dtype=np.int8))
+    readout = Readout(weight=np.array([[1, -3], [2, 1]], dtype=np.int8), bias=np.array([0, 2], dtype=np.int32), scale=np.array(1.0))
+    return ChipNetwork(input=Input(kind="pixels", shape=(2,)), layers=(layer,), synapses=(inward, back), readout=readout, steps=STEPS)
+
+
+def check() -> str:
+    """Run them on our Lava processes and on Lava's own; a sentence if both equal the emulator, else CheckFailed."""
+    chip, values = two_neurons(), np.array([[6, 3], [1, 9]], dtype=np.uint8)
+    spikes = 0
+    for graph in GRAPHS:
+        expected = run(chip if graph == "batched" else stock_equivalent(chip)[0], values, backend="emu")
+        found = run(chip, values, backend="sim", graph=graph)
+        if not _equal(found, expected):
+            raise CheckFailed(
+                f"Lava ran, but two neurons ({graph} graph) spiked {found.counts[0].tolist()} times instead of {expected.counts[0].tolist()}: "
+                "this Lava is not lava-nc 0.10.0, or a package it needs does not fit; fsnn-doctor lists their versions"
+            )
+        spikes = int(expected.counts[0].sum())
+    return f"two neurons ran as Lava processes, ours and Lava's own: {STEPS} steps, {spikes} spikes, all as in the emulator"
+
+
+def _equal(found: Result, expected: Result) -> bool:
+    pairs = zip([*found.counts, *found.potentials], [*expected.counts, *expected.potentials], strict=True)
+    return all(np.array_equal(one, other) for one, other in pairs)
+
+
+def main() -> int:
+    try:
+        print(check())
+    except FsnnError as error:
+        print(" ".join(str(error).split()), file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
