@@ -33,7 +33,7 @@ def check() -> str:
         found = run(chip, values, backend="sim", graph=graph)
         if not _equal(found, expected):
             raise CheckFailed(
-                f"Lava ran, but two neurons ({graph} graph) spiked {found.counts[0].tolist()} times instead of {expected.counts[0].tolist()}: "
+                f"Lava ran, but two neurons ({graph} graph) spiked {found.counts[0].tolist()} times, not {expected.counts[0].tolist()}: "
                 "this Lava is not lava-nc 0.10.0, or a package it needs does not fit; fsnn-doctor lists their versions"
             )
         spikes = int(expected.counts[0].sum())
