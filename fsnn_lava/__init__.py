@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from fsnn_lava import lava_compat
+
 __version__ = "0.1.0"
 
 _PUBLIC = {
@@ -23,6 +25,9 @@ _PUBLIC = {
 }
 
 __all__ = ["__version__", *_PUBLIC]
+
+
+lava_compat.install()  # before anybody imports Lava; imports neither Lava nor numpy itself
 
 
 def __getattr__(name: str) -> Any:
