@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+from fsnn_lava.backends import LAVA_IMPORTS, PYTHONS
 from fsnn_lava.errors import BackendMissing, BadArgument, CheckFailed
 
 PINS = Path(__file__).parent / "pins" / "lava-nc.txt"
-PYTHONS = ((3, 10), (3, 13))  # the first and the last that Lava runs on with fsnn-lava
 CHECK_SECONDS = 300
 
 
@@ -34,39 +36,55 @@ def installed() -> str | None:
         return None
 
 
-def command() -> list[str]:
-    """The pip command that installs it into the environment of this interpreter."""
-    options = ["--no-deps", "--ignore-requires-python", "--require-hashes"]
-    return [sys.executable, "-m", "pip", "install", *options, "-r", str(PINS)]
+def commands() -> list[list[str]]:
+    """The pip commands that install what is missing into the environment of this interpreter; none if nothing is."""
+    pip = [sys.executable, "-m", "pip", "install"]
+    missing = [name for name in LAVA_IMPORTS if importlib.util.find_spec(name) is None]
+    wanted = [[*pip, "--no-deps", "--ignore-requires-python", "--require-hashes", "-r", str(PINS)]] if installed() != pinned()[1] else []
+    return wanted + ([[*pip, *missing]] if missing else [])
 
 
 def install(*, yes: bool) -> None:
-    """Print the command, ask unless `yes`, run it; afterwards Lava is installed, or an error says why not."""
+    """Print the commands, ask unless `yes`, run them; afterwards Lava is installed, or an error says why not."""
     _require_machine()
-    name, version = pinned()
-    there = installed()
-    print(f"{name} {there} is installed, {version} is needed." if there else f"{name} {version} is not installed.")
-    print(f"This installs it:\n  {shlex.join(command())}", flush=True)
+    wanted = commands()
+    if not wanted:
+        return
+    if importlib.util.find_spec("pip") is None:
+        raise BackendMissing(f"{sys.executable} has no pip to install Lava with: run {sys.executable} -m ensurepip, then this again")
+    print("\n  ".join(["This installs what is missing:", *map(shlex.join, wanted)]), flush=True)
     if not yes and not _confirmed():
-        raise BackendMissing(f"nothing was installed; backend 'sim' cannot run without {name} {version}")
-    if subprocess.run(command(), check=False).returncode != 0:
-        raise BackendMissing(
-            f"pip could not install {name} {version} (above). It needs a package index; without one, copy the wheel here and run the "
-            "command above with --no-index --find-links FOLDER"
-        )
+        raise BackendMissing("nothing was installed; backend 'sim' cannot run without it")
+    for command in wanted:
+        if subprocess.run(command, check=False).returncode != 0:
+            raise BackendMissing(
+                "pip could not install it (above). It needs a package index; without one, copy the wheels here and run the same "
+                "command with --no-index --find-links FOLDER"
+            )
 
 
 def verify() -> str:
     """Run a network of two neurons as Lava processes in a process of its own; a sentence about it, or an error."""
-    try:
-        done = subprocess.run([sys.executable, "-m", "fsnn_lava.lava_check"], capture_output=True, text=True, timeout=CHECK_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise CheckFailed(f"Lava is installed, but a network of two neurons did not finish in {CHECK_SECONDS} s") from None
-    if done.returncode == 0:
-        return done.stdout.strip().splitlines()[-1]
-    said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    leaf = BackendMissing if done.returncode == BackendMissing.exit_code else CheckFailed
+    code, out, err = _run_check()
+    if code == 0:
+        return out.strip().splitlines()[-1]
+    said = (err.strip().splitlines() or [f"exit code {code}"])[-1]
+    leaf = BackendMissing if code == BackendMissing.exit_code else CheckFailed
     raise leaf(f"Lava is installed, but a network of two neurons did not run: {said}")
+
+
+def _run_check() -> tuple[int, str, str]:
+    """Exit code, standard output and error of fsnn_lava.lava_check; afterwards neither it nor a child of it is left."""
+    check = [sys.executable, "-m", "fsnn_lava.lava_check"]
+    with subprocess.Popen(check, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            out, err = process.communicate(timeout=CHECK_SECONDS)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            raise CheckFailed(f"Lava is installed, but a network of two neurons did not finish in {CHECK_SECONDS} s") from None
+    return process.returncode, out, err
 
 
 def _require_machine() -> None:
@@ -78,8 +96,6 @@ def _require_machine() -> None:
         )
     if not sys.platform.startswith("linux"):
         raise BackendMissing(f"Lava's processes need Linux (fork), this is {sys.platform}; use backend 'emu'")
-    if importlib.util.find_spec("pip") is None:
-        raise BackendMissing(f"{sys.executable} has no pip to install Lava with: run {sys.executable} -m ensurepip, then this again")
 
 
 def _series(version: tuple[int, ...]) -> str:
@@ -88,7 +104,7 @@ def _series(version: tuple[int, ...]) -> str:
 
 def _confirmed() -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise BadArgument("nobody can answer here, standard input is not a terminal: add --yes to run the command above")
+        raise BadArgument("nobody can answer here, standard input is not a terminal: add --yes to run this")
     try:
         return input("Run it? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError:

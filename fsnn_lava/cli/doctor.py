@@ -51,11 +51,10 @@ def _install_lava(args: argparse.Namespace) -> int:
     if args.json:
         raise BadArgument("--json prints the state of this machine: give it without --install-lava")
     name, version = lava_install.pinned()
-    if lava_install.installed() == version:
-        print(f"{name} {version} is already installed.")
-    else:
-        lava_install.install(yes=args.yes)
-    print("Checking it …", flush=True)
+    there = lava_install.installed()
+    print(f"{name} {there} is installed." if there else f"{name} {version} is not installed.")
+    lava_install.install(yes=args.yes)
+    print("Checking it with a network of two neurons; the first time this compiles for half a minute …", flush=True)
     print(f"{name} {version} works: {lava_install.verify()}. fsnn-run --backend sim can run here.")
     return 0
 
