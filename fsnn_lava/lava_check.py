@@ -13,6 +13,7 @@ from fsnn_lava.result import Result
 from fsnn_lava.run import GRAPHS, run
 
 STEPS = 32
+VALUES = np.array([[6, 3], [1, 9]], dtype=np.uint8)
 
 
 def two_neurons() -> ChipNetwork:
@@ -26,11 +27,11 @@ def two_neurons() -> ChipNetwork:
 
 def check() -> str:
     """Run them on our Lava processes and on Lava's own; a sentence if both equal the emulator, else CheckFailed."""
-    chip, values = two_neurons(), np.array([[6, 3], [1, 9]], dtype=np.uint8)
+    chip = two_neurons()
     spikes = 0
     for graph in GRAPHS:
-        expected = run(chip if graph == "batched" else stock_equivalent(chip)[0], values, backend="emu")
-        found = run(chip, values, backend="sim", graph=graph)
+        expected = run(chip if graph == "batched" else stock_equivalent(chip)[0], VALUES, backend="emu")
+        found = run(chip, VALUES, backend="sim", graph=graph)
         if not _equal(found, expected):
             raise CheckFailed(
                 f"Lava ran, but two neurons ({graph} graph) spiked {found.counts[0].tolist()} times, not {expected.counts[0].tolist()}: "

@@ -12,25 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TOOLS = (
-    "sh",
-    "dirname",
-    "cat",
-    "cksum",
-    "rm",
-    "mkdir",
-    "cp",
-    "sed",
-    "sort",
-    "grep",
-    "expr",
-    "chmod",
-    "tr",
-    "date",
-    "du",
-    "readlink",
-    "sleep",
-)
+TOOLS = "sh dirname cat cksum rm mkdir cp sed sort grep expr chmod tr date du readlink sleep".split()
 PIP = "-m pip install -qq --no-compile --no-warn-conflicts"
 LAVA = f"{PIP} --no-deps --ignore-requires-python --require-hashes -r fsnn_lava/pins"
 
