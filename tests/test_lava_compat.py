@@ -295,7 +295,7 @@ def test_a_fixed_module_still_shows_its_source():
 
 # --- Lava first -------------------------------------------------------------------------------------------------------------------
 
-NEED_LAVA = "\nfrom fsnn_lava.running import run\nfrom fsnn_lava.backends import availability\nfrom fsnn_lava.backends.lava.requirement import require_lava\nrequire_lava()"
+NEED_LAVA = "\nfrom fsnn_lava.backends.lava.requirement import require_lava\nrequire_lava()"
 
 
 @needs_lava
