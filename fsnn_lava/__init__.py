@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from fsnn_lava import lava_compat
 from fsnn_lava.version import __version__
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ _MODULES = {
     "quantise": "quantisation.quantise",
     "run": "running.run",
 }
+
+
+lava_compat.install()  # before anybody imports Lava; imports neither Lava nor numpy itself
 
 
 def __getattr__(name: str) -> object:

@@ -27,12 +27,12 @@ def test_the_emulator_runs_everywhere_and_the_chip_is_asked_for_by_what_it_lacks
 
 
 def test_the_text_names_every_backend_and_what_is_missing(capsys, monkeypatch):
-    monkeypatch.setattr(backends.sys, "version_info", (3, 12, 1))
+    monkeypatch.setattr(backends.sys, "version_info", (3, 14, 1))
     assert doctor.main([]) == 0
     out = capsys.readouterr().out
     assert "  emu     runs        the emulator" in out
     assert "  sim     cannot run  Lava processes on the CPU" in out
-    assert "            lacks Python 3.10 (Lava fits no other, this is 3.12)" in out
+    assert "            lacks Python 3.10 to 3.13 (Lava was not tested on 3.14)" in out
 
 
 @pytest.fixture
@@ -43,7 +43,8 @@ def lava_folder(tmp_path, monkeypatch):
     (folder / "__init__.py").write_text("raise RuntimeError('lava was imported')")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "lava", raising=False)
-    monkeypatch.setattr(backends.sys, "version_info", (3, 10, 0))
+    monkeypatch.setattr(backends.sys, "version_info", (3, 13, 0))
+    monkeypatch.setattr(backends, "LAVA_IMPORTS", ())
     monkeypatch.setattr(backends.sys, "platform", "linux")
     monkeypatch.setattr(backends.os, "access", lambda *_: True)
     return folder
@@ -52,7 +53,7 @@ def lava_folder(tmp_path, monkeypatch):
 def test_lava_is_found_without_being_imported(lava_folder):
     assert backends.lacking("sim") == ()
     (lava_folder / "magma").rmdir()
-    assert backends.lacking("sim") == ("lava-nc 0.10.0 (pip install lava-nc==0.10.0)",)
+    assert backends.lacking("sim") == ("lava-nc 0.10.0 (fsnn-doctor --install-lava installs it)",)
 
 
 def test_the_chip_needs_the_extension_and_a_way_to_a_board(lava_folder, monkeypatch):
@@ -78,8 +79,8 @@ def test_a_queue_that_is_switched_off_is_no_way_to_a_board(lava_folder, monkeypa
 
 
 def test_what_is_required_and_missing_is_one_sentence(monkeypatch):
-    monkeypatch.setattr(backends.sys, "version_info", (3, 13, 0))
-    with pytest.raises(BackendMissing, match=r"backend 'sim' cannot run here, it lacks: Python 3\.10 .*fsnn-doctor shows") as caught:
+    monkeypatch.setattr(backends.sys, "version_info", (3, 14, 0))
+    with pytest.raises(BackendMissing, match=r"'sim' cannot run here, it lacks: Python 3\.10 to 3\.13 .*fsnn-doctor shows") as caught:
         backends.require("sim")
     assert caught.value.exit_code == 3
     backends.require("emu")

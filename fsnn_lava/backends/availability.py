@@ -16,6 +16,9 @@ BACKENDS = {
     "loihi2": "the chip",
 }
 LAVA = "lava-nc 0.10.0"
+LAVA_IMPORTS = ("scipy", "networkx", "asteval")  # what Lava's modules import beside numpy
+INSTALL_LAVA = "fsnn-doctor --install-lava"
+PYTHONS = ((3, 10), (3, 13))  # the oldest and the newest that Lava was tested on
 VENDOR = "lava-loihi (Intel's extension for members of the research community INRC)"
 
 
@@ -43,15 +46,22 @@ def _modules(*names: str) -> tuple[str, ...]:
 
 def _lava() -> tuple[str, ...]:
     missing = []
-    if sys.version_info[:2] != (3, 10):
-        missing.append(f"Python 3.10 (Lava fits no other, this is {sys.version_info[0]}.{sys.version_info[1]})")
+    version, (oldest, newest) = sys.version_info[:2], PYTHONS
+    if not oldest <= version <= newest:
+        missing.append(f"Python {_dotted(oldest)} to {_dotted(newest)} (Lava was not tested on {_dotted(version)})")
     if not _lava_file("magma"):
-        missing.append(f"{LAVA} (pip install lava-nc==0.10.0)")
+        missing.append(f"{LAVA} ({INSTALL_LAVA} installs it)")
+    elif unmet := _modules(*LAVA_IMPORTS):
+        missing.append(f"{' and '.join(unmet)}, which Lava imports ({INSTALL_LAVA} installs what it needs)")
     if not sys.platform.startswith("linux"):
         missing.append(f"Linux (Lava's processes are forked; this is {sys.platform})")
     elif not os.access("/dev/shm", os.W_OK):
         missing.append("a writable /dev/shm (Lava's channels lie in shared memory)")
     return tuple(missing)
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(str(n) for n in version)
 
 
 def _vendor() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""fsnn-doctor: what is installed, which backends can run here, and what the others lack."""
+"""fsnn-doctor: what is installed, which backends can run here, and what the others lack; installs Lava if asked to."""
 
 from __future__ import annotations
 
@@ -13,26 +13,49 @@ from typing import Any
 
 import fsnn_lava
 from fsnn_lava.backends.availability import BACKENDS, lacking
+from fsnn_lava.backends.lava import install as lava_install
 from fsnn_lava.cli.command import Parser, run_command
+from fsnn_lava.errors import BadArgument
 
-PACKAGES = ("torch", "numpy", "numba", "h5py", "scikit-learn", "tonic", "nir", "matplotlib", "tqdm", "lava-nc", "lava-dl", "lava-loihi")
+PACKAGES = (
+    *("torch", "numpy", "numba", "h5py", "scikit-learn", "tonic", "nir", "matplotlib", "tqdm"),
+    *("scipy", "networkx", "asteval", "lava-nc", "lava-dl", "lava-loihi"),
+)
 VARIABLES = ("FSNN_DATA", "OMP_NUM_THREADS", "SLURM", "NOSLURM", "PARTITION", "BOARD", "LOIHI_GEN", "NXSDKHOST", "HOST_BINARY", "NXOPTIONS")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the state of this machine; 0 whatever it is."""
+    """Print the state of this machine; 0 whatever it is. With --install-lava 0 if Lava then works."""
     return run_command("fsnn-doctor", _run, _parser().parse_args(argv))
 
 
 def _parser() -> Parser:
     parser = Parser(prog="fsnn-doctor", description="What is installed, which backends can run here, what the others lack.")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("--install-lava", action="store_true", help="install lava-nc if it is not there, and check it with two neurons")
+    parser.add_argument("--yes", action="store_true", help="with --install-lava: do not ask before installing")
     return parser
 
 
 def _run(args: argparse.Namespace) -> int:
+    if args.install_lava:
+        return _install_lava(args)
+    if args.yes:
+        raise BadArgument("--yes answers the question of --install-lava: give both")
     found = examine()
     print(json.dumps(found, indent=2) if args.json else _text(found))
+    return 0
+
+
+def _install_lava(args: argparse.Namespace) -> int:
+    if args.json:
+        raise BadArgument("--json prints the state of this machine: give it without --install-lava")
+    name, version = lava_install.pinned()
+    there = lava_install.installed()
+    print(f"{name} {there} is installed." if there else f"{name} {version} is not installed.")
+    lava_install.install(yes=args.yes)
+    print("Checking it with a network of two neurons; the first time this compiles for half a minute …", flush=True)
+    print(f"{name} {version} works: {lava_install.verify()}. fsnn-run --backend sim can run here.")
     return 0
 
 

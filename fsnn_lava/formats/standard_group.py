@@ -122,7 +122,7 @@ def _first_layer(chip: ChipNetwork) -> tuple[str, Expressed]:
 def _express_layer(chip: ChipNetwork, layer: Layer, gain: int) -> Expressed:
     synapse, loop = _forward(chip, layer), _self_loop(chip, layer)
     if synapse is None:
-        weight = np.eye(layer.shape[0])  # the drive comes from outside, neuron by neuron
+        weight: NDArray[Any] = np.eye(layer.shape[0])  # the drive comes from outside, neuron by neuron
         weight = weight[:, :, None, None] if len(layer.shape) == 3 else weight
     else:
         weight = synapse.weight * 2.0**synapse.exponent * gain

@@ -63,12 +63,12 @@ def materialised(net: FSNN) -> FSNN:
         return plain
     training = plain.training
     plain.eval()
-    weights = [stage.linear.weight.detach().clone() for stage in plain.stages]  # type: ignore[union-attr]
+    weights = [stage.linear.weight.detach().clone() for stage in plain.stages]  # type: ignore[union-attr, operator]
     readout = plain.readout.weight.detach().clone()
     feedback = plain.feedback.weight().detach().clone() if plain.feedback is not None else None
     disable(plain)
     for stage, weight in zip(plain.stages, weights, strict=True):
-        stage.linear.weight.copy_(weight)  # type: ignore[union-attr]
+        stage.linear.weight.copy_(weight)  # type: ignore[union-attr, operator]
     plain.readout.weight.copy_(readout)
     if plain.feedback is not None and feedback is not None:
         plain.feedback.direction.copy_(feedback)
@@ -111,7 +111,7 @@ class Grid:
     def feedback(self, weight: Tensor) -> Tensor:
         """The feedback's weight on the grid of the first layer."""
         axis = 1 if self._transposed() else 0
-        first = self.net.stages[0].linear._parameters["weight"]  # type: ignore[union-attr]
+        first: Any = self.net.stages[0].linear._parameters["weight"]  # type: ignore[union-attr]
         step = self.units(0, first).view([-1 if i == axis else 1 for i in range(weight.dim())])
         return fake_quantise(weight, self.bits, step=step)
 

@@ -139,7 +139,7 @@ def _layer_rows(
 
 def _shift_bounds(gains: NDArray[np.float64], defects: NDArray[np.float64]) -> NDArray[np.float64]:
     """(1 - M_q)^-1 times the defects, [N, B] (E12)."""
-    return np.linalg.solve(np.eye(len(gains)) - gains, defects)
+    return np.asarray(np.linalg.solve(np.eye(len(gains)) - gains, defects), dtype=np.float64)
 
 
 def _currents(folded: FoldedNetwork, values: torch.Tensor, rates: tuple[NDArray[np.float64], ...]) -> list[NDArray[np.float64]]:

@@ -29,7 +29,7 @@ def join(net: FSNN, world: World) -> None:
     net.solver = JointSolver(method=net.solver.method, tol=net.solver.tol, max_steps=net.solver.max_steps, world=world)
     for stage in net.stages:
         if stage.norm is not None:
-            stage.norm = JointBatchNorm(stage.norm, world)
+            stage.norm = JointBatchNorm(stage.norm, world)  # type: ignore[arg-type]
 
 
 def cut_masks(net: FSNN, world: World, samples: int) -> None:

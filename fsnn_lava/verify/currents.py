@@ -97,7 +97,7 @@ def _events_trace(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8]
 
 
 def _times(static: Ints, weights: Floats, decay: int) -> Ints | Floats:
-    return static * len(weights) if decay == 0 else static * float(weights.sum())
+    return static * len(weights) if decay == 0 else static.astype(np.float64) * float(weights.sum())
 
 
 def _shifted(x: Ints, bits: int) -> Ints:

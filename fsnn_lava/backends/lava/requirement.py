@@ -1,4 +1,4 @@
-"""Import Lava, or say in one sentence why it cannot be had here."""
+"""Import Lava, or say in one sentence why it is not available here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from fsnn_lava.backends.availability import INSTALL_LAVA, LAVA
 from fsnn_lava.errors import BackendMissing
+from fsnn_lava.lava_compat import imported_too_early
 
 RUNTIME = "lava.magma.runtime.message_infrastructure.multiprocessing"  # the module of Lava that sets the start method
 
@@ -26,14 +28,14 @@ def require_lava() -> None:
             f"backend 'sim' needs multiprocessing's start method 'fork', the program has chosen {chosen!r}; "
             "call multiprocessing.set_start_method('fork', force=True) first"
         )
+    if sentence := imported_too_early():
+        raise BackendMissing(f"backend 'sim' cannot run: {sentence}")
     with _start_method_settled(chosen is not None):
         try:
             importlib.import_module(RUNTIME)
         except ImportError as error:
-            version = ".".join(str(n) for n in sys.version_info[:2])
             raise BackendMissing(
-                f"backend 'sim' needs lava-nc 0.10 on Python 3.10, and on this Python {version} {error}; "
-                "make a Python 3.10 environment and install fsnn-lava[lava] there, or use backend 'emu'"
+                f"backend 'sim' needs {LAVA}, which cannot be imported here ({error}); run {INSTALL_LAVA}, or use backend 'emu'"
             ) from error
 
 

@@ -1,0 +1,111 @@
+"""Install Lava into this environment, pinned by version and hash, and check that it works. Nothing of Lava is imported here.
+
+Lava's metadata admits Python 3.10 only, so above that it cannot be an ordinary dependency of this package.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from fsnn_lava.backends.availability import LAVA_IMPORTS, PYTHONS
+from fsnn_lava.errors import BackendMissing, BadArgument, CheckFailed
+
+PINS = Path(__file__).parent / "pins" / "lava-nc.txt"
+CHECK_SECONDS = 300
+
+
+def pinned() -> tuple[str, str]:
+    """Name and version of the Lava this package works with: ("lava-nc", "0.10.0")."""
+    line = next(line for line in PINS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#"))
+    name, _, version = line.split()[0].partition("==")
+    return name, version
+
+
+def installed() -> str | None:
+    """The version of Lava in this environment, or None."""
+    try:
+        return importlib.metadata.version(pinned()[0])
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def commands() -> list[list[str]]:
+    """The pip commands that install what is missing into the environment of this interpreter; none if nothing is."""
+    pip = [sys.executable, "-m", "pip", "install"]
+    missing = [name for name in LAVA_IMPORTS if importlib.util.find_spec(name) is None]
+    wanted = [[*pip, "--no-deps", "--ignore-requires-python", "--require-hashes", "-r", str(PINS)]] if installed() != pinned()[1] else []
+    return wanted + ([[*pip, *missing]] if missing else [])
+
+
+def install(*, yes: bool) -> None:
+    """Print the commands, ask unless `yes`, run them; afterwards Lava is installed, or an error says why not."""
+    _require_machine()
+    wanted = commands()
+    if not wanted:
+        return
+    if importlib.util.find_spec("pip") is None:
+        raise BackendMissing(f"{sys.executable} has no pip to install Lava with: run {sys.executable} -m ensurepip, then this again")
+    print("\n  ".join(["This installs what is missing:", *map(shlex.join, wanted)]), flush=True)
+    if not yes and not _confirmed():
+        raise BackendMissing("nothing was installed; backend 'sim' cannot run without it")
+    for command in wanted:
+        if subprocess.run(command, check=False).returncode != 0:
+            raise BackendMissing(
+                "pip could not install it (above). It needs a package index; without one, copy the wheels here and run the same "
+                "command with --no-index --find-links FOLDER"
+            )
+
+
+def verify() -> str:
+    """Run a network of two neurons as Lava processes in a process of its own; a sentence about it, or an error."""
+    code, out, err = _run_check()
+    if code == 0:
+        return out.strip().splitlines()[-1]
+    said = (err.strip().splitlines() or [f"exit code {code}"])[-1]
+    leaf = BackendMissing if code == BackendMissing.exit_code else CheckFailed
+    raise leaf(f"Lava is installed, but a network of two neurons did not run: {said}")
+
+
+def _run_check() -> tuple[int, str, str]:
+    """Exit code, standard output and error of fsnn_lava.backends.lava.self_check; afterwards neither it nor a child of it is left."""
+    check = [sys.executable, "-m", "fsnn_lava.backends.lava.self_check"]
+    with subprocess.Popen(check, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            out, err = process.communicate(timeout=CHECK_SECONDS)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            raise CheckFailed(f"Lava is installed, but a network of two neurons did not finish in {CHECK_SECONDS} s") from None
+    return process.returncode, out, err
+
+
+def _require_machine() -> None:
+    first, last = PYTHONS
+    if not first <= sys.version_info[:2] <= last:
+        raise BackendMissing(
+            f"Lava runs on Python {_series(first)} to {_series(last)} with fsnn-lava, this is {_series(sys.version_info[:2])}: "
+            "make an environment with one of those and install fsnn-lava there"
+        )
+    if not sys.platform.startswith("linux"):
+        raise BackendMissing(f"Lava's processes need Linux (fork), this is {sys.platform}; use backend 'emu'")
+
+
+def _series(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
+def _confirmed() -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise BadArgument("nobody can answer here, standard input is not a terminal: add --yes to run this")
+    try:
+        return input("Run it? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False

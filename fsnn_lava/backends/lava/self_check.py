@@ -1,0 +1,67 @@
+"""python -m fsnn_lava.backends.lava.self_check: does Lava compute here what it should? Two neurons say so in a few seconds."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from fsnn_lava.backends.availability import require
+from fsnn_lava.backends.emulator.run import Emulator
+from fsnn_lava.errors import CheckFailed, FsnnError
+from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
+from fsnn_lava.ir.result import Result
+from fsnn_lava.ir.stock_network import executed
+
+STEPS = 32
+VALUES = np.array([[6, 3], [1, 9]], dtype=np.uint8)
+
+
+def two_neurons() -> ChipNetwork:
+    """A dense layer of two neurons that excite and inhibit each other; no two weights are alike."""
+    layer = Layer(name="l1", shape=(2,), threshold=np.array(50), bias=np.array([3, -2], dtype=np.int32), scale=np.array(1.0))
+    inward = DenseSynapse(source="input", target="l1", weight=np.array([[5, -1], [2, 7]], dtype=np.int8))
+    back = DenseSynapse(source="l1", target="l1", weight=np.array([[-9, 13], [-21, 4]], dtype=np.int8))
+    readout = Readout(weight=np.array([[1, -3], [2, 1]], dtype=np.int8), bias=np.array([0, 2], dtype=np.int32), scale=np.array(1.0))
+    return ChipNetwork(input=Input(kind="pixels", shape=(2,)), layers=(layer,), synapses=(inward, back), readout=readout, steps=STEPS)
+
+
+def check() -> str:
+    """Run them on our Lava processes and on Lava's own; a sentence if both equal the emulator, else CheckFailed."""
+    chip = two_neurons()
+    spikes = 0
+    for graph in ("batched", "stock"):
+        expected = Emulator(executed(chip, graph)).run(VALUES)
+        found = run_on_lava(chip, graph)
+        if not _equal(found, expected):
+            raise CheckFailed(
+                f"Lava ran, but two neurons ({graph} graph) spiked {found.counts[0].tolist()} times, not {expected.counts[0].tolist()}: "
+                "this Lava is not lava-nc 0.10.0, or a package it needs does not fit; fsnn-doctor lists their versions"
+            )
+        spikes = int(expected.counts[0].sum())
+    return f"two neurons ran as Lava processes, ours and Lava's own: {STEPS} steps, {spikes} spikes, all as in the emulator"
+
+
+def run_on_lava(chip: ChipNetwork, graph: str) -> Result:
+    require("sim")
+    from fsnn_lava.backends.lava import simulator  # imports Lava
+
+    return simulator.run(chip, VALUES, graph=graph)
+
+
+def _equal(found: Result, expected: Result) -> bool:
+    pairs = zip([*found.counts, *found.potentials], [*expected.counts, *expected.potentials], strict=True)
+    return all(np.array_equal(one, other) for one, other in pairs)
+
+
+def main() -> int:
+    try:
+        print(check())
+    except FsnnError as error:
+        print(" ".join(str(error).split()), file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

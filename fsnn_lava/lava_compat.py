@@ -1,0 +1,152 @@
+"""Fixes that unmodified Lava 0.10 needs on Python 3.11+ and numpy 2, applied while Python imports the four modules in `FIXES`.
+
+No file of Lava is changed and no Lava is imported here. A module is left alone where its fix is not needed: with the versions that
+Lava was released for (Python 3.10, numpy 1, OpenCV and torchvision installed) nothing happens at all.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:  # importing these would take longer than all the rest of `import fsnn_lava`
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+
+
+class Fix(NamedTuple):
+    """What one module needs: when (`needed`), and how it is executed instead (`execute`, given its own loader)."""
+
+    needed: Callable[[], bool]
+    execute: Callable[[Loader, ModuleType], None]
+
+
+def hashable_while_imported(loader: Loader, module: ModuleType) -> None:
+    """Dataclass defaults must be hashable since Python 3.11: ByteEncoder is until its module is complete, then no more, as on 3.10."""
+    build_class = builtins.__build_class__
+
+    def build(body: Callable[[], Any], name: str, /, *bases: Any, **options: Any) -> Any:
+        made = build_class(body, name, *bases, **options)
+        if name == "ByteEncoder" and made.__module__ == module.__name__:
+            made.__hash__ = object.__hash__
+        return made
+
+    builtins.__build_class__ = build
+    try:
+        loader.exec_module(module)
+    finally:
+        builtins.__build_class__ = build_class
+    module.ByteEncoder.__hash__ = None  # type: ignore[attr-defined]
+
+
+def reshape_by_shape(loader: Loader, module: ModuleType) -> None:
+    """numpy 2.4 dropped the name `newshape` of np.reshape's argument: the ports pass it as `shape`."""
+    import numpy as np
+
+    loader.exec_module(module)
+    port: Any = module.ReshapePort  # type: ignore[attr-defined]
+    port.get_transform_func_fwd = lambda self: functools.partial(np.reshape, shape=self.shape)
+    port.get_transform_func_bwd = lambda self: functools.partial(np.reshape, shape=self.old_shape)
+
+
+def convolve_with_python_sizes(loader: Loader, module: ModuleType) -> None:
+    """Sizes arrive as int8, and since numpy 2 what is computed from them stays int8: `conv` gets them as Python integers."""
+    loader.exec_module(module)
+    original = module.conv  # type: ignore[attr-defined]
+
+    @functools.wraps(original)
+    def conv(input_: Any, weight: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
+        sizes = (tuple(int(n) for n in size) for size in (kernel_size, stride, padding, dilation))
+        return original(input_, weight, *sizes, int(groups))
+
+    module.conv = conv  # type: ignore[attr-defined]
+
+
+def leave_out(loader: Loader, module: ModuleType) -> None:
+    """The module stays empty; using it says why."""
+
+    def explain(name: str) -> Any:
+        raise AttributeError(f"{module.__name__} is left out, it needs cv2 and torchvision: pip install opencv-python-headless torchvision")
+
+    module.__path__ = []
+    module.__getattr__ = explain  # type: ignore[method-assign]
+
+
+def numpy_version() -> tuple[int, int]:
+    import numpy as np
+
+    major, minor = np.__version__.split(".")[:2]
+    return int(major), int(minor)
+
+
+def is_missing(name: str) -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec(name) is None
+
+
+FIXES = {
+    "lava.magma.compiler.var_model": Fix(needed=lambda: sys.version_info >= (3, 11), execute=hashable_while_imported),
+    "lava.magma.core.process.ports.ports": Fix(needed=lambda: numpy_version() >= (2, 4), execute=reshape_by_shape),
+    "lava.proc.conv.utils": Fix(needed=lambda: numpy_version() >= (2, 0), execute=convolve_with_python_sizes),
+    "lava.lib.dl.slayer.object_detection": Fix(needed=lambda: is_missing("cv2") or is_missing("torchvision"), execute=leave_out),
+}
+
+
+class FixingLoader:
+    """The module's own loader, except that executing the module applies the fix."""
+
+    def __init__(self, loader: Loader, fix: Fix) -> None:
+        self._loader, self._fix = loader, fix
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._fix.execute(self._loader, module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_loader"], name)  # get_source, get_filename, …: what inspect and linecache ask for
+
+
+class FixingFinder:
+    """Finds the modules of `FIXES` that need their fix, where Python's other finders find them, and no other module."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        fix = FIXES.get(fullname)
+        if fix is None or not fix.needed():
+            return None
+        others = (finder for finder in sys.meta_path if not isinstance(finder, FixingFinder))
+        spec = next((spec for finder in others if (spec := finder.find_spec(fullname, path, target))), None)
+        if spec is not None and spec.loader is not None:
+            spec.loader = FixingLoader(spec.loader, fix)  # type: ignore[assignment]
+        return spec
+
+
+def install() -> None:
+    """Afterwards Lava is fixed when it is imported; warns where it was imported before."""
+    if not any(isinstance(finder, FixingFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, FixingFinder())
+    sentence = imported_too_early()
+    if sentence:
+        warnings.warn(sentence, RuntimeWarning, stacklevel=3)
+
+
+def imported_too_early() -> str:
+    """One sentence if a module that needs a fix was imported before fsnn_lava and went without it; else nothing."""
+    early = [name for name, fix in FIXES.items() if name in sys.modules and not _is_fixed(sys.modules[name]) and fix.needed()]
+    if not early:
+        return ""
+    return (
+        f"Lava was imported before fsnn_lava and lacks the fixes it needs on this Python and numpy ({', '.join(early)}): "
+        "import fsnn_lava first, in a new interpreter (in a notebook: restart the kernel)"
+    )
+
+
+def _is_fixed(module: ModuleType) -> bool:
+    return isinstance(getattr(getattr(module, "__spec__", None), "loader", None), FixingLoader)
