@@ -1,4 +1,4 @@
-"""Lock files: which there are, what they pin, and what setup.cfg asks for. Lava, which no resolver admits above 3.10, has files of its own."""
+"""Lock files: which there are, what they pin, and what setup.cfg asks for. Lava has files of its own: no resolver admits it above 3.10."""
 
 from __future__ import annotations
 
