@@ -149,4 +149,4 @@ def imported_too_early() -> str:
 
 
 def _is_fixed(module: ModuleType) -> bool:
-    return isinstance(getattr(module.__spec__, "loader", None), FixingLoader)
+    return isinstance(getattr(getattr(module, "__spec__", None), "loader", None), FixingLoader)

@@ -6,6 +6,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import platform
 import shutil
 import tempfile
 from pathlib import Path
@@ -40,10 +41,11 @@ FSNN_PROFILE="$PWD/results.profile.json" export FSNN_PROFILE
 set -- network.h5 --backend loihi2 --data inputs.npz --steps @STEPS@ --no-compare --out results.h5 "$@"
 exec "${PYTHON:-python3}" -m fsnn_lava.cli.run "$@"
 """
+_CHIP_PYTHON = "3.10"  # of the boards' machines: lava-loihi is made for it
 _READ_ME = """\
-Made by fsnn-run --package. Not run on silicon before it left home.
+Made by fsnn-run --package on Python @MADE@, to be run on Python @CHIP@. Not run on silicon before it left home.
 
-    pip install -r requirements.txt      once, on Python 3.10; then Intel's lava-loihi
+    pip install -r requirements.txt      once, on Python @CHIP@; then Intel's lava-loihi
     sh run.sh --check                    files, versions, the emulator's results, what the chip's backend lacks here
     PARTITION=oheogulch sh run.sh        writes results.h5; copy it home, then: fsnn-compare results.h5
 
@@ -91,7 +93,9 @@ def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArra
     (folder / EXPECTED).write_text(json.dumps(expected(chip, values, steps), indent=1) + "\n", encoding="utf-8")
     (folder / "requirements.txt").write_text(requirements(), encoding="utf-8")
     (folder / "run.sh").write_text(_RUN.replace("@STEPS@", str(steps)), encoding="utf-8")
-    (folder / "README.txt").write_text(_READ_ME, encoding="utf-8")
+    (folder / "README.txt").write_text(
+        _READ_ME.replace("@MADE@", platform.python_version()).replace("@CHIP@", _CHIP_PYTHON), encoding="utf-8"
+    )
     shutil.copytree(
         Path(fsnn_lava.__file__).parent, folder / "lib" / "fsnn_lava", ignore=shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
     )
@@ -101,13 +105,20 @@ def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArra
 
 
 def requirements() -> str:
-    """The versions here; Lava's are those that Python 3.10 needs."""
-    lines = ["# Python 3.10; then Intel's lava-loihi, which is not public", "lava-nc==0.10.0"]
+    """The versions here if this is the boards' Python; on any other pip chooses, since newer versions may not exist for that one."""
+    here = platform.python_version()
+    pinned = here.startswith(f"{_CHIP_PYTHON}.")
+    lines = [f"# for Python {_CHIP_PYTHON}; then Intel's lava-loihi, which is not public", "lava-nc==0.10.0"]
+    if not pinned:
+        lines.insert(
+            1, f"# made on Python {here}, whose versions of these packages may not exist for Python {_CHIP_PYTHON}: pip chooses them"
+        )
     for name in _NEEDED:
         try:
-            lines.append(f"{name}=={importlib.metadata.version(name).split('+')[0]}")
+            version = importlib.metadata.version(name).split("+")[0]
         except importlib.metadata.PackageNotFoundError:
             continue
+        lines.append(f"{name}=={version}" if pinned else name)
     return "\n".join(lines) + "\n"
 
 
@@ -117,6 +128,7 @@ def expected(chip: ChipNetwork, values: NDArray[np.uint8], steps: int) -> dict[s
     equivalent, said = stock_equivalent(chip)
     return {
         "fsnn_lava": fsnn_lava.__version__,
+        "python": platform.python_version(),
         "steps": steps,
         "samples": len(first),
         "network": fingerprint(run(chip, first, backend="emu", steps=steps)),
@@ -154,7 +166,8 @@ def check(folder: str | Path) -> list[str]:
     for name in ("network", "stock"):
         if found[name] != wanted[name]:
             raise CheckFailed(f"the emulator gives other results here than at home ({name}): are the versions those of requirements.txt?")
-    return [*lines, f"the emulator gives the results of home on {wanted['samples']} samples, {wanted['steps']} steps"]
+    lines.append(f"the emulator gives the results of home on {wanted['samples']} samples, {wanted['steps']} steps")
+    return [*lines, f"made on Python {wanted['python']}, this is {platform.python_version()}; the boards' machines run {_CHIP_PYTHON}"]
 
 
 def _sha256(path: Path) -> str:

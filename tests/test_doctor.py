@@ -43,7 +43,8 @@ def lava_folder(tmp_path, monkeypatch):
     (folder / "__init__.py").write_text("raise RuntimeError('lava was imported')")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "lava", raising=False)
-    monkeypatch.setattr(backends.sys, "version_info", (3, 10, 0))
+    monkeypatch.setattr(backends.sys, "version_info", (3, 13, 0))
+    monkeypatch.setattr(backends, "LAVA_IMPORTS", ())
     monkeypatch.setattr(backends.sys, "platform", "linux")
     monkeypatch.setattr(backends.os, "access", lambda *_: True)
     return folder

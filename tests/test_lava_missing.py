@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from fsnn_lava import backends
+from fsnn_lava.cli.run import main
 from fsnn_lava.errors import BackendMissing
 from fsnn_lava.lava.requirement import require_lava
 
@@ -15,11 +17,31 @@ def test_a_missing_lava_is_a_sentence_with_what_to_install(monkeypatch):
         raise ImportError(f"No module named {name!r}")
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(
-        BackendMissing, match=r"needs lava-nc 0.10 on Python 3.10.*No module named.*install fsnn-lava\[lava\].*'emu'"
-    ) as caught:
+    sentence = r"needs lava-nc 0\.10\.0, which cannot be imported here \(No module named .*\); run fsnn-doctor --install-lava, or .*'emu'"
+    with pytest.raises(BackendMissing, match=sentence) as caught:
         require_lava()
     assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("version", [(3, 10, 13), (3, 11, 7), (3, 12, 1), (3, 13, 0)])
+def test_every_supported_python_is_told_the_one_command_that_installs_lava(monkeypatch, capsys, version):
+    monkeypatch.setattr(backends.sys, "version_info", version)
+    monkeypatch.setattr(backends, "_lava_file", lambda name: False)
+    assert main(["--backend", "sim"]) == 3
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "backend 'sim' cannot run here, it lacks: lava-nc 0.10.0 (fsnn-doctor --install-lava installs it)." in said
+
+
+def test_lava_without_what_it_imports_is_told_the_same_command(monkeypatch):
+    monkeypatch.setattr(backends, "_lava_file", lambda name: True)
+    monkeypatch.setattr(backends.importlib.util, "find_spec", lambda name: None if name == "asteval" else name)
+    assert "the package asteval, which Lava imports (fsnn-doctor --install-lava installs what it needs)" in backends.lacking("sim")
+
+
+def test_a_python_that_lava_was_not_tested_on_is_named(monkeypatch):
+    monkeypatch.setattr(backends.sys, "version_info", (3, 14, 0))
+    assert "Python 3.10 to 3.13 (Lava was not tested on 3.14)" in backends.lacking("sim")
 
 
 def test_another_system_is_refused(monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,9 @@ from fsnn_lava.network import FSNN
 from fsnn_lava.normalisation import Normalisation
 from fsnn_lava.run import run
 from tests.chip_networks import conv_network, dense_network
+from tests.lava.needs import needs_lava
 
-if sys.version_info >= (3, 11):
-    pytest.skip("lava-dl fits Python 3.10 only", allow_module_level=True)
+needs_lava()
 hdf5 = pytest.importorskip("lava.lib.dl.netx.hdf5", reason="lava-dl is not installed")
 
 from lava.magma.core.model.py.type import LavaPyType  # noqa: E402

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from fsnn_lava.cli.run import main
 from fsnn_lava.data import load
 from fsnn_lava.errors import BadArgument, BadFile, CheckFailed
-from fsnn_lava.package import check, package
+from fsnn_lava.package import check, package, requirements
 from tests.chip_networks import conv_network, dense_network
 
 
@@ -35,6 +36,22 @@ def test_a_package_holds_what_a_run_needs_and_passes_its_own_check(made):
     inputs = load(str(made / "inputs.npz")).test
     assert inputs.labels.tolist() == [0, 1, 2, 3, 4, 0, 1, 2, 3]
     assert check(made)[1] == "the emulator gives the results of home on 8 samples, 8 steps"
+
+
+def test_a_package_states_the_python_it_was_made_on_and_the_one_it_is_for(made):
+    here = platform.python_version()
+    assert f"on Python {here}, to be run on Python 3.10." in (made / "README.txt").read_text()
+    assert json.loads((made / "expected.json").read_text())["python"] == here
+    assert check(made)[2] == f"made on Python {here}, this is {here}; the boards' machines run 3.10"
+
+
+@pytest.mark.parametrize(("version", "numpy"), [("3.10.13", f"numpy=={np.__version__}"), ("3.13.0", "numpy"), ("3.1.0", "numpy")])
+def test_versions_are_pinned_only_on_the_python_of_the_boards(monkeypatch, version, numpy):
+    monkeypatch.setattr(platform, "python_version", lambda: version)
+    lines = requirements().splitlines()
+    assert numpy in lines
+    assert "lava-nc==0.10.0" in lines
+    assert any(f"made on Python {version}" in line for line in lines) == (version != "3.10.13")
 
 
 def test_the_check_runs_from_the_folder_alone_and_says_what_the_chip_lacks(made):

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 import pytest
 
+from fsnn_lava.backends import lacking
 from fsnn_lava.chip.chip_window import ChipWindow
 from fsnn_lava.chip.stock import stock_equivalent
 from hw_tests.networks import STOCK_LIF, one_neuron, ring, with_synapse
 from tests.loihi2.mock import run_python
 from tests.reference import simulate
 
-pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 10), reason="Lava fits Python 3.10 only")
+pytestmark = pytest.mark.skipif(bool(lacking("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(lacking('sim'))}")
 
 SCRIPT = """
 import sys

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
+from fsnn_lava.backends import lacking
 from tests.loihi2.mock import run_python
 
-pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 10), reason="Lava fits Python 3.10 only")
+pytestmark = pytest.mark.skipif(bool(lacking("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(lacking('sim'))}")
 
 SCRIPT = """
 import os, sys

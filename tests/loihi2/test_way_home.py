@@ -8,11 +8,12 @@ import sys
 import numpy as np
 import pytest
 
+from fsnn_lava.backends import lacking
 from fsnn_lava.cli import compare, run
 from hw_tests.networks import with_synapse
 from tests.loihi2.mock import mock_environment
 
-pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 10), reason="Lava fits Python 3.10 only")
+pytestmark = pytest.mark.skipif(bool(lacking("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(lacking('sim'))}")
 
 
 def in_the_cloud(job, *arguments):
