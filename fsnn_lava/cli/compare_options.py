@@ -6,7 +6,6 @@ import argparse
 
 from fsnn_lava.verify.thresholds import Thresholds
 
-_SHARE = "share, 0 … 1"
 _RATE = "spikes per step"
 
 
@@ -17,9 +16,9 @@ def add_threshold_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--distance-max", type=float, metavar="R", help=f"largest |a - a*| of any neuron, {_RATE}")
     group.add_argument("--shift-max", type=float, metavar="R", help=f"largest shift of the equilibrium by quantisation, {_RATE}")
     group.add_argument("--contraction", choices=("none", "local", "certified"), default="none", help="the weakest state that is accepted")
-    group.add_argument("--accuracy-min", type=float, metavar="P", help=f"correct answers, {_SHARE}")
-    group.add_argument("--agreement-min", type=float, metavar="P", help=f"answers equal to the float network's, {_SHARE}")
-    group.add_argument("--dead-max", type=float, metavar="P", help=f"neurons that spike in no sample, {_SHARE}")
+    group.add_argument("--accuracy-min", type=float, metavar="P", help="share of correct answers, 0 … 1")
+    group.add_argument("--agreement-min", type=float, metavar="P", help="share of answers equal to the float network's, 0 … 1")
+    group.add_argument("--dead-max", type=float, metavar="P", help="share of neurons that spike in no sample, 0 … 1")
 
 
 def thresholds(args: argparse.Namespace) -> Thresholds:

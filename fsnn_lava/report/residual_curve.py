@@ -48,7 +48,7 @@ def panel(evidence: Evidence) -> Panel:
     caption = (
         "Residual ‖f(a[t]) − a[t]‖ after t steps (Euclidean, all neurons): how far the rates are from reproducing themselves. "
         f"a* is the equilibrium. {bound if bounded else 'Reset to zero discards charge, so there is no bound. '}"
-        f"Mean of {run.curve_samples} samples, run again on the emulator; shaded: their range. The square is the run itself, T = {run.steps}."
+        f"Mean of {run.curve_samples} samples (range shaded), run again on the emulator. The square is the run itself, T = {run.steps}."
     )
     return Panel(key=KEY, title=TITLE, caption=caption, pictures=(picture,), data=_table(moments))
 
