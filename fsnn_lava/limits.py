@@ -9,6 +9,8 @@ WEIGHT_BITS = range(2, 9)  # signed weights the exporter may be asked for
 WEIGHT_MAX = 127  # int8, symmetric: -128 is never written
 THRESHOLD_MAX = 2**17 - 1  # weight units: 2**6 * threshold must fit the state
 BIAS_MAX = 2**17 - 1  # weight units: 2**6 * bias must fit the state
+CURRENT_MAX = 2**17 - 1  # weight units per step: 2**6 * current must fit the state
+SUM_MAX = 2**23 - 1  # of weight * message over one synapse, before it is shifted (24 bit signed)
 MESSAGE_MAX = 255  # a graded input message (a raw pixel) is 8 bit unsigned
 EXPONENT_RANGE = range(-24, 13)  # of a synapse: current = 2**exponent * (weight @ message)
 STEPS_MAX = 65535  # counts are kept in 16 bits in files
