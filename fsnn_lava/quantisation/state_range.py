@@ -14,9 +14,6 @@ from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.rate_map import linear
 
-CURRENT_MAX = 2**17 - 1  # weight units of current per step: 2**6 times it fits 24 bits
-SUM_MAX = 2**23 - 1  # of weight * message before it is shifted: 24 bits
-
 
 @dataclass(frozen=True)
 class StepBound:
@@ -29,7 +26,7 @@ class StepBound:
 
     @property
     def fits(self) -> bool:
-        return max(-self.lowest, self.highest) <= CURRENT_MAX and self.sum <= SUM_MAX
+        return max(-self.lowest, self.highest) <= limits.CURRENT_MAX and self.sum <= limits.SUM_MAX
 
 
 def step_bounds(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
@@ -64,7 +61,7 @@ def check_step(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> t
         if not bound.fits:
             raise BadNetwork(
                 f"layer {bound.layer!r}: one step can add {bound.lowest:.0f} … {bound.highest:.0f} weight units (sums up to {bound.sum}); "
-                f"24 bits hold ±{CURRENT_MAX} (sums up to {SUM_MAX}): export with fewer bits"
+                f"24 bits hold ±{limits.CURRENT_MAX} (sums up to {limits.SUM_MAX}): export with fewer bits"
             )
     return bounds
 
