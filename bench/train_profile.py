@@ -27,9 +27,9 @@ import torch
 import torch.nn.functional as nnf
 
 import fsnn_lava as fl
-from fsnn_lava.compiled.compiler import over_samples
 from fsnn_lava.compiled.row_sums import add_blocks
 from fsnn_lava.compiled.scatter import scatter_by_taps
+from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.nn import feedback as contraction
 from fsnn_lava.nn.event_simulation import EventSimulation
 from fsnn_lava.nn.feedback import RestrictedFeedback

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from fsnn_lava.backends.emulator.program import largest_sum
+from fsnn_lava.backends.emulator.layout import largest_sum
 from fsnn_lava.compiled.row_sums import add_blocks
 from fsnn_lava.compiled.scatter import find_places
 from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, TransposedConvSynapse

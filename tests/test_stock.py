@@ -11,7 +11,8 @@ from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.drive import input_current
 from fsnn_lava.ir.network import TransposedConvSynapse
 from fsnn_lava.ir.space_to_depth import folded, space_to_depth, unfolded
-from fsnn_lava.ir.stock_network import MANTISSA_MAX, lower, mantissa, stock_equivalent, stored_weights
+from fsnn_lava.ir.stock_network import lower, mantissa, stock_equivalent, stored_weights
+from fsnn_lava.limits import LAVA_BIAS_MANTISSA_MAX
 from tests.chip_networks import conv_network, dense_network
 from tests.paper_networks import paper_network
 from tests.reference import simulate
@@ -138,8 +139,8 @@ def test_a_bias_beyond_16_bits_is_rounded_and_said():
 
 
 def test_mantissas_fit_16_bits():
-    value = np.array([0, 1, -MANTISSA_MAX, MANTISSA_MAX + 1, 2**23 - 1], dtype=np.int64)
+    value = np.array([0, 1, -LAVA_BIAS_MANTISSA_MAX, LAVA_BIAS_MANTISSA_MAX + 1, 2**23 - 1], dtype=np.int64)
     mant, exponent = mantissa(value)
-    assert np.abs(mant).max() <= MANTISSA_MAX
+    assert np.abs(mant).max() <= LAVA_BIAS_MANTISSA_MAX
     np.testing.assert_array_equal(exponent, [0, 0, 0, 1, 9])
     assert np.abs((mant << exponent) - value).max() <= 2**8

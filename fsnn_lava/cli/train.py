@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, train, and say what came out; 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is loaded: waiting threads leave a busy machine's cores to others
     return run_command("fsnn-train", _run, _parser().parse_args(argv))
 
 
@@ -65,8 +63,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _train(args: argparse.Namespace, world: World) -> int:
-    import torch
-
+    from fsnn_lava.compiled.threads import set_thread_count
     from fsnn_lava.training.log import Progress
     from fsnn_lava.training.loop import train
     from fsnn_lava.training.recipe import load_recipe
@@ -76,8 +73,7 @@ def _train(args: argparse.Namespace, world: World) -> int:
     if args.threads is not None:
         if args.threads < 1:
             raise BadArgument(f"--threads must be at least 1, got {args.threads}")
-        torch.set_num_threads(args.threads)
-        os.environ["OMP_NUM_THREADS"] = str(args.threads)  # what compiled code goes by where torch is not asked
+        set_thread_count(args.threads)
     folder = args.out or Path("runs") / args.recipe.stem
     progress = Progress(quiet=not world.first, watchers=_watchers(args) if world.first else ())
     data = load_samples(recipe, root=args.data, download=args.download)

@@ -16,9 +16,6 @@ from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Layer, Readout, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.space_to_depth import Factors, folded, space_to_depth, unfolded
 
-MANTISSA_MAX = 2**15 - 1  # of a bias, weight units
-CURRENT_MAX = 2**17 - 1  # weight units: beyond it the neurons' current wraps around
-
 __all__ = ["Lowered", "executed", "folded", "lower", "stock_equivalent", "stored_weights", "unfolded"]
 
 
@@ -144,7 +141,7 @@ def mantissa(value: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     exponent = np.zeros_like(value)
     while True:
         found = np.rint(value / 2.0**exponent).astype(np.int64)
-        large = np.abs(found) > MANTISSA_MAX
+        large = np.abs(found) > limits.LAVA_BIAS_MANTISSA_MAX
         if not large.any():
             return found, exponent
         exponent = exponent + large
@@ -206,8 +203,8 @@ def _drive(synapse: Synapse, chip: ChipNetwork, layer: Layer, bits: int) -> Host
 def _say_limits(chip: ChipNetwork, said: list[str]) -> None:
     for layer in chip.layers:
         charge = int(layer.threshold.max()) * (chip.steps + 1)
-        if layer.reset == "subtract" and layer.decay == 0 and charge > CURRENT_MAX:
+        if layer.reset == "subtract" and layer.decay == 0 and charge > limits.CURRENT_MAX:
             said.append(
-                f"layer {layer.name!r}: ATRLIF keeps the sum of all currents of a sample, which may not pass {CURRENT_MAX} units, "
+                f"layer {layer.name!r}: ATRLIF keeps the sum of all currents of a sample, which may not pass {limits.CURRENT_MAX} units, "
                 f"and a neuron that always fires reaches {charge}; the run checks each neuron's charge"
             )

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fsnn_lava.compiled.compiler import compilable, compiled, over_samples
+from fsnn_lava.compiled.compiler import compilable, compiled
+from fsnn_lava.compiled.threads import over_samples
 
 WORTH_A_THREAD = 2**18  # numbers
 STEP, FIRST, SECOND = np.uint32(0x9E3779B9), np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)  # the golden ratio, and MurmurHash3's

@@ -15,11 +15,12 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from fsnn_lava.compiled.compiler import compiled, over_samples
+from fsnn_lava.compiled.compiler import compiled
 from fsnn_lava.compiled.integer_run import NO, list_spikes
 from fsnn_lava.compiled.patches import WIDEST, meeting, spread
 from fsnn_lava.compiled.row_sums import BLOCK, add_blocks
 from fsnn_lava.compiled.scatter import BUSY, FORM, scatter, scatter_by_taps
+from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.notation import Architecture, LayerSpec
 

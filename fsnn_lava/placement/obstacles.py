@@ -6,11 +6,9 @@ import numpy as np
 
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import ChipNetwork, Layer
-from fsnn_lava.ir.stock_network import CURRENT_MAX, stock_equivalent
+from fsnn_lava.ir.stock_network import stock_equivalent
+from fsnn_lava.limits import ATRLIF_THRESHOLD_MAX, CURRENT_MAX
 
-MANTISSA_MAX = 2**12 - 1  # of a bias: 13 bits signed
-EXPONENT_MAX = 2**3 - 1  # of a bias: 3 bits
-THETA_MAX = 2**12 - 1  # of ATRLIF's threshold, which is half of ours: 12 bits
 _MOST_BITS = 8
 
 
@@ -36,7 +34,7 @@ def _cannot(layer: Layer) -> list[str]:
     what, threshold, said = f"layer {layer.name!r}", int(layer.threshold.max()), []
     if np.any(layer.threshold != threshold):
         said.append(f"{what}: the chip takes one threshold per layer, this has one per channel; export without --per-channel")
-    most = 2 * THETA_MAX
+    most = 2 * ATRLIF_THRESHOLD_MAX
     if layer.reset == "subtract" and threshold > most:
         said.append(
             f"{what}: ATRLIF on the chip holds a threshold of {most} weight units, this needs {threshold}; {_fewer(threshold, most)}"

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fsnn_lava.compiled.compiler import compiled, over_samples
+from fsnn_lava.compiled.compiler import compiled
+from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.errors import BadArgument
 
 Map = Callable[[Tensor], Tensor]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import Layer, Readout
-from fsnn_lava.ir.stock_network import MANTISSA_MAX, mantissa
-from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, STATE_MAX, THRESHOLD_MAX
+from fsnn_lava.ir.stock_network import mantissa
+from fsnn_lava.limits import DECAY_UNIT, LAVA_BIAS_MANTISSA_MAX, STATE_FRACTION_BITS, STATE_MAX, THRESHOLD_MAX
 
 NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current: what arrived a step ago is gone
 
@@ -40,7 +40,9 @@ class StockNeuron:
         self.late = self.late or bool(np.any(_highest(v, given, layer.decay, before) + self._below >= threshold << STATE_FRACTION_BITS))
         self._mant = mant
         if self.late and self.rest is not None:
-            raise BadNetwork(f"layer {layer.name!r}: a stock process holds a bias of {MANTISSA_MAX} weight units; use the batched graph")
+            raise BadNetwork(
+                f"layer {layer.name!r}: a stock process holds a bias of {LAVA_BIAS_MANTISSA_MAX} weight units; use the batched graph"
+            )
         if self.late:
             mant, v, r = np.zeros_like(mant), np.zeros_like(v), np.zeros_like(r)
         common = {"shape": threshold.shape, "bias_mant": mant, "bias_exp": exponent, "v": v, "name": f"neuron {layer.name}"}
@@ -62,7 +64,7 @@ def readout_neuron(readout: Readout, *, before: int) -> LIF:
     bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
     mant, exponent, rest = _split(bias)
     if rest is not None:
-        raise BadNetwork(f"readout: a stock process holds a bias of {MANTISSA_MAX} weight units; use the batched graph")
+        raise BadNetwork(f"readout: a stock process holds a bias of {LAVA_BIAS_MANTISSA_MAX} weight units; use the batched graph")
     start = _backwards(np.zeros_like(bias), bias, readout.decay, before)
     return LIF(
         shape=bias.shape,

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.lava.stock_neuron import NO_MEMORY, to_lava
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import Layer, Readout
-from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, THRESHOLD_MAX
-from fsnn_lava.placement.obstacles import EXPONENT_MAX, MANTISSA_MAX
+from fsnn_lava.limits import CHIP_BIAS_EXPONENT_MAX, CHIP_BIAS_MANTISSA_MAX, DECAY_UNIT, STATE_FRACTION_BITS, THRESHOLD_MAX
 
 _QUIET = -(2**12)  # mantissa, with the largest exponent: 8192 weight units down at every step
 _DEEP = 2**22  # half of the state's range, units 2**-6
@@ -55,7 +54,7 @@ class ChipNeuron:
 
     def silence(self) -> None:
         """So low that nothing still on its way makes it fire; a neuron that fired at every step has a high potential left."""
-        self._write(_QUIET, EXPONENT_MAX)
+        self._write(_QUIET, CHIP_BIAS_EXPONENT_MAX)
         self.process.v.set(np.full(self.process.v.shape, -_DEEP, dtype=np.int32))
 
     def potential(self) -> NDArray[np.int64]:
@@ -89,14 +88,15 @@ class ChipReadout(ChipNeuron):
 def chip_mantissa(value: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(mantissa, exponent) per number, exactly; BadNetwork where 13 and 3 bits do not hold one."""
     exponent = np.zeros_like(value)
-    for _ in range(EXPONENT_MAX):
-        exponent = exponent + (np.abs(value >> exponent) > MANTISSA_MAX)
+    for _ in range(CHIP_BIAS_EXPONENT_MAX):
+        exponent = exponent + (np.abs(value >> exponent) > CHIP_BIAS_MANTISSA_MAX)
     mantissa = value >> exponent
-    wrong = (mantissa << exponent != value) | (np.abs(mantissa) > MANTISSA_MAX)
+    wrong = (mantissa << exponent != value) | (np.abs(mantissa) > CHIP_BIAS_MANTISSA_MAX)
     if np.any(wrong):
         worst = int(np.abs(value[wrong]).max())
         raise BadNetwork(
-            f"{name}: the chip holds a bias of 13 bits and an exponent up to {EXPONENT_MAX}, {int(wrong.sum())} inputs do not fit, "
+            f"{name}: the chip holds a bias of 13 bits and an exponent up to {CHIP_BIAS_EXPONENT_MAX}, "
+            f"{int(wrong.sum())} inputs do not fit, "
             f"the largest is {worst}/64 weight units; export with fewer bits, or without a leak"
         )
     return mantissa, exponent
