@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, TransposedConvSynapse
 from fsnn_lava.ir.rate_map import RateMap, Rates
-from fsnn_lava.solvers import equilibrium
+from fsnn_lava.solvers.damped import damped
 
 TOLERANCE = 1e-9
 SAMPLES_MAX = 256  # of a run for which a* is solved, where nobody asks for another number
@@ -76,5 +76,5 @@ def _from(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Point:
         return torch.from_numpy(np.concatenate([r.reshape(len(drive), -1) for r in rate_map.apply(split(flat), drive)], axis=1))
 
     flat = torch.from_numpy(np.concatenate([rate.reshape(len(drive), -1) for rate in start], axis=1))
-    found = equilibrium.damped(onto_itself, flat, damping=_DAMPING, tol=TOLERANCE, max_steps=_STEPS)
+    found = damped(onto_itself, flat, damping=_DAMPING, tol=TOLERANCE, max_steps=_STEPS)
     return Point(split(found.value), found.residual.numpy())
