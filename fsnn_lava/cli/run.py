@@ -28,8 +28,8 @@ from fsnn_lava.ir.run_arguments import checked_steps
 from fsnn_lava.models.find import find
 from fsnn_lava.running.evaluation import Totals
 from fsnn_lava.running.job import Job, run_in_memory, run_to_file
-from fsnn_lava.running.ranks import Ranks, ranks
 from fsnn_lava.running.run import GRAPHS, checked_batch
+from fsnn_lava.training.processes import Processes
 from fsnn_lava.verify.thresholds import Thresholds
 
 DEFAULT = "digits"
@@ -85,7 +85,7 @@ def _run(args: argparse.Namespace) -> int:
     number = _number(args, dataset)
     model = None if args.model is None else _model(args.model)
     comparator = None if args.no_compare else _comparator(args, chip, model)
-    who = ranks()
+    who = Processes.from_environment()
     job = Job(
         chip=chip,
         split=dataset.test,
@@ -115,7 +115,7 @@ def _options(args: argparse.Namespace, chip: ChipNetwork) -> dict[str, Any]:
     return {"backend": args.backend, "graph": args.graph, "steps": checked_steps(chip, args.steps), **wanted}
 
 
-def _totals(args: argparse.Namespace, job: Job, who: Ranks, comparator: Any, sample: _FirstSamples) -> Totals | None:
+def _totals(args: argparse.Namespace, job: Job, who: Processes, comparator: Any, sample: _FirstSamples) -> Totals | None:
     """Run; nothing for a process whose share another one joins."""
     if args.out is not None:
         return run_to_file(job, args.out, who, comparator, _progress, lambda said: print(f"fsnn-run: {said}", file=sys.stderr))

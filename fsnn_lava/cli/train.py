@@ -16,7 +16,7 @@ from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError
 if TYPE_CHECKING:
     from fsnn_lava.training.curves import Watcher
     from fsnn_lava.training.loop import Outcome
-    from fsnn_lava.training.world import World
+    from fsnn_lava.training.process_group import ProcessGroup
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,22 +49,22 @@ def _parser() -> Parser:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from fsnn_lava.training.world import joined
+    from fsnn_lava.training.process_group import process_group
 
-    with joined(args.device) as world:
+    with process_group(args.device) as group:
         try:
-            return _train(args, world)
+            return _train(args, group)
         except BackendFailed:
             raise
         except FsnnError as error:  # of several processes, one says it
-            if world.first:
+            if group.first:
                 raise
             return error.exit_code
 
 
-def _train(args: argparse.Namespace, world: World) -> int:
+def _train(args: argparse.Namespace, group: ProcessGroup) -> int:
     from fsnn_lava.compiled.threads import set_thread_count
-    from fsnn_lava.training.log import Progress
+    from fsnn_lava.training.log import TrainingProgress
     from fsnn_lava.training.loop import train
     from fsnn_lava.training.recipe import load_recipe
     from fsnn_lava.training.samples import load_samples
@@ -75,10 +75,10 @@ def _train(args: argparse.Namespace, world: World) -> int:
             raise BadArgument(f"--threads must be at least 1, got {args.threads}")
         set_thread_count(args.threads)
     folder = args.out or Path("runs") / args.recipe.stem
-    progress = Progress(quiet=not world.first, watchers=_watchers(args) if world.first else ())
+    progress = TrainingProgress(quiet=not group.first, watchers=_watchers(args) if group.first else ())
     data = load_samples(recipe, root=args.data, download=args.download)
-    outcome = train(recipe, data, folder, resume=args.resume, progress=progress, world=world)
-    if world.first:
+    outcome = train(recipe, data, folder, resume=args.resume, progress=progress, group=group)
+    if group.first:
         _show(args, outcome)
     return 0
 

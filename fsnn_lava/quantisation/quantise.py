@@ -14,6 +14,7 @@ from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.operators import Convolution, TransposedConvolution
 from fsnn_lava.quantisation.calibration import affordable_samples, checked_calibration, largest_potentials, synthetic_calibration
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import Connection, FoldedNetwork, spectral_radius
@@ -255,23 +256,26 @@ def _synapse(connection: Connection, source: str, target: str, weight: IntArray,
             f"synapse {source!r} -> {target!r}: the exponent must lie in {lowest} … {highest}, but {exponent} is needed; "
             "the weights of this layer differ too much in size"
         )
-    if connection.kind == "dense":
-        return DenseSynapse(source=source, target=target, weight=weight, exponent=exponent)
-    stride, padding = connection.stride, connection.padding
-    if connection.kind == "conv":
+    operator = connection.operator
+    if isinstance(operator, Convolution):
+        stride, padding = operator.stride, operator.padding
         return ConvSynapse(source=source, target=target, weight=weight, exponent=exponent, stride=stride, padding=padding)
-    return TransposedConvSynapse(
-        source=source,
-        target=target,
-        weight=weight,
-        exponent=exponent,
-        stride=stride,
-        padding=padding,
-        output_padding=connection.output_padding,
-    )
+    if isinstance(operator, TransposedConvolution):
+        return TransposedConvSynapse(
+            source=source,
+            target=target,
+            weight=weight,
+            exponent=exponent,
+            stride=operator.stride,
+            padding=operator.padding,
+            output_padding=operator.output_padding,
+        )
+    return DenseSynapse(source=source, target=target, weight=weight, exponent=exponent)
 
 
 def _host_drive(folded: FoldedNetwork) -> HostDrive:
     first = folded.layers[0]
-    connection = first.connection
-    return HostDrive(weight=connection.weight.numpy(), bias=first.bias.numpy(), stride=connection.stride, padding=connection.padding)
+    weight, bias, operator = first.connection.weight.numpy(), first.bias.numpy(), first.connection.operator
+    if isinstance(operator, Convolution):
+        return HostDrive(weight=weight, bias=bias, stride=operator.stride, padding=operator.padding)
+    return HostDrive(weight=weight, bias=bias)

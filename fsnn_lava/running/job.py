@@ -21,7 +21,7 @@ from fsnn_lava.formats.results_provenance import DataHash
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.running.evaluation import Sink, Totals, evaluate, fitted
 from fsnn_lava.running.journal import Journal, opened
-from fsnn_lava.running.ranks import Ranks
+from fsnn_lava.training.processes import Processes
 from fsnn_lava.version import __version__
 
 Progress = Callable[[int], AbstractContextManager[Callable[[int], None]]]  # opened with the number of samples, told those done
@@ -80,7 +80,7 @@ def run_in_memory(job: Job, sinks: list[Sink], progress: Progress) -> Totals:
     return totals
 
 
-def run_to_file(job: Job, out: Path, who: Ranks, comparator: Any, progress: Progress, say: Callable[[str], None]) -> Totals | None:
+def run_to_file(job: Job, out: Path, who: Processes, comparator: Any, progress: Progress, say: Callable[[str], None]) -> Totals | None:
     """Run this process's share and keep it. The first process then joins all shares into `out`, and `comparator` has seen all samples.
 
     Nothing for the other processes. Whoever is interrupted leaves what is finished in a folder beside `out`.

@@ -28,7 +28,7 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.files.lock import held_elsewhere, locked
 from fsnn_lava.formats.results_part import Layout, PartFile, reading_part, write_part
 from fsnn_lava.ir.result import Result
-from fsnn_lava.running.ranks import Ranks
+from fsnn_lava.training.processes import Processes
 
 ABOUT = "run.json"
 ABOUT_BYTES_MAX = 2**20
@@ -54,7 +54,7 @@ class Span:
 class Journal:
     """What is kept of one run. `about` says which run it is: values that JSON has, by names that a user knows."""
 
-    def __init__(self, folder: Path, layout: Layout, about: Mapping[str, Any], who: Ranks) -> None:
+    def __init__(self, folder: Path, layout: Layout, about: Mapping[str, Any], who: Processes) -> None:
         self.folder, self.layout, self.who = folder, layout, who
         self.about, self._discarded = dict(about), False
         self.run = hashlib.sha256(json.dumps(self.about, sort_keys=True).encode()).hexdigest()
@@ -148,7 +148,7 @@ class Journal:
                 sign = lock.stat().st_mtime if lock.exists() else 0.0
                 if rank not in signs or signs[rank][0] != sign:
                     signs[rank] = sign, time.monotonic()
-                missing = self.missing(*Ranks(rank, self.who.size).share(number))
+                missing = self.missing(*Processes(rank, self.who.size).share(number))
                 if missing and time.monotonic() - signs[rank][1] > SILENT_SECONDS:
                     raise BackendFailed(f"process {rank} of {self.who.size} has given no sign of life for {SILENT_SECONDS:.0f} s")
             time.sleep(POLL_SECONDS)
@@ -176,7 +176,7 @@ class Journal:
 
 
 @contextlib.contextmanager
-def opened(out: Path, layout: Layout, about: Mapping[str, Any], *, number: int, who: Ranks, resume: bool) -> Iterator[Journal]:
+def opened(out: Path, layout: Layout, about: Mapping[str, Any], *, number: int, who: Processes, resume: bool) -> Iterator[Journal]:
     """The journal of a run into `out`, locked while the block lasts. If the block breaks off, what is in it is kept."""
     if out.is_dir():
         raise BadArgument(f"cannot write {out}: it is a folder")
@@ -201,7 +201,7 @@ def opened(out: Path, layout: Layout, about: Mapping[str, Any], *, number: int, 
                 journal.discard()
 
 
-def _refuse_other_size(folder: Path, who: Ranks, out: Path) -> None:
+def _refuse_other_size(folder: Path, who: Processes, out: Path) -> None:
     """Two runs at once of unlike numbers of processes do not meet in one lock."""
     for path in folder.glob("lock.*"):
         for attempt in range(NOTE_ATTEMPTS):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, TransposedConvSynapse
 from fsnn_lava.ir.rate_map import RateMap, Rates
-from fsnn_lava.solvers import equilibrium
+from fsnn_lava.solvers.damped import damped
 
 TOLERANCE = 1e-9
 DEFAULT_SAMPLES = 256  # of a run for which a* is solved, if the network is small enough
@@ -79,7 +79,7 @@ def _solve_from(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> 
     def joined(rates: Rates) -> Tensor:
         return torch.from_numpy(np.concatenate([rate.reshape(len(drive), -1) for rate in rates], axis=1))
 
-    found = equilibrium.damped(
+    found = damped(
         lambda flat: joined(rate_map.apply(split(flat), drive)), joined(start), damping=_DAMPING, tol=TOLERANCE, max_steps=_STEPS
     )
     return Equilibria(split(found.value), found.residual.numpy())

@@ -20,17 +20,17 @@ from fsnn_lava.errors import BackendFailed, Diverged
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.running.job import Job, _joined, _kept_data
 from fsnn_lava.running.journal import Journal, Span, _refuse_other_size, opened
-from fsnn_lava.running.ranks import Ranks
 from fsnn_lava.training.checkpoint import load_state
-from fsnn_lava.training.log import Progress
-from fsnn_lava.training.loop import Run
+from fsnn_lava.training.log import TrainingProgress
+from fsnn_lava.training.loop import TrainingRun
+from fsnn_lava.training.processes import Processes
 from fsnn_lava.training.recipe import Recipe
 from fsnn_lava.verify.comparator import Comparator
 from tests.chip_networks import dense_network
 
 SAMPLES, BATCH = 4, 2
 PART = Span(0, BATCH).name
-ALONE, FIRST_OF_TWO = Ranks(token="run"), Ranks(0, 2, "run")
+ALONE, FIRST_OF_TWO = Processes(token="run"), Processes(0, 2, "run")
 _CHIP = dense_network(6, decay=50)
 _VALUES, _LABELS = np.random.default_rng(0).integers(0, 256, (SAMPLES, 7), np.uint8), np.array([2, 0, 1, 1])
 _kept_open: list[int] = []  # ends of pipes: those who hold a lock end with this process
@@ -43,7 +43,7 @@ def _job() -> Job:
     )
 
 
-def _journal(path: Path, who: Ranks = ALONE) -> Journal:
+def _journal(path: Path, who: Processes = ALONE) -> Journal:
     job = _job()
     return Journal(path.parent, job.layout, job.about, who)
 
@@ -61,7 +61,7 @@ def keep(path: Path) -> None:
         found = comparator.hand_over()
         journal.add(first, result, _VALUES[rows], _LABELS[rows], details=min(BATCH, 3 - first), found=found)
     if not path.exists():
-        Journal(path.parent, journal.layout, journal.about, Ranks(1, 2, "another run")).broke_off(ValueError("made up"))
+        Journal(path.parent, journal.layout, journal.about, Processes(1, 2, "another run")).broke_off(ValueError("made up"))
 
 
 def resume(path: Path) -> None:
@@ -82,10 +82,10 @@ def listen(path: Path) -> None:
             raise
 
 
-def _training(folder: Path) -> Run:
+def _training(folder: Path) -> TrainingRun:
     recipe, split = Recipe(data="digits", architecture="3 (F3)", neuron="if", epochs=2, batch=2, steps=3), ArraySplit(_VALUES, _LABELS)
     data = Dataset(name="own", train=split, test=split, normalisation=Normalisation(divisor=255.0, mean=(0.5,), std=(0.3,)))
-    return Run(recipe, data, folder, Progress(quiet=True))
+    return TrainingRun(recipe, data, folder, TrainingProgress(quiet=True))
 
 
 def train(path: Path) -> None:
@@ -126,4 +126,4 @@ def hold(path: Path) -> None:
 def meet(path: Path) -> None:
     """A run that finds the lock held: refused, unless its owner belongs to the same run. It looks as often as ever, without a pause."""
     with patch("fsnn_lava.running.journal.POLL_SECONDS", 0.0):
-        _refuse_other_size(path.parent, Ranks(1, 2), path.parent.with_name("results.h5"))
+        _refuse_other_size(path.parent, Processes(1, 2), path.parent.with_name("results.h5"))
