@@ -44,9 +44,13 @@ def check() -> str:
 
 def run_on_lava(chip: ChipNetwork, graph: str) -> Result:
     require("sim")
-    from fsnn_lava.backends.lava import simulator  # imports Lava
+    from fsnn_lava.backends.lava.simulator import Simulator  # imports Lava
+    from fsnn_lava.backends.lava.stock import StockSimulator
 
-    return simulator.run(chip, VALUES, graph=graph)
+    if graph == "stock":
+        return StockSimulator(chip, steps=STEPS).run(VALUES)
+    with Simulator(chip, batch=len(VALUES), steps=STEPS) as simulator:
+        return simulator.run(VALUES)
 
 
 def _equal(found: Result, expected: Result) -> bool:

@@ -3,45 +3,51 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from lava.proc.io.source import RingBuffer
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.lava.memory import shared_array
-from fsnn_lava.backends.lava.processes.probe.process import Probe, ResetProbe
-from fsnn_lava.backends.lava.runtime import Session
-from fsnn_lava.backends.lava.selection import ByTag, quiet_logging
-from fsnn_lava.backends.lava.stock_neuron import StockNeuron, from_lava, readout_neuron
-from fsnn_lava.backends.lava.stock_result import Recorded, stock_result
-from fsnn_lava.backends.lava.stock_synapse import connect, dense, lava_shape
-from fsnn_lava.backends.lava.window import Window
-from fsnn_lava.ir.drive import input_current
-from fsnn_lava.ir.network import INPUT, ChipNetwork
-from fsnn_lava.ir.result import Result, concatenate
-from fsnn_lava.ir.stock_network import Lowered, folded, lower, stock_equivalent, unfolded
-from fsnn_lava.limits import STATE_FRACTION_BITS
+from fsnn_lava.backends.lava.requirement import require_lava
+
+require_lava()
+
+from lava.proc.io.source import RingBuffer  # noqa: E402
+
+from fsnn_lava.backends.lava.memory import shared_array  # noqa: E402
+from fsnn_lava.backends.lava.processes.probe.process import Probe, ResetProbe  # noqa: E402
+from fsnn_lava.backends.lava.runtime import Session  # noqa: E402
+from fsnn_lava.backends.lava.selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.stock_neuron import StockNeuron, from_lava, readout_neuron  # noqa: E402
+from fsnn_lava.backends.lava.stock_result import Recorded, stock_result  # noqa: E402
+from fsnn_lava.backends.lava.stock_synapse import connect, dense, lava_shape  # noqa: E402
+from fsnn_lava.backends.lava.window import Window  # noqa: E402
+from fsnn_lava.ir.drive import input_current  # noqa: E402
+from fsnn_lava.ir.network import INPUT, ChipNetwork  # noqa: E402
+from fsnn_lava.ir.result import Result, concatenate  # noqa: E402
+from fsnn_lava.ir.stock_network import Lowered, folded, lower, stock_equivalent, unfolded  # noqa: E402
+from fsnn_lava.limits import STATE_FRACTION_BITS  # noqa: E402
 
 
-def run_stock(
-    chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, spikes: bool = False, progress: Callable[[int, int], None] | None = None
-) -> Result:
-    """Run every sample on `stock_equivalent(chip)`, whose digest the Result carries: compare it with that network."""
-    equivalent, _ = stock_equivalent(chip)
-    lowered = lower(equivalent)
-    results = []
-    for number, sample in enumerate(values):
-        current = None if equivalent.input.kind == "events" else input_current(equivalent, sample[None])[0]
+class StockSimulator:
+    """Runs `stock_equivalent(chip)` on Lava's own processes, one sample at a time. Its Results carry that network's digest."""
+
+    def __init__(self, chip: ChipNetwork, *, steps: int, spikes: bool = False) -> None:
+        self.equivalent, _ = stock_equivalent(chip)
+        self._lowered, self._steps, self._spikes = lower(self.equivalent), steps, spikes
+
+    def run(self, values: NDArray[np.uint8]) -> Result:
+        """`values` [B, *shape], or [B, T, *shape] of events, checked by the caller; any number of samples."""
+        return concatenate([self._sample(sample) for sample in values])
+
+    def _sample(self, sample: NDArray[np.uint8]) -> Result:
+        chip = self.equivalent
+        current = None if chip.input.kind == "events" else input_current(chip, sample[None])[0]
         with quiet_logging():
-            graph = StockGraph(lowered, sample, current, steps=steps)
+            graph = StockGraph(self._lowered, sample, current, steps=self._steps)
             with Session(graph.processes, ByTag(), heartbeat=graph.heartbeat) as session:
                 seconds = graph.run(session)
-        results.append(stock_result(equivalent, sample[None], graph.recorded(equivalent), steps=steps, spikes=spikes, seconds=seconds))
-        if progress is not None:
-            progress(number + 1, len(values))
-    return concatenate(results)
+        return stock_result(chip, sample[None], graph.recorded(chip), steps=self._steps, spikes=self._spikes, seconds=seconds)
 
 
 class StockGraph:

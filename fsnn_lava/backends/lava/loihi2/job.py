@@ -19,7 +19,7 @@ _ARRAYS = ("readout", "clip_count", "operations", "updates")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class ChipJob:
     """Everything but the network and its inputs."""
 
     steps: int
@@ -31,14 +31,14 @@ class Job:
     profile: bool = False
 
 
-def write_job(folder: Path, job: Job, chip: ChipNetwork, values: NDArray[np.uint8]) -> None:
+def write_job(folder: Path, job: ChipJob, chip: ChipNetwork, values: NDArray[np.uint8]) -> None:
     chip.save(folder / "network.h5")
     np.save(folder / "values.npy", values)
     (folder / "job.json").write_text(json.dumps(asdict(job)), encoding="utf-8")
 
 
-def read_job(folder: Path) -> tuple[Job, ChipNetwork, NDArray[np.uint8]]:
-    job = Job(**json.loads((folder / "job.json").read_text(encoding="utf-8")))
+def read_job(folder: Path) -> tuple[ChipJob, ChipNetwork, NDArray[np.uint8]]:
+    job = ChipJob(**json.loads((folder / "job.json").read_text(encoding="utf-8")))
     return job, ChipNetwork.load(folder / "network.h5"), np.load(folder / "values.npy")
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fsnn_lava.backends.lava.loihi2.job import Job, read_job, write_result
+from fsnn_lava.backends.lava.loihi2.job import ChipJob, read_job, write_result
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.errors import FsnnError
 from fsnn_lava.ir.result import Result, concatenate
@@ -30,7 +30,7 @@ def main(folder: Path) -> int:
     return 0
 
 
-def _work(folder: Path, job: Job, network: Any, values: Any) -> None:
+def _work(folder: Path, job: ChipJob, network: Any, values: Any) -> None:
     from fsnn_lava.backends.lava.loihi2.host import choose_host, open_host
 
     host = choose_host(partition=job.partition, board=job.board, address=job.address, generation=job.generation)
@@ -68,7 +68,7 @@ def _work(folder: Path, job: Job, network: Any, values: Any) -> None:
     signal.alarm(0)
 
 
-def _result(network: Any, sample: Any, recorded: Any, job: Job, seconds: float) -> Result:
+def _result(network: Any, sample: Any, recorded: Any, job: ChipJob, seconds: float) -> Result:
     from fsnn_lava.backends.lava.stock_result import stock_result
 
     found = stock_result(network, sample[None], recorded, steps=job.steps, spikes=job.spikes, seconds=seconds)
