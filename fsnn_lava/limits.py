@@ -11,4 +11,9 @@ THRESHOLD_MAX = 2**17 - 1  # weight units: 2**6 * threshold must fit the state
 BIAS_MAX = 2**17 - 1  # weight units: 2**6 * bias must fit the state
 MESSAGE_MAX = 255  # a graded input message (a raw pixel) is 8 bit unsigned
 EXPONENT_RANGE = range(-24, 13)  # of a synapse: current = 2**exponent * (weight @ message)
+STOCK_CURRENT_MAX = 2**17 - 1  # weight units: the current of Lava's own neurons wraps around above this
+STOCK_BIAS_MANTISSA_MAX = 2**15 - 1  # Lava's own neurons hold a bias mantissa in 16 bits
+CHIP_BIAS_MANTISSA_MAX = 2**12 - 1  # a Loihi 2 neuron holds it in 13 bits, signed
+CHIP_BIAS_EXPONENT_MAX = 2**3 - 1  # and its exponent in 3 bits
+CHIP_ATRLIF_THRESHOLD_MAX = 2 * (2**12 - 1)  # weight units: ATRLIF's theta, half of the threshold, has 12 bits
 STEPS_MAX = 65535  # counts are kept in 16 bits in files

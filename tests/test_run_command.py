@@ -136,7 +136,7 @@ def test_bad_input_is_one_line_and_exit_two(files: tuple, more: list[str], sente
 def test_a_network_that_names_no_data_asks_for_it(files: tuple, capsys: pytest.CaptureFixture[str]) -> None:
     *_, folder = files
     assert main([str(folder / "net.h5"), "--backend", "emu"]) == 2
-    assert "does not say what it was trained on: give --data" in capsys.readouterr().err
+    assert "does not say what it was trained on: add --data" in capsys.readouterr().err
 
 
 def test_a_network_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,6 @@ from fsnn_lava.formats.exact_group import GROUP as EXACT
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse
 
 GROUP = "layer"
-BIAS_MAX = 2**15 - 1  # NetX keeps a bias in 16 bits
 MIXED_WEIGHT_MAX = 127
 
 FORWARDING = {
@@ -51,7 +50,7 @@ def express(weight: NDArray[Any], recurrent: NDArray[Any] | None, threshold: NDA
     largest = max((float(np.abs(p).max()) for p in parts if p.size), default=0.0)
     room = [MIXED_WEIGHT_MAX / largest if largest else np.inf, limits.THRESHOLD_MAX / float(threshold.max())]
     if np.any(bias):
-        room.append(BIAS_MAX / float(np.abs(bias).max()))
+        room.append(limits.STOCK_BIAS_MANTISSA_MAX / float(np.abs(bias).max()))
     factor = exact if exact is not None and exact <= min(room) else min(room)
 
     def whole(array: NDArray[Any]) -> NDArray[np.int64]:

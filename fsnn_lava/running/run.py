@@ -131,7 +131,7 @@ def _open_simulator(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch
 
         yield lambda values: loihi2.run(chip, values, steps=steps, spikes=spikes)
     elif options.graph == "stock":
-        from fsnn_lava.backends.lava.stock import StockSimulator
+        from fsnn_lava.backends.lava.stock_simulator import StockSimulator
 
         yield StockSimulator(chip, steps=steps, spikes=spikes).run
     else:

@@ -14,10 +14,10 @@ from tests.strategies import random_network, random_values
 needs_lava()
 
 from fsnn_lava.backends.emulator.run import Emulator  # noqa: E402
-from fsnn_lava.backends.lava.memory import shared_array  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.processes.recorder.process import Recorder  # noqa: E402
-from fsnn_lava.backends.lava.runtime import Session  # noqa: E402
-from fsnn_lava.backends.lava.selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.session import Session  # noqa: E402
+from fsnn_lava.backends.lava.shared_memory import shared_array  # noqa: E402
 from fsnn_lava.backends.lava.stock_synapse import lava_order, transposed_matrix  # noqa: E402
 from fsnn_lava.backends.lava.window import Window  # noqa: E402
 from fsnn_lava.ir.drive import input_current  # noqa: E402

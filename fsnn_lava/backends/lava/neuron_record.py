@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fsnn_lava.backends.lava.memory import shared_array
+from fsnn_lava.backends.lava.shared_memory import shared_array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,12 +15,12 @@ from fsnn_lava.ir.run_arguments import checked_steps
 
 require_lava()
 
-from fsnn_lava.backends.lava.batched import BatchedGraph  # noqa: E402
+from fsnn_lava.backends.lava.batched_graph import BatchedGraph  # noqa: E402
+from fsnn_lava.backends.lava.channel_order import channels_first  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.neuron_record import LateSpikes  # noqa: E402
-from fsnn_lava.backends.lava.order import channels_first  # noqa: E402
-from fsnn_lava.backends.lava.outcome import operations, updates  # noqa: E402
-from fsnn_lava.backends.lava.runtime import Session  # noqa: E402
-from fsnn_lava.backends.lava.selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.operation_counts import operations, updates  # noqa: E402
+from fsnn_lava.backends.lava.session import Session  # noqa: E402
 
 
 class Simulator:

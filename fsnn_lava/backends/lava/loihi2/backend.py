@@ -1,4 +1,4 @@
-"""Backend "loihi2": the job runs in a process of its own, so that a board that hangs or dies ends in one sentence."""
+"""Backend "loihi2". The job runs in a separate process, so that a board that hangs or dies ends in one clear error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import fsnn_lava
 from fsnn_lava.backends.availability import require
-from fsnn_lava.backends.lava.loihi2.job import ChipJob, read_result, write_job
+from fsnn_lava.backends.lava.loihi2.job_files import ChipJob, read_result, write_job
 from fsnn_lava.errors import BackendFailed, BackendMissing, BadArgument, BadNetwork
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
@@ -28,8 +28,8 @@ from fsnn_lava.placement.obstacles import obstacles, risks
 
 TIMEOUT_VARIABLE = "FSNN_TIMEOUT"
 PROFILE_VARIABLE = "FSNN_PROFILE"
-_POLL = 0.25  # seconds between two looks at the job
-_GRACE = 5.0  # seconds between asking a job to end and ending it
+_POLL = 0.25  # seconds between two checks of the job
+_GRACE = 5.0  # seconds between asking a job to end and killing it
 _ERRORS = {"BackendMissing": BackendMissing, "BadNetwork": BadNetwork, "BadArgument": BadArgument}
 
 
@@ -111,7 +111,7 @@ def _execute(folder: Path, samples: int, timeout: float) -> None:
             waited = 0.0 if done > before else waited
         _check_end(process.wait(timeout=_GRACE), folder, done, samples)
     except subprocess.TimeoutExpired:
-        raise BackendFailed(f"backend 'loihi2': the job does not end; last words: {_last_words(folder)}") from None
+        raise BackendFailed(f"backend 'loihi2': the job does not end; its last message: {_last_message(folder)}") from None
     finally:
         _end(process)
 
@@ -119,8 +119,8 @@ def _execute(folder: Path, samples: int, timeout: float) -> None:
 def _no_answer(folder: Path, timeout: float, done: int, samples: int) -> str:
     return (
         f"backend 'loihi2': no answer for {timeout:g} s after sample {done} of {samples}, the job was ended; "
-        f"last words: {_last_words(folder)}. Is the board busy (squeue), or the network too large for it (fsnn-map)? "
-        f"{TIMEOUT_VARIABLE} waits longer"
+        f"its last message: {_last_message(folder)}. Check whether the board is busy (squeue) and the network fits (fsnn-map), "
+        f"or raise {TIMEOUT_VARIABLE}"
     )
 
 
@@ -154,10 +154,10 @@ def _check_end(code: int, folder: Path, done: int, samples: int) -> None:
         said = json.loads(error.read_text(encoding="utf-8"))
         raise _ERRORS.get(said["kind"], BackendFailed)(said["message"])
     how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"ended with code {code}"
-    raise BackendFailed(f"backend 'loihi2': the job {how} after sample {done} of {samples}; last words: {_last_words(folder)}")
+    raise BackendFailed(f"backend 'loihi2': the job {how} after sample {done} of {samples}; its last message: {_last_message(folder)}")
 
 
-def _last_words(folder: Path) -> str:
+def _last_message(folder: Path) -> str:
     try:
         lines = [line.strip() for line in (folder / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     except OSError:
@@ -166,7 +166,7 @@ def _last_words(folder: Path) -> str:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """The job's whole session is gone afterwards, Lava's forked processes included; asked first, so that their shared memory is freed."""
+    """End the job's whole session, Lava's forked processes included; SIGTERM first, so that their shared memory is freed."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)

@@ -1,4 +1,4 @@
-"""What goes to a job on the chip and what comes back, as files in one folder."""
+"""The files of a job on the chip: network, inputs and options in, result out, all in one folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ARRAYS = ("readout", "clip_count", "operations", "updates")
 
 @dataclass(frozen=True, kw_only=True)
 class ChipJob:
-    """Everything but the network and its inputs."""
+    """The options of a job; network and inputs are in files of their own."""
 
     steps: int
     spikes: bool = False
@@ -51,7 +51,7 @@ def write_result(folder: Path, result: Result) -> None:
 
 
 def read_result(folder: Path, chip: ChipNetwork, steps: int) -> Result:
-    """The Result a finished job left; BackendFailed if it left none."""
+    """The Result of a finished job; BackendFailed if there is none."""
     try:
         with np.load(folder / "result.npz") as file:
             found = dict(file)
