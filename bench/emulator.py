@@ -156,11 +156,12 @@ def lava_seconds(chip: ChipNetwork, values: np.ndarray, steps: int) -> tuple[flo
 
     A neuron that either says was clipped has no potential to compare: stock ATRLIF clips the sum of all currents, we the potential.
     """
-    from fsnn_lava.backends.lava.simulator import run
     from fsnn_lava.ir.stock_network import stock_equivalent
+    from fsnn_lava.running.run import run
 
     equivalent, _ = stock_equivalent(chip)
-    result, expected = run(chip, values[:1], steps=steps, graph="stock"), Emulator(equivalent).run(values[:1], steps=steps)
+    result = run(chip, values[:1], backend="sim", steps=steps, graph="stock")
+    expected = Emulator(equivalent).run(values[:1], steps=steps)
     same = all(np.array_equal(a, b) for a, b in zip(result.counts, expected.counts, strict=True))
     for a, b, flagged, also in zip(result.potentials, expected.potentials, result.clipped, expected.clipped, strict=True):
         same = same and np.array_equal(a[(flagged | also) == 0], b[(flagged | also) == 0])

@@ -22,7 +22,7 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.backends.lava.simulator import Simulator, run
+from fsnn_lava.backends.lava.simulator import Simulator
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.stock_network import stock_equivalent
 
@@ -79,7 +79,7 @@ def measure(architecture: str, batch: int, *, steps: int, rate: float, rounds: i
             ours.append(result.seconds / batch)
             equal = equal and same(result, expected)
             start = time.perf_counter()
-            result = run(chip, values[number : number + 1], graph="stock")
+            result = fl.run(chip, values[number : number + 1], backend="sim", graph="stock")
             built.append(time.perf_counter() - start - result.seconds)
             stock.append(result.seconds)
             equal = equal and same(result, expected_stock.part(slice(number, number + 1)))

@@ -1,31 +1,31 @@
-"""Every error this package raises on purpose: one root, one exit code each."""
+"""The errors that this package raises: one root, an exit code each."""
 
 from __future__ import annotations
 
-LONGEST = 1200  # letters of a sentence
+MESSAGE_CHARACTERS_MAX = 1200
 
 
 class FsnnError(Exception):
-    """Something the user can act on. The command line prints it as one sentence and exits with `exit_code`."""
+    """An error that the user can act on. The command line prints its message and exits with `exit_code`."""
 
     exit_code = 2
 
     def __str__(self) -> str:
-        """One sentence, also where it quotes a file that holds a text without end."""
+        """The message, shortened in the middle if it quotes something very long from a file."""
         text = super().__str__()
-        return text if len(text) <= LONGEST else f"{text[: LONGEST - 200]} … {text[-180:]}"
+        return text if len(text) <= MESSAGE_CHARACTERS_MAX else f"{text[: MESSAGE_CHARACTERS_MAX - 200]} … {text[-180:]}"
 
 
 class BadArgument(FsnnError, ValueError):
-    """An argument lies outside what it may be."""
+    """An argument is out of range or of the wrong type."""
 
 
 class BadArchitecture(BadArgument):
-    """The text of an architecture does not say a network."""
+    """The text of an architecture does not describe a network."""
 
 
 class BadNetwork(FsnnError, ValueError):
-    """The parts of a network do not fit together, or do not fit the chip's arithmetic."""
+    """The parts of a network do not fit together, or exceed the chip's arithmetic."""
 
 
 class BadFile(FsnnError, ValueError):
@@ -37,28 +37,28 @@ class BadData(BadFile):
 
 
 class Diverged(FsnnError, ArithmeticError):
-    """Training or a solver left the finite numbers."""
+    """Training or a solver produced numbers that are not finite."""
 
     exit_code = 1
 
 
 class CheckFailed(FsnnError):
-    """It ran, but what came out is not what was promised."""
+    """A run finished, but a check of its results failed."""
 
     exit_code = 1
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user ended it; the message says what is kept and how to go on."""
+    """The user interrupted; the message says what is kept and how to continue."""
 
 
 class BackendMissing(FsnnError, RuntimeError):
-    """That backend cannot run here; the message says what is missing."""
+    """The backend cannot run here; the message says what is missing."""
 
     exit_code = 3
 
 
 class BackendFailed(FsnnError, RuntimeError):
-    """A backend started and then died, hung or lost a process."""
+    """A backend started, then died, hung or lost a process."""
 
     exit_code = 1

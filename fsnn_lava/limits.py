@@ -13,13 +13,10 @@ CURRENT_MAX = 2**17 - 1  # weight units per step: 2**6 * current must fit the st
 SUM_MAX = 2**23 - 1  # weight @ messages before the shift: 24 bits signed
 MESSAGE_MAX = 255  # a graded input message (a raw pixel) is 8 bits unsigned
 EXPONENT_RANGE = range(-24, 13)  # of a synapse: current = 2**exponent * (weight @ message)
+STOCK_CURRENT_MAX = 2**17 - 1  # weight units: the current of Lava's own neurons wraps around above this
+STOCK_BIAS_MANTISSA_MAX = 2**15 - 1  # Lava's own neurons hold a bias mantissa in 16 bits
+CHIP_BIAS_MANTISSA_MAX = 2**12 - 1  # a Loihi 2 neuron holds it in 13 bits, signed
+CHIP_BIAS_EXPONENT_MAX = 2**3 - 1  # and its exponent in 3 bits
+CHIP_ATRLIF_THRESHOLD_MAX = 2 * (2**12 - 1)  # weight units: ATRLIF's theta, half of the threshold, has 12 bits
 STEPS_MAX = 65535  # counts are 16 bits in files
-
-# of the chip's stock neurons, as Lava's bit-accurate models declare them
-CHIP_BIAS_MANTISSA_MAX = 2**12 - 1  # 13 bits signed
-CHIP_BIAS_EXPONENT_MAX = 2**3 - 1  # 3 bits
-ATRLIF_THRESHOLD_MAX = 2**12 - 1  # 12 bits; ATRLIF's threshold is half of ours
-LAVA_BIAS_MANTISSA_MAX = 2**15 - 1  # of stock Lava processes on the CPU: 16 bits signed
-NETX_BIAS_MAX = 2**15 - 1  # a bias in a NetX file: 16 bits signed
-
 INT32_MAX = 2**31 - 1  # where a sum may exceed it, the emulators compute in 64 bits

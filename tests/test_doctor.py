@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from fsnn_lava.backends import availability as backends
+from fsnn_lava.backends.lava import requirement
 from fsnn_lava.cli import doctor
 from fsnn_lava.errors import BackendMissing, BadArgument
 
@@ -27,7 +28,7 @@ def test_the_emulator_runs_everywhere_and_the_chip_is_asked_for_by_what_it_lacks
 
 
 def test_the_text_names_every_backend_and_what_is_missing(capsys, monkeypatch):
-    monkeypatch.setattr(backends.sys, "version_info", (3, 14, 1))
+    monkeypatch.setattr(sys, "version_info", (3, 14, 1))
     assert doctor.main([]) == 0
     out = capsys.readouterr().out
     assert "  emu     runs        the emulator" in out
@@ -43,9 +44,9 @@ def lava_folder(tmp_path, monkeypatch):
     (folder / "__init__.py").write_text("raise RuntimeError('lava was imported')")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "lava", raising=False)
-    monkeypatch.setattr(backends.sys, "version_info", (3, 13, 0))
-    monkeypatch.setattr(backends, "LAVA_IMPORTS", ())
-    monkeypatch.setattr(backends.sys, "platform", "linux")
+    monkeypatch.setattr(sys, "version_info", (3, 13, 0))
+    monkeypatch.setattr(requirement, "LAVA_IMPORTS", ())
+    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(backends.os, "access", lambda *_: True)
     return folder
 
@@ -79,7 +80,7 @@ def test_a_queue_that_is_switched_off_is_no_way_to_a_board(lava_folder, monkeypa
 
 
 def test_what_is_required_and_missing_is_one_sentence(monkeypatch):
-    monkeypatch.setattr(backends.sys, "version_info", (3, 14, 0))
+    monkeypatch.setattr(sys, "version_info", (3, 14, 0))
     with pytest.raises(BackendMissing, match=r"'sim' cannot run here, it lacks: Python 3\.10 to 3\.13 .*fsnn-doctor shows") as caught:
         backends.require("sim")
     assert caught.value.exit_code == 3

@@ -15,6 +15,7 @@ from fsnn_lava.backends import availability as backends
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.backends.lava import install as lava_install
 from fsnn_lava.backends.lava import self_check
+from fsnn_lava.backends.lava.requirement import LAVA, LAVA_IMPORTS
 from fsnn_lava.cli import doctor
 from fsnn_lava.errors import CheckFailed
 from fsnn_lava.ir.network import ChipNetwork
@@ -42,7 +43,7 @@ def machine(monkeypatch):
     monkeypatch.setattr(lava_install.sys, "platform", "linux")
     monkeypatch.setattr(lava_install.sys, "version_info", (3, 12, 1))
     find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: object() if name in backends.LAVA_IMPORTS else find(name, *rest))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: object() if name in LAVA_IMPORTS else find(name, *rest))
     return state
 
 
@@ -56,7 +57,7 @@ def test_the_command_is_shown_run_and_checked(machine, capsys):
 
 
 def test_what_is_pinned_has_a_hash_and_is_the_lava_of_the_backends():
-    assert f"{' '.join(lava_install.pinned())}" == backends.LAVA
+    assert f"{' '.join(lava_install.pinned())}" == LAVA
     assert re.search(r"^lava-nc==0\.10\.0 --hash=sha256:[0-9a-f]{64}$", lava_install.PINS.read_text(), re.MULTILINE)
 
 
@@ -74,7 +75,7 @@ def test_where_nobody_can_answer_yes_is_asked_for(machine, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     assert doctor.main(["--install-lava"]) == 2
     assert machine.ran == []
-    assert capsys.readouterr().err == "fsnn-doctor: nobody can answer here, standard input is not a terminal: add --yes to run this\n"
+    assert capsys.readouterr().err == "fsnn-doctor: cannot ask for confirmation, standard input is not a terminal: add --yes\n"
 
 
 def test_a_lava_that_is_there_is_only_checked(machine, capsys):
@@ -88,7 +89,7 @@ def test_another_version_of_lava_is_replaced(machine, capsys):
     machine.found = "0.9.0"
     assert doctor.main(["--install-lava", "--yes"]) == 0
     assert len(machine.ran) == 1
-    assert capsys.readouterr().out.startswith("lava-nc 0.9.0 is installed.\nThis installs what is missing:")
+    assert capsys.readouterr().out.startswith("lava-nc 0.9.0 is installed.\nThe following installs what is missing:")
 
 
 def test_what_lava_imports_is_installed_where_it_is_missing(machine, monkeypatch):
@@ -102,7 +103,7 @@ def test_what_lava_imports_is_installed_where_it_is_missing(machine, monkeypatch
 def test_pip_that_fails_is_one_sentence_and_exit_code_3(machine, capsys):
     machine.code = 1
     assert doctor.main(["--install-lava", "--yes"]) == 3
-    assert re.fullmatch(r"fsnn-doctor: pip could not install it \(above\)\. It needs a package index; .*\n", capsys.readouterr().err)
+    assert re.fullmatch(r"fsnn-doctor: pip failed \(see above\)\. It needs a package index; .*\n", capsys.readouterr().err)
 
 
 def test_without_pip_it_is_said_how_to_get_it(machine, capsys, monkeypatch):
@@ -117,14 +118,14 @@ def test_without_pip_it_is_said_how_to_get_it(machine, capsys, monkeypatch):
 def test_an_unsupported_python_is_refused(machine, capsys, monkeypatch, version):
     monkeypatch.setattr(lava_install.sys, "version_info", version)
     assert doctor.main(["--install-lava", "--yes"]) == 3
-    assert f"Lava runs on Python 3.10 to 3.13 with fsnn-lava, this is 3.{version[1]}" in capsys.readouterr().err
+    assert f"Lava cannot run here, it needs Python 3.10 to 3.13 (Lava was not tested on 3.{version[1]})" in capsys.readouterr().err
     assert machine.ran == []
 
 
 def test_a_system_without_fork_is_refused(machine, capsys, monkeypatch):
     monkeypatch.setattr(lava_install.sys, "platform", "win32")
     assert doctor.main(["--install-lava", "--yes"]) == 3
-    assert "Lava's processes need Linux (fork), this is win32" in capsys.readouterr().err
+    assert "Lava cannot run here, it needs Linux (Lava forks its processes; this is win32)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("code", [1, 3])
@@ -135,7 +136,7 @@ def test_a_check_that_fails_is_told_with_its_reason_and_exit_code(machine, capsy
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"), [(["--yes"], "--yes answers the question of"), (["--install-lava", "--json"], "--json prints the state of")]
+    ("arguments", "sentence"), [(["--yes"], "--yes confirms --install-lava"), (["--install-lava", "--json"], "--json prints the state of")]
 )
 def test_options_that_do_not_go_together_are_refused(capsys, arguments, sentence):
     assert doctor.main(arguments) == 2

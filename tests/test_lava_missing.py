@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from fsnn_lava.backends import availability as backends
+from fsnn_lava.backends.availability import lacking
+from fsnn_lava.backends.lava import requirement
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.cli.run import main
 from fsnn_lava.errors import BackendMissing
@@ -25,8 +26,8 @@ def test_a_missing_lava_is_a_sentence_with_what_to_install(monkeypatch):
 
 @pytest.mark.parametrize("version", [(3, 10, 13), (3, 11, 7), (3, 12, 1), (3, 13, 0)])
 def test_every_supported_python_is_told_the_one_command_that_installs_lava(monkeypatch, capsys, version):
-    monkeypatch.setattr(backends.sys, "version_info", version)
-    monkeypatch.setattr(backends, "_lava_file", lambda name: False)
+    monkeypatch.setattr(sys, "version_info", version)
+    monkeypatch.setattr(requirement, "is_in_lava", lambda name: False)
     assert main(["--backend", "sim"]) == 3
     said = capsys.readouterr().err
     assert said.count("\n") == 1
@@ -34,19 +35,19 @@ def test_every_supported_python_is_told_the_one_command_that_installs_lava(monke
 
 
 def test_lava_without_what_it_imports_is_told_the_same_command(monkeypatch):
-    monkeypatch.setattr(backends, "_lava_file", lambda name: True)
-    monkeypatch.setattr(backends.importlib.util, "find_spec", lambda name: None if name == "asteval" else name)
-    assert "the package asteval, which Lava imports (fsnn-doctor --install-lava installs what it needs)" in backends.lacking("sim")
+    monkeypatch.setattr(requirement, "is_in_lava", lambda name: True)
+    monkeypatch.setattr(requirement.importlib.util, "find_spec", lambda name: None if name == "asteval" else name)
+    assert "the package asteval, which Lava imports (fsnn-doctor --install-lava installs what it needs)" in lacking("sim")
 
 
 def test_a_python_that_lava_was_not_tested_on_is_named(monkeypatch):
-    monkeypatch.setattr(backends.sys, "version_info", (3, 14, 0))
-    assert "Python 3.10 to 3.13 (Lava was not tested on 3.14)" in backends.lacking("sim")
+    monkeypatch.setattr(sys, "version_info", (3, 14, 0))
+    assert "Python 3.10 to 3.13 (Lava was not tested on 3.14)" in lacking("sim")
 
 
 def test_another_system_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(BackendMissing, match=r"need Linux \(fork\), this is darwin"):
+    with pytest.raises(BackendMissing, match=r"it lacks: Linux \(Lava forks its processes; this is darwin\)"):
         require_lava()
 
 

@@ -14,7 +14,7 @@ from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import nir as nir_file
 from fsnn_lava.ir.drive import input_current
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.space_to_depth import folded, space_to_depth
+from fsnn_lava.ir.space_to_depth import packed, space_to_depth
 from fsnn_lava.running.run import run
 from tests.chip_networks import conv_network, dense_network
 
@@ -116,7 +116,7 @@ def test_the_graph_alone_makes_every_spike_of_the_emulator(name, tmp_path):
             if 0 <= t - position < steps:
                 sent[layer] = inside.step(layer, arriving)
                 made, whole = ours.spikes[position][0, t - position], chip.layers[position].shape
-                expected = folded(made, whole, factors[layer]) if len(whole) == 3 else made
+                expected = packed(made, whole, factors[layer]) if len(whole) == 3 else made
                 np.testing.assert_array_equal(sent[layer], expected, err_msg=f"{layer} at its step {t - position + 1}")
             else:
                 sent[layer] = np.zeros_like(sent[layer])

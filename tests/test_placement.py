@@ -13,9 +13,9 @@ from fsnn_lava.ir.network import ConvSynapse, TransposedConvSynapse
 from fsnn_lava.placement.board import FOLDER, board_names, load_board
 from fsnn_lava.placement.core_map import svg
 from fsnn_lava.placement.core_memory import Connection, connection, weight_bits
-from fsnn_lava.placement.partition import Population, split
 from fsnn_lava.placement.placement import MARGIN, place
 from fsnn_lava.placement.placement_table import per_core, table
+from fsnn_lava.placement.tiling import Population, split
 from tests.chip_networks import dense_network
 from tests.paper_networks import PAPER, network, paper_network
 from tests.reference import matrix_of

@@ -114,12 +114,12 @@ def test_a_flat_network_takes_images(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["--limit", "0"], "--limit must be at least 1, got 0"),
         (["--steps", "0"], "steps must lie in 1 … 65535, got 0"),
         (["--batch", "-1"], "batch must be at least 1, got -1"),
-        (["--no-compare", "--report", "x.html"], "leave out --no-compare"),
-        (["--no-compare", "--accuracy-min", "0.5"], "leave out --no-compare"),
+        (["--no-compare", "--report", "x.html"], "remove --no-compare"),
+        (["--no-compare", "--accuracy-min", "0.5"], "remove --no-compare"),
         (["--accuracy-min", "50"], "accuracy_min must be a share between 0 and 1, got 50.0"),
         (["--detail", "-1", "--out", "x.h5"], "--detail must be 0 or more samples, got -1"),
         (["--data", "nothing"], "there is no data set 'nothing'"),
-        (["--data", "digits"], "the data set has samples of shape"),
+        (["--data", "digits"], "the samples of the data set have shape"),
         (["--out", "/nowhere/at/all/results.h5", "--no-compare"], "cannot write /nowhere/at/all/results.h5"),
         (["--model", "none.pt"], "none.pt"),
     ],
@@ -136,7 +136,7 @@ def test_bad_input_is_one_line_and_exit_two(files: tuple, more: list[str], sente
 def test_a_network_that_names_no_data_asks_for_it(files: tuple, capsys: pytest.CaptureFixture[str]) -> None:
     *_, folder = files
     assert main([str(folder / "net.h5"), "--backend", "emu"]) == 2
-    assert "does not say what it was trained on: give --data" in capsys.readouterr().err
+    assert "does not say what it was trained on: add --data" in capsys.readouterr().err
 
 
 def test_a_network_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,8 +211,8 @@ def test_the_first_process_says_when_another_broke_off(
         assert run_as(1, 2, arguments(folder, *more), monkeypatch) == 2
     assert run_as(0, 2, arguments(folder, *more), monkeypatch) == 1
     said = capsys.readouterr().err
-    assert "process 1 of 2 broke off: BadFile: the disk is gone" in said
-    assert f"6 of 12 samples are kept in {folder / 'many.h5.part'}; go on with: " in said
+    assert "process 1 of 2 failed: BadFile: the disk is gone" in said
+    assert f"6 of 12 samples are kept in {folder / 'many.h5.part'}; continue with: " in said
     for rank in (1, 0):  # two go on where two stopped, or one alone would
         assert run_as(rank, 2, arguments(folder, *more, "--resume"), monkeypatch) == 0
     assert sorted(path.name for path in folder.iterdir()) == ["many.h5", "net.h5", "own.npz"]

@@ -24,7 +24,7 @@ from fsnn_lava.formats import results
 from fsnn_lava.formats.results_layout import detail_columns, row_columns
 from fsnn_lava.formats.results_part import Layout
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.running.journal import Journal, Span, opened
+from fsnn_lava.running.journal import Journal, Span, open_journal
 from fsnn_lava.training.processes import Processes
 from fsnn_lava.verify.comparator import Comparator
 from tests.run_files import SAMPLES, arguments, content, write_inputs
@@ -76,7 +76,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     after(6)  # the comparator runs every batch again: three are finished
     assert main(arguments(folder, "r.h5")) == 130
     kept = f"12 of {SAMPLES} samples are kept in {folder / 'r.h5.part'}"
-    assert said(capsys) == [f"fsnn-run: interrupted: {kept}; go on with: fsnn-run net.h5 --out r.h5 --resume"]
+    assert said(capsys) == [f"fsnn-run: interrupted: {kept}; continue with: fsnn-run net.h5 --out r.h5 --resume"]
     assert not (folder / "r.h5").exists()
     after(5)  # and once more
     assert main(arguments(folder, "r.h5", "--resume")) == 130
@@ -135,17 +135,17 @@ def test_a_report_of_a_resumed_run_draws_its_first_samples(folder: Path, after: 
 
 def test_without_anything_kept_it_starts_from_the_beginning_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(folder, "r.h5", "--resume", "--no-compare")) == 0
-    assert said(capsys) == [f"fsnn-run: nothing is kept in {folder / 'r.h5.part'}: from the beginning"]
+    assert said(capsys) == [f"fsnn-run: nothing is kept in {folder / 'r.h5.part'}: starting from the beginning"]
     assert results.read(folder / "r.h5").samples == SAMPLES
 
 
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ((), "keeps 12 samples of an interrupted run: add --resume to go on, or delete that folder"),
-        (("--resume", "--steps", "5"), "keeps another run: steps 12 and not 5; go on with that one, or delete that folder"),
-        (("--resume", "--limit", "30"), f"samples {SAMPLES} and not 30"),
-        (("--resume", "--spikes"), "spikes False and not True"),
+        ((), "keeps 12 samples of an interrupted run: add --resume to continue it, or delete the folder"),
+        (("--resume", "--steps", "5"), "keeps a different run: steps 12 instead of 5; continue that one, or delete the folder"),
+        (("--resume", "--limit", "30"), f"samples {SAMPLES} instead of 30"),
+        (("--resume", "--spikes"), "spikes False instead of True"),
         (("--resume", "--no-compare"), "comparison"),
         (
             (
@@ -221,7 +221,7 @@ def test_a_damaged_part_is_named(folder: Path, after: Callable[[int | None], Non
     for harm in ("[]", "3", "{", '{"steps": ' + "[" * 10**5):
         note.write_text(harm)
         assert main(arguments(folder, "r.h5", "--resume")) == 2
-        assert "run.json" in (line := said(capsys)[-1]) or "keeps another run" in line
+        assert "run.json" in (line := said(capsys)[-1]) or "keeps a different run" in line
     note.write_text(about)
     part.unlink()  # as the sentence says
     assert main(arguments(folder, "r.h5", "--resume")) == 0
@@ -267,7 +267,7 @@ def test_a_second_run_into_the_same_file_is_refused(folder: Path, size: int, cap
     try:
         with (
             pytest.raises(BadArgument, match=r"another run \(process 77 of 1\) is writing .*r\.h5; wait for it, or give another --out"),
-            opened(folder / "r.h5", layout, {}, number=4, who=Processes(size - 1, size), resume=False),
+            open_journal(folder / "r.h5", layout, {}, number=4, processes=Processes(size - 1, size), resume=False),
         ):
             pass
         assert main(arguments(folder, "r.h5")) == 2
@@ -296,7 +296,7 @@ def test_a_process_whose_note_is_not_written_yet_is_waited_for(folder: Path, bef
     monkeypatch.setattr("fsnn_lava.running.journal.time.sleep", write_note)
     try:
         assert ready.wait(30)
-        with opened(folder / "r.h5", Layout((), ()), {}, number=4, who=Processes(1, 2), resume=False):
+        with open_journal(folder / "r.h5", Layout((), ()), {}, number=4, processes=Processes(1, 2), resume=False):
             pass
         assert len(waits) == 1
     finally:
@@ -352,7 +352,9 @@ def test_a_signal_ends_it_with_one_sentence_and_130(ended: dict[str, Any], name:
     code, lines = ended[name]
     assert code == 130
     assert len(lines) == 1
-    assert re.fullmatch(rf"fsnn-run: interrupted: \d+ of {SAMPLES} samples are kept in \S+r\.h5\.part; go on with: .* --resume", lines[0])
+    assert re.fullmatch(
+        rf"fsnn-run: interrupted: \d+ of {SAMPLES} samples are kept in \S+r\.h5\.part; continue with: .* --resume", lines[0]
+    )
 
 
 def test_two_processes_give_one_verdict_and_go_on_after_a_kill(ended: dict[str, Any]) -> None:

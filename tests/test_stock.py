@@ -10,9 +10,9 @@ import pytest
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.drive import input_current
 from fsnn_lava.ir.network import TransposedConvSynapse
-from fsnn_lava.ir.space_to_depth import folded, space_to_depth, unfolded
+from fsnn_lava.ir.space_to_depth import packed, space_to_depth, unpacked
 from fsnn_lava.ir.stock_network import lower, mantissa, stock_equivalent, stored_weights
-from fsnn_lava.limits import LAVA_BIAS_MANTISSA_MAX
+from fsnn_lava.limits import STOCK_BIAS_MANTISSA_MAX
 from tests.chip_networks import conv_network, dense_network
 from tests.paper_networks import paper_network
 from tests.reference import simulate
@@ -35,18 +35,18 @@ def test_a_folded_network_is_the_same_network(seed):
     assert not _transposed(plain)
     before, after = simulate(chip, values), simulate(plain, values)
     for layer, ours, theirs in zip(chip.layers, before.spikes, after.spikes, strict=True):
-        np.testing.assert_array_equal(ours, unfolded(theirs, layer.shape, factors[layer.name]))
+        np.testing.assert_array_equal(ours, unpacked(theirs, layer.shape, factors[layer.name]))
     for layer, ours, theirs in zip(chip.layers, before.potentials, after.potentials, strict=True):
-        np.testing.assert_array_equal(ours, unfolded(theirs, layer.shape, factors[layer.name]))
+        np.testing.assert_array_equal(ours, unpacked(theirs, layer.shape, factors[layer.name]))
     np.testing.assert_array_equal(before.readout, after.readout)
 
 
 def test_folding_is_undone():
     values = np.arange(2 * 3 * 4 * 6).reshape(2, 3, 4, 6)
-    there = folded(values, (3, 4, 6), (2, 3))
+    there = packed(values, (3, 4, 6), (2, 3))
     assert there.shape == (2, 18, 2, 2)
     assert there[0, (1 * 3 + 2) * 3 + 1, 1, 0] == values[0, 1, 3, 2]  # phase (1, 2), channel 1, place (1, 0)
-    np.testing.assert_array_equal(unfolded(there, (3, 4, 6), (2, 3)), values)
+    np.testing.assert_array_equal(unpacked(there, (3, 4, 6), (2, 3)), values)
 
 
 def test_alexnet_is_folded_where_its_feedback_needs_it():
@@ -126,7 +126,7 @@ def test_pixels_through_a_transposed_convolution_are_refused():
 def test_a_threshold_too_large_for_finer_units_is_refused():
     chip = dense_network(kind="events")
     chip = replace(chip, synapses=tuple(replace(s, exponent=-9) for s in chip.synapses))
-    with pytest.raises(BadNetwork, match=r"'l1': stock processes need weight units 512 times finer.*threshold 700 does not fit 17 bits"):
+    with pytest.raises(BadNetwork, match=r"'l1': stock processes need weight units 512 times finer.*threshold 700 does not fit in 17 bits"):
         stock_equivalent(chip)
 
 
@@ -139,8 +139,8 @@ def test_a_bias_beyond_16_bits_is_rounded_and_said():
 
 
 def test_mantissas_fit_16_bits():
-    value = np.array([0, 1, -LAVA_BIAS_MANTISSA_MAX, LAVA_BIAS_MANTISSA_MAX + 1, 2**23 - 1], dtype=np.int64)
+    value = np.array([0, 1, -STOCK_BIAS_MANTISSA_MAX, STOCK_BIAS_MANTISSA_MAX + 1, 2**23 - 1], dtype=np.int64)
     mant, exponent = mantissa(value)
-    assert np.abs(mant).max() <= LAVA_BIAS_MANTISSA_MAX
+    assert np.abs(mant).max() <= STOCK_BIAS_MANTISSA_MAX
     np.testing.assert_array_equal(exponent, [0, 0, 0, 1, 9])
     assert np.abs((mant << exponent) - value).max() <= 2**8

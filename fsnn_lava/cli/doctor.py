@@ -1,4 +1,4 @@
-"""fsnn-doctor: what is installed, which backends can run here, and what the others lack; installs Lava if asked to."""
+"""fsnn-doctor: what is installed, which backends can run here, and what the others lack; installs Lava on request."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ VARIABLES = ("FSNN_DATA", "OMP_NUM_THREADS", "SLURM", "NOSLURM", "PARTITION", "B
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the state of this machine; 0 whatever it is. With --install-lava 0 if Lava then works."""
+    """Print the state of this machine; always 0. With --install-lava: 0 if Lava works afterwards."""
     return run_command("fsnn-doctor", _run, _parser().parse_args(argv))
 
 
 def _parser() -> Parser:
-    parser = Parser(prog="fsnn-doctor", description="What is installed, which backends can run here, what the others lack.")
+    parser = Parser(prog="fsnn-doctor", description="Show what is installed, which backends can run here, and what the others lack.")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
-    parser.add_argument("--install-lava", action="store_true", help="install lava-nc if it is not there, and check it with two neurons")
+    parser.add_argument("--install-lava", action="store_true", help="install lava-nc if it is missing, and check it with two neurons")
     parser.add_argument("--yes", action="store_true", help="with --install-lava: do not ask before installing")
     return parser
 
@@ -41,7 +41,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.install_lava:
         return _install_lava(args)
     if args.yes:
-        raise BadArgument("--yes answers the question of --install-lava: give both")
+        raise BadArgument("--yes confirms --install-lava: add that too")
     found = examine()
     print(json.dumps(found, indent=2) if args.json else _text(found))
     return 0
@@ -49,18 +49,18 @@ def _run(args: argparse.Namespace) -> int:
 
 def _install_lava(args: argparse.Namespace) -> int:
     if args.json:
-        raise BadArgument("--json prints the state of this machine: give it without --install-lava")
+        raise BadArgument("--json prints the state of this machine: remove --install-lava")
     name, version = lava_install.pinned()
     there = lava_install.installed()
     print(f"{name} {there} is installed." if there else f"{name} {version} is not installed.")
     lava_install.install(yes=args.yes)
-    print("Checking it with a network of two neurons; the first time this compiles for half a minute …", flush=True)
+    print("Checking it with a network of two neurons; the first time, compiling takes half a minute …", flush=True)
     print(f"{name} {version} works: {lava_install.verify()}. fsnn-run --backend sim can run here.")
     return 0
 
 
 def examine() -> dict[str, Any]:
-    """Everything that decides what can run here, ready for JSON."""
+    """Everything that decides what can run here, as JSON values."""
     return {
         "fsnn-lava": fsnn_lava.__version__,
         "python": {"version": platform.python_version(), "path": sys.executable},
@@ -85,16 +85,16 @@ def _cores() -> int:
 
 
 def _torch() -> dict[str, Any]:
-    """What torch says of itself; a torch that does not even import must not stop the doctor."""
+    """Threads and CUDA devices of torch; a torch that cannot be imported must not stop the doctor."""
     try:
         import torch
     except (ImportError, OSError) as error:
-        return {"torch": f"does not import: {error}"}
+        return {"torch": f"cannot be imported: {error}"}
     return {"torch": torch.get_num_threads(), "cuda": torch.cuda.device_count() if torch.cuda.is_available() else 0}
 
 
 def _data() -> dict[str, str | None]:
-    """Where each data set that needs files would be read from; None where it would not be found."""
+    """The folder that each data set would be read from; None if it is not found."""
     try:
         from fsnn_lava.data.places import FOLDERS, first_folder
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""fsnn-run [net.h5]: run a network on a backend, and compare what came out with what must come out."""
+"""fsnn-run [net.h5]: run a network on a backend and compare the results with the equilibrium and the exact bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,39 +24,47 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.formats.results import reading
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
-from fsnn_lava.ir.run_arguments import checked_steps
 from fsnn_lava.models.find import find
-from fsnn_lava.running.evaluation import Totals
 from fsnn_lava.running.job import Job, run_in_memory, run_to_file
-from fsnn_lava.running.run import GRAPHS, checked_batch
+from fsnn_lava.running.options import GRAPHS, RunOptions, run_options
+from fsnn_lava.running.totals import Totals
 from fsnn_lava.training.processes import Processes
 from fsnn_lava.verify.thresholds import Thresholds
+
+if TYPE_CHECKING:  # these import torch
+    from fsnn_lava.nn.fsnn import FSNN
+    from fsnn_lava.verify.comparator import Comparator
+    from fsnn_lava.verify.verdict import Verdict
 
 DEFAULT = "digits"
 REPORT_SAMPLES = 256
 
 
 def _parser() -> Parser:
-    parser = Parser(prog="fsnn-run", description="Run a network on samples, and compare it with what it must do.")
+    parser = Parser(prog="fsnn-run", description="Run a network on samples and check the results.")
     parser.add_argument("network", nargs="?", default=DEFAULT, help="net.h5, or the name of a shipped network (default: %(default)s)")
-    parser.add_argument("--backend", choices=tuple(BACKENDS), default="sim", help="where (default: %(default)s); never another one instead")
+    parser.add_argument(
+        "--backend", choices=tuple(BACKENDS), default="sim", help="where to run (default: %(default)s); there is no fallback"
+    )
     parser.add_argument(
         "--data", metavar="NAME", help=f"{', '.join(NAMES)}, or an .npz file with x and y (default: what it was trained on)"
     )
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="where data sets lie (default: $FSNN_DATA)")
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="folder with the data sets (default: $FSNN_DATA)")
     parser.add_argument("--steps", type=int, metavar="T", help="steps per sample (default: the network's)")
-    parser.add_argument("--limit", type=int, metavar="N", help="the first N test samples only")
-    parser.add_argument("--batch", type=int, metavar="B", help="samples to run together (default: by memory)")
-    parser.add_argument("--graph", choices=GRAPHS, default="batched", help="backend sim: our processes, or only Lava's own")
+    parser.add_argument("--limit", type=int, metavar="N", help="run only the first N test samples")
+    parser.add_argument("--batch", type=int, metavar="B", help="samples to run together (default: as memory allows)")
+    parser.add_argument("--graph", choices=GRAPHS, default="batched", help="with --backend sim: our own processes, or only Lava's")
     parser.add_argument("--out", type=Path, metavar="results.h5", help="write the results")
-    parser.add_argument("--resume", action="store_true", help="with --out: go on with an interrupted run; its finished batches are kept")
-    parser.add_argument("--detail", type=int, metavar="N", help="samples to keep every neuron of in --out (default: 1000, fewer if large)")
-    parser.add_argument("--spikes", action="store_true", help="also keep every spike train, for the samples in detail")
-    parser.add_argument("--residual", action="store_true", help="also work out the residual ||f(a) - a|| after every step; kept in --out")
-    parser.add_argument("--report", type=Path, metavar="report.html", help="write a page with the comparison")
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: every figure as PNG, its data as CSV")
-    parser.add_argument("--model", type=Path, metavar="model.pt", help="the trained network, to compare with as well")
-    parser.add_argument("--no-compare", action="store_true", help="run only")
+    parser.add_argument("--resume", action="store_true", help="with --out: continue an interrupted run; its finished batches are kept")
+    parser.add_argument(
+        "--detail", type=int, metavar="N", help="samples to keep every neuron of in --out (default: 1000, fewer if they are large)"
+    )
+    parser.add_argument("--spikes", action="store_true", help="also keep the spike trains of the samples in --detail")
+    parser.add_argument("--residual", action="store_true", help="also compute the residual ||f(a) - a|| after every step; kept in --out")
+    parser.add_argument("--report", type=Path, metavar="report.html", help="write a report of the comparison")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: also write every figure as PNG and its data as CSV")
+    parser.add_argument("--model", type=Path, metavar="model.pt", help="also compare with the trained network")
+    parser.add_argument("--no-compare", action="store_true", help="run without comparing")
     parser.add_argument("--package", type=Path, metavar="DIR", help="do not run: make a folder to copy to a machine with a board")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     add_threshold_options(parser)
@@ -64,7 +72,7 @@ def _parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0 ran and passed the comparison, 1 did not pass, 2 bad input, 3 that backend cannot run here."""
+    """Exit code 0: ran and passed, 1: a check failed, 2: bad input, 3: the backend cannot run here."""
     return run_command("fsnn-run", _run, _parser().parse_args(argv))
 
 
@@ -72,60 +80,70 @@ def _run(args: argparse.Namespace) -> int:
     if args.package is not None:
         return _package(args)
     require(args.backend)
-    if args.no_compare and (args.report or args.model or thresholds(args) != Thresholds()):
-        raise BadArgument("--report, --model and thresholds are the comparison's: leave out --no-compare")
-    if args.figures is not None and args.report is None:
-        raise BadArgument("--figures are those of a report: give --report too")
-    if args.detail is not None and args.detail < 0:
-        raise BadArgument(f"--detail must be 0 or more samples, got {args.detail}")
-    if args.resume and args.out is None:
-        raise BadArgument("--resume goes on with the run into a results file: give --out")
+    _check_arguments(args)
     chip = ChipNetwork.load(find(args.network))
     dataset = _dataset(args, chip)
     number = _number(args, dataset)
-    model = None if args.model is None else _model(args.model)
-    comparator = None if args.no_compare else _comparator(args, chip, model)
-    who = Processes.from_environment()
+    model = None if args.model is None else _load_model(args.model)
+    options = run_options(
+        chip,
+        samples=number,
+        backend=args.backend,
+        steps=args.steps,
+        batch=args.batch,
+        spikes=args.spikes,
+        residual=args.residual,
+        graph=args.graph,
+    )
+    comparator = None if args.no_compare else _comparator(args, chip, model, options)
+    processes = Processes.from_environment()
     job = Job(
         chip=chip,
         split=dataset.test,
         number=number,
-        batch=checked_batch(chip, args.batch, number, backend=args.backend),
         data=dataset.name,
-        options=_options(args, chip),
+        options=options,
         detail=args.detail,
-        judged=_judged(args),
-        resume=args.resume or who.restarted,
-        again=command_line() if args.resume else f"{command_line()} --resume",
+        comparison=_comparison_identity(args),
+        resume=args.resume or processes.restarted,
+        resume_command=command_line() if args.resume else f"{command_line()} --resume",
     )
-    sample = _FirstSamples(REPORT_SAMPLES if args.report and args.out is None else 0)
-    totals = _totals(args, job, who, comparator, sample)
+    report_samples = _FirstSamples(REPORT_SAMPLES if args.report and args.out is None else 0)
+    totals = _execute(args, job, processes, comparator, report_samples)
     if totals is None:
         return 0
     verdict = None if comparator is None else comparator.verdict()
     if verdict is not None and args.report is not None:
-        _report(args, chip, verdict, sample, model)
-    _say(args, chip, dataset, totals, verdict)
+        _write_report(args, chip, verdict, report_samples, model)
+    _print_result(args, chip, dataset, totals, verdict)
     return 0 if verdict is None or verdict.passed else 1
 
 
-def _options(args: argparse.Namespace, chip: ChipNetwork) -> dict[str, Any]:
-    """Those of run_batches."""
-    wanted = {"spikes": args.spikes, "residual": args.residual}
-    return {"backend": args.backend, "graph": args.graph, "steps": checked_steps(chip, args.steps), **wanted}
+def _check_arguments(args: argparse.Namespace) -> None:
+    """Options that only make sense together."""
+    if args.no_compare and (args.report or args.model or thresholds(args) != Thresholds()):
+        raise BadArgument("--report, --model and thresholds need the comparison: remove --no-compare")
+    if args.figures is not None and args.report is None:
+        raise BadArgument("--figures needs --report")
+    if args.detail is not None and args.detail < 0:
+        raise BadArgument(f"--detail must be 0 or more samples, got {args.detail}")
+    if args.resume and args.out is None:
+        raise BadArgument("--resume continues the run of a results file: add --out")
 
 
-def _totals(args: argparse.Namespace, job: Job, who: Processes, comparator: Any, sample: _FirstSamples) -> Totals | None:
-    """Run; nothing for a process whose share another one joins."""
+def _execute(
+    args: argparse.Namespace, job: Job, processes: Processes, comparator: Comparator | None, report_samples: _FirstSamples
+) -> Totals | None:
+    """Run the job; None in a process whose share another one joins."""
     if args.out is not None:
-        return run_to_file(job, args.out, who, comparator, _progress, lambda said: print(f"fsnn-run: {said}", file=sys.stderr))
-    if who.size > 1:
-        raise BadArgument(f"{who.size} processes meet in the results file: give --out")
-    return run_in_memory(job, [sample] if comparator is None else [comparator, sample], _progress)
+        return run_to_file(job, args.out, processes, comparator, _progress_bar, lambda text: print(f"fsnn-run: {text}", file=sys.stderr))
+    if processes.size > 1:
+        raise BadArgument(f"{processes.size} processes join their shares in the results file: add --out")
+    return run_in_memory(job, [report_samples] if comparator is None else [comparator, report_samples], _progress_bar)
 
 
-def _judged(args: argparse.Namespace) -> str:
-    """What the comparison depends on beside the run: its thresholds and the model."""
+def _comparison_identity(args: argparse.Namespace) -> str:
+    """What the comparison depends on besides the run: its thresholds and the model."""
     if args.no_compare:
         return "no"
     model = "no model" if args.model is None else f"model {hashlib.sha256(args.model.read_bytes()).hexdigest()[:16]}"
@@ -138,21 +156,22 @@ def _package(args: argparse.Namespace) -> int:
 
     path = find(args.network)
     dataset = _dataset(args, ChipNetwork.load(path))
-    few = slice(0, _number(args, dataset))
-    made = package(path, dataset.test.batch(few), args.package, labels=dataset.test.labels[few], steps=args.steps)
-    said = f"wrote {made}: copy it to the machine with the board, then sh {made.name}/run.sh --check"
-    print(json.dumps({"package": str(made)}) if args.json else said)
+    first = slice(0, _number(args, dataset))
+    folder = package(path, dataset.test.batch(first), args.package, labels=dataset.test.labels[first], steps=args.steps)
+    text = f"wrote {folder}: copy it to the machine with the board, then run sh {folder.name}/run.sh --check there"
+    print(json.dumps({"package": str(folder)}) if args.json else text)
     return 0
 
 
 def _dataset(args: argparse.Namespace, chip: ChipNetwork) -> Dataset:
     name = args.data or chip.notes.get("data") or (DEFAULT if args.network == DEFAULT else None)
     if name is None:
-        raise BadArgument(f"{args.network} does not say what it was trained on: give --data ({', '.join(NAMES)}, or an .npz file)")
+        raise BadArgument(f"{args.network} does not say what it was trained on: add --data ({', '.join(NAMES)}, or an .npz file)")
     return load(name, args.data_dir)
 
 
 def _number(args: argparse.Namespace, dataset: Dataset) -> int:
+    """How many test samples to run."""
     if args.limit is not None and args.limit < 1:
         raise BadArgument(f"--limit must be at least 1, got {args.limit}")
     if len(dataset.test) == 0:
@@ -160,17 +179,16 @@ def _number(args: argparse.Namespace, dataset: Dataset) -> int:
     return min(len(dataset.test), args.limit or len(dataset.test))
 
 
-def _model(path: Path) -> Any:
+def _load_model(path: Path) -> FSNN:
     from fsnn_lava.nn.fsnn import FSNN
 
     return FSNN.load(path)
 
 
-def _comparator(args: argparse.Namespace, chip: ChipNetwork, model: Any) -> Any:
+def _comparator(args: argparse.Namespace, chip: ChipNetwork, model: FSNN | None, options: RunOptions) -> Comparator:
     from fsnn_lava.verify.comparator import Comparator
 
-    stock = args.backend == "loihi2" or (args.backend == "sim" and args.graph == "stock")
-    return Comparator(chip, model=model, thresholds=thresholds(args), graph="stock" if stock else "")
+    return Comparator(chip, model=model, thresholds=thresholds(args), graph="stock" if options.executed_graph == "stock" else "")
 
 
 class _FirstSamples:
@@ -181,9 +199,9 @@ class _FirstSamples:
         self.parts: list[tuple[Result, NDArray[np.uint8], NDArray[np.int64] | None]] = []
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
-        few = slice(0, self.missing)
+        first = slice(0, self.missing)
         if self.missing > 0:
-            self.parts.append((result.part(few), values[few], None if labels is None else labels[few]))
+            self.parts.append((result.part(first), values[first], None if labels is None else labels[first]))
             self.missing -= min(self.missing, result.samples)
 
     def joined(self) -> tuple[Result, NDArray[np.uint8], NDArray[np.int64] | None]:
@@ -191,45 +209,54 @@ class _FirstSamples:
         return concatenate(parts), np.concatenate(values), None if labels[0] is None else np.concatenate(labels)
 
 
-def _report(args: argparse.Namespace, chip: ChipNetwork, verdict: Any, sample: _FirstSamples, model: Any) -> None:
+def _write_report(args: argparse.Namespace, chip: ChipNetwork, verdict: Verdict, report_samples: _FirstSamples, model: FSNN | None) -> None:
     from fsnn_lava.report.report import write_report
 
-    result, values, labels = sample.joined() if args.out is None else _kept(args.out)
-    drawn: dict[str, Any] = {} if result is None else {"chip": chip, "result": result, "values": values, "labels": labels}
-    write_report(args.report, verdict=verdict, model=model, figures=args.figures, command=command_line(), **drawn)
+    result, values, labels = report_samples.joined() if args.out is None else _detailed_samples(args.out)
+    write_report(
+        args.report,
+        verdict=verdict,
+        chip=None if result is None else chip,
+        result=result,
+        values=values,
+        labels=labels,
+        model=model,
+        figures=args.figures,
+        command=command_line(),
+    )
 
 
-def _kept(path: Path) -> tuple[Result | None, NDArray[np.uint8] | None, NDArray[np.int64] | None]:
-    """The first samples that a results file keeps in detail, as a report draws them."""
+def _detailed_samples(path: Path) -> tuple[Result | None, NDArray[np.uint8] | None, NDArray[np.int64] | None]:
+    """The first samples that a results file keeps in detail."""
     with reading(path) as reader:
         end = min(reader.details, REPORT_SAMPLES)
         return (reader.detail(0, end), reader.values(0, end), reader.row("labels", 0, end)) if end else (None, None, None)
 
 
 @contextmanager
-def _progress(number: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal; in a log a plain line for every tenth."""
+def _progress_bar(number: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, a plain line for every tenth in a log."""
     if sys.stderr.isatty():
         with tqdm(total=number, unit="sample", leave=False) as bar:
-            yield lambda done: bar.update(done) and None
+            yield lambda finished: bar.update(finished) and None
         return
-    state = {"done": 0, "said": 0}
+    done = 0
 
-    def tell(done: int) -> None:
-        state["done"] += done
-        if 10 * state["done"] // number > state["said"]:
-            state["said"] = 10 * state["done"] // number
-            print(f"fsnn-run: {state['done']} of {number} samples", file=sys.stderr, flush=True)
+    def advance(finished: int) -> None:
+        nonlocal done
+        tenths, done = 10 * done // number, done + finished
+        if 10 * done // number > tenths:
+            print(f"fsnn-run: {done} of {number} samples", file=sys.stderr, flush=True)
 
-    yield tell
+    yield advance
 
 
-def _say(args: argparse.Namespace, chip: ChipNetwork, dataset: Dataset, totals: Totals, verdict: Any) -> None:
+def _print_result(args: argparse.Namespace, chip: ChipNetwork, dataset: Dataset, totals: Totals, verdict: Verdict | None) -> None:
     where = args.backend + (" (stock)" if args.graph == "stock" else "")
     if args.json:
-        found = {"network": str(args.network), "digest": chip.digest(), "data": dataset.name, "backend": args.backend, "graph": args.graph}
-        found.update(totals.to_dict(), out=None if args.out is None else str(args.out), verdict=verdict and verdict.to_dict())
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        about = {"network": str(args.network), "digest": chip.digest(), "data": dataset.name, "backend": args.backend, "graph": args.graph}
+        outcome = {"out": None if args.out is None else str(args.out), "verdict": None if verdict is None else verdict.to_dict()}
+        print(json.dumps({**about, **totals.to_dict(), **outcome}, indent=2, ensure_ascii=False))
         return
     print(f"{args.network} on {where}, {dataset.name}: {totals.to_text()}")
     if verdict is not None:

@@ -49,7 +49,7 @@ def express(weight: NDArray[Any], recurrent: NDArray[Any] | None, threshold: NDA
     largest = max((float(np.abs(p).max()) for p in parts if p.size), default=0.0)
     room = [limits.WEIGHT_MAX / largest if largest else np.inf, limits.THRESHOLD_MAX / float(threshold.max())]
     if np.any(bias):
-        room.append(limits.NETX_BIAS_MAX / float(np.abs(bias).max()))
+        room.append(limits.STOCK_BIAS_MANTISSA_MAX / float(np.abs(bias).max()))
     factor = exact if exact is not None and exact <= min(room) else min(room)
 
     def whole(array: NDArray[Any]) -> NDArray[np.int64]:

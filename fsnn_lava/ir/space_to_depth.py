@@ -1,8 +1,8 @@
-"""Write a network with transposed convolutions as one with plain convolutions: the same neurons, stored on a coarser grid.
+"""Rewrite a network with transposed convolutions as one with plain convolutions: the same neurons, packed into a coarser grid.
 
-A layer stored with factor (f, g) holds neuron (c, y, x) in channel ((y % f) * g + x % g) * C + c at (y // f, x // g). On such
-grids a transposed convolution of stride s is a convolution from a grid of factor f onto one of factor s f, with shared weights,
-which Loihi's convolution can do; a convolution between folded grids stays one.
+A layer packed with factor (f, g) holds neuron (c, y, x) in channel ((y % f) * g + x % g) * C + c at (y // f, x // g). Between such
+grids a transposed convolution of stride s is a convolution from factor f to factor s f with shared weights, which Loihi's convolution
+supports; a convolution between packed grids stays a convolution.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, HostDrive, Layer, Synapse, TransposedConvSynapse
 
 Pair = tuple[int, int]
 Shape = tuple[int, ...]
-Factors = Mapping[str, Pair]
+Factors = Mapping[str, Pair]  # by layer
+Convolution = ConvSynapse | TransposedConvSynapse | HostDrive
 
 
 class Tap(NamedTuple):
-    """Along one axis: kernel tap `tap` joins phase `source` to phase `target`; source position = stride * target position + offset."""
+    """Along one axis: kernel tap `tap` connects phase `source` to phase `target`; source position = stride * target position + offset."""
 
     target: int
     source: int
@@ -32,23 +33,23 @@ class Tap(NamedTuple):
 
 
 def space_to_depth(chip: ChipNetwork) -> tuple[ChipNetwork, Factors]:
-    """The network without those transposed convolutions that can be folded away, and each layer's factor; results: `unfolded`.
+    """The network without transposed convolutions, and each layer's factor; `unpacked` restores the order of its results.
 
-    A transposed convolution stays where the grids do not divide.
+    Where some layer's size is not a multiple of its factor, the network is returned unchanged, with all factors 1.
     """
     factors = _factors(chip)
     if factors is None:
         return chip, {layer.name: (1, 1) for layer in chip.layers}
-    layers = tuple(_folded_layer(layer, factors[layer.name]) for layer in chip.layers)
-    synapses = tuple(_folded_synapse(chip, synapse, factors) for synapse in chip.synapses)
+    layers = tuple(_packed_layer(layer, factors[layer.name]) for layer in chip.layers)
+    synapses = tuple(_packed_synapse(chip, synapse, factors) for synapse in chip.synapses)
     order = _order(chip.layers[-1].shape, factors[chip.layers[-1].name])
     readout = replace(chip.readout, weight=chip.readout.weight[:, order])
-    drive = _folded_drive(chip, factors[chip.layers[0].name])
+    drive = _packed_drive(chip, factors[chip.layers[0].name])
     return replace(chip, layers=layers, synapses=synapses, readout=readout, host_drive=drive), factors
 
 
-def folded(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
-    """[..., C, H, W] on the coarser grid: [..., f g C, H / f, W / g]."""
+def packed(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
+    """[..., C, H, W] packed into [..., f g C, H / f, W / g]."""
     if factor == (1, 1):
         return values
     lead = values.shape[: values.ndim - 3]
@@ -58,8 +59,8 @@ def folded(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
     return split.transpose(*range(len(lead)), *axes).reshape(*lead, f * g * channels, height // f, width // g)
 
 
-def unfolded(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
-    """[..., *shape] from what `folded` made of it."""
+def unpacked(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
+    """The inverse of `packed`: [..., *shape]."""
     if factor == (1, 1):
         return values
     lead = values.shape[: values.ndim - 3]
@@ -70,7 +71,7 @@ def unfolded(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
 
 
 def _factors(chip: ChipNetwork) -> Factors | None:
-    """The smallest factors on which every transposed convolution is a convolution, or None where there are none."""
+    """The smallest factors for which every transposed convolution becomes a convolution; None if there are none."""
     found: dict[str, list[int]] = {layer.name: [1, 1] for layer in chip.layers}
     for _ in range(2 * len(chip.layers) + 2):
         before = {name: list(pair) for name, pair in found.items()}
@@ -95,24 +96,24 @@ def _widen(found: dict[str, list[int]], synapse: ConvSynapse | TransposedConvSyn
 
 
 def _order(shape: Shape, factor: Pair) -> NDArray[np.int64]:
-    """[n] which neuron of the original stands at each place of the folded layer."""
+    """[n] index of the original neuron at each position of the packed layer."""
     index = np.arange(int(np.prod(shape)))
-    return index if len(shape) == 1 else folded(index.reshape(shape), shape, factor).reshape(-1)
+    return index if len(shape) == 1 else packed(index.reshape(shape), shape, factor).reshape(-1)
 
 
-def _folded_layer(layer: Layer, factor: Pair) -> Layer:
+def _packed_layer(layer: Layer, factor: Pair) -> Layer:
     if factor == (1, 1):
         return layer
-    bias, times = folded(layer.bias, layer.shape, factor), factor[0] * factor[1]
+    bias, times = packed(layer.bias, layer.shape, factor), factor[0] * factor[1]
     threshold = np.tile(layer.threshold, times) if layer.threshold.ndim else layer.threshold
     scale = np.tile(layer.scale, times) if layer.scale.ndim else layer.scale
     return replace(layer, shape=bias.shape, bias=bias, threshold=threshold, scale=scale)
 
 
-def _folded_synapse(chip: ChipNetwork, synapse: Synapse, factors: Factors) -> Synapse:
+def _packed_synapse(chip: ChipNetwork, synapse: Synapse, factors: Factors) -> Synapse:
     shape = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
     before = (1, 1) if synapse.source == INPUT else factors[synapse.source]
-    if isinstance(synapse, DenseSynapse):
+    if not isinstance(synapse, ConvSynapse | TransposedConvSynapse):
         return replace(synapse, weight=synapse.weight[:, _order(shape, before)])
     after = factors[synapse.target]
     if isinstance(synapse, ConvSynapse) and before == after == (1, 1):
@@ -120,28 +121,28 @@ def _folded_synapse(chip: ChipNetwork, synapse: Synapse, factors: Factors) -> Sy
     return _convolution(synapse, shape, chip.layer(synapse.target).shape, before, after)
 
 
-def _folded_drive(chip: ChipNetwork, factor: Pair) -> HostDrive | None:
+def _packed_drive(chip: ChipNetwork, factor: Pair) -> HostDrive | None:
     drive = chip.host_drive
     if drive is None or factor == (1, 1):
         return drive
     shape = chip.layers[0].shape
-    kernel, stride, padding = _folded_kernel(drive.weight, drive, chip.input.shape, shape, (1, 1), factor)
-    return HostDrive(weight=kernel, bias=folded(drive.bias, shape, factor), stride=stride, padding=padding)
+    kernel, stride, padding = _packed_kernel(drive.weight, drive, chip.input.shape, shape, (1, 1), factor)
+    return HostDrive(weight=kernel, bias=packed(drive.bias, shape, factor), stride=stride, padding=padding)
 
 
-def _convolution(synapse: Synapse, source: Shape, target: Shape, before: Pair, after: Pair) -> ConvSynapse:
-    """The synapse as one convolution between the folded grids."""
-    weight, stride, padding = _folded_kernel(_by_target(synapse, source[0]), synapse, source, target, before, after)
+def _convolution(synapse: ConvSynapse | TransposedConvSynapse, source: Shape, target: Shape, before: Pair, after: Pair) -> ConvSynapse:
+    """The connection as one convolution between packed grids."""
+    weight, stride, padding = _packed_kernel(_by_target(synapse, source[0]), synapse, source, target, before, after)
     return ConvSynapse(
         source=synapse.source, target=synapse.target, exponent=synapse.exponent, weight=weight, stride=stride, padding=padding
     )
 
 
-def _folded_kernel(
-    kernel: NDArray[Any], form: Any, source: Shape, target: Shape, before: Pair, after: Pair
+def _packed_kernel(
+    kernel: NDArray[Any], geometry: Convolution, source: Shape, target: Shape, before: Pair, after: Pair
 ) -> tuple[NDArray[Any], Pair, Pair]:
-    """Kernel [f g C_out, f' g' C_in, kH, kW], stride and padding between the folded grids, of kernel [C_out, C_in, kH, kW]."""
-    axes = [_axis(form, i, before[i], after[i], source[i + 1] // before[i], target[i + 1] // after[i]) for i in range(2)]
+    """Kernel [f g C_out, f' g' C_in, kH, kW], stride and padding between packed grids; `kernel` is [C_out, C_in, kH, kW]."""
+    axes = [_axis(geometry, i, before[i], after[i], source[i + 1] // before[i], target[i + 1] // after[i]) for i in range(2)]
     (row_taps, height, top, down), (column_taps, width, left, right) = axes
     weight = np.zeros((*after, target[0], *before, source[0], height, width), dtype=kernel.dtype)
     for row in row_taps:
@@ -153,7 +154,7 @@ def _folded_kernel(
     return whole, (down, right), (top, left)
 
 
-def _by_target(synapse: Synapse, channels: int) -> NDArray[np.int8]:
+def _by_target(synapse: ConvSynapse | TransposedConvSynapse, channels: int) -> NDArray[np.int8]:
     """[C_out, C_in, kH, kW], groups written out."""
     if isinstance(synapse, TransposedConvSynapse):
         return synapse.weight.transpose(1, 0, 2, 3)
@@ -166,10 +167,10 @@ def _by_target(synapse: Synapse, channels: int) -> NDArray[np.int8]:
     return whole
 
 
-def _axis(synapse: Any, axis: int, before: int, after: int, size: int, wanted: int) -> tuple[list[Tap], int, int, int]:
-    """Taps, kernel length, padding and stride along one axis, from `size` places onto `wanted`."""
-    stride, padding, length = synapse.stride[axis], synapse.padding[axis], synapse.weight.shape[axis + 2]
-    if isinstance(synapse, TransposedConvSynapse):
+def _axis(geometry: Convolution, axis: int, before: int, after: int, size: int, wanted: int) -> tuple[list[Tap], int, int, int]:
+    """Taps, kernel length, padding and stride along one axis, from `size` positions to `wanted`."""
+    stride, padding, length = geometry.stride[axis], geometry.padding[axis], geometry.weight.shape[axis + 2]
+    if isinstance(geometry, TransposedConvSynapse):
         taps, step = _spread(stride, padding, length, before, after), after // (stride * before)
     else:
         taps, step = _gather(stride, padding, length, before, after), stride * after // before

@@ -1,7 +1,7 @@
-"""What becomes of a network when only Lava's own processes may run it: integer work only, no Lava needed.
+"""The network that Lava's own ("stock") processes run in place of a given one. Integer work only; Lava is not imported.
 
-Lava's synapses round their sum to whole weight units before the neuron multiplies it by 2**6, a bias is 16 bit, `LIF` resets to
-zero and fires above its threshold, `ATRLIF` can subtract. `stock_equivalent` is the network that these processes do run.
+Lava's synapses round their sum to whole weight units before the neuron multiplies it by 2**6, a bias has 16 bits, `LIF` resets to
+zero and fires above its threshold, `ATRLIF` can subtract. `stock_equivalent` is the network that these processes actually compute.
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ from numpy.typing import NDArray
 from fsnn_lava import limits
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Layer, Readout, Synapse, TransposedConvSynapse
-from fsnn_lava.ir.space_to_depth import Factors, folded, space_to_depth, unfolded
-
-__all__ = ["Lowered", "executed", "folded", "lower", "stock_equivalent", "stored_weights", "unfolded"]
+from fsnn_lava.ir.space_to_depth import Factors, space_to_depth
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lowered:
-    """A network in the form of stock processes. A transposed convolution that is left stands for a `Sparse` process."""
+    """A network whose every connection is a stock process. A remaining transposed convolution becomes a `Sparse` process."""
 
     chip: ChipNetwork
-    factors: Factors  # how each layer is stored: `folded`, `unfolded`
+    factors: Factors  # how each layer is packed (space_to_depth)
 
 
 def lower(chip: ChipNetwork) -> Lowered:
-    """Transposed convolutions as convolutions on coarser grids; left for Sparse where that takes fewer weights, or nothing else goes."""
+    """Turn transposed convolutions into convolutions on coarser grids, or leave them to Sparse where that stores fewer weights."""
     plain, factors = space_to_depth(chip)
     if stored_weights(plain) <= stored_weights(chip):
         return Lowered(chip=plain, factors=factors)
@@ -36,7 +34,7 @@ def lower(chip: ChipNetwork) -> Lowered:
 
 
 def stored_weights(chip: ChipNetwork) -> int:
-    """Weights that stock processes keep: shared ones once, those of a transposed convolution (Sparse) one by one."""
+    """Number of weights that stock processes store: shared ones once, those of a transposed convolution (Sparse) one by one."""
     total = 0
     for synapse in chip.synapses:
         weights = synapse.weight.size
@@ -48,10 +46,10 @@ def stored_weights(chip: ChipNetwork) -> int:
 
 
 def stock_equivalent(chip: ChipNetwork) -> tuple[ChipNetwork, list[str]]:
-    """The network that the stock graph of `chip` runs, spike for spike, and how it differs from `chip`, a sentence each.
+    """The network that the stock graph of `chip` computes, spike for spike, and how it differs from `chip`, one sentence per difference.
 
-    Finer weight units where a synapse's exponent is negative (potentials grow by 2**bits, spikes stay), pixels as a bias computed by
-    the host, thresholds as `LIF` compares them. Applied to its own result it changes nothing more.
+    Weight units are finer where a synapse's exponent is negative (potentials grow by 2**bits, spikes stay the same), pixels enter as a
+    bias computed by the host, and thresholds are those that `LIF` compares with. Applying it twice changes nothing more.
     """
     said: list[str] = []
     bits = [_finer_bits(chip, layer) for layer in chip.layers]
@@ -63,7 +61,9 @@ def stock_equivalent(chip: ChipNetwork) -> tuple[ChipNetwork, list[str]]:
         made = _pixels_as_bias(chip, made, bits[0], said)
     elif chip.input.kind == "current" and bits[0]:
         part = 0.5 / float(chip.layers[0].threshold.min())
-        said.append(f"input: the host rounds its drive to the finer unit: it moves by up to 1/2 former unit ({part:.1e} of the threshold)")
+        said.append(
+            f"input: the host rounds its drive to the finer unit, so it changes by up to 1/2 old unit ({part:.1e} of the threshold)"
+        )
     _say_limits(made, said)
     return made, said
 
@@ -72,7 +72,7 @@ def stock_equivalent(chip: ChipNetwork) -> tuple[ChipNetwork, list[str]]:
 
 
 def executed(chip: ChipNetwork, graph: str) -> ChipNetwork:
-    """The network that a graph really runs: for "stock" the one whose neuron stock processes can do."""
+    """The network that a graph actually runs: the stock equivalent for "stock", otherwise `chip` itself."""
     return stock_equivalent(chip)[0] if graph == "stock" else chip
 
 
@@ -80,36 +80,38 @@ def _finer_bits(chip: ChipNetwork, layer: Layer) -> int:
     """How many bits finer the layer's weight unit must be for every current into it to be a whole number of units."""
     stays = [s for s in chip.into(layer) if not (s.source == INPUT and chip.input.kind == "pixels")]
     bits = max([0, *(-s.exponent for s in stays)])
-    if _meets_exactly(layer) and int(layer.threshold.min()) << bits < 2:
+    if _fires_one_unit_lower(layer) and int(layer.threshold.min()) << bits < 2:
         bits = 1  # a threshold of 1 has no integer below it
     if int(layer.threshold.max()) << bits > limits.THRESHOLD_MAX:
         raise BadNetwork(
-            f"layer {layer.name!r}: stock processes need weight units {2**bits} times finer, and then its threshold "
-            f"{int(layer.threshold.max())} does not fit 17 bits; use the batched graph, or export with larger exponents"
+            f"layer {layer.name!r}: stock processes need weight units {2**bits} times finer, in which its threshold "
+            f"{int(layer.threshold.max())} does not fit in 17 bits; use the batched graph, or export with larger exponents"
         )
     return bits
 
 
-def _meets_exactly(layer: Layer) -> bool:
-    """LIF fires above, this layer at its threshold; without a leak and in whole units one less is the same."""
+def _fires_one_unit_lower(layer: Layer) -> bool:
+    """LIF fires above its threshold, this layer at it: the same spikes with a threshold one unit lower, if there is no leak."""
     return layer.reset == "zero" and not layer.strict and layer.decay == 0
 
 
 def _stock_layer(layer: Layer, bits: int, said: list[str]) -> Layer:
     what = f"layer {layer.name!r}"
     if bits:
-        said.append(f"{what}: weight units are {2**bits} times finer, so its potentials read {2**bits} times larger; spikes are the same")
+        said.append(f"{what}: weight units are {2**bits} times finer, so its potentials are {2**bits} times larger; spikes are the same")
     threshold, strict = layer.threshold << bits, layer.strict
-    if _meets_exactly(layer):
+    if _fires_one_unit_lower(layer):
         threshold, strict = threshold - 1, True
-        said.append(f"{what}: LIF fires above its threshold, so that is one unit lower; spikes are the same")
+        said.append(f"{what}: LIF fires above its threshold, so the threshold is one unit lower; spikes are the same")
     elif layer.reset == "zero" and not layer.strict:
         strict = True
-        said.append(f"{what}: LIF fires above its threshold, not at it: a potential that meets it exactly (2**-6 unit) fires a step later")
+        said.append(
+            f"{what}: LIF fires above its threshold, not at it: a potential that equals it exactly (in units of 2**-6) fires a step later"
+        )
     if layer.reset == "subtract" and layer.decay:
         said.append(
-            f"{what}: ATRLIF lets potential and reset leak apart and rounds each: its potential differs from E9 by up to "
-            f"{atrlif_error(layer.decay):.0f}/64 unit, and a spike may come a step early or late where it is that near to its threshold"
+            f"{what}: ATRLIF leaks and rounds potential and reset separately: its potential differs from E9 by up to "
+            f"{atrlif_error(layer.decay):.0f}/64 unit, and a spike that close to the threshold may come a step early or late"
         )
     return replace(layer, threshold=threshold, strict=strict, bias=_bias(layer.bias, bits, what, said), scale=layer.scale / 2**bits)
 
@@ -124,24 +126,24 @@ def atrlif_error(decay: int) -> float:
 
 
 def _bias(bias: NDArray[np.int32], bits: int, what: str, said: list[str]) -> NDArray[np.int32]:
-    """The bias in finer units, as mantissa << exponent of 16 bit."""
+    """The bias in finer units, rounded to a 16-bit mantissa << exponent."""
     exact = bias.astype(np.int64) << bits
     rounded = mantissa(exact)[0] << mantissa(exact)[1]
     if not np.array_equal(exact, rounded):
         lost = int(np.abs(exact - rounded).max())
         number, largest = int((exact != rounded).sum()), int(np.abs(exact).max())
-        said.append(f"{what}: {number} biases are beyond 16 bits and rounded, by up to {lost} of {largest} units per step")
+        said.append(f"{what}: {number} biases need more than 16 bits and are rounded, by up to {lost} of {largest} units per step")
     if int(np.abs(rounded).max(initial=0)) > limits.BIAS_MAX:
-        raise BadNetwork(f"{what}: in units {2**bits} times finer its bias does not fit the potential; use the batched graph")
+        raise BadNetwork(f"{what}: in units {2**bits} times finer its bias exceeds the range of the potential; use the batched graph")
     return rounded.astype(np.int32)
 
 
 def mantissa(value: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(mantissa, exponent) per number: 16 bit signed, the smallest exponent, rounded half to even."""
+    """(mantissa, exponent) of each number: 16 bits signed, with the smallest exponent, rounded half to even."""
     exponent = np.zeros_like(value)
     while True:
         found = np.rint(value / 2.0**exponent).astype(np.int64)
-        large = np.abs(found) > limits.LAVA_BIAS_MANTISSA_MAX
+        large = np.abs(found) > limits.STOCK_BIAS_MANTISSA_MAX
         if not large.any():
             return found, exponent
         exponent = exponent + large
@@ -150,14 +152,14 @@ def mantissa(value: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
 def _finer_synapse(chip: ChipNetwork, synapse: Synapse, bits: list[int], said: list[str]) -> Synapse:
     fraction = -(limits.STATE_FRACTION_BITS + synapse.exponent)
     if fraction > 0 and not (synapse.source == INPUT and chip.input.kind == "pixels"):
-        said.append(f"{synapse}: its currents are no longer rounded down to 2**-6 unit, they are up to 2**-6 unit larger per step")
+        said.append(f"{synapse}: its currents are no longer rounded down to 2**-6 unit, so they are up to 2**-6 unit larger per step")
     return replace(synapse, exponent=synapse.exponent + bits[chip.index(synapse.target)])
 
 
 def _stock_readout(readout: Readout, said: list[str]) -> Readout:
     bits = max(0, -readout.exponent)
     if bits:
-        said.append(f"readout: weight units are {2**bits} times finer, so its potentials read {2**bits} times larger; logits are the same")
+        said.append(f"readout: weight units are {2**bits} times finer, so its potentials are {2**bits} times larger; logits are the same")
     bias = _bias(readout.bias, bits, "readout", said)
     return replace(readout, exponent=readout.exponent + bits, bias=bias, scale=readout.scale / 2**bits)
 
@@ -166,7 +168,7 @@ def _stock_readout(readout: Readout, said: list[str]) -> Readout:
 
 
 def _pixels_as_bias(chip: ChipNetwork, made: ChipNetwork, bits: int, said: list[str]) -> ChipNetwork:
-    """The same with the input synapse computed by the host, once per sample, and written as a bias."""
+    """The same network with the input synapse computed by the host once per sample and written as a bias."""
     synapse = next(s for s in chip.synapses if s.source == INPUT)
     layer = made.layers[0]
     drive = _drive(synapse, chip, layer, bits)
@@ -203,8 +205,8 @@ def _drive(synapse: Synapse, chip: ChipNetwork, layer: Layer, bits: int) -> Host
 def _say_limits(chip: ChipNetwork, said: list[str]) -> None:
     for layer in chip.layers:
         charge = int(layer.threshold.max()) * (chip.steps + 1)
-        if layer.reset == "subtract" and layer.decay == 0 and charge > limits.CURRENT_MAX:
+        if layer.reset == "subtract" and layer.decay == 0 and charge > limits.STOCK_CURRENT_MAX:
             said.append(
-                f"layer {layer.name!r}: ATRLIF keeps the sum of all currents of a sample, which may not pass {limits.CURRENT_MAX} units, "
-                f"and a neuron that always fires reaches {charge}; the run checks each neuron's charge"
+                f"layer {layer.name!r}: ATRLIF keeps the sum of all currents of a sample, at most {limits.STOCK_CURRENT_MAX} units, "
+                f"and a neuron that fires at every step reaches {charge}; the run checks the charge of every neuron"
             )

@@ -15,7 +15,7 @@ from fsnn_lava.ir.stock_network import stored_weights
 from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
 from fsnn_lava.placement.core_memory import Connection, Form, Shape3, Use, connection, grid, weight_bits
-from fsnn_lava.placement.partition import Population, Tiling, split
+from fsnn_lava.placement.tiling import Population, Tiling, split
 
 ReadoutPlace = Literal["auto", "chip", "host"]
 _PASSES = 4
@@ -160,9 +160,9 @@ def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readou
         outline = outline_of(chip)
         placement = place_outline(outline, where, readout)
     else:
-        folded, _ = space_to_depth(chip)
-        outlines = {"sparse": outline_of(chip), "space-to-depth": outline_of(folded)}
-        chosen = "space-to-depth" if stored_weights(folded) <= stored_weights(chip) else "sparse"  # as the stock graph does
+        packed, _ = space_to_depth(chip)
+        outlines = {"sparse": outline_of(chip), "space-to-depth": outline_of(packed)}
+        chosen = "space-to-depth" if stored_weights(packed) <= stored_weights(chip) else "sparse"  # as the stock graph does
         outline = outlines[chosen]
         found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
         placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))

@@ -1,9 +1,9 @@
-"""Journal: the folder results.h5.part beside results.h5. A run that is not finished keeps its finished batches there, each in a file.
+"""Journal: the folder results.h5.part beside results.h5, in which an unfinished run keeps its finished batches, one file each.
 
-run.json                    what is run; parts of another run are never mixed in
+run.json                    identifies the run; parts of different runs are never mixed
 0000000000-0000000256.h5    samples 0 … 255, and so on, from one process or many
-lock.0, lock.1, …           held by the processes that write: the lock goes when the process goes, however it ends
-error.1, …                  why a process broke off, for the first one to say
+lock.0, lock.1, …           held by the processes that write; released when the process ends, however it ends
+error.1, …                  why a process failed, for the first process to report
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from fsnn_lava.formats.results_part import Layout, PartFile, reading_part, write
 from fsnn_lava.ir.result import Result
 from fsnn_lava.training.processes import Processes
 
-ABOUT = "run.json"
-ABOUT_BYTES_MAX = 2**20
-SILENT_SECONDS = 1800.0  # after so long without a sign of life a process is taken for dead
+IDENTITY = "run.json"
+JSON_BYTES_MAX = 2**20
+SILENT_SECONDS = 1800.0  # a process that has kept nothing for this long is taken for dead
 POLL_SECONDS = 0.2
-NOTE_ATTEMPTS = 5  # who has just taken a lock may not have written its note yet; what stands there may be that of a killed run
+NOTE_ATTEMPTS = 5  # a process that has just taken a lock may not have written its note yet: the old one may be that of a killed run
 _PART = re.compile(r"(\d{10})-(\d{10})\.h5")
 _OURS = re.compile(r"\d{10}-\d{10}\.h5|run\.json|(lock|error)\.\d+|\..+\.part|assembled\.h5")
 
@@ -52,16 +52,16 @@ class Span:
 
 
 class Journal:
-    """What is kept of one run. `about` says which run it is: values that JSON has, by names that a user knows."""
+    """The finished batches of one run. `identity` says which run it is: JSON values under names that the user knows."""
 
-    def __init__(self, folder: Path, layout: Layout, about: Mapping[str, Any], who: Processes) -> None:
-        self.folder, self.layout, self.who = folder, layout, who
-        self.about, self._discarded = dict(about), False
-        self.run = hashlib.sha256(json.dumps(self.about, sort_keys=True).encode()).hexdigest()
+    def __init__(self, folder: Path, layout: Layout, identity: Mapping[str, Any], processes: Processes) -> None:
+        self.folder, self.layout, self.processes = folder, layout, processes
+        self.identity, self._discarded = dict(identity), False
+        self.run_sha256 = hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()
 
     @property
     def spans(self) -> list[Span]:
-        """What is kept, in order; BadFile if two parts hold the same sample."""
+        """The parts that are kept, in order; BadFile if two of them hold the same sample."""
         names = [_PART.fullmatch(path.name) for path in self.folder.iterdir()] if self.folder.is_dir() else []
         found = sorted(Span(int(name[1]), int(name[2])) for name in names if name and name[1] < name[2])
         for before, after in pairwise(found):
@@ -75,7 +75,7 @@ class Journal:
         return sum(span.end - span.first for span in self.spans)
 
     def missing(self, first: int, end: int) -> list[Span]:
-        """The samples among first … end - 1 that are in no part."""
+        """The samples among first … end - 1 that no part holds."""
         gaps = []
         for span in self.spans:
             if span.first > first:
@@ -85,139 +85,144 @@ class Journal:
                 break
         return [gap for gap in [*gaps, Span(first, end)] if gap.first < gap.end]
 
-    def add(self, first: int, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64], *, details: int, found: Any) -> None:
-        """Keep a batch; when this returns it survives whatever happens."""
+    def add(self, first: int, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64], *, details: int, found: object) -> None:
+        """Keep a batch; once this returns, it survives any interruption. `found` is what the comparison found in it, as JSON values."""
         path = self.folder / Span(first, first + result.samples).name
-        write_part(path, self.layout, result, values, labels, run=self.run, first=first, details=details, found=found)
-        self._live()
+        write_part(path, self.layout, result, values, labels, run=self.run_sha256, first=first, details=details, found=found)
+        self._touch_lock()
 
     @contextlib.contextmanager
     def read(self, span: Span) -> Iterator[PartFile]:
-        """An open part."""
+        """Yield an open part."""
         path = self.folder / span.name
         try:
-            with reading_part(path, self.layout, run=self.run, first=span.first, samples=span.end - span.first) as part:
+            with reading_part(path, self.layout, run=self.run_sha256, first=span.first, samples=span.end - span.first) as part:
                 yield part
         except BadFile as error:
-            raise BadFile(f"{error}; delete that file, and its samples are run again") from error
+            raise BadFile(f"{error}; delete that file and its samples will be run again") from error
 
     def begin(self, number: int, *, resume: bool) -> None:
-        """Make sure that what is kept belongs to this run of `number` samples, and that going on with it was asked for."""
-        note = self.folder / ABOUT
-        (self.folder / f"error.{self.who.rank}").unlink(missing_ok=True)
-        share = self.who.share(number)
-        if not note.exists():  # what is there was to be discarded
+        """Check that what is kept belongs to this run of `number` samples, and that resuming was requested."""
+        note = self.folder / IDENTITY
+        (self.folder / f"error.{self.processes.rank}").unlink(missing_ok=True)
+        share = self.processes.share(number)
+        if not note.exists():  # what is left was being discarded
             for span in self.spans:
                 if share[0] <= span.first < share[1]:
                     (self.folder / span.name).unlink(missing_ok=True)
         kept = self.kept
         if kept and note.exists():
-            different = self._different(_read(note))
+            different = self._differences(_read_json(note))
             mine = self.missing(*share) != [Span(*share)]
             if not resume and (mine or different):
-                raise BadArgument(f"{self.folder} keeps {kept} samples of an interrupted run: add --resume to go on, or delete that folder")
+                raise BadArgument(
+                    f"{self.folder} keeps {kept} samples of an interrupted run: add --resume to continue it, or delete the folder"
+                )
             if different:
-                raise BadArgument(f"{self.folder} keeps another run: {different}; go on with that one, or delete that folder")
+                raise BadArgument(f"{self.folder} keeps a different run: {different}; continue that one, or delete the folder")
             return
         with atomic_path(note) as temporary:
-            temporary.write_text(json.dumps(self.about, indent=2, sort_keys=True), encoding="utf-8")
+            temporary.write_text(json.dumps(self.identity, indent=2, sort_keys=True), encoding="utf-8")
 
-    def _different(self, found: Any) -> str:
-        if not isinstance(found, dict):
-            raise BadFile(f"{self.folder / ABOUT} does not say which run is kept; delete the folder {self.folder}")
-        names = [name for name in {**self.about, **found} if found.get(name) != self.about.get(name)]
-        return ", ".join(f"{name} {found.get(name)} and not {self.about.get(name)}" for name in sorted(names))
+    def _differences(self, kept: object) -> str:
+        if not isinstance(kept, dict):
+            raise BadFile(f"{self.folder / IDENTITY} must be a JSON object that identifies the run; delete the folder {self.folder}")
+        names = [name for name in {**self.identity, **kept} if kept.get(name) != self.identity.get(name)]
+        return ", ".join(f"{name} {kept.get(name)} instead of {self.identity.get(name)}" for name in sorted(names))
 
-    def _live(self) -> None:
-        """A sign of life."""
+    def _touch_lock(self) -> None:
+        """Show the first process that this one is alive."""
         with contextlib.suppress(OSError):
-            os.utime(self.folder / f"lock.{self.who.rank}")
+            os.utime(self.folder / f"lock.{self.processes.rank}")
 
-    def broke_off(self, error: BaseException) -> None:
-        """Let the first process know why its wait is in vain."""
-        with atomic_path(self.folder / f"error.{self.who.rank}") as temporary:
-            temporary.write_text(json.dumps([self.who.token, f"{type(error).__name__}: {error}"]), encoding="utf-8")
+    def report_failure(self, error: BaseException) -> None:
+        """Tell the first process, which waits for this one, why it failed."""
+        with atomic_path(self.folder / f"error.{self.processes.rank}") as temporary:
+            temporary.write_text(json.dumps([self.processes.token, f"{type(error).__name__}: {error}"]), encoding="utf-8")
 
     def wait(self, number: int) -> None:
-        """Until all samples are there; BackendFailed if a process broke off or fell silent."""
-        signs: dict[int, tuple[float, float]] = {}  # by process: its last sign, and when it was first seen
+        """Return when all samples are kept; BackendFailed if a process failed or fell silent."""
+        seen: dict[int, tuple[float, float]] = {}  # by process: when it touched its lock last, and when that was noticed
         while self.missing(0, number):
-            for rank in range(1, self.who.size):
-                self._listen(rank)
+            for rank in range(1, self.processes.size):
+                self._raise_failure(rank)
                 lock = self.folder / f"lock.{rank}"
-                sign = lock.stat().st_mtime if lock.exists() else 0.0
-                if rank not in signs or signs[rank][0] != sign:
-                    signs[rank] = sign, time.monotonic()
-                missing = self.missing(*Processes(rank, self.who.size).share(number))
-                if missing and time.monotonic() - signs[rank][1] > SILENT_SECONDS:
-                    raise BackendFailed(f"process {rank} of {self.who.size} has given no sign of life for {SILENT_SECONDS:.0f} s")
+                touched = lock.stat().st_mtime if lock.exists() else 0.0
+                if rank not in seen or seen[rank][0] != touched:
+                    seen[rank] = touched, time.monotonic()
+                missing = self.missing(*Processes(rank, self.processes.size).share(number))
+                if missing and time.monotonic() - seen[rank][1] > SILENT_SECONDS:
+                    raise BackendFailed(f"process {rank} of {self.processes.size} has shown no sign of life for {SILENT_SECONDS:.0f} s")
             time.sleep(POLL_SECONDS)
 
-    def _listen(self, rank: int) -> None:
+    def _raise_failure(self, rank: int) -> None:
+        """BackendFailed if that process of this run reported a failure."""
         note = self.folder / f"error.{rank}"
         if not note.exists():
             return
-        found = _read(note)
-        if isinstance(found, list) and len(found) == 2 and found[0] == self.who.token:
+        reported = _read_json(note)
+        if isinstance(reported, list) and len(reported) == 2 and reported[0] == self.processes.token:
             note.unlink(missing_ok=True)
-            raise BackendFailed(f"process {rank} of {self.who.size} broke off: {found[1]}")
+            raise BackendFailed(f"process {rank} of {self.processes.size} failed: {reported[1]}")
 
     def discard(self) -> None:
-        """Remove everything, once: then the folder may be another run's. What tells the run goes first: half removed it is nobody's."""
+        """Remove everything, once; afterwards the folder may belong to another run. run.json goes first: without it the rest is void."""
         if self._discarded:
             return
         self._discarded = True
-        (self.folder / ABOUT).unlink(missing_ok=True)
+        (self.folder / IDENTITY).unlink(missing_ok=True)
         for path in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
             if _OURS.fullmatch(path.name):
                 path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # somebody put a file of his own there
+        with contextlib.suppress(OSError):  # a file of the user's is in it
             self.folder.rmdir()
 
 
 @contextlib.contextmanager
-def opened(out: Path, layout: Layout, about: Mapping[str, Any], *, number: int, who: Processes, resume: bool) -> Iterator[Journal]:
-    """The journal of a run into `out`, locked while the block lasts. If the block breaks off, what is in it is kept."""
+def open_journal(
+    out: Path, layout: Layout, identity: Mapping[str, Any], *, number: int, processes: Processes, resume: bool
+) -> Iterator[Journal]:
+    """Yield the journal of a run into `out`, locked while the block lasts. If the block raises, the finished batches are kept."""
     if out.is_dir():
         raise BadArgument(f"cannot write {out}: it is a folder")
-    journal = Journal(out.with_name(f"{out.name}.part"), layout, about, who)
+    journal = Journal(out.with_name(f"{out.name}.part"), layout, identity, processes)
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locked(journal.folder / f"lock.{who.rank}", note=f"{os.getpid()} of {who.size}", what=str(out)))
+            stack.enter_context(locked(journal.folder / f"lock.{processes.rank}", note=f"{os.getpid()} of {processes.size}", what=str(out)))
         except OSError as error:
             raise BadFile(f"cannot write {out}: {error.strerror or error}") from error
         ours = False
         try:
-            _refuse_other_size(journal.folder, who, out)
+            _refuse_other_size(journal.folder, processes, out)
             ours = True
             journal.begin(number, resume=resume)
             yield journal
         except BaseException as error:
-            if not who.first:
-                journal.broke_off(error)
+            if not processes.first:
+                journal.report_failure(error)
             raise
         finally:
-            if ours and who.first and not journal.spans:
+            if ours and processes.first and not journal.spans:
                 journal.discard()
 
 
-def _refuse_other_size(folder: Path, who: Processes, out: Path) -> None:
-    """Two runs at once of unlike numbers of processes do not meet in one lock."""
+def _refuse_other_size(folder: Path, processes: Processes, out: Path) -> None:
+    """Refuse a second run with another number of processes: its locks would not collide with those of the first."""
     for path in folder.glob("lock.*"):
         for attempt in range(NOTE_ATTEMPTS):
-            owner = held_elsewhere(path) if path.name != f"lock.{who.rank}" else None
-            if owner is None or owner.endswith(f" of {who.size}"):
+            owner = held_elsewhere(path) if path.name != f"lock.{processes.rank}" else None
+            if owner is None or owner.endswith(f" of {processes.size}"):
                 break
             if attempt == NOTE_ATTEMPTS - 1:
                 raise BadArgument(f"another run (process {owner}) is writing {out}; wait for it, or give another --out")
             time.sleep(POLL_SECONDS)
 
 
-def _read(path: Path) -> Any:
+def _read_json(path: Path) -> object:
     try:
-        if path.stat().st_size > ABOUT_BYTES_MAX:
-            raise ValueError(f"{path.stat().st_size} bytes are too many")
-        found = json.loads(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > JSON_BYTES_MAX:
+            raise ValueError(f"it has {path.stat().st_size} bytes, more than {JSON_BYTES_MAX}")
+        content: object = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise BadFile(f"{path} cannot be read: {error}; delete the folder {path.parent}") from error
-    return found
+    return content

@@ -1,29 +1,24 @@
-"""Run a ChipNetwork: `run` on what fits in memory, `run_batches` on any stream. The backend is the one asked for, or an error."""
+"""Run a ChipNetwork: `run` on an array, `run_batches` on a stream. Runs on the requested backend or raises; there is no fallback."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.availability import BACKENDS, require
+from fsnn_lava.backends.availability import require
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
-from fsnn_lava.ir.run_arguments import check_values, checked_steps
+from fsnn_lava.ir.run_arguments import check_values
 from fsnn_lava.ir.stock_network import executed
-
-if TYPE_CHECKING:
-    from fsnn_lava.ir.residual_curve import ResidualCurve
+from fsnn_lava.running.options import RunOptions, run_options
 
 Values = NDArray[np.uint8]
-Progress = Callable[[int, int], None]  # samples done, samples in all
-GRAPHS = ("batched", "stock")
-BATCH_BYTES = 2**26  # of results that one batch of the emulator may take
-BATCH_MAX = 256
+RunBatch = Callable[[Values], Result]
+ReportSamples = Callable[[int, int], None]  # called with the samples done so far and the total
 
 
 def run(
@@ -36,23 +31,48 @@ def run(
     spikes: bool = False,
     residual: bool = False,
     graph: str = "batched",
-    progress: Progress | None = None,
+    progress: ReportSamples | None = None,
 ) -> Result:
-    """Run all samples: `values` are raw, [B, *shape] or [B, T, *shape] of events. `spikes` also keeps every spike train,
-    `residual` ||f(a) - a|| after every step.
+    """Run a network on samples and return counts, potentials and logits.
 
-    backend "emu" is the emulator, "sim" Lava's processes (graph "batched": ours, "stock": only Lava's own), "loihi2" the chip.
+    Args:
+        chip: the network, from `quantise` or `ChipNetwork.load`.
+        values: raw uint8 inputs, [B, *shape], or [B, T, *shape] for a network of event sequences. The network normalises them itself.
+        backend: "emu" is the emulator, "sim" Lava processes on the CPU, "loihi2" the chip. All compute the same integers.
+        steps: steps per sample; by default those the network was exported for.
+        batch: samples to run together; by default as many as fit in a moderate amount of memory. The result does not depend on it.
+        spikes: also keep every spike train, `Result.spikes`. Takes T bytes per neuron and sample.
+        residual: also compute ||f(a) - a|| after every step, `Result.residual` (E11).
+        graph: for "sim" only: "batched" runs our own processes, "stock" only those that Lava ships, one sample at a time.
+        progress: called after every batch with the number of samples done and their total.
+
+    Raises:
+        BadArgument: an option is out of range, or `values` does not have the dtype or shape that the network takes.
+        BackendMissing: the backend cannot run here; the message says what is missing.
+        BackendFailed: the backend died, hung or lost a process.
+
+    Example:
+        >>> result = fl.run(chip, pixels, backend="emu", steps=30)
+        >>> result.predictions
     """
-    steps = checked_steps(chip, steps)
-    check_values(chip, values, steps)
-    size = checked_batch(chip, batch, len(values), backend=backend)
-    parts = (values[start : start + size] for start in range(0, len(values), size))
+    options = run_options(
+        chip,
+        samples=len(values) if isinstance(values, np.ndarray) and values.ndim else 1,
+        backend=backend,
+        steps=steps,
+        batch=batch,
+        spikes=spikes,
+        residual=residual,
+        graph=graph,
+    )
+    check_values(chip, values, options.steps)
     results = []
-    options: dict[str, Any] = {"backend": backend, "steps": steps, "spikes": spikes, "residual": residual, "graph": graph}
-    for result in run_batches(chip, parts, batch=size, **options):
-        results.append(result)
-        if progress is not None:
-            progress(sum(part.samples for part in results), len(values))
+    with open_backend(chip, options) as run_batch:
+        for start in range(0, len(values), options.batch):
+            part = values[start : start + options.batch]
+            results.append(run_batch(part))
+            if progress is not None:
+                progress(start + len(part), len(values))
     return concatenate(results)
 
 
@@ -67,65 +87,55 @@ def run_batches(
     residual: bool = False,
     graph: str = "batched",
 ) -> Generator[Result, None, None]:
-    """One Result per batch, as they come; no more than one batch is held. `batch` is the largest number of samples in one."""
-    steps = checked_steps(chip, steps)
-    size = checked_batch(chip, batch, BATCH_MAX, backend=backend)
-    curve = None
-    with opened(chip, backend=backend, steps=steps, batch=size, spikes=spikes or residual, graph=graph) as go:
+    """Yield one Result per batch; only one batch is held in memory.
+
+    `batch` is the largest number of samples in one; the other options are those of `run`.
+    """
+    options = run_options(chip, backend=backend, steps=steps, batch=batch, spikes=spikes, residual=residual, graph=graph)
+    with open_backend(chip, options) as run_batch:
         for values in batches:
-            check_values(chip, values, steps)
-            if len(values) > size:
-                raise BadArgument(f"a batch has {len(values)} samples, more than batch={size}")
-            result = go(values)
-            if residual:
-                curve = curve or _curve(executed(chip, result.graph))
-                result = curve.added(result, values, keep_spikes=spikes)
-            yield result
+            check_values(chip, values, options.steps)
+            if len(values) > options.batch:
+                raise BadArgument(f"a batch has {len(values)} samples, more than batch={options.batch}")
+            yield run_batch(values)
 
 
 @contextmanager
-def opened(chip: ChipNetwork, *, backend: str, steps: int, batch: int, spikes: bool, graph: str) -> Iterator[Callable[[Values], Result]]:
-    """A function that runs one batch, while the block lasts. BackendMissing if that backend cannot run here."""
-    if graph not in GRAPHS:
-        raise BadArgument(f"graph must be one of {', '.join(GRAPHS)}, got {graph!r}")
-    require(backend)
-    if backend == "emu":
+def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
+    """Yield a function that runs one batch of checked values, at most `options.batch` samples, with the residual if requested.
+
+    Raises BackendMissing if the backend cannot run here.
+    """
+    require(options.backend)
+    with _open_simulator(chip, options) as run_batch:
+        if not options.residual:
+            yield run_batch
+            return
+        from fsnn_lava.ir.residual_curve import ResidualCurve
+
+        curve = ResidualCurve(executed(chip, options.executed_graph))
+        yield lambda values: curve.added(run_batch(values), values, keep_spikes=options.spikes)
+
+
+@contextmanager
+def _open_simulator(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
+    """The backend itself; each is imported only when it is used."""
+    steps, spikes = options.steps, options.spikes or options.residual
+    if options.backend == "emu":
         from fsnn_lava.backends.emulator.run import Emulator
 
         emulator = Emulator(chip)
         yield lambda values: emulator.run(values, steps=steps, spikes=spikes)
-    elif backend == "sim" and graph == "batched":
-        from fsnn_lava.backends.lava.simulator import Simulator
-
-        with Simulator(chip, batch=batch, steps=steps, spikes=spikes) as simulator:
-            yield simulator.run
-    elif backend == "sim":
-        from fsnn_lava.backends.lava import simulator as lava_simulator
-
-        yield lambda values: lava_simulator.run(chip, values, steps=steps, batch=batch, spikes=spikes, graph=graph)
-    else:
+    elif options.backend == "loihi2":
         from fsnn_lava.backends.lava.loihi2 import backend as loihi2
 
-        yield lambda values: loihi2.run(chip, values, steps=steps, batch=batch, spikes=spikes, graph=graph, progress=None)
+        yield lambda values: loihi2.run(chip, values, steps=steps, spikes=spikes)
+    elif options.graph == "stock":
+        from fsnn_lava.backends.lava.stock_simulator import StockSimulator
 
+        yield StockSimulator(chip, steps=steps, spikes=spikes).run
+    else:
+        from fsnn_lava.backends.lava.simulator import Simulator
 
-def _curve(chip: ChipNetwork) -> ResidualCurve:
-    from fsnn_lava.ir.residual_curve import ResidualCurve
-
-    return ResidualCurve(chip)
-
-
-def checked_batch(chip: ChipNetwork, batch: int | None, samples: int, *, backend: str) -> int:
-    """How many samples to run together; without a wish as many as a moderate amount of memory holds."""
-    if backend not in BACKENDS:
-        raise BadArgument(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
-    if batch is not None:
-        if batch < 1:
-            raise BadArgument(f"batch must be at least 1, got {batch}")
-        return batch
-    if backend == "sim":
-        from fsnn_lava.backends.lava.simulator import default_batch
-
-        return default_batch(chip, max(1, samples))
-    neurons = sum(layer.size for layer in chip.layers) + sum(chip.layer(s.source).size for s in chip.feedback)
-    return max(1, min(BATCH_MAX, samples, BATCH_BYTES // (24 * neurons)))
+        with Simulator(chip, batch=options.batch, steps=steps, spikes=spikes) as simulator:
+            yield simulator.run

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,14 +18,17 @@ from lava.proc.io.sink import RingBuffer as Sink  # noqa: E402
 from lava.proc.io.source import RingBuffer as Source  # noqa: E402
 
 from fsnn_lava.backends.emulator.run import Emulator  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.neuron_record import neuron_record  # noqa: E402
 from fsnn_lava.backends.lava.processes.neuron.process import SoftResetNeuron  # noqa: E402
-from fsnn_lava.backends.lava.runtime import Session  # noqa: E402
-from fsnn_lava.backends.lava.selection import ByTag, quiet_logging  # noqa: E402
-from fsnn_lava.backends.lava.simulator import Simulator, default_batch, run  # noqa: E402
+from fsnn_lava.backends.lava.session import Session  # noqa: E402
+from fsnn_lava.backends.lava.simulator import Simulator  # noqa: E402
 from fsnn_lava.backends.lava.window import Window, layer_window  # noqa: E402
 from fsnn_lava.errors import BadArgument  # noqa: E402
 from fsnn_lava.ir.network import Layer  # noqa: E402
+from fsnn_lava.running.run import run as run_on_backend  # noqa: E402
+
+run = partial(run_on_backend, backend="sim")
 
 CASES = [
     (layers, kind, decay) for layers, decay in ((1, 0), (2, 205), (3, 0), (4, 1024), (5, 205), (5, 0)) for kind in ("pixels", "events")
@@ -111,7 +115,7 @@ def test_progress_is_told_after_every_batch():
         (np.zeros((2, 8), dtype=np.uint8), {}, r"uint8 \[B, 7\].*got shape \(2, 8\)"),
         (np.zeros((0, 7), dtype=np.uint8), {}, "at least one sample, got none"),
         ([[0] * 7], {}, "got list"),
-        (np.zeros((2, 7), dtype=np.uint8), {"graph": "other"}, "'batched' or 'stock', got 'other'"),
+        (np.zeros((2, 7), dtype=np.uint8), {"graph": "other"}, "graph must be one of batched, stock, got 'other'"),
         (np.zeros((2, 7), dtype=np.uint8), {"steps": 0}, "steps must lie in 1 … 65535, got 0"),
         (np.zeros((2, 7), dtype=np.uint8), {"batch": -1}, "batch must be at least 1, got -1"),
     ],
@@ -121,11 +125,9 @@ def test_what_cannot_be_run_is_refused(values, options, sentence):
         run(dense_network(), values, **options)
 
 
-def test_batches_are_of_equal_size_and_fit_memory():
-    chip = dense_network()
-    assert default_batch(chip, 1) == 1
-    assert default_batch(chip, 300) == 150
-    assert default_batch(chip, 256) == 256
+def test_a_batch_larger_than_the_processes_were_built_for_is_refused():
+    with Simulator(dense_network(), batch=2) as simulator, pytest.raises(BadArgument, match="a batch has 3 samples, more than batch=2"):
+        simulator.run(np.zeros((3, 7), dtype=np.uint8))
 
 
 def test_windows_follow_each_other_and_repeat():

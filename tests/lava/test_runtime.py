@@ -16,9 +16,9 @@ from tests.lava.needs import needs_lava
 
 needs_lava()
 
+from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.requirement import require_lava  # noqa: E402
-from fsnn_lava.backends.lava.runtime import Session  # noqa: E402
-from fsnn_lava.backends.lava.selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.errors import BackendFailed, BackendMissing  # noqa: E402
 from tests.lava.faulty.process import Echo, Relay  # noqa: E402
 
@@ -60,7 +60,7 @@ def test_a_model_that_fails_ends_in_a_sentence(fault, sentence):
 
 
 def test_a_model_that_cannot_be_made_ends_in_a_sentence():
-    with pytest.raises(BackendFailed, match=r"'second' raised RuntimeError while it was set up: born broken"):
+    with pytest.raises(BackendFailed, match=r"'second' raised RuntimeError during set-up: born broken"):
         ring("raise at once")
 
 
@@ -142,7 +142,7 @@ def test_too_little_memory_is_a_sentence(monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("lava.magma.compiler.channels.pypychannel.Semaphore", full)
-    with pytest.raises(BackendFailed, match=r"cannot be started.*No space left on device.*room in /dev/shm"):
+    with pytest.raises(BackendFailed, match=r"cannot be started.*No space left on device.*space in /dev/shm"):
         ring()
 
 

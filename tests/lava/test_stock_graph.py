@@ -14,24 +14,24 @@ from tests.strategies import random_network, random_values
 needs_lava()
 
 from fsnn_lava.backends.emulator.run import Emulator  # noqa: E402
-from fsnn_lava.backends.lava.memory import shared_array  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.processes.recorder.process import Recorder  # noqa: E402
-from fsnn_lava.backends.lava.runtime import Session  # noqa: E402
-from fsnn_lava.backends.lava.selection import ByTag, quiet_logging  # noqa: E402
-from fsnn_lava.backends.lava.simulator import run  # noqa: E402
+from fsnn_lava.backends.lava.session import Session  # noqa: E402
+from fsnn_lava.backends.lava.shared_memory import shared_array  # noqa: E402
 from fsnn_lava.backends.lava.stock_synapse import lava_order, transposed_matrix  # noqa: E402
 from fsnn_lava.backends.lava.window import Window  # noqa: E402
 from fsnn_lava.ir.drive import input_current  # noqa: E402
 from fsnn_lava.ir.network import ChipNetwork, TransposedConvSynapse  # noqa: E402
 from fsnn_lava.ir.result import Result  # noqa: E402
 from fsnn_lava.ir.stock_network import atrlif_error, lower, stock_equivalent  # noqa: E402
+from fsnn_lava.running.run import run  # noqa: E402
 
 COMPARED = ("counts", "traces", "late", "late_traces", "potentials", "spikes")
 
 
 def assert_runs_as_its_equivalent(chip: ChipNetwork, values: np.ndarray) -> Result:
     equivalent, _ = stock_equivalent(chip)
-    stock, emulated = run(chip, values, graph="stock", spikes=True), Emulator(equivalent).run(values, spikes=True)
+    stock, emulated = run(chip, values, backend="sim", graph="stock", spikes=True), Emulator(equivalent).run(values, spikes=True)
     assert (stock.backend, stock.graph, stock.digest) == ("sim", "stock", equivalent.digest())
     assert sum(int(count.sum()) for count in stock.counts) > 0
     for name in COMPARED:
@@ -89,7 +89,10 @@ def test_a_deep_layer_with_a_strong_negative_bias_stays_silent_before_its_window
 def test_a_leak_with_subtraction_stays_inside_its_bound():
     chip = dense_network(kind="events", decay=205, size=40)
     values = random_values(np.random.default_rng(10), chip, 3)
-    stock, emulated = run(chip, values, graph="stock", spikes=True), Emulator(stock_equivalent(chip)[0]).run(values, spikes=True)
+    stock, emulated = (
+        run(chip, values, backend="sim", graph="stock", spikes=True),
+        Emulator(stock_equivalent(chip)[0]).run(values, spikes=True),
+    )
     alike = (stock.spikes[0] == emulated.spikes[0]).all(axis=1)
     assert alike.mean() > 0.9
     assert np.abs(stock.potentials[0] - emulated.potentials[0])[alike].max() <= atrlif_error(205)
@@ -160,7 +163,7 @@ def test_charge_that_a_stock_process_loses_is_flagged():
     weight = np.full((5, 7), 127)
     chip = replace(chip, synapses=(replace(chip.synapses[0], weight=weight, exponent=1), chip.synapses[1]))
     values = np.full((1, 8, 7), 255, dtype=np.uint8)  # 453390 units per step, far beyond what a current holds
-    stock = run(chip, values, graph="stock")
+    stock = run(chip, values, backend="sim", graph="stock")
     assert (stock.clipped[0] != 0).all()
     assert stock.clip_count[0, 0] == 5
 

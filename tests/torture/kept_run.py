@@ -1,4 +1,4 @@
-"""What an interrupted fsnn-run keeps: a part, the note of what is run, the note of a process that broke off, the lock of one at work.
+"""What an interrupted fsnn-run keeps: a part, the note of what is run, the note of a process that failed, the lock of one at work.
 
 Each lies in a run of its own, and is read by the code that resumes.
 """
@@ -18,8 +18,9 @@ from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.data.dataset import ArraySplit, Dataset
 from fsnn_lava.errors import BackendFailed, Diverged
 from fsnn_lava.nn.normalisation import Normalisation
-from fsnn_lava.running.job import Job, _joined, _kept_data
-from fsnn_lava.running.journal import Journal, Span, _refuse_other_size, opened
+from fsnn_lava.running.job import Job, _hash_kept_data, _join_parts
+from fsnn_lava.running.journal import Journal, Span, _refuse_other_size, open_journal
+from fsnn_lava.running.options import RunOptions
 from fsnn_lava.training.checkpoint import load_state
 from fsnn_lava.training.log import TrainingProgress
 from fsnn_lava.training.loop import TrainingRun
@@ -37,15 +38,13 @@ _kept_open: list[int] = []  # ends of pipes: those who hold a lock end with this
 
 
 def _job() -> Job:
-    options = {"backend": "emu", "steps": 6, "spikes": True, "residual": False, "graph": ""}
-    return Job(
-        chip=_CHIP, split=ArraySplit(_VALUES, _LABELS), number=SAMPLES, batch=BATCH, data="own", options=options, detail=3, resume=True
-    )
+    options = RunOptions(backend="emu", steps=6, batch=BATCH, spikes=True)
+    return Job(chip=_CHIP, split=ArraySplit(_VALUES, _LABELS), number=SAMPLES, data="own", options=options, detail=3, resume=True)
 
 
 def _journal(path: Path, who: Processes = ALONE) -> Journal:
     job = _job()
-    return Journal(path.parent, job.layout, job.about, who)
+    return Journal(path.parent, job.layout, job.identity, who)
 
 
 def keep(path: Path) -> None:
@@ -61,22 +60,22 @@ def keep(path: Path) -> None:
         found = comparator.hand_over()
         journal.add(first, result, _VALUES[rows], _LABELS[rows], details=min(BATCH, 3 - first), found=found)
     if not path.exists():
-        Journal(path.parent, journal.layout, journal.about, Processes(1, 2, "another run")).broke_off(ValueError("made up"))
+        Journal(path.parent, journal.layout, journal.identity, Processes(1, 2, "another run")).report_failure(ValueError("made up"))
 
 
 def resume(path: Path) -> None:
     """Everything that --resume does with what is kept, to the results file."""
     job, out = _job(), path.parent.with_name(path.parent.name.removesuffix(".part"))
-    with opened(out, job.layout, job.about, number=SAMPLES, who=ALONE, resume=True) as journal:
+    with open_journal(out, job.layout, job.identity, number=SAMPLES, processes=ALONE, resume=True) as journal:
         comparator = Comparator(_CHIP, equilibrium_samples=2)
-        _joined(job, journal, out, comparator, _kept_data(job, journal)).to_text()
+        _join_parts(job, journal, out, comparator, _hash_kept_data(job, journal)).to_text()
         json.dumps(comparator.verdict().to_dict(series=True))
 
 
 def listen(path: Path) -> None:
-    """What the first process says of one that broke off is content, whatever it is."""
+    """What the first process says of one that failed is content, whatever it is."""
     try:
-        _journal(path, FIRST_OF_TWO)._listen(1)
+        _journal(path, FIRST_OF_TWO)._raise_failure(1)
     except BackendFailed as error:
         if len(str(error)) > 2000:
             raise

@@ -1,6 +1,6 @@
-"""Install Lava into this environment, pinned by version and hash, and check that it works. Nothing of Lava is imported here.
+"""Install Lava into this environment, pinned by version and hash, and check that it works. Lava is not imported here.
 
-Lava's metadata admits Python 3.10 only, so above that it cannot be an ordinary dependency of this package.
+Lava's metadata allows only Python 3.10, so on newer Pythons it cannot be an ordinary dependency of this package.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fsnn_lava.backends.availability import LAVA_IMPORTS, PYTHONS
+from fsnn_lava.backends.lava.requirement import LAVA_IMPORTS, machine_lacks
 from fsnn_lava.errors import BackendMissing, BadArgument, CheckFailed
 
 PINS = Path(__file__).parent / "pins" / "lava-nc.txt"
@@ -37,7 +37,7 @@ def installed() -> str | None:
 
 
 def commands() -> list[list[str]]:
-    """The pip commands that install what is missing into the environment of this interpreter; none if nothing is."""
+    """The pip commands that install what is missing into this interpreter's environment; empty if nothing is."""
     pip = [sys.executable, "-m", "pip", "install"]
     missing = [name for name in LAVA_IMPORTS if importlib.util.find_spec(name) is None]
     wanted = [[*pip, "--no-deps", "--ignore-requires-python", "--require-hashes", "-r", str(PINS)]] if installed() != pinned()[1] else []
@@ -45,26 +45,26 @@ def commands() -> list[list[str]]:
 
 
 def install(*, yes: bool) -> None:
-    """Print the commands, ask unless `yes`, run them; afterwards Lava is installed, or an error says why not."""
+    """Print the commands, ask unless `yes`, and run them. Raises BackendMissing if Lava is not installed afterwards."""
     _require_machine()
     wanted = commands()
     if not wanted:
         return
     if importlib.util.find_spec("pip") is None:
-        raise BackendMissing(f"{sys.executable} has no pip to install Lava with: run {sys.executable} -m ensurepip, then this again")
-    print("\n  ".join(["This installs what is missing:", *map(shlex.join, wanted)]), flush=True)
+        raise BackendMissing(f"{sys.executable} has no pip to install Lava with: run {sys.executable} -m ensurepip, then run this again")
+    print("\n  ".join(["The following installs what is missing:", *map(shlex.join, wanted)]), flush=True)
     if not yes and not _confirmed():
-        raise BackendMissing("nothing was installed; backend 'sim' cannot run without it")
+        raise BackendMissing("nothing was installed; backend 'sim' cannot run without Lava")
     for command in wanted:
         if subprocess.run(command, check=False).returncode != 0:
             raise BackendMissing(
-                "pip could not install it (above). It needs a package index; without one, copy the wheels here and run the same "
+                "pip failed (see above). It needs a package index; without one, copy the wheels here and run the same "
                 "command with --no-index --find-links FOLDER"
             )
 
 
 def verify() -> str:
-    """Run a network of two neurons as Lava processes in a process of its own; a sentence about it, or an error."""
+    """Run a network of two neurons on Lava in a separate process; returns a sentence about it, or raises."""
     code, out, err = _run_check()
     if code == 0:
         return out.strip().splitlines()[-1]
@@ -74,7 +74,7 @@ def verify() -> str:
 
 
 def _run_check() -> tuple[int, str, str]:
-    """Exit code, standard output and error of fsnn_lava.backends.lava.self_check; afterwards neither it nor a child of it is left."""
+    """Exit code, stdout and stderr of fsnn_lava.backends.lava.self_check; neither it nor a child of it is left running."""
     check = [sys.executable, "-m", "fsnn_lava.backends.lava.self_check"]
     with subprocess.Popen(check, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
@@ -88,23 +88,15 @@ def _run_check() -> tuple[int, str, str]:
 
 
 def _require_machine() -> None:
-    first, last = PYTHONS
-    if not first <= sys.version_info[:2] <= last:
+    if lacking := machine_lacks():
         raise BackendMissing(
-            f"Lava runs on Python {_series(first)} to {_series(last)} with fsnn-lava, this is {_series(sys.version_info[:2])}: "
-            "make an environment with one of those and install fsnn-lava there"
+            f"Lava cannot run here, it needs {'; '.join(lacking)}. Install fsnn-lava in such an environment, or use backend 'emu'"
         )
-    if not sys.platform.startswith("linux"):
-        raise BackendMissing(f"Lava's processes need Linux (fork), this is {sys.platform}; use backend 'emu'")
-
-
-def _series(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))
 
 
 def _confirmed() -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise BadArgument("nobody can answer here, standard input is not a terminal: add --yes to run this")
+        raise BadArgument("cannot ask for confirmation, standard input is not a terminal: add --yes")
     try:
         return input("Run it? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError:

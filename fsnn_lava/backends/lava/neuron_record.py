@@ -1,4 +1,4 @@
-"""What a layer leaves behind, in memory that the parent reads after a run."""
+"""Spike counts, traces and potentials of a layer, in shared memory that the parent process reads after a run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from fsnn_lava.backends.lava.memory import shared_array
+from fsnn_lava.backends.lava.shared_memory import shared_array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Late:
-    """Spikes of the last `delay` steps, which a feedback synapse does not deliver any more."""
+class LateSpikes:
+    """Spikes of the last `delay` steps, which a feedback synapse no longer delivers."""
 
     delay: int
     counts: NDArray[np.int32]  # [B, n]
@@ -30,10 +30,10 @@ class NeuronRecord:
     potentials: NDArray[Any]
     clipped: NDArray[np.uint8]
     clip_count: NDArray[np.int64]  # [B]
-    late: tuple[Late, ...]
+    late: tuple[LateSpikes, ...]
 
     def clear(self) -> None:
-        """Zero: a new batch begins."""
+        """Set everything to zero before a new batch."""
         arrays = [self.counts, self.clipped, self.clip_count, *(a for part in self.late for a in (part.counts, part.traces))]
         for array in arrays if self.traces is None else [*arrays, self.traces]:
             array[...] = 0
@@ -57,7 +57,7 @@ def neuron_record(batch: int, size: int, *, leaky: bool, delays: Sequence[int], 
         potentials=shared_array(shape, potential),
         clipped=shared_array(shape, np.uint8),
         clip_count=shared_array((batch,), np.int64),
-        late=tuple(Late(delay=d, counts=shared_array(shape, np.int32), traces=shared_array(shape, np.float64)) for d in delays),
+        late=tuple(LateSpikes(delay=d, counts=shared_array(shape, np.int32), traces=shared_array(shape, np.float64)) for d in delays),
     )
 
 

@@ -1,36 +1,76 @@
-"""Import Lava, or say in one sentence why it is not available here."""
+"""Whether Lava can run here, what is missing if not, and importing it. Importing this module does not import Lava."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import multiprocessing
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from fsnn_lava.backends.availability import INSTALL_LAVA, LAVA
 from fsnn_lava.errors import BackendMissing
 from fsnn_lava.lava_compat import imported_too_early
 
+LAVA = "lava-nc 0.10.0"
+LAVA_IMPORTS = ("scipy", "networkx", "asteval")  # what Lava's modules import besides numpy
+INSTALL_LAVA = "fsnn-doctor --install-lava"
+PYTHONS = ((3, 10), (3, 13))  # the oldest and the newest that Lava was tested on
 RUNTIME = "lava.magma.runtime.message_infrastructure.multiprocessing"  # the module of Lava that sets the start method
 
 
-def require_lava() -> None:
-    """Afterwards Lava is imported, whoever used multiprocessing before; else BackendMissing says what to install or to change.
+def missing_for_lava() -> tuple[str, ...]:
+    """What this machine lacks to run Lava processes, a phrase each; empty if nothing."""
+    missing = [*machine_lacks()]
+    if not is_in_lava("magma"):
+        missing.append(f"{LAVA} ({INSTALL_LAVA} installs it)")
+    elif unmet := missing_packages(*LAVA_IMPORTS):
+        missing.append(f"{' and '.join(unmet)}, which Lava imports ({INSTALL_LAVA} installs what it needs)")
+    if sys.platform.startswith("linux") and not os.access("/dev/shm", os.W_OK):
+        missing.append("a writable /dev/shm (Lava's channels use shared memory)")
+    return tuple(missing)
 
-    Lava sets multiprocessing's start method while it is imported, which Python refuses once anybody has used multiprocessing.
-    """
+
+def machine_lacks() -> tuple[str, ...]:
+    """What no installation can add: a supported Python, Linux."""
+    lacking = []
+    version, (oldest, newest) = sys.version_info[:2], PYTHONS
+    if not oldest <= version <= newest:
+        lacking.append(f"Python {_dotted(oldest)} to {_dotted(newest)} (Lava was not tested on {_dotted(version)})")
     if not sys.platform.startswith("linux"):
-        raise BackendMissing(f"backend 'sim' runs Lava processes, which need Linux (fork), this is {sys.platform}; use backend 'emu'")
+        lacking.append(f"Linux (Lava forks its processes; this is {sys.platform})")
+    return tuple(lacking)
+
+
+def missing_packages(*names: str) -> tuple[str, ...]:
+    return tuple(f"the package {name}" for name in names if importlib.util.find_spec(name) is None)
+
+
+def is_in_lava(name: str) -> bool:
+    """Whether lava/<name> is installed, as a folder or as a module. The package `lava` may be spread over several folders."""
+    spec = importlib.util.find_spec("lava")
+    folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
+    return any((folder / name).is_dir() or any((folder / name).parent.glob(f"{Path(name).name}.*")) for folder in folders)
+
+
+def require_lava() -> None:
+    """Import Lava, even if the program has used multiprocessing before; BackendMissing says what to install or change.
+
+    Lava sets multiprocessing's start method while it is imported, which Python refuses once the program has used multiprocessing.
+    """
+    if lacking := machine_lacks():
+        raise BackendMissing(f"backend 'sim' cannot run here, it lacks: {'; '.join(lacking)}. Use backend 'emu'")
     chosen = multiprocessing.get_start_method(allow_none=True)
     if chosen not in (None, "fork"):
         raise BackendMissing(
-            f"backend 'sim' needs multiprocessing's start method 'fork', the program has chosen {chosen!r}; "
+            f"backend 'sim' needs multiprocessing's start method 'fork', but the program has chosen {chosen!r}; "
             "call multiprocessing.set_start_method('fork', force=True) first"
         )
     if sentence := imported_too_early():
         raise BackendMissing(f"backend 'sim' cannot run: {sentence}")
-    with _start_method_settled(chosen is not None):
+    with _start_method_fixed(chosen is not None):
         try:
             importlib.import_module(RUNTIME)
         except ImportError as error:
@@ -40,9 +80,9 @@ def require_lava() -> None:
 
 
 @contextmanager
-def _start_method_settled(settled: bool) -> Iterator[None]:
-    """While it lasts, choosing 'fork' once more does no harm."""
-    if not settled:
+def _start_method_fixed(fixed: bool) -> Iterator[None]:
+    """Inside the block, setting the start method again does nothing, if it is already fixed."""
+    if not fixed:
         yield
         return
     original = multiprocessing.set_start_method
@@ -51,3 +91,7 @@ def _start_method_settled(settled: bool) -> Iterator[None]:
         yield
     finally:
         multiprocessing.set_start_method = original
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(str(n) for n in version)

@@ -1,4 +1,4 @@
-"""A synapse ready to run: its layout and the compiled loop, made in the parent so that no child has to compile."""
+"""A connection ready to run: its layout and compiled loop, prepared in the parent so that no child has to compile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Scatter:
 
     def __init__(self, patches: Patches, *, exponent: int, sources: int, targets: int, graded: bool, out: type, wide: bool) -> None:
         self.sources, self.targets, self._graded = sources, targets, graded
-        self._weight = np.array(patches.blocks)  # a copy: compiled code tells arrays that may be written from others
+        self._weight = np.array(patches.blocks)  # a writable copy: compiled code is specialised on whether an array is writable
         self._form = form_of(patches)
         self._row_spans, self._column_spans = np.array(patches.row_spans), np.array(patches.column_spans)
         self._bits = STATE_FRACTION_BITS + exponent

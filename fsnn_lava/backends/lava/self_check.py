@@ -1,4 +1,4 @@
-"""python -m fsnn_lava.backends.lava.self_check: does Lava compute here what it should? Two neurons say so in a few seconds."""
+"""python -m fsnn_lava.backends.lava.self_check: check in a few seconds that Lava computes what it should, with two neurons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VALUES = np.array([[6, 3], [1, 9]], dtype=np.uint8)
 
 
 def two_neurons() -> ChipNetwork:
-    """A dense layer of two neurons that excite and inhibit each other; no two weights are alike."""
+    """A dense layer of two neurons that excite and inhibit each other; all weights differ."""
     layer = Layer(name="l1", shape=(2,), threshold=np.array(50), bias=np.array([3, -2], dtype=np.int32), scale=np.array(1.0))
     inward = DenseSynapse(source="input", target="l1", weight=np.array([[5, -1], [2, 7]], dtype=np.int8))
     back = DenseSynapse(source="l1", target="l1", weight=np.array([[-9, 13], [-21, 4]], dtype=np.int8))
@@ -27,7 +27,7 @@ def two_neurons() -> ChipNetwork:
 
 
 def check() -> str:
-    """Run them on our Lava processes and on Lava's own; a sentence if both equal the emulator, else CheckFailed."""
+    """Run them on our own Lava processes and on stock ones; returns a sentence if both equal the emulator, else CheckFailed."""
     chip = two_neurons()
     spikes = 0
     for graph in ("batched", "stock"):
@@ -36,17 +36,21 @@ def check() -> str:
         if not _equal(found, expected):
             raise CheckFailed(
                 f"Lava ran, but two neurons ({graph} graph) spiked {found.counts[0].tolist()} times, not {expected.counts[0].tolist()}: "
-                "this Lava is not lava-nc 0.10.0, or a package it needs does not fit; fsnn-doctor lists their versions"
+                "this Lava is not lava-nc 0.10.0, or a package it needs has an incompatible version; fsnn-doctor lists them"
             )
         spikes = int(expected.counts[0].sum())
-    return f"two neurons ran as Lava processes, ours and Lava's own: {STEPS} steps, {spikes} spikes, all as in the emulator"
+    return f"two neurons ran as Lava processes, our own and stock ones: {STEPS} steps, {spikes} spikes, all as in the emulator"
 
 
 def run_on_lava(chip: ChipNetwork, graph: str) -> Result:
     require("sim")
-    from fsnn_lava.backends.lava import simulator  # imports Lava
+    from fsnn_lava.backends.lava.simulator import Simulator  # imports Lava
+    from fsnn_lava.backends.lava.stock_simulator import StockSimulator
 
-    return simulator.run(chip, VALUES, graph=graph)
+    if graph == "stock":
+        return StockSimulator(chip, steps=STEPS).run(VALUES)
+    with Simulator(chip, batch=len(VALUES), steps=STEPS) as simulator:
+        return simulator.run(VALUES)
 
 
 def _equal(found: Result, expected: Result) -> bool:

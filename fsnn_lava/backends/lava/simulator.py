@@ -1,10 +1,8 @@
-"""Run a ChipNetwork as Lava processes: every spike and potential is the emulator's."""
+"""Run a ChipNetwork on our own Lava processes, a batch at a time; every spike and potential equals the emulator's."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,22 +10,21 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.result import Result, concatenate
-from fsnn_lava.ir.run_arguments import check_values, checked_steps
+from fsnn_lava.ir.result import Result
+from fsnn_lava.ir.run_arguments import checked_steps
 
 require_lava()
 
-from fsnn_lava.backends.lava.batched import BatchedGraph  # noqa: E402
-from fsnn_lava.backends.lava.order import channels_first  # noqa: E402
-from fsnn_lava.backends.lava.outcome import operations, updates  # noqa: E402
-from fsnn_lava.backends.lava.runtime import Session  # noqa: E402
-from fsnn_lava.backends.lava.selection import ByTag, quiet_logging  # noqa: E402
-
-Progress = Callable[[int, int], None]  # samples done, samples in all
+from fsnn_lava.backends.lava.batched_graph import BatchedGraph  # noqa: E402
+from fsnn_lava.backends.lava.channel_order import channels_first  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.neuron_record import LateSpikes  # noqa: E402
+from fsnn_lava.backends.lava.operation_counts import operations, updates  # noqa: E402
+from fsnn_lava.backends.lava.session import Session  # noqa: E402
 
 
 class Simulator:
-    """The Lava processes of one network, used for any number of batches; state is reset between them.
+    """The Lava processes of one network, built once and used for any number of batches; state is reset between them.
 
     with Simulator(chip, batch=64) as simulator:
         result = simulator.run(values)
@@ -48,15 +45,13 @@ class Simulator:
         self.close()
 
     def close(self) -> None:
-        """Afterwards no process is left; may be called twice."""
+        """End all processes; may be called twice."""
         self.session.close()
 
-    def run(self, values: NDArray[np.uint8], *, progress: Progress | None = None) -> Result:
-        """`values` [B, *shape], or [B, T, *shape] of events; any number of samples."""
-        check_values(self.chip, values, self.steps)
-        return concatenate(list(_in_batches(self._batch, values, self.batch, progress)))
-
-    def _batch(self, values: NDArray[np.uint8]) -> Result:
+    def run(self, values: NDArray[np.uint8]) -> Result:
+        """Run one batch: `values` [B, *shape], or [B, T, *shape] of events, checked by the caller; at most `batch` samples."""
+        if len(values) > self.batch:
+            raise BadArgument(f"a batch has {len(values)} samples, more than batch={self.batch}")
         graph = self._graph
         graph.load(values)
         start = time.perf_counter()
@@ -102,48 +97,7 @@ class Simulator:
         return tuple(channels_first(train[:, :samples].swapaxes(0, 1), layer.shape) for train, layer in pairs)
 
 
-def run(
-    chip: ChipNetwork,
-    values: NDArray[np.uint8],
-    *,
-    steps: int | None = None,
-    batch: int | None = None,
-    spikes: bool = False,
-    graph: str = "batched",
-    progress: Progress | None = None,
-) -> Result:
-    """Run all samples. graph "batched": our processes, B samples at once; "stock": only Lava's own, one sample at a time."""
-    if graph not in ("batched", "stock"):
-        raise BadArgument(f"graph must be 'batched' or 'stock', got {graph!r}")
-    steps = checked_steps(chip, steps)
-    check_values(chip, values, steps)
-    if graph == "stock":
-        from fsnn_lava.backends.lava.stock import run_stock
-
-        return run_stock(chip, values, steps=steps, spikes=spikes, progress=progress)
-    size = batch or default_batch(chip, len(values))
-    with Simulator(chip, batch=size, steps=steps, spikes=spikes) as simulator:
-        return simulator.run(values, progress=progress)
-
-
-def default_batch(chip: ChipNetwork, samples: int) -> int:
-    """As many samples as keep a message near 8 MiB, at most 256, in equal parts."""
-    largest = max(layer.size for layer in chip.layers)
-    most = max(1, min(256, 2**21 // largest))
-    return -(-samples // -(-samples // most))
-
-
-def _in_batches(
-    run_batch: Callable[[NDArray[np.uint8]], Result], values: NDArray[np.uint8], batch: int, progress: Progress | None
-) -> Iterator[Result]:
-    for start in range(0, len(values), batch):
-        part = values[start : start + batch]
-        yield run_batch(part)
-        if progress is not None:
-            progress(start + len(part), len(values))
-
-
-def _late(chip: ChipNetwork, graph: BatchedGraph, number: int) -> tuple[Any, tuple[int, ...]]:
+def _late(chip: ChipNetwork, graph: BatchedGraph, number: int) -> tuple[LateSpikes, tuple[int, ...]]:
     """Late spikes of feedback synapse `number`, and the shape of its source."""
     synapse = chip.feedback[number]
     place = [s for s in chip.feedback if s.source == synapse.source].index(synapse)

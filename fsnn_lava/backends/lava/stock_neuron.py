@@ -12,19 +12,20 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import Layer, Readout
 from fsnn_lava.ir.stock_network import mantissa
-from fsnn_lava.limits import DECAY_UNIT, LAVA_BIAS_MANTISSA_MAX, STATE_FRACTION_BITS, STATE_MAX, THRESHOLD_MAX
+from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, STATE_MAX, STOCK_BIAS_MANTISSA_MAX, THRESHOLD_MAX
 
-NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current: what arrived a step ago is gone
+NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current: nothing of the last step is left
+_BIAS_TOO_LARGE = f"a stock process holds a bias of at most {STOCK_BIAS_MANTISSA_MAX} weight units; use the batched graph"
 
 
 class StockNeuron:
-    """The process, and the state from which its potential is zero when its window opens `before` steps later.
+    """The process, started in the state that gives a potential of zero when its window opens `before` steps later.
 
-    `bias` [*shape] (units 2**-6) may hold a sample's input current. ATRLIF never takes anything off its sum of currents, which
-    clips: neurons that are driven upwards start as far below zero as `steps` steps of firing need, v and r alike. Where what
-    compensates the bias would fire or would not fit, the process starts at rest without one, `late` is set, and `wake` writes
-    bias and state when the window opens. `rest` [W, H, C] is what a 16 bit bias does not hold, whole weight units to be sent to
-    the process at every step, or None.
+    `bias` [*shape] (units 2**-6) may include a sample's input current. ATRLIF's sum of currents never decreases on a spike and is
+    clipped, so neurons with a positive drive start as far below zero as `steps` steps of firing need, v and r alike. Where the state
+    that compensates the bias would fire or be clipped, the process starts at rest without a bias, `late` is set, and `wake` writes
+    bias and state when the window opens. `excess_bias` [W, H, C] is the part of the bias that 16 bits do not hold, in whole weight
+    units to be sent to the process at every step, or None.
     """
 
     def __init__(self, layer: Layer, bias: NDArray[np.int64], *, before: int, steps: int) -> None:
@@ -32,17 +33,15 @@ class StockNeuron:
         self.subtracts = layer.reset == "subtract"
         self.offset = (threshold << (STATE_FRACTION_BITS - 1)) + layer.strict if self.subtracts else np.zeros_like(threshold)
         given = to_lava(bias) - (layer.decay * self.offset + DECAY_UNIT // 2) // DECAY_UNIT
-        mant, exponent, self.rest = _split(given)
+        mant, exponent, self.excess_bias = _split(given)
         self._below = _room_below(threshold, given, steps) if self.subtracts and layer.decay == 0 else np.zeros_like(given)
         v = _backwards(-self._below, given, layer.decay, before)
         r = _backwards(self.offset - self._below, np.zeros_like(given), layer.decay, before)
         self.late = bool(np.any(np.abs(v) > STATE_MAX) or np.any(np.abs(r) > STATE_MAX))
         self.late = self.late or bool(np.any(_highest(v, given, layer.decay, before) + self._below >= threshold << STATE_FRACTION_BITS))
         self._mant = mant
-        if self.late and self.rest is not None:
-            raise BadNetwork(
-                f"layer {layer.name!r}: a stock process holds a bias of {LAVA_BIAS_MANTISSA_MAX} weight units; use the batched graph"
-            )
+        if self.late and self.excess_bias is not None:
+            raise BadNetwork(f"layer {layer.name!r}: {_BIAS_TOO_LARGE}")
         if self.late:
             mant, v, r = np.zeros_like(mant), np.zeros_like(v), np.zeros_like(r)
         common = {"shape": threshold.shape, "bias_mant": mant, "bias_exp": exponent, "v": v, "name": f"neuron {layer.name}"}
@@ -62,9 +61,9 @@ class StockNeuron:
 def readout_neuron(readout: Readout, *, before: int) -> LIF:
     """Integrators that do not fire: LIF with a threshold just above the highest potential."""
     bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
-    mant, exponent, rest = _split(bias)
-    if rest is not None:
-        raise BadNetwork(f"readout: a stock process holds a bias of {LAVA_BIAS_MANTISSA_MAX} weight units; use the batched graph")
+    mant, exponent, excess = _split(bias)
+    if excess is not None:
+        raise BadNetwork(f"readout: {_BIAS_TOO_LARGE}")
     start = _backwards(np.zeros_like(bias), bias, readout.decay, before)
     return LIF(
         shape=bias.shape,
@@ -79,12 +78,12 @@ def readout_neuron(readout: Readout, *, before: int) -> LIF:
 
 
 def to_lava(values: NDArray[Any]) -> NDArray[Any]:
-    """[C, H, W] as Lava's (W, H, C); (N,) as it is."""
+    """[C, H, W] as Lava's (W, H, C); (N,) unchanged."""
     return values if values.ndim == 1 else np.ascontiguousarray(values.transpose(2, 1, 0))
 
 
 def from_lava(values: NDArray[Any]) -> NDArray[Any]:
-    """[..., C, H, W] from [..., W, H, C], if it has more than one axis to move: the opposite of `to_lava`."""
+    """[..., C, H, W] from [..., W, H, C]: the inverse of `to_lava`."""
     return np.moveaxis(values, (-3, -1), (-1, -3))
 
 
@@ -95,18 +94,18 @@ def _subtracting(threshold: NDArray[np.int64], decay: int, r: NDArray[np.int64],
 
 
 def _one_or_all(values: NDArray[Any]) -> Any:
-    """One number where all are equal: what these processes are documented to take; they also take one per neuron."""
+    """One number where all are equal, as these processes document it; they also accept one per neuron."""
     return values.flat[0].item() if np.all(values == values.flat[0]) else values
 
 
 def _split(bias: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | None]:
-    """16 bit mantissa and exponent per neuron, and the whole weight units of those biases that they do not hold."""
+    """16-bit mantissa and exponent per neuron, and the excess of the biases that do not fit, in whole weight units."""
     mant, exponent = mantissa(bias)
     large = mant << exponent != bias
     if not large.any():
         return mant, exponent, None
-    rest = np.where(large, bias >> STATE_FRACTION_BITS, 0)
-    return *mantissa(bias - (rest << STATE_FRACTION_BITS)), rest
+    excess = np.where(large, bias >> STATE_FRACTION_BITS, 0)
+    return *mantissa(bias - (excess << STATE_FRACTION_BITS)), excess
 
 
 def _room_below(threshold: NDArray[np.int64], bias: NDArray[np.int64], steps: int) -> NDArray[np.int64]:
@@ -116,7 +115,7 @@ def _room_below(threshold: NDArray[np.int64], bias: NDArray[np.int64], steps: in
 
 
 def _backwards(end: NDArray[np.int64], bias: NDArray[np.int64], decay: int, steps: int) -> NDArray[np.int64]:
-    """From which state so many steps with nothing but a bias lead to `end`. There always is one: a leak skips no integer."""
+    """The state from which `steps` steps with only a bias lead to `end`. It always exists: a leak skips no integer."""
     keep = DECAY_UNIT - decay
     state = end
     for _ in range(steps):
@@ -126,7 +125,7 @@ def _backwards(end: NDArray[np.int64], bias: NDArray[np.int64], decay: int, step
 
 
 def _highest(start: NDArray[np.int64], bias: NDArray[np.int64], decay: int, steps: int) -> NDArray[np.int64]:
-    """The largest state on the way, the start not included."""
+    """The largest state within `steps` steps, not counting the start."""
     highest = np.full_like(start, -STATE_MAX)
     state = start
     for _ in range(steps):

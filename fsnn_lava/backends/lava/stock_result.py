@@ -1,4 +1,4 @@
-"""A Result from what the probes of a stock graph saw, with each neuron's charge checked."""
+"""Build a Result from what the probes of a stock graph recorded, and check the charge of every neuron."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.lava.order import channels_first, channels_last
-from fsnn_lava.backends.lava.outcome import operations, updates
+from fsnn_lava.backends.lava.channel_order import channels_first, channels_last
+from fsnn_lava.backends.lava.operation_counts import operations, updates
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW
 from fsnn_lava.ir.drive import input_current
@@ -32,7 +32,7 @@ class Recorded:
 
 
 def stock_result(chip: ChipNetwork, values: NDArray[np.uint8], recorded: Recorded, *, steps: int, spikes: bool, seconds: float) -> Result:
-    """B = 1. Stock processes do not tell when they clip; where a layer must conserve charge (E10), what is missing shows it."""
+    """B = 1. Stock processes do not report clipping; where a layer must conserve charge (E10), missing charge reveals it."""
     trains = [train[None] for train in recorded.spikes]
     counts = tuple(train.sum(axis=1).astype(np.int32) for train in trains)
     late = [trains[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :] for s in chip.feedback]
@@ -64,20 +64,22 @@ def stock_result(chip: ChipNetwork, values: NDArray[np.uint8], recorded: Recorde
 def missing_charge(
     chip: ChipNetwork, values: NDArray[np.uint8], counts: Arrays, late: Arrays, potentials: Arrays, steps: int
 ) -> tuple[NDArray[np.uint8], ...]:
-    """[1, *shape] per layer: CLIPPED_HIGH where charge was lost, CLIPPED_LOW where there is too much (E10, IF that subtract); else 0."""
+    """[1, *shape] per layer: CLIPPED_HIGH where charge was lost, CLIPPED_LOW where there is too much (E10; subtracting IF only)."""
     flags = []
     for layer, count, potential in zip(chip.layers, counts, potentials, strict=True):
         if layer.decay or layer.reset != "subtract":
             flags.append(np.zeros((1, *layer.shape), dtype=np.uint8))
             continue
-        arrived = _arrived(chip, layer, values, counts, late, steps)
+        arrived = _arrived_charge(chip, layer, values, counts, late, steps)
         kept = potential.astype(np.int64) + (layer.per_neuron(layer.threshold).astype(np.int64) << STATE_FRACTION_BITS) * count
         flags.append(((arrived > kept) * CLIPPED_HIGH + (arrived < kept) * CLIPPED_LOW).astype(np.uint8))
     return tuple(flags)
 
 
-def _arrived(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], counts: Arrays, late: Arrays, steps: int) -> NDArray[np.int64]:
-    """Everything that reached the layer, [1, *shape], units 2**-6. No exponent is negative here, so sums may be shifted at the end."""
+def _arrived_charge(
+    chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], counts: Arrays, late: Arrays, steps: int
+) -> NDArray[np.int64]:
+    """The sum of all currents into the layer, [1, *shape], units 2**-6. No exponent is negative here, so sums may be shifted last."""
     missed = dict(zip(map(id, chip.feedback), late, strict=True))
     if layer is chip.layers[0] and chip.input.kind == "current":
         total = input_current(chip, values).astype(np.int64) * steps

@@ -1,4 +1,4 @@
-"""A synapse as one of Lava's own: Dense, Conv, or Sparse for a transposed convolution. Each delivers one step later."""
+"""A connection as one of Lava's own processes: Dense, Conv, or Sparse for a transposed convolution. Each delivers one step later."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def connect(synapse: Synapse, *, before: Any, after: Any, source: Shape, target:
 
 
 def dense(weight: NDArray[np.int8], exponent: int, source: Shape, bits: int, name: str) -> Dense:
-    """Dense drops the lowest bit of a signed weight, so it gets twice the weight and one exponent less."""
+    """Dense drops the lowest bit of a signed weight, so it is given twice the weight and an exponent one lower."""
     order = lava_order(source)
     return Dense(weights=weight[:, order].astype(np.int32) * 2, weight_exp=exponent - 1, num_message_bits=bits, name=name)
 
@@ -51,7 +51,7 @@ def lava_shape(shape: Shape) -> Shape:
 
 
 def lava_order(shape: Shape) -> NDArray[np.int64]:
-    """[n] where each neuron of a flattened Lava process stands in the network's order."""
+    """[n] index in the network's order of each neuron of a flattened Lava process."""
     index = np.arange(int(np.prod(shape)))
     return index.reshape(shape).transpose().reshape(-1)
 
@@ -77,8 +77,8 @@ def transposed_matrix(synapse: TransposedConvSynapse, source: Shape, target: Sha
     rows, columns, values = [], [], []
     for ky in range(height):
         for kx in range(width):
-            ys, y = _meeting(source[1], target[1], synapse.stride[0], ky - synapse.padding[0])
-            xs, x = _meeting(source[2], target[2], synapse.stride[1], kx - synapse.padding[1])
+            ys, y = _tap_positions(source[1], target[1], synapse.stride[0], ky - synapse.padding[0])
+            xs, x = _tap_positions(source[2], target[2], synapse.stride[1], kx - synapse.padding[1])
             shape = (outer, inner, len(y), len(x))
             rows.append(np.broadcast_to(to[:, None][:, :, y][..., x], shape).ravel())
             columns.append(np.broadcast_to(of[None][:, :, ys][..., xs], shape).ravel())
@@ -87,9 +87,9 @@ def transposed_matrix(synapse: TransposedConvSynapse, source: Shape, target: Sha
     return csr_matrix(entries, shape=(int(np.prod(target)), int(np.prod(source))))
 
 
-def _meeting(source: int, target: int, stride: int, shift: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Positions of the source and where one tap takes them, inside the target only."""
-    places = np.arange(source)
-    hits = places * stride + shift
+def _tap_positions(source: int, target: int, stride: int, shift: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Source positions and the target positions that one tap maps them to, inside the target only."""
+    positions = np.arange(source)
+    hits = positions * stride + shift
     inside = (hits >= 0) & (hits < target)
-    return places[inside], hits[inside]
+    return positions[inside], hits[inside]

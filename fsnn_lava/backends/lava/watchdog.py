@@ -1,4 +1,4 @@
-"""Looks at processes from outside: has one raised or died, are they stuck, and who waits for what."""
+"""Watch child processes: has one raised or died, are they stuck, and what is each waiting for."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fsnn_lava.backends.lava.children import cpu_ticks, stack_of, wants_to_work
+from fsnn_lava.backends.lava.child_processes import cpu_ticks, stack_of, wants_to_work
 from fsnn_lava.errors import BackendFailed
 
-POLL = 0.25  # seconds between two looks at the children
+POLL = 0.25  # seconds between two checks
 _DOING = dict.fromkeys(("wait", "get", "recv"), "waits for a message") | dict.fromkeys(("send", "acquire"), "waits to send")
 
 
@@ -26,7 +26,7 @@ class Watch:
         self._beat, self._since = heartbeat(), time.monotonic()
 
     def stuck(self) -> str:
-        """Why the run is given up, or nothing. Called once per poll."""
+        """The reason to give up the run, or "". Called once per poll."""
         ticks = [cpu_ticks(pid) for pid in self._pids]
         idle = ticks == self._ticks and not any(map(wants_to_work, self._pids))
         self._idle = self._idle + 1 if idle else 0
@@ -40,7 +40,7 @@ class Watch:
 
 
 def check_children(names: Sequence[str], actors: Sequence[Any], when: str, *, wait: float = 0.0) -> None:
-    """BackendFailed if a process has raised or is gone; looks for `wait` seconds, and a second longer for the cause of a death."""
+    """BackendFailed if a process has raised or died; checks for `wait` seconds, and one more to find the cause of a death."""
     deadline = time.monotonic() + wait
     while True:
         pairs = list(zip(names, actors, strict=False))
@@ -59,7 +59,7 @@ def check_children(names: Sequence[str], actors: Sequence[Any], when: str, *, wa
 
 
 def waiting(names: Sequence[str], actors: Sequence[Any]) -> str:
-    """Which processes are inside a step, and where; a process that waits for its next step is not named."""
+    """The processes that are inside a step, and where in it; processes that wait for their next step are left out."""
     lines = []
     for name, actor in zip(names, actors, strict=False):
         frames = stack_of(actor.pid) if actor.is_alive() else []

@@ -1,4 +1,4 @@
-"""Backend "loihi2": the job runs in a process of its own, so that a board that hangs or dies ends in one sentence."""
+"""Backend "loihi2". The job runs in a separate process, so that a board that hangs or dies ends in one clear error."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends import availability as backends
-from fsnn_lava.backends.lava.loihi2.job import Job, read_result, write_job
+import fsnn_lava
+from fsnn_lava.backends.availability import require
+from fsnn_lava.backends.lava.loihi2.job_files import ChipJob, read_result, write_job
 from fsnn_lava.errors import BackendFailed, BackendMissing, BadArgument, BadNetwork
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.stock_network import stock_equivalent
 from fsnn_lava.placement.obstacles import obstacles, risks
 
-Progress = Callable[[int, int], None]  # samples done, samples in all
 TIMEOUT_VARIABLE = "FSNN_TIMEOUT"
 PROFILE_VARIABLE = "FSNN_PROFILE"
-_POLL = 0.25  # seconds between two looks at the job
-_GRACE = 5.0  # seconds between asking a job to end and ending it
+_POLL = 0.25  # seconds between two checks of the job
+_GRACE = 5.0  # seconds between asking a job to end and killing it
 _ERRORS = {"BackendMissing": BackendMissing, "BadNetwork": BadNetwork, "BadArgument": BadArgument}
 
 
@@ -39,34 +38,30 @@ def run(
     values: NDArray[np.uint8],
     *,
     steps: int | None = None,
-    batch: int | None = None,
     spikes: bool = False,
-    graph: str = "stock",
     partition: str | None = None,
     board: str | None = None,
     address: str | None = None,
     generation: str | None = None,
     timeout: float | None = None,
     profile: str | Path | None = None,
-    progress: Progress | None = None,
 ) -> Result:
-    """Run all samples on a chip, one after the other, on `stock_equivalent(chip)`, whose digest the Result carries. No fallback.
+    """Run `stock_equivalent(chip)` on a chip, one sample after the other; the Result carries that network's digest. There is no fallback.
 
-    The chip takes one sample at a time and runs stock processes, whatever `batch` and `graph` say.
-    `timeout`: seconds without a finished sample until the job is given up (FSNN_TIMEOUT, 600). `profile`: a JSON file for what the
-    vendor's profilers say (FSNN_PROFILE, none).
-    Where the board is comes from `partition`, `board`, `address`, `generation`, or from PARTITION, BOARD, NXSDKHOST and LOIHI_GEN.
+    `timeout` is the number of seconds without a finished sample after which the job is ended (default: FSNN_TIMEOUT, or 600).
+    `profile` names a JSON file for the measurements of the vendor's profilers (default: FSNN_PROFILE, or none).
+    `partition`, `board`, `address` and `generation` select the board (default: PARTITION, BOARD, NXSDKHOST and LOIHI_GEN).
     """
-    backends.require("loihi2")
+    require("loihi2")
     patience = _seconds(timeout)
     profile = profile or os.environ.get(PROFILE_VARIABLE)
     network, _ = stock_equivalent(chip)
-    in_the_way = obstacles(chip)
-    if in_the_way:
-        raise BadNetwork(f"the chip cannot hold this network: {in_the_way[0]}")
+    reasons = obstacles(chip)
+    if reasons:
+        raise BadNetwork(f"the chip cannot run this network: {reasons[0]}")
     for risk in risks(chip, steps=steps):
         print(f"loihi2: {risk}", file=sys.stderr)
-    job = Job(
+    job = ChipJob(
         steps=chip.steps if steps is None else steps,
         spikes=spikes,
         partition=partition,
@@ -78,7 +73,7 @@ def run(
     with tempfile.TemporaryDirectory(prefix="fsnn-loihi2-") as name:
         folder = Path(name)
         write_job(folder, job, network, values)
-        _execute(folder, len(values), patience, progress)
+        _execute(folder, len(values), patience)
         if profile is not None:
             _keep_profile(folder, Path(profile))
         return read_result(folder, network, job.steps)
@@ -95,8 +90,8 @@ def _seconds(timeout: float | None) -> float:
     return seconds
 
 
-def _execute(folder: Path, samples: int, timeout: float, progress: Progress | None) -> None:
-    """The job's process has ended well, or an error says how it did not; in either case nothing of it is left."""
+def _execute(folder: Path, samples: int, timeout: float) -> None:
+    """Run the job in a process of its own; raises if it fails or hangs. Either way no process of it is left."""
     command = [sys.executable, "-m", "fsnn_lava.backends.lava.loihi2.worker", str(folder)]
     with open(folder / "log.txt", "w", encoding="utf-8") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True, env=_environment())
@@ -112,11 +107,11 @@ def _execute(folder: Path, samples: int, timeout: float, progress: Progress | No
                 if waited >= timeout:
                     raise BackendFailed(_no_answer(folder, timeout, done, samples)) from None
                 continue
-            before, done = done, _count(line, done, samples, progress)
+            before, done = done, _count(line, done)
             waited = 0.0 if done > before else waited
         _check_end(process.wait(timeout=_GRACE), folder, done, samples)
     except subprocess.TimeoutExpired:
-        raise BackendFailed(f"backend 'loihi2': the job does not end; last words: {_last_words(folder)}") from None
+        raise BackendFailed(f"backend 'loihi2': the job does not end; its last message: {_last_message(folder)}") from None
     finally:
         _end(process)
 
@@ -124,14 +119,14 @@ def _execute(folder: Path, samples: int, timeout: float, progress: Progress | No
 def _no_answer(folder: Path, timeout: float, done: int, samples: int) -> str:
     return (
         f"backend 'loihi2': no answer for {timeout:g} s after sample {done} of {samples}, the job was ended; "
-        f"last words: {_last_words(folder)}. Is the board busy (squeue), or the network too large for it (fsnn-map)? "
-        f"{TIMEOUT_VARIABLE} waits longer"
+        f"its last message: {_last_message(folder)}. Check whether the board is busy (squeue) and the network fits (fsnn-map), "
+        f"or raise {TIMEOUT_VARIABLE}"
     )
 
 
 def _environment() -> dict[str, str]:
-    """Ours, with this package where Python finds it."""
-    root = str(Path(__file__).parent.parent.parent)
+    """This process's, with the folder that this package was imported from on the path."""
+    root = str(Path(fsnn_lava.__file__).parents[1])
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
 
 
@@ -141,17 +136,14 @@ def _read_lines(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None
             lines.put(line)
 
 
-def _count(line: str, done: int, samples: int, progress: Progress | None) -> int:
-    """Lines "sample k" report progress, lines "note …" are for the user, all others are chatter of the vendor's tools."""
+def _count(line: str, done: int) -> int:
+    """The samples done after this line: "sample k" counts them, "note …" is printed for the user, the vendor's output is ignored."""
     words = line.split(maxsplit=1)
     if words[:1] == ["note"]:
         print(f"loihi2: {words[1].strip()}", file=sys.stderr)
     if len(words) != 2 or words[0] != "sample":
         return done
-    done = int(words[1])
-    if progress is not None:
-        progress(done, samples)
-    return done
+    return int(words[1])
 
 
 def _check_end(code: int, folder: Path, done: int, samples: int) -> None:
@@ -162,10 +154,10 @@ def _check_end(code: int, folder: Path, done: int, samples: int) -> None:
         said = json.loads(error.read_text(encoding="utf-8"))
         raise _ERRORS.get(said["kind"], BackendFailed)(said["message"])
     how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"ended with code {code}"
-    raise BackendFailed(f"backend 'loihi2': the job {how} after sample {done} of {samples}; last words: {_last_words(folder)}")
+    raise BackendFailed(f"backend 'loihi2': the job {how} after sample {done} of {samples}; its last message: {_last_message(folder)}")
 
 
-def _last_words(folder: Path) -> str:
+def _last_message(folder: Path) -> str:
     try:
         lines = [line.strip() for line in (folder / "log.txt").read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     except OSError:
@@ -174,7 +166,7 @@ def _last_words(folder: Path) -> str:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """The job's whole session is gone afterwards, Lava's forked processes included; asked first, so that their shared memory is freed."""
+    """End the job's whole session, Lava's forked processes included; SIGTERM first, so that their shared memory is freed."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)

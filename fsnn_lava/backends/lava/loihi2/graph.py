@@ -1,8 +1,8 @@
-"""The stock graph as it lies on the chip, used for one sample after the other.
+"""The stock graph on the chip, used for one sample after the other.
 
-Layers sleep until their window opens, then their bias is written; a static image is the bias of layer 1. Spikes come back through
-the vendor's adapters, potentials are read while the run is paused at the end of each window, and the rest of the power of two passes
-in silence.
+Each layer has no bias until its window opens, then its bias is written; a static image is the bias of layer 1. Spikes come back
+through the vendor's adapters, potentials are read while the run is paused at the end of each window, and the remaining steps up to a
+power of two pass without spikes.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.lava.loihi2.neuron import ChipNeuron, ChipReadout
-from fsnn_lava.backends.lava.memory import shared_array
 from fsnn_lava.backends.lava.processes.feeder.process import Feeder
 from fsnn_lava.backends.lava.processes.recorder.process import Recorder
+from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.stock_neuron import from_lava
 from fsnn_lava.backends.lava.stock_result import Recorded
 from fsnn_lava.backends.lava.stock_synapse import GRADED_BITS, connect, dense, lava_shape
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.errors import BackendFailed
 from fsnn_lava.ir.drive import input_current
-from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse
-from fsnn_lava.ir.stock_network import folded, lower, unfolded
+from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, Layer, Synapse
+from fsnn_lava.ir.space_to_depth import packed, unpacked
+from fsnn_lava.ir.stock_network import lower
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.placement.chip_window import ChipWindow
 
@@ -35,7 +36,7 @@ Action = Callable[[Potentials], None]
 
 
 class ChipGraph:
-    """Processes of one network; `network` is a stock equivalent (chip/stock.py)."""
+    """Processes of one network; `network` is a stock equivalent (ir/stock_network.py)."""
 
     def __init__(self, network: ChipNetwork, adapters: Any, *, steps: int) -> None:
         lowered = lower(network)
@@ -65,17 +66,17 @@ class ChipGraph:
 
     @property
     def process(self) -> Any:
-        """One of the connected processes: running it runs all."""
+        """One of the connected processes; running it runs all of them."""
         return self.neurons[0].process
 
     def idle(self, run: RunSteps) -> None:
-        """A window without input or bias, in which nothing may spike; afterwards a sample can start."""
+        """Run one window without input or bias, in which nothing may spike; then a sample can start."""
         run(self.window.length)
         self._check_silence(0, "a network at rest")
         self._rest()
 
     def sample(self, values: NDArray[np.uint8], run: RunSteps) -> Recorded:
-        """Run one sample, [*shape] or [T, *shape] of events; afterwards the network is silent and at rest again."""
+        """Run one sample, [*shape] or [T, *shape] of events, and leave the network silent and at rest."""
         if self._events:
             self._load(values)
         stops = self._stops(self._biases(values))
@@ -100,7 +101,7 @@ class ChipGraph:
     # --- building ----------------------------------------------------------------------------------------------------------
 
     def _feed(self) -> None:
-        """Source, then the vendor's adapter: one kind for convolutions, one for all else."""
+        """The source and the vendor's adapter, which differs between convolutions and other connections."""
         feeder = Feeder(messages=self._messages, name="source")
         to_convolution = any(isinstance(s, ConvSynapse) for s in self._chip.synapses if s.source == INPUT)
         kind = self._adapters.PyToN3ConvAdapter if to_convolution else self._adapters.PyToNxAdapter
@@ -108,7 +109,7 @@ class ChipGraph:
         feeder.s_out.connect(adapter.inp)
         self._ports[INPUT] = adapter.out
 
-    def _connect(self, synapse: Any) -> None:
+    def _connect(self, synapse: Synapse) -> None:
         source = self._chip.input.shape if synapse.source == INPUT else self._chip.layer(synapse.source).shape
         after = self.neurons[self._chip.index(synapse.target)].process.a_in
         target = self._chip.layer(synapse.target).shape
@@ -122,8 +123,8 @@ class ChipGraph:
         synapse.a_out.connect(self.readout.process.a_in)
         self.synapses.append(synapse)
 
-    def _record(self, layer: Any, neuron: ChipNeuron) -> NDArray[np.uint8]:
-        """[window, *Lava's shape]: every spike of the window that runs."""
+    def _record(self, layer: Layer, neuron: ChipNeuron) -> NDArray[np.uint8]:
+        """[window, *Lava's shape]: every spike of the current window."""
         length = self.window.length
         spikes = shared_array((length, *lava_shape(layer.shape)), np.uint8)
         adapter = self._adapters.NxToPyAdapter(shape=neuron.process.s_out.shape)
@@ -141,22 +142,22 @@ class ChipGraph:
         self._messages[: len(moved)] = moved
 
     def _biases(self, values: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
-        """Per layer and for the readout, units 2**-6, folded as the layers are stored."""
+        """Per layer and for the readout, units 2**-6, packed like the layers."""
         found = [layer.bias.astype(np.int64) << STATE_FRACTION_BITS for layer in self._chip.layers]
         if not self._events:
             current = input_current(self._network, values[None])[0].astype(np.int64)
             first = self._network.layers[0]
-            found[0] = folded(current, first.shape, self._factors[first.name])
+            found[0] = packed(current, first.shape, self._factors[first.name])
         return [*found, self._chip.readout.bias.astype(np.int64) << STATE_FRACTION_BITS]
 
     def _stops(self, biases: list[NDArray[np.int64]]) -> dict[int, list[Action]]:
-        """What to do after which step: read a potential when a window closes, wake a neuron before it opens."""
+        """Actions by the step they follow: read a potential when a window closes, wake a neuron before its window opens."""
         stops: dict[int, list[Action]] = {}
         neurons = [*self.neurons, self.readout]
         for number, neuron in enumerate(neurons, start=1):
-            stops.setdefault(self.window.closes(number), []).append(_reads(number, neuron))
+            stops.setdefault(self.window.closes(number), []).append(_read_potential(number, neuron))
         for number, (neuron, bias) in enumerate(zip(neurons, biases, strict=True), start=1):
-            stops.setdefault(self.window.opens(number) - 1, []).append(_wakes(neuron, bias))
+            stops.setdefault(self.window.opens(number) - 1, []).append(_wake_neuron(neuron, bias))
         return stops
 
     def _rest(self) -> None:
@@ -168,7 +169,7 @@ class ChipGraph:
             spikes = int(np.count_nonzero(record[first:]))
             if spikes:
                 raise BackendFailed(
-                    f"backend 'loihi2': layer {layer.name!r} spikes {spikes} times {when}: its spikes would reach the next sample"
+                    f"backend 'loihi2': layer {layer.name!r} spikes {spikes} times {when}; these spikes would reach the next sample"
                 )
 
     def _recorded(self, potentials: Potentials) -> Recorded:
@@ -176,16 +177,16 @@ class ChipGraph:
         for number, (layer, record) in enumerate(zip(self._network.layers, self._records, strict=True), start=1):
             start = self.window.opens(number) - 1 + self.window.latency
             factor = self._factors[layer.name]
-            trains.append(unfolded(_ordered(record[start : start + self.window.steps].copy()), layer.shape, factor))
-            final.append(unfolded(_ordered(potentials[number]), layer.shape, factor))
+            trains.append(unpacked(_ordered(record[start : start + self.window.steps].copy()), layer.shape, factor))
+            final.append(unpacked(_ordered(potentials[number]), layer.shape, factor))
         return Recorded(spikes=trains, potentials=final, readout=potentials[len(self._network.layers) + 1].astype(np.int32))
 
 
-def _reads(number: int, neuron: ChipNeuron) -> Action:
+def _read_potential(number: int, neuron: ChipNeuron) -> Action:
     return lambda found: found.update({number: neuron.potential()})
 
 
-def _wakes(neuron: ChipNeuron, bias: NDArray[np.int64]) -> Action:
+def _wake_neuron(neuron: ChipNeuron, bias: NDArray[np.int64]) -> Action:
     return lambda found: neuron.wake(bias)
 
 

@@ -1,4 +1,4 @@
-"""The way to a board: a SLURM queue or a host on the network, chosen from arguments or environment, opened through lava.utils.loihi."""
+"""How to reach a board: through a SLURM queue or a host on the network, from arguments or the environment, opened by lava.utils.loihi."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Literal
 
 from fsnn_lava.errors import BackendMissing, BadArgument
 
-DEFAULT_GENERATION = "N3B3"  # most systems of the INRC, says lava.utils.loihi
+DEFAULT_GENERATION = "N3B3"  # most systems of the INRC, according to lava.utils.loihi
 
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """Where the chip is. SLURM finds a board of `partition`, or `board` itself; "ethernet" is a host address."""
+    """Where the chip is: "slurm" allocates `board` or any board of `partition`, "ethernet" connects to `address`."""
 
     kind: Literal["slurm", "ethernet"]
     generation: str = DEFAULT_GENERATION
@@ -37,13 +37,13 @@ def choose_host(
     generation: str | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Host:
-    """The host asked for; what is not given comes from BOARD, PARTITION, NXSDKHOST and LOIHI_GEN."""
+    """The requested host; missing arguments come from BOARD, PARTITION, NXSDKHOST and LOIHI_GEN."""
     given = partition or board or address
     partition = partition or (None if given else environment.get("PARTITION"))
     board = board or (None if given else environment.get("BOARD"))
     address = address or (None if given else environment.get("NXSDKHOST"))
     if board:
-        partition = None  # Lava wants one of them; a board is in one partition
+        partition = None  # Lava takes one of the two; a board belongs to one partition
     if address and (partition or board) and given:
         raise BadArgument(f"give a host address or a SLURM board, not both: got {address!r} and {partition or board!r}")
     generation = (generation or environment.get("LOIHI_GEN") or DEFAULT_GENERATION).upper()
@@ -64,12 +64,12 @@ def _check_generation(generation: str) -> None:
         raise BadArgument(f"chip generation (LOIHI_GEN) must be one of {', '.join(names)}, got {generation!r}")
     if generation.startswith("N2"):
         raise BackendMissing(
-            f"backend 'loihi2' needs a Loihi 2, generation {generation} (LOIHI_GEN) is Loihi 1: use {', '.join(names[1:])}"
+            f"backend 'loihi2' needs a Loihi 2, but generation {generation} (LOIHI_GEN) is Loihi 1: use {', '.join(names[1:])}"
         )
 
 
 def open_host(host: Host) -> None:
-    """Afterwards Lava sends its jobs there; BackendMissing says what SLURM or the network answered."""
+    """Make Lava send its jobs to this host; BackendMissing says what SLURM or the network answered."""
     from lava.utils import loihi
 
     generation = loihi.ChipGeneration(host.generation)
@@ -89,7 +89,7 @@ def open_host(host: Host) -> None:
 
 
 def _check_queue(host: Host) -> None:
-    """The board or partition is known to SLURM and up. Lava 0.10.0 cannot ask: it trips over the empty line that ends sinfo's answer."""
+    """ValueError unless SLURM knows the board or partition and it is up. Lava 0.10.0 cannot check: the empty last line of sinfo breaks it."""
     from lava.utils import slurm
 
     if not (host.board or host.partition):

@@ -1,4 +1,4 @@
-"""A layer as a stock neuron that is used for one sample after the other: asleep, woken when its window opens, silenced when it is over."""
+"""A layer as a stock neuron that is reused for every sample: without bias until its window opens, silenced when it has closed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEEP = 2**22  # half of the state's range, units 2**-6
 
 
 class ChipNeuron:
-    """LIFReset where the layer resets to zero, ATRLIF where it subtracts. `chip_limits.obstacles` has been asked before."""
+    """LIFReset where the layer resets to zero, ATRLIF where it subtracts. The layer has been checked (`placement.obstacles`)."""
 
     def __init__(self, layer: Layer, *, window: int) -> None:
         self.name = f"layer {layer.name!r}"
@@ -38,14 +38,14 @@ class ChipNeuron:
             )
 
     def rest(self) -> None:
-        """No bias and, before the first step of a window, no potential (LIFReset sees to that itself)."""
+        """Set bias and potential to zero (LIFReset clears its own potential at the first step of a window)."""
         self._write(0, 0)
         if self.subtracts:
             for variable in (self.process.i, self.process.v, self.process.r):
                 variable.set(np.zeros(variable.shape, dtype=np.int32))
 
     def wake(self, bias: NDArray[np.int64]) -> None:
-        """The window opens with the next step: `bias` [*shape] in units 2**-6, from now on at every step."""
+        """Write `bias` [*shape], units 2**-6, because the window opens with the next step."""
         given = to_lava(bias) - (self._decay * self.offset + DECAY_UNIT // 2) // DECAY_UNIT
         mantissa, exponent = chip_mantissa(given, self.name)
         self._write(mantissa, exponent)
@@ -53,7 +53,7 @@ class ChipNeuron:
             self.process.r.set(self.offset.astype(np.int32))
 
     def silence(self) -> None:
-        """So low that nothing still on its way makes it fire; a neuron that fired at every step has a high potential left."""
+        """Lower the potential so far that no spike still in flight makes it fire."""
         self._write(_QUIET, CHIP_BIAS_EXPONENT_MAX)
         self.process.v.set(np.full(self.process.v.shape, -_DEEP, dtype=np.int32))
 
@@ -86,7 +86,7 @@ class ChipReadout(ChipNeuron):
 
 
 def chip_mantissa(value: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(mantissa, exponent) per number, exactly; BadNetwork where 13 and 3 bits do not hold one."""
+    """The exact (mantissa, exponent) of each number; BadNetwork if one does not fit in 13 and 3 bits."""
     exponent = np.zeros_like(value)
     for _ in range(CHIP_BIAS_EXPONENT_MAX):
         exponent = exponent + (np.abs(value >> exponent) > CHIP_BIAS_MANTISSA_MAX)
@@ -95,8 +95,7 @@ def chip_mantissa(value: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64
     if np.any(wrong):
         worst = int(np.abs(value[wrong]).max())
         raise BadNetwork(
-            f"{name}: the chip holds a bias of 13 bits and an exponent up to {CHIP_BIAS_EXPONENT_MAX}, "
-            f"{int(wrong.sum())} inputs do not fit, "
-            f"the largest is {worst}/64 weight units; export with fewer bits, or without a leak"
+            f"{name}: the chip holds a bias of 13 bits with an exponent up to {CHIP_BIAS_EXPONENT_MAX}; "
+            f"{int(wrong.sum())} neurons need more, up to {worst}/64 weight units: export with fewer bits, or without a leak"
         )
     return mantissa, exponent

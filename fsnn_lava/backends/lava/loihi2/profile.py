@@ -1,4 +1,4 @@
-"""What the vendor's profilers measured, as plain numbers."""
+"""Measurements of the vendor's profilers as plain numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIELDS = {
 
 
 def make_profilers(steps: int) -> dict[str, Any]:
-    """Those that this lava-loihi has, ready to be called back by a run of so many steps."""
+    """The profilers that this lava-loihi provides, set up for a run of `steps` steps."""
     from lava.utils import loihi2_profiler
 
     made: dict[str, Any] = {}
@@ -30,8 +30,8 @@ def make_profilers(steps: int) -> dict[str, Any]:
 
 
 def measured(profilers: dict[str, Any]) -> dict[str, Any]:
-    """Every field that is there; watts, microseconds and counts as the vendor gives them."""
-    found: dict[str, Any] = {"units": "power in watts, time in microseconds, as lava-loihi's profilers give them"}
+    """All available fields; watts, microseconds and counts as the vendor reports them."""
+    found: dict[str, Any] = {"units": "power in watts, time in microseconds, as lava-loihi's profilers report them"}
     for name, profiler in profilers.items():
         fields = {field: _plain(getattr(profiler, field)) for field in _FIELDS[name] if hasattr(profiler, field)}
         found[name] = {field: value for field, value in fields.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The job itself, in a process of its own: python -m fsnn_lava.backends.lava.loihi2.worker FOLDER. Prints lines "sample k", "note …"."""
+"""python -m fsnn_lava.backends.lava.loihi2.worker FOLDER: run the job in FOLDER on the board. Prints lines "sample k" and "note …"."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from fsnn_lava.backends.lava.loihi2.job import Job, read_job, write_result
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.backends.lava.loihi2.job_files import ChipJob, read_job, write_result
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.errors import FsnnError
+from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
+
+if TYPE_CHECKING:  # imports Lava
+    from fsnn_lava.backends.lava.stock_result import Recorded
 
 _STOP_LIMIT = 30  # seconds that the vendor's runtime may take to stop, once the results are written
 
@@ -30,7 +37,7 @@ def main(folder: Path) -> int:
     return 0
 
 
-def _work(folder: Path, job: Job, network: Any, values: Any) -> None:
+def _work(folder: Path, job: ChipJob, network: ChipNetwork, values: NDArray[np.uint8]) -> None:
     from fsnn_lava.backends.lava.loihi2.host import choose_host, open_host
 
     host = choose_host(partition=job.partition, board=job.board, address=job.address, generation=job.generation)
@@ -38,10 +45,10 @@ def _work(folder: Path, job: Job, network: Any, values: Any) -> None:
     from lava.magma.core.run_conditions import RunSteps
     from lava.proc import embedded_io
 
-    from fsnn_lava.backends.lava.loihi2.config import OnChip
     from fsnn_lava.backends.lava.loihi2.graph import ChipGraph
     from fsnn_lava.backends.lava.loihi2.profile import make_profilers, measured
-    from fsnn_lava.backends.lava.selection import quiet_logging
+    from fsnn_lava.backends.lava.loihi2.run_config import OnChip
+    from fsnn_lava.backends.lava.model_selection import quiet_logging
 
     with quiet_logging():
         graph = ChipGraph(network, embedded_io.spike, steps=job.steps)
@@ -62,13 +69,13 @@ def _work(folder: Path, job: Job, network: Any, values: Any) -> None:
     write_result(folder, concatenate(results))
     if job.profile:
         (folder / "profile.json").write_text(json.dumps({"host": str(host), **measured(profilers)}), encoding="utf-8")
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))  # the results are there: a runtime that does not stop is left to the parent
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))  # the results are written: the parent ends a runtime that does not stop
     signal.alarm(_STOP_LIMIT)
     graph.process.stop()
     signal.alarm(0)
 
 
-def _result(network: Any, sample: Any, recorded: Any, job: Job, seconds: float) -> Result:
+def _result(network: ChipNetwork, sample: NDArray[np.uint8], recorded: Recorded, job: ChipJob, seconds: float) -> Result:
     from fsnn_lava.backends.lava.stock_result import stock_result
 
     found = stock_result(network, sample[None], recorded, steps=job.steps, spikes=job.spikes, seconds=seconds)
@@ -83,4 +90,4 @@ if __name__ == "__main__":
     code = main(Path(sys.argv[1]))
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # not through the exit handlers: a runtime that lost a process would wait there for ever
+    os._exit(code)  # skips the exit handlers, in which a runtime that lost a process would wait forever

@@ -8,7 +8,7 @@ from lava.magma.core.resources import CPU
 from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 
 from fsnn_lava.backends.lava.processes.dense.process import Dense
-from fsnn_lava.backends.lava.synapse import SynapseModel
+from fsnn_lava.backends.lava.synapse_process import SynapseModel
 
 
 @implements(proc=Dense, protocol=LoihiProtocol)
@@ -22,6 +22,6 @@ class PyDense(SynapseModel):
 @requires(CPU)
 @tag("wide")
 class PyDenseWide(SynapseModel):
-    """Currents of 64 bits, for a layer whose currents may not fit 32."""
+    """Currents of 64 bits, for a layer whose currents may exceed 32 bits."""
 
     a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int64)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fsnn_lava.backends.lava.synapse import SynapseProcess
+from fsnn_lava.backends.lava.synapse_process import SynapseProcess
 
 
 class Dense(SynapseProcess):

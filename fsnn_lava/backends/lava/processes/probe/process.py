@@ -9,9 +9,9 @@ from fsnn_lava.backends.lava.window import Window
 
 
 class Probe(AbstractProcess):
-    """Watches a stock neuron without changing it: its spikes, and its potential `v` at the end of its window.
+    """Records a stock neuron without changing it: its spikes, and its potential `v` at the end of its window.
 
-    Everything goes to shared memory: `spikes` [T, *shape], `potential` [*shape], `beat` [1] the steps so far.
+    Everything goes to shared memory: `spikes` [T, *shape], `potential` [*shape], `beat` [1] counts the steps of the run.
     """
 
     def __init__(
@@ -23,7 +23,7 @@ class Probe(AbstractProcess):
 
 
 class ResetProbe(AbstractProcess):
-    """The same for ATRLIF, which keeps what it has subtracted apart: `potential` is v - r."""
+    """The same for ATRLIF, which keeps the subtracted charge in a separate variable: `potential` is v - r."""
 
     def __init__(
         self, *, spikes: NDArray[np.uint8], potential: NDArray[np.int32], beat: NDArray[np.int64], window: Window, name: str

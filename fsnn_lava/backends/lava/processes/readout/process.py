@@ -12,9 +12,9 @@ from fsnn_lava.ir.network import Readout
 
 
 class Classifier(AbstractProcess):
-    """The readout's integrators and their synapse, B samples at once, in the own time of the last layer, whose spikes come in.
+    """The readout's integrators and their synapse for B samples at once, in the last layer's own time.
 
-    At the end of a window `potentials` [B, classes] and `clip_count` [B] hold what is left.
+    At the end of a window, `potentials` [B, classes] and `clip_count` [B] hold the result.
     """
 
     def __init__(

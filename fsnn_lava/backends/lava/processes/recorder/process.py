@@ -9,10 +9,10 @@ from fsnn_lava.backends.lava.window import Window
 
 
 class Recorder(AbstractProcess):
-    """Writes the spikes of a layer's window to `spikes` [T, *shape], shared memory; changes nothing else.
+    """Records the spikes of a layer's window in `spikes` [T, *shape], shared memory.
 
-    `shape` is the layer's as it is sent: (B, n) from our neurons, a stock process' own from a stock process (tag "stock").
-    `beat` [1] counts the steps of the whole run.
+    `shape` is that of the messages: (B, n) from our neurons, the process's own shape from a stock process (tag "stock").
+    `beat` [1] counts the steps of the run.
     """
 
     def __init__(self, *, spikes: NDArray[np.uint8], beat: NDArray[np.int64], window: Window, tag: str = "fixed_pt", name: str) -> None:

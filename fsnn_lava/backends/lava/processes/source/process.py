@@ -9,9 +9,9 @@ from fsnn_lava.backends.lava.window import Window
 
 
 class Source(AbstractProcess):
-    """What arrives from outside, read from shared memory: `values` [B, n] at every step, or [B, T, n] one message per step.
+    """Sends the network's input from shared memory: `values` [B, n] at every step, or [B, T, n] one message per step.
 
-    `beat` [1] counts the steps of the whole run: the parent sees that it gets on. Tag "messages": 8 bit messages for a synapse;
+    `beat` [1] counts the steps of the run, so that the parent sees its progress. Tag "messages": 8-bit messages for a synapse;
     "fixed_pt" or "wide": currents for the neurons, units 2**-6.
     """
 

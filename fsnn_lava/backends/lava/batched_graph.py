@@ -1,4 +1,4 @@
-"""The network as our own Lava processes: one synapse and one neuron process per layer, all B samples of a batch at once.
+"""The network as our own Lava processes: one per connection and one per layer, for all B samples of a batch at once.
 
 source -> synapse -> neuron 1 -> synapse -> neuron 2 -> … -> neuron N -> classifier
                         ^                                       |
@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava import limits
-from fsnn_lava.backends.lava.memory import shared_array
+from fsnn_lava.backends.lava.channel_order import channels_last, channels_last_order
 from fsnn_lava.backends.lava.neuron_record import NeuronRecord, neuron_record
-from fsnn_lava.backends.lava.order import channels_last, channels_last_order
 from fsnn_lava.backends.lava.processes.conv.process import Conv
 from fsnn_lava.backends.lava.processes.dense.process import Dense
 from fsnn_lava.backends.lava.processes.neuron.process import SoftResetNeuron
@@ -24,7 +23,8 @@ from fsnn_lava.backends.lava.processes.recorder.process import Recorder
 from fsnn_lava.backends.lava.processes.source.process import Source
 from fsnn_lava.backends.lava.processes.transposed.process import TransposedConv
 from fsnn_lava.backends.lava.scatter import Scatter
-from fsnn_lava.backends.lava.window import layer_window
+from fsnn_lava.backends.lava.shared_memory import shared_array
+from fsnn_lava.backends.lava.window import Window, layer_window
 from fsnn_lava.compiled.lava_step import compile_fire
 from fsnn_lava.ir.drive import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse, TransposedConvSynapse
@@ -35,7 +35,7 @@ _PROCESS = {DenseSynapse: Dense, ConvSynapse: Conv, TransposedConvSynapse: Trans
 
 
 class BatchedGraph:
-    """Processes for B samples of T steps, and the shared memory through which values go in and results come out."""
+    """Processes for B samples of T steps, and the shared memory that values and results pass through."""
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, spikes: bool) -> None:
         self.chip, self.batch, self.steps = chip, batch, steps
@@ -55,7 +55,7 @@ class BatchedGraph:
         self._observe()
 
     def load(self, values: NDArray[np.uint8]) -> None:
-        """Put up to B samples where the source reads them; the rest of the batch is zero."""
+        """Copy up to B samples to where the source reads them; the rest of the batch is zero."""
         count = len(values)
         if self.chip.input.kind == "current":
             filled = np.zeros((self.batch, *self.chip.input.shape), dtype=np.uint8)
@@ -72,7 +72,7 @@ class BatchedGraph:
         delays = [self.chip.delay(s) for s in self.chip.feedback if s.source == layer.name]
         return neuron_record(self.batch, layer.size, leaky=layer.decay > 0, delays=delays)
 
-    def _window(self, position: int) -> Any:
+    def _window(self, position: int) -> Window:
         return layer_window(position, layers=len(self.chip.layers), steps=self.steps)
 
     def _neuron(self, index: int, layer: Layer) -> SoftResetNeuron:
@@ -122,7 +122,7 @@ class BatchedGraph:
         self.processes.append(process)
 
     def _observe(self) -> None:
-        """The readout, and a recorder per layer if every spike is wanted."""
+        """Add the readout, and a recorder per layer if spike trains are recorded."""
         last = self.chip.layers[-1]
         classifier = Classifier(
             readout=self.chip.readout,
@@ -139,7 +139,7 @@ class BatchedGraph:
             self.processes.append(recorder)
 
     def _tag(self, layer: Layer) -> str:
-        """ "fixed_pt" where 32 bits hold every sum of currents into the layer, else "wide"."""
+        """ "fixed_pt" if every sum of currents into the layer fits in 32 bits, else "wide"."""
         bits = [(synapse, limits.STATE_FRACTION_BITS + synapse.exponent) for synapse in self.chip.into(layer)]
         total = sum(_largest_sum(self.chip, synapse) * 2 ** max(0, b) for synapse, b in bits)
         host = limits.BIAS_MAX << limits.STATE_FRACTION_BITS if self.chip.input.kind == "current" else 0
@@ -147,7 +147,7 @@ class BatchedGraph:
 
 
 def _largest_sum(chip: ChipNetwork, synapse: Synapse) -> int:
-    """No weighted sum of messages is larger in size than this."""
+    """Upper bound on the magnitude of any weighted sum of messages."""
     axes = (0, 2, 3) if isinstance(synapse, TransposedConvSynapse) else tuple(range(1, synapse.weight.ndim))
     message = limits.MESSAGE_MAX if synapse.source == INPUT else 1
     return int(np.abs(synapse.weight.astype(np.int64)).sum(axis=axes).max()) * message

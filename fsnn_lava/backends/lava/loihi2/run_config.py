@@ -1,4 +1,4 @@
-"""Which model runs a process on the chip. Lava would quietly run a neuron without a neuro-core model on the CPU: we refuse."""
+"""Select the model of each process on the chip. A neuron without a neuro-core model is refused; Lava would silently run it on the CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODEL_VARIABLE = "FSNN_NEURON_MODEL"
 
 
 class OnChip(Loihi2HwCfg):
-    """Loihi2HwCfg as the public tutorials use it, with our own processes by their tag and no fallback."""
+    """Loihi2HwCfg as the public tutorials use it, except that our own processes are selected by tag and there is no fallback."""
 
     def __init__(self, *, callbacks: Sequence[Any] = ()) -> None:
         super().__init__(select_sub_proc_model=True, exception_proc_model_map=_named_models(), callback_fxs=list(callbacks))
@@ -31,15 +31,15 @@ class OnChip(Loihi2HwCfg):
         tagged = [model for model in proc_models if tag is not None and tag in getattr(model, "tags", ())]
         model = tagged[0] if tagged else super().select(process, proc_models)
         if isinstance(process, ON_CHIP) and not issubclass(model, AbstractNcProcessModel):
-            raise BackendMissing(_without_model(type(process).__name__))
+            raise BackendMissing(_no_model_message(type(process).__name__))
         return model
 
 
-def _without_model(name: str) -> str:
+def _no_model_message(name: str) -> str:
     start = f"backend 'loihi2': this lava-loihi has no neuro-core model of {name}"
     if name == "ATRLIF":
         return f"{start}, which resets by subtraction; name one of your own in {MODEL_VARIABLE} (module:Class), or export with --reset zero"
-    return f"{start}; ask for a version that has it"
+    return f"{start}; use a version that has one"
 
 
 def _named_models() -> dict[Any, Any]:
@@ -51,4 +51,4 @@ def _named_models() -> dict[Any, Any]:
     try:
         return {ATRLIF: getattr(importlib.import_module(module), name)}
     except (ImportError, AttributeError, ValueError) as error:
-        raise BadArgument(f"{MODEL_VARIABLE} must be module:Class of a process model of ATRLIF, got {text!r}: {error}") from error
+        raise BadArgument(f"{MODEL_VARIABLE} must name a process model of ATRLIF as module:Class, got {text!r}: {error}") from error

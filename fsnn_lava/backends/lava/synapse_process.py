@@ -1,4 +1,4 @@
-"""What the dense, convolutional and transposed synapses share: messages in, currents out one step later."""
+"""Base of the dense, convolutional and transposed synapses: messages in, currents out one step later."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from fsnn_lava.backends.lava.window import Window
 class SynapseProcess(AbstractProcess):
     """a_out[t] = shift(weight @ s_in[t - 1], 6 + exponent), [B, n_target], units 2**-6 (E9).
 
-    Neurons stand in (H, W, C) order. What is left of a period arrives at the first step of the next, when every layer is asleep.
-    With `constant`, what arrives at the first step of a period holds for all of it.
+    Neurons are in (H, W, C) order. The last message of a period arrives at the first step of the next, when every layer is inactive.
+    With `constant`, the message of the first step of a period is used for all of it.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class SynapseProcess(AbstractProcess):
 
 
 class SynapseModel(PyLoihiProcessModel):
-    """Sends before it receives, so that rings of synapses and neurons can run."""
+    """Sends before it receives, so that cycles of synapses and neurons do not deadlock."""
 
     s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.uint8)
     a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int32)

@@ -1,4 +1,4 @@
-"""What every forked Lava process does first: die with its parent, leave Ctrl-C to it, and show its stack when asked."""
+"""Set up every forked Lava process: it ends with its parent, leaves Ctrl-C to it, and reports its stack on a signal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _STACK_SIGNAL = signal.SIGUSR1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _parent = 0  # pid, while Lava forks its processes; else 0
-_stacks = -1  # file without a name, shared by all: the stacks land here
+_stacks = -1  # anonymous file, shared by all children, that stacks are written to
 
 
 @contextmanager
-def raising_children() -> Iterator[None]:
-    """Processes forked by this thread while it lasts behave as the first line of this file says.
+def set_up_children() -> Iterator[None]:
+    """Set up every process that this thread forks inside the block as the first line of this file says.
 
     The kernel ends them with the *thread* that forked them: a runtime must be closed before its thread returns.
     """
@@ -46,7 +46,7 @@ def _after_fork() -> None:
     if not parent:
         return
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # died before we could ask
+    if os.getppid() != parent:  # it died before prctl took effect
         os._exit(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -74,13 +74,13 @@ def stack_of(pid: int, *, wait: float = 0.5) -> list[tuple[str, int, str]]:
 
 
 def cpu_ticks(pid: int) -> int | None:
-    """Processor time used so far, in ticks; None for a process that is gone."""
+    """CPU time used so far, in ticks; None if the process has ended."""
     fields = _stat(f"/proc/{pid}/stat")
     return int(fields[11]) + int(fields[12]) if fields else None
 
 
 def wants_to_work(pid: int) -> bool:
-    """Is a thread of it running, ready to run, or waiting for a disk? On a busy machine a process may wait long for its turn."""
+    """Whether a thread is running, ready to run, or waiting for a disk: on a busy machine a process may wait long for its turn."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -89,7 +89,7 @@ def wants_to_work(pid: int) -> bool:
 
 
 def _stat(path: str) -> list[str]:
-    """The fields after the name, the state first; none if the process is gone."""
+    """The fields after the name, starting with the state; empty if the process has ended."""
     try:
         with open(path) as file:
             return file.read().rpartition(")")[2].split()

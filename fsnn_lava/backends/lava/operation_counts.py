@@ -1,4 +1,4 @@
-"""From the records of a run to a Result, with the operations counted on the host from what was sent."""
+"""Synaptic operations and neuron updates of a run, computed on the host from the spike counts."""
 
 from __future__ import annotations
 

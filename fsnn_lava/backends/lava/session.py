@@ -1,4 +1,4 @@
-"""Lava processes that run and are always stopped: a model that raises, a dead process, a deadlock or Ctrl-C end in one sentence."""
+"""Run Lava processes and always stop them: a model that raises, a dead process, a deadlock or Ctrl-C ends in one clear error."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fsnn_lava.backends.lava.children import raising_children
-from fsnn_lava.backends.lava.memory import ChannelMemory
+from fsnn_lava.backends.lava.child_processes import set_up_children
 from fsnn_lava.backends.lava.requirement import require_lava
+from fsnn_lava.backends.lava.shared_memory import ChannelMemory
 from fsnn_lava.backends.lava.watchdog import POLL, Watch, check_children, model_failed, waiting
 from fsnn_lava.errors import BackendFailed
 
@@ -36,7 +36,7 @@ _open: weakref.WeakSet[Session] = weakref.WeakSet()
 
 
 class _GuardedRuntime(Runtime):
-    """Lava's runtime, with channels in nameless memory, and a set-up that does not wait for a dead child."""
+    """Lava's runtime with channels in anonymous memory and a set-up that does not wait for a dead child."""
 
     def initialize(self, node_cfg_idx: int = 0) -> None:
         self._build_watchdog_manager()
@@ -50,14 +50,14 @@ class _GuardedRuntime(Runtime):
         self._is_initialized = True
 
     def stop(self) -> None:
-        """Only `Session.close` stops; Lava's own stop waits for ever once a child has failed."""
+        """Does nothing: only `Session.close` stops. Lava's own stop waits forever once a child has failed."""
 
 
 class Session:
     """Connected Lava processes, compiled and running as OS processes until `close`, whatever happens in between.
 
-    `heartbeat` returns a number that grows while the run gets on; without a new one for `patience` seconds the run is given up.
-    Independently of it, a run in which no process uses any processor time for `idle_limit` seconds is a deadlock.
+    `heartbeat` returns a number that grows while the run makes progress; if it stays the same for `patience` seconds, the run is
+    given up. Independently, a run in which no process uses any CPU time for `idle_limit` seconds counts as a deadlock.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Session:
         return list(self._runtime._messaging_infrastructure.actors)
 
     def run(self, steps: int) -> None:
-        """Run `steps` more steps; on any error every process is gone before it is raised."""
+        """Run `steps` more steps; on any error every process has ended before it is raised."""
         runtime = self._running()
         try:
             runtime.start(RunSteps(num_steps=steps, blocking=False))
@@ -115,7 +115,7 @@ class Session:
             raise
 
     def paused(self, function: Callable[[], None]) -> None:
-        """Call `function`, which reads or writes Vars between two runs; a process that dies meanwhile does not make it wait for ever."""
+        """Call `function`, which reads or writes Vars between two runs; raises if a process dies meanwhile instead of waiting forever."""
         self._running()
         failures: list[BaseException] = []
         done = threading.Event()
@@ -139,11 +139,11 @@ class Session:
 
     def _running(self) -> _GuardedRuntime:
         if self._closed or self._runtime is None:
-            raise BackendFailed("the Lava processes are stopped; build them anew")
+            raise BackendFailed("the Lava processes have been stopped; build new ones")
         return self._runtime
 
     def close(self) -> None:
-        """Stop: ask, wait a moment, kill. Afterwards no process is left; may be called twice."""
+        """Ask the processes to stop, wait briefly, then kill them; none is left. May be called twice."""
         if self._closed:
             return
         if self._runtime is not None and self._runtime._is_started and not self._runtime._is_running:
@@ -165,15 +165,15 @@ class Session:
         self._runtime = _GuardedRuntime(executable, ActorType.MultiProcessing)
         executable.assign_runtime_to_all_processes(self._runtime)
         try:
-            with _building, _no_interrupt(), raising_children():
+            with _building, _no_interrupt(), set_up_children():
                 self._runtime.initialize()
         except OSError as error:
-            raise BackendFailed(f"the Lava processes cannot be started: {error}; is there memory, and room in /dev/shm?") from error
+            raise BackendFailed(f"the Lava processes cannot be started: {error}; check free memory and the space in /dev/shm") from error
         self._wait_for_models()
         self._runtime._is_started = True
 
     def _wait_for_models(self) -> None:
-        """Every model has been made in its process."""
+        """Return when every process has built its model."""
         runtime = self._running()
         watch = Watch(self._actors, lambda: 0, self._patience, round(30 / POLL))
         for name, answers in zip(self._names, runtime.exception_q, strict=True):
@@ -182,25 +182,25 @@ class Session:
                     error = answers.get(timeout=POLL)
                     break
                 except queue.Empty:
-                    check_children(self._names, self._actors, "while it was set up")
+                    check_children(self._names, self._actors, "during set-up")
                     reason = watch.stuck()
                     if reason:
-                        raise BackendFailed(f"Lava process {name!r} hangs while it is set up: {reason}") from None
+                        raise BackendFailed(f"Lava process {name!r} hangs during set-up: {reason}") from None
             answers.close()
             if error is not None:
-                raise model_failed(name, error, getattr(error, "trace", ""), "while it was set up")
+                raise model_failed(name, error, getattr(error, "trace", ""), "during set-up")
         runtime.exception_q = []
 
     # --- run ---------------------------------------------------------------------------------------------------------------
 
     def _wait_for_answer(self, when: str) -> None:
-        """All runtime services have answered DONE; else BackendFailed."""
+        """Return when all runtime services have answered DONE; BackendFailed otherwise."""
         for port in self._running().service_to_runtime:
             self._wait_for_message(port, when)
             answer = port.recv()
             if not enum_equal(answer, MGMT_RESPONSE.DONE):
                 check_children(self._names, self._actors, when, wait=1.0)
-                raise BackendFailed(f"the Lava runtime answered {answer} {when}, and no process says why")
+                raise BackendFailed(f"the Lava runtime answered {answer} {when}, but no process reported an error")
 
     def _wait_for_message(self, port: Any, when: str) -> None:
         arrived = threading.Event()
@@ -226,7 +226,7 @@ class Session:
             multiprocessing.Process.join(actor, max(0.0, deadline - time.monotonic()))
 
     def _kill(self) -> None:
-        """No process of this session is left, and Lava has forgotten it."""
+        """Kill all processes of this session and remove it from Lava's registries."""
         self._closed = True
         _open.discard(self)
         with _no_interrupt():
@@ -240,7 +240,7 @@ class Session:
             self._forget()
 
     def _release_ports(self) -> None:
-        """The threads that listen on our side of the channels end."""
+        """End the threads that listen on our side of the channels."""
         if self._runtime is None:
             return
         self._runtime._is_started = self._runtime._is_running = False
@@ -253,7 +253,7 @@ class Session:
         self._runtime._open_ports.clear()
 
     def _forget(self) -> None:
-        """Lava's registries keep every process for ever; take ours out, so that memory does not grow from session to session."""
+        """Remove our processes from Lava's registries, which would keep them forever, so that memory does not grow with every session."""
         ours = {id(process) for process in self._processes}
         server, variables = ProcessServer(), VarServer()
         server.processes = [process for process in server.processes if id(process) not in ours]
@@ -264,7 +264,7 @@ class Session:
 
 
 class _no_interrupt:
-    """Ctrl-C waits until the block is done. Only the main thread gets it, so only there anything is changed."""
+    """Defer Ctrl-C until the end of the block. Only the main thread receives it, so in other threads this does nothing."""
 
     def __enter__(self) -> None:
         self._main = threading.current_thread() is threading.main_thread()
@@ -278,6 +278,6 @@ class _no_interrupt:
 
 @atexit.register
 def _close_all() -> None:
-    """An interpreter that ends with open sessions would wait for their processes for ever."""
+    """Without this, an interpreter that exits with open sessions would wait for their processes forever."""
     for session in list(_open):
         session._kill()

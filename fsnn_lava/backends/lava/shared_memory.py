@@ -1,4 +1,4 @@
-"""Memory that forked processes share. It has no name: nothing can be left behind in /dev/shm, and its size does not matter."""
+"""Anonymous memory shared by forked processes: nothing is left behind in /dev/shm, whose size does not limit it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsnn_lava.errors import BackendFailed
 
 
 def shared_array(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Zeros that this process and every process forked from it later see alike; freed with its last user."""
+    """Zeros shared by this process and every process forked from it later; freed when the last of them ends."""
     kind = np.dtype(dtype)
     length = int(np.prod(shape, dtype=np.int64))
     return np.frombuffer(_mapping(length * kind.itemsize), dtype=kind, count=length).reshape(shape)
@@ -26,20 +26,20 @@ def _mapping(size: int) -> mmap.mmap:
 
 
 class ChannelMemory:
-    """Stands in for Lava's SharedMemoryManager: the same memory for channels, without names and without a process of its own."""
+    """Replaces Lava's SharedMemoryManager: memory for channels, without names and without a manager process."""
 
     def start(self) -> None:
         """Nothing to start."""
 
     def shutdown(self) -> None:
-        """Nothing to stop: memory goes with its last user."""
+        """Nothing to stop: memory is freed with its last user."""
 
     def create_shared_memory(self, size: int) -> ChannelBlock:
         return ChannelBlock(size)
 
 
 class ChannelBlock:
-    """What a channel asks of multiprocessing's SharedMemory."""
+    """The part of multiprocessing's SharedMemory that channels use."""
 
     def __init__(self, size: int) -> None:
         self.buf = memoryview(_mapping(size))

@@ -1,4 +1,4 @@
-"""What goes to a job on the chip and what comes back, as files in one folder."""
+"""The files of a job on the chip: network, inputs and options in, result out, all in one folder."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _ARRAYS = ("readout", "clip_count", "operations", "updates")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """Everything but the network and its inputs."""
+class ChipJob:
+    """The options of a job; network and inputs are in files of their own."""
 
     steps: int
     spikes: bool = False
@@ -31,14 +31,14 @@ class Job:
     profile: bool = False
 
 
-def write_job(folder: Path, job: Job, chip: ChipNetwork, values: NDArray[np.uint8]) -> None:
+def write_job(folder: Path, job: ChipJob, chip: ChipNetwork, values: NDArray[np.uint8]) -> None:
     chip.save(folder / "network.h5")
     np.save(folder / "values.npy", values)
     (folder / "job.json").write_text(json.dumps(asdict(job)), encoding="utf-8")
 
 
-def read_job(folder: Path) -> tuple[Job, ChipNetwork, NDArray[np.uint8]]:
-    job = Job(**json.loads((folder / "job.json").read_text(encoding="utf-8")))
+def read_job(folder: Path) -> tuple[ChipJob, ChipNetwork, NDArray[np.uint8]]:
+    job = ChipJob(**json.loads((folder / "job.json").read_text(encoding="utf-8")))
     return job, ChipNetwork.load(folder / "network.h5"), np.load(folder / "values.npy")
 
 
@@ -51,7 +51,7 @@ def write_result(folder: Path, result: Result) -> None:
 
 
 def read_result(folder: Path, chip: ChipNetwork, steps: int) -> Result:
-    """The Result a finished job left; BackendFailed if it left none."""
+    """The Result of a finished job; BackendFailed if there is none."""
     try:
         with np.load(folder / "result.npz") as file:
             found = dict(file)

@@ -1,4 +1,4 @@
-"""Which model runs a process, and a root logger that stays as it was."""
+"""Select the process model by its tag; keep Lava's handlers out of the root logger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fsnn_lava.errors import BackendFailed
 
 
 class ByTag(RunConfig):
-    """Our processes name the tag of their model; stock ones get their fixed-point model."""
+    """Selects the model whose tag the process names; stock processes get their fixed-point model."""
 
     def select(self, process: Any, proc_models: Sequence[Any]) -> Any:
         wanted = process.proc_params.get("tag") or "fixed_pt"
@@ -21,12 +21,12 @@ class ByTag(RunConfig):
             if wanted in getattr(model, "tags", ()):
                 return model
         found = [model.__name__ for model in proc_models]
-        raise BackendFailed(f"Lava process {process.name!r} has no model with tag {wanted!r}, only {found}")
+        raise BackendFailed(f"Lava process {process.name!r} has no model with tag {wanted!r}; its models are {found}")
 
 
 @contextmanager
 def quiet_logging() -> Iterator[None]:
-    """Every Lava process adds a handler to the root logger when it is made; afterwards they are gone again."""
+    """Remove the handlers that Lava processes add to the root logger when they are made inside the block."""
     root = logging.getLogger()
     before = list(root.handlers)
     try:

@@ -1,51 +1,29 @@
-"""The network as processes that lava-nc ships, one sample at a time: the graph that goes to the chip."""
+"""The network as processes that lava-nc ships, for one sample."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from lava.proc.io.source import RingBuffer
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.lava.memory import shared_array
 from fsnn_lava.backends.lava.processes.probe.process import Probe, ResetProbe
-from fsnn_lava.backends.lava.runtime import Session
-from fsnn_lava.backends.lava.selection import ByTag, quiet_logging
+from fsnn_lava.backends.lava.session import Session
+from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.stock_neuron import StockNeuron, from_lava, readout_neuron
-from fsnn_lava.backends.lava.stock_result import Recorded, stock_result
+from fsnn_lava.backends.lava.stock_result import Recorded
 from fsnn_lava.backends.lava.stock_synapse import connect, dense, lava_shape
 from fsnn_lava.backends.lava.window import Window
-from fsnn_lava.ir.drive import input_current
-from fsnn_lava.ir.network import INPUT, ChipNetwork
-from fsnn_lava.ir.result import Result, concatenate
-from fsnn_lava.ir.stock_network import Lowered, folded, lower, stock_equivalent, unfolded
+from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
+from fsnn_lava.ir.space_to_depth import packed, unpacked
+from fsnn_lava.ir.stock_network import Lowered
 from fsnn_lava.limits import STATE_FRACTION_BITS
 
 
-def run_stock(
-    chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, spikes: bool = False, progress: Callable[[int, int], None] | None = None
-) -> Result:
-    """Run every sample on `stock_equivalent(chip)`, whose digest the Result carries: compare it with that network."""
-    equivalent, _ = stock_equivalent(chip)
-    lowered = lower(equivalent)
-    results = []
-    for number, sample in enumerate(values):
-        current = None if equivalent.input.kind == "events" else input_current(equivalent, sample[None])[0]
-        with quiet_logging():
-            graph = StockGraph(lowered, sample, current, steps=steps)
-            with Session(graph.processes, ByTag(), heartbeat=graph.heartbeat) as session:
-                seconds = graph.run(session)
-        results.append(stock_result(equivalent, sample[None], graph.recorded(equivalent), steps=steps, spikes=spikes, seconds=seconds))
-        if progress is not None:
-            progress(number + 1, len(values))
-    return concatenate(results)
-
-
 class StockGraph:
-    """Stock processes for one sample, connected, with a probe on each neuron. Built anew for each sample: its state cannot leak."""
+    """Stock processes for one sample, connected, with a probe on each neuron. Built anew for every sample, so no state carries over."""
 
     def __init__(self, lowered: Lowered, sample: NDArray[np.uint8], current: NDArray[np.int32] | None, *, steps: int) -> None:
         self._chip, self._factors, self._steps = lowered.chip, lowered.factors, steps
@@ -61,7 +39,7 @@ class StockGraph:
             if synapse.source in self._ports:
                 self._connect(synapse)
         for layer, neuron in zip(self._chip.layers, self._neurons, strict=True):
-            self._send_rest(layer.name, neuron)
+            self._send_excess_bias(layer.name, neuron)
         self._probes = [self._probe(i, neuron) for i, neuron in enumerate(self._neurons)]
         self._readout = self._classifier()
 
@@ -69,7 +47,7 @@ class StockGraph:
         return int(self._beat[0])
 
     def run(self, session: Session) -> float:
-        """All windows, pausing only where a neuron must be woken; the seconds that the steps took."""
+        """Run all windows, pausing only where a neuron must be woken; returns the seconds that the steps took."""
         done, seconds = 0, 0.0
         stops = {self._opens(i) - 1: neuron for i, neuron in enumerate(self._neurons) if neuron.late}
         for stop in [*sorted(stops), self._total]:
@@ -83,12 +61,12 @@ class StockGraph:
         return seconds
 
     def recorded(self, chip: ChipNetwork) -> Recorded:
-        """What the probes saw, in the network's own layout."""
+        """What the probes recorded, in the network's own layout."""
         trains, potentials = [], []
         for layer, neuron, (spikes, potential) in zip(chip.layers, self._neurons, self._probes, strict=True):
             factor = self._factors[layer.name]
-            trains.append(unfolded(_network_order(spikes), layer.shape, factor))
-            potentials.append(unfolded(_network_order(potential + neuron.offset), layer.shape, factor))
+            trains.append(unpacked(_network_order(spikes), layer.shape, factor))
+            potentials.append(unpacked(_network_order(potential + neuron.offset), layer.shape, factor))
         return Recorded(spikes=trains, potentials=potentials, readout=self._readout.copy())
 
     def _opens(self, index: int) -> int:
@@ -101,11 +79,11 @@ class StockGraph:
         layer = self._chip.layers[index]
         bias = layer.bias.astype(np.int64) << STATE_FRACTION_BITS
         if current is not None:
-            bias = folded(current.astype(np.int64), current.shape, self._factors[layer.name])
+            bias = packed(current.astype(np.int64), current.shape, self._factors[layer.name])
         return StockNeuron(layer, bias, before=self._opens(index) - 1, steps=self._steps)
 
     def _source(self, sample: NDArray[np.uint8]) -> RingBuffer:
-        """[T, *shape] of events, silence after them."""
+        """Sends the events [T, *shape], then zeros."""
         silence = [(0, 0)] * (sample.ndim - 1) + [(0, self._total - len(sample))]
         moved = np.moveaxis(sample, 0, -1).astype(np.int32)
         lava = moved if moved.ndim == 2 else moved.transpose(2, 1, 0, 3)
@@ -114,15 +92,15 @@ class StockGraph:
         self.processes.append(process)
         return process
 
-    def _send_rest(self, name: str, neuron: StockNeuron) -> None:
-        """Where a 16 bit bias does not hold the input, the rest comes as the same message at every step, without a synapse."""
-        if neuron.rest is not None:
-            process = RingBuffer(data=neuron.rest[..., None].astype(np.int32))
-            process.name = f"rest of the bias of {name}"
+    def _send_excess_bias(self, name: str, neuron: StockNeuron) -> None:
+        """Send the part of a bias that 16 bits do not hold as a constant message at every step, without a synapse."""
+        if neuron.excess_bias is not None:
+            process = RingBuffer(data=neuron.excess_bias[..., None].astype(np.int32))
+            process.name = f"excess bias of {name}"
             process.s_out.connect(neuron.process.a_in)
             self.processes.append(process)
 
-    def _connect(self, synapse: Any) -> None:
+    def _connect(self, synapse: Synapse) -> None:
         source = self._chip.input.shape if synapse.source == INPUT else self._chip.layer(synapse.source).shape
         after = self._neurons[self._chip.index(synapse.target)].process.a_in
         target = self._chip.layer(synapse.target).shape

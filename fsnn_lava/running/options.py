@@ -1,0 +1,72 @@
+"""RunOptions: how a network is run. Checked once, with every default filled in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fsnn_lava.backends.availability import BACKENDS
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.run_arguments import checked_steps
+
+GRAPHS = ("batched", "stock")
+BATCH_MAX = 256  # samples
+EMULATOR_BATCH_BYTES = 2**26  # of results in one batch
+LAVA_MESSAGE_NUMBERS = 2**21  # in one message between two Lava processes: 8 MiB of int32
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Where and for how long to run, and what to keep; make one with `run_options`."""
+
+    backend: str  # "emu", "sim" or "loihi2"
+    steps: int  # T
+    batch: int  # the largest number of samples in one batch
+    spikes: bool = False  # keep every spike train
+    residual: bool = False  # compute ||f(a) - a|| after every step
+    graph: str = "batched"  # on "sim": our own Lava processes, or "stock" ones
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise BadArgument(f"backend must be one of {', '.join(BACKENDS)}, got {self.backend!r}")
+        if self.graph not in GRAPHS:
+            raise BadArgument(f"graph must be one of {', '.join(GRAPHS)}, got {self.graph!r}")
+        if self.batch < 1:
+            raise BadArgument(f"batch must be at least 1, got {self.batch}")
+
+    @property
+    def executed_graph(self) -> str:
+        """`graph` of the Results: "" on the emulator, "stock" on the chip."""
+        return {"emu": "", "loihi2": "stock"}.get(self.backend, self.graph)
+
+
+def run_options(
+    chip: ChipNetwork,
+    *,
+    samples: int = BATCH_MAX,
+    backend: str = "emu",
+    steps: int | None = None,
+    batch: int | None = None,
+    spikes: bool = False,
+    residual: bool = False,
+    graph: str = "batched",
+) -> RunOptions:
+    """The options of a run of `samples` samples; `steps` defaults to the network's own, `batch` to what fits in moderate memory."""
+    return RunOptions(
+        backend=backend,
+        steps=checked_steps(chip, steps),
+        batch=default_batch(chip, samples, backend=backend) if batch is None else batch,
+        spikes=spikes,
+        residual=residual,
+        graph=graph,
+    )
+
+
+def default_batch(chip: ChipNetwork, samples: int, *, backend: str) -> int:
+    """Samples to run together. Lava's processes keep their batch size, so for them the samples are split into equal parts."""
+    samples = max(1, samples)
+    if backend == "sim":
+        most = max(1, min(BATCH_MAX, LAVA_MESSAGE_NUMBERS // max(layer.size for layer in chip.layers)))
+        return -(-samples // -(-samples // most))
+    neurons = sum(layer.size for layer in chip.layers) + sum(chip.layer(s.source).size for s in chip.feedback)
+    return max(1, min(BATCH_MAX, samples, EMULATOR_BATCH_BYTES // (24 * neurons)))
