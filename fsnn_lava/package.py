@@ -111,7 +111,7 @@ def requirements() -> str:
     lines = [f"# for Python {_CHIP_PYTHON}; then Intel's lava-loihi, which is not public", "lava-nc==0.10.0"]
     if not pinned:
         lines.insert(
-            1, f"# made on Python {here}, whose versions of these packages may not exist for Python {_CHIP_PYTHON}: pip chooses them"
+            1, f"# made on Python {here}, whose versions may not exist for Python {_CHIP_PYTHON}: pip chooses"
         )
     for name in _NEEDED:
         try:
