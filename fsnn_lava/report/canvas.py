@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import matplotlib
 import numpy as np
@@ -66,7 +66,7 @@ _STYLE: dict[str, Any] = {
 @contextmanager
 def style() -> Iterator[None]:
     """Apply the common style to everything drawn inside; matplotlib's own settings are restored afterwards."""
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(cast(Any, _STYLE)):  # newer versions of matplotlib list every key in the type
         yield
 
 

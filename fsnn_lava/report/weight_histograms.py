@@ -56,7 +56,7 @@ def bins(widest: float, weights: int) -> NDArray[np.float64]:
     number = float(np.clip(2.5 * np.cbrt(weights), 12, 64))
     width = max(1, round(2 * widest / number))
     half = int(np.ceil((widest + 0.5) / width)) * width
-    return np.arange(-half, half + width, width) - 0.5
+    return np.arange(-half, half + width, width, dtype=np.float64) - 0.5
 
 
 def _draw(index: int, name: str, integers: NDArray[Any], floats: NDArray[np.float64] | None) -> tuple[Picture, list[tuple[Any, ...]]]:
