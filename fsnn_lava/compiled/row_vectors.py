@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -75,6 +75,25 @@ def adding_graded(width: int) -> Callable[..., None]:
         return types.void(target, number, weight, number, indices, amounts, number, number, number), generate
 
     return add  # type: ignore[no-any-return]
+
+
+def check(*, opaque: bool = False) -> None:
+    """Emit code for bytes, floats and amounts into a module of its own and let LLVM verify it; raises if it is not valid.
+
+    `opaque`: with opaque pointers; by default with those that this llvmlite makes.
+    """
+    byte, number, index, real = ir.IntType(8), ir.IntType(32), ir.IntType(32), ir.FloatType()
+    for target, weight, graded in ((number, byte, False), (real, real, False), (number, byte, True), (real, real, True)):
+        kinds = (target, weight, index, byte)
+        pointers = [ir.PointerType() if opaque else kind.as_pointer() for kind in kinds]
+        module = ir.Module()
+        function = ir.Function(module, ir.FunctionType(ir.VoidType(), [*pointers, *[_INDEX] * 5]), "add")
+        builder = ir.IRBuilder(function.append_basic_block())
+        to, weights, which, much = (Array(value, kind) for value, kind in zip(function.args, kinds))
+        into, start, first, end, stride = function.args[4:]
+        emit(builder, to, into, Rows(weights, start, which, first, end, stride, much if graded else None), 2, chains=1 if graded else 2)
+        builder.ret_void()
+        binding.parse_assembly(str(module)).verify()
 
 
 def _array(context: Any, builder: Any, kind: Any, value: Any) -> Array:

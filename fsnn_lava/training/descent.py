@@ -1,6 +1,7 @@
 """Gradient descent with momentum, in one pass over the weights.
 
-torch's own step is slower here (python bench/kernels.py, milliseconds of ours in one interleaved run): see the figures there.
+torch's step takes, in times of ours (python bench/kernels.py, torch 2.13 on two busy cores): fused=True 6 to 25 on two threads, 0.7 to
+1.0 on one (--threads 1); foreach=True 16 to 41 and 1.5 to 3.6. Before 2.4 torch has no fused SGD on the CPU.
 """
 
 from __future__ import annotations

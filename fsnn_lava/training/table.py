@@ -59,9 +59,21 @@ class Rule:
         return bool(self.ending) and isinstance(value, str) and value.endswith(self.ending)
 
 
-def rule(kind: type, default: Any = dataclasses.MISSING, **limits: Any) -> Any:
+def rule(
+    kind: type,
+    default: Any = dataclasses.MISSING,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    open_high: bool = False,
+    choices: tuple[str, ...] = (),
+    ending: str = "",
+    many: bool = False,
+) -> Any:
     """A dataclass field with a Rule; without `default` the key is required."""
-    return dataclasses.field(default=default, metadata={"rule": Rule(kind, **limits)})
+    limits = Rule(kind, low=low, high=high, open_low=open_low, open_high=open_high, choices=choices, ending=ending, many=many)
+    return dataclasses.field(default=default, metadata={"rule": limits})
 
 
 def table_of(kind: type) -> dict[str, Any]:

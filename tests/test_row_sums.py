@@ -1,0 +1,74 @@
+"""Sums of rows: vectors and plain loops give the same integers, for typed and opaque pointers; loops replace vectors that fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from llvmlite import ir
+
+from fsnn_lava.compiled import row_loops, row_sums, row_vectors
+
+SOURCES = 600  # more rows of bytes than 16 bits hold
+
+
+def call(add: Any, target: np.ndarray, weight: np.ndarray, indices: np.ndarray, stride: int, amounts: np.ndarray | None) -> np.ndarray:
+    """target with the rows added from its third element on, weights from the second, all indices but the first."""
+
+    @numba.njit
+    def spikes(target: Any, weight: Any, indices: Any, amounts: Any, stride: Any) -> None:
+        add(target, np.int64(2), weight, np.int64(1), indices, np.int64(1), np.int64(len(indices)), stride)
+
+    @numba.njit
+    def graded(target: Any, weight: Any, indices: Any, amounts: Any, stride: Any) -> None:
+        add(target, np.int64(2), weight, np.int64(1), indices, amounts, np.int64(1), np.int64(len(indices)), stride)
+
+    result = target.copy()
+    (spikes if amounts is None else graded)(result, weight, indices, np.zeros(1, np.uint8) if amounts is None else amounts, stride)
+    return result
+
+
+@pytest.mark.parametrize("graded", [False, True])
+@pytest.mark.parametrize("width", [8, 16, 64])
+@pytest.mark.parametrize(("kind", "stored"), [(np.int32, np.int8), (np.int64, np.int8), (np.float32, np.float32)])
+def test_vectors_and_loops_add_the_same_rows(kind: type, stored: type, width: int, graded: bool) -> None:
+    rng = np.random.default_rng(width)
+    low, stride = (-128, width + 3) if stored is np.int8 else (-9, width + 3)
+    weight = rng.integers(low, -low, SOURCES * stride + 1).astype(stored)
+    weight[: 300 * stride] = low  # 256 times the lowest byte is the lowest number of 16 bits
+    target = rng.integers(-1000, 1000, width + 4).astype(kind)
+    indices = np.sort(rng.choice(SOURCES, 500, replace=False)).astype(np.int32)
+    amounts = rng.integers(0, 256, SOURCES).astype(np.uint8) if graded else None
+    rows = np.stack([weight[1 + i * stride : 1 + i * stride + width] for i in indices[1:]]).astype(np.int64)
+    scale = amounts[indices[1:], None].astype(np.int64) if amounts is not None else 1
+    expected = target.copy()
+    expected[2:-2] += (rows * scale).sum(axis=0).astype(kind)  # small integers: exact in float32
+    for module in (row_vectors, row_loops):
+        add = module.adding_graded(width) if graded else module.adding(width)
+        np.testing.assert_array_equal(call(add, target, weight, indices, stride, amounts), expected, err_msg=module.__name__)
+
+
+def test_the_code_is_valid_for_the_pointers_of_this_llvmlite() -> None:
+    row_vectors.check()
+
+
+@pytest.mark.skipif(not hasattr(ir.PointerType, "is_opaque"), reason="this llvmlite has no opaque pointers")
+def test_the_code_is_valid_for_opaque_pointers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """llvmlite is about to remove typed ones."""
+    row_vectors.check(opaque=True)
+    monkeypatch.setattr(row_vectors, "_opaque", lambda pointer: False)  # code for typed pointers would be noticed
+    with pytest.raises(ValueError, match="GEP lacks type"):
+        row_vectors.check(opaque=True)
+
+
+def test_where_vectors_are_not_accepted_loops_are_used_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert row_sums.fastest() is row_vectors
+
+    def fail(*_: object, **__: object) -> None:
+        raise AttributeError("'PointerType' object has no attribute 'pointee'")
+
+    monkeypatch.setattr(row_vectors, "emit", fail)
+    with pytest.warns(UserWarning, match=r"LLVM does not accept the vector code .*'pointee'.*; plain loops are used"):
+        assert row_sums.fastest() is row_loops
