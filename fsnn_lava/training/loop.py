@@ -269,8 +269,8 @@ class TrainingRun:
         then, now = (state.processes, state.threads), (self.group.size, torch.get_num_threads())
         if then != now:
             self.progress.say(
-                f"note: the run so far used {then[0]} processes with {then[1]} threads each, this one uses {now[0]} with {now[1]}: sums may "
-                f"round differently; with the same numbers it continues bit for bit"
+                f"note: the run so far used {then[0]} processes with {then[1]} threads each, this one uses {now[0]} with {now[1]}: sums "
+                f"may round differently; with the same numbers it continues bit for bit"
             )
 
     def _tested(self) -> float:
