@@ -116,7 +116,7 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
     if returned.shape[1] > 0:
         last = (steps - 1) % slots
         receive(current, in_blocks, layers[0], tables, weight, lists[last], lengths[last, 0], starts, fired)
-        total_weight = 0.0  # the sum of the steps' weights in the sums (E3)
+        total_weight: Number = 0.0  # the sum of the steps' weights in the sums (E3)
         for _ in range(steps):
             total_weight = float(leak * total_weight + 1)
         for b in range(samples):

@@ -117,21 +117,19 @@ def test_a_training_state_of_something_else_is_refused(name, value, sentence, tm
         kept_run.resume_training(path)
 
 
-@pytest.mark.parametrize(
-    ("momentum", "sentence"), [(0.5, "momentum does not fit the parameters"), (torch.zeros(2), "momentum does not fit the parameters")]
-)
-def test_what_an_optimiser_remembers_fits_its_network(momentum, sentence, tmp_path):
+@pytest.mark.parametrize("momentum", [0.5, torch.zeros(2)])
+def test_what_an_optimiser_remembers_fits_its_network(momentum, tmp_path):
     path = tmp_path / "training/state.pt"
     kept_run.train(path)
     state = torch.load(path, weights_only=True)
     kept_run.resume_training(path)
     state["optimiser"]["state"][0]["momentum_buffer"] = momentum
     torch.save(state, path)
-    with pytest.raises(BadFile, match=sentence):
+    with pytest.raises(BadFile, match="the optimiser's momentum does not fit the parameters"):
         kept_run.resume_training(path)
     state["optimiser"]["param_groups"][0]["momentum"] = 0.1
     torch.save(state, path)
-    with pytest.raises(BadFile, match="its optimiser has other settings"):
+    with pytest.raises(BadFile, match="its optimiser has different settings"):
         kept_run.resume_training(path)
 
 
