@@ -221,6 +221,6 @@ def test_the_first_process_says_when_another_broke_off(
 def test_many_processes_need_a_file_to_meet_in(files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     *_, folder = files
     assert run_as(1, 2, arguments(folder, "--no-compare"), monkeypatch) == 2
-    assert "2 processes meet in the results file: give --out" in capsys.readouterr().err
+    assert "2 processes join their shares in the results file: add --out" in capsys.readouterr().err
     assert run_as(2, 2, arguments(folder, "--no-compare"), monkeypatch) == 2
     assert "do not say which process of how many this is" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The group /fsnn of a network file: a ChipNetwork exactly as it is. Stock NetX ignores it; we read nothing else where it is there."""
+"""The group /fsnn of a network file: the exact ChipNetwork. Stock NetX ignores it; if it exists, we read nothing else."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def _write_json(group: h5py.Group, name: str, value: Any) -> None:
 
 
 def read_exact(root: Node) -> ChipNetwork:
-    """The network, equal to the one that was written: its digest is compared with the one in the file."""
+    """The network that was written; its digest is checked against the one in the file."""
     if root.text("format") != FORMAT:
         raise root.fail(f"format must be {FORMAT!r}, got {root.text('format')!r}")
     version = root.integer("version")
     if version != VERSION:
         newer = "install a newer fsnn-lava" if version > VERSION else "export it again"
-        raise root.fail(f"written as version {version} of the format, this program reads version {VERSION}: {newer}")
+        raise root.fail(f"written in version {version} of the format, but this version reads {VERSION}: {newer}")
     chip = ChipNetwork(
         input=_read_input(root.group("input")),
         layers=tuple(_read_layer(node) for node in root.numbered("layers")),
@@ -82,7 +82,7 @@ def read_exact(root: Node) -> ChipNetwork:
         notes=_read_notes(root),
     )
     if chip.digest() != root.text("digest"):
-        raise root.fail("the digest does not fit the content: the file is damaged or was changed by hand")
+        raise root.fail("the digest does not match the contents: the file is damaged or was edited")
     return chip
 
 
@@ -141,12 +141,12 @@ def _read_json(node: Node, name: str) -> Any:
 def _texts(node: Node, name: str) -> tuple[str, ...]:
     value = _read_json(node, name)
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise node.fail(f"{name!r} must be a list of texts")
+        raise node.fail(f"{name!r} must be a list of strings")
     return tuple(value)
 
 
 def _read_notes(node: Node) -> dict[str, str]:
     value = _read_json(node, "notes")
     if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-        raise node.fail("'notes' must be texts by name")
+        raise node.fail("'notes' must be a JSON object of strings")
     return value

@@ -212,7 +212,7 @@ def _refuse_other_size(folder: Path, ranks: Ranks, out: Path) -> None:
             if owner is None or owner.endswith(f" of {ranks.size}"):
                 break
             if attempt == NOTE_ATTEMPTS - 1:
-                raise BadArgument(f"another run (process {owner}) is writing {out}; wait for it, or give another --out")
+                raise BadArgument(f"another run (process {owner}) is writing {out}; wait for it, or choose another --out")
             time.sleep(POLL_SECONDS)
 
 
