@@ -43,9 +43,7 @@ def read(path: str | Path) -> ChipNetwork:
     """The network in a file made by `write`. Other NIR graphs are refused: they do not contain what E9 needs."""
     with open_file(path) as root:
         if not root.has(exact_group.GROUP):
-            raise root.fail(
-                "a NIR graph without the group 'fsnn' has no exponents, units and windows; only files written by fsnn-lava are read"
-            )
+            raise root.fail("a NIR graph without the group 'fsnn' has no exponents, units and windows; only files of fsnn-lava are read")
         return exact_group.read_exact(root.group(exact_group.GROUP))
     raise AssertionError("unreachable")
 

@@ -112,9 +112,7 @@ class Writer:
         """Append the samples of one batch; labels of -1 are unknown."""
         origin = (result.backend, result.graph, result.digest)
         if result.steps != self._steps or (self._origin or origin) != origin:
-            raise BadArgument(
-                f"a results file holds one run: every batch must have the same backend, graph and network, and {self._steps} steps"
-            )
+            raise BadArgument(f"every batch of a results file must have the same backend, graph and network, and {self._steps} steps")
         if len(values) != result.samples or (labels is not None and len(labels) != result.samples):
             raise BadArgument(f"a batch of {result.samples} results needs as many values and, if given, labels; got {len(values)} values")
         self._origin = origin

@@ -1,6 +1,6 @@
 """A part of results.h5: some samples of an unfinished run. The file is complete or does not exist.
 
-/                     attributes: fsnn_part, run (which run it belongs to), first, samples, detail, seconds, backend, graph, digest, data_sha256
+/                     attributes: fsnn_part, run (its digest), first, samples, detail, seconds, backend, graph, digest, data_sha256
 /rows/…, /detail/…    as in results.h5
 /found                uint8, JSON: what the comparison found about these samples
 """

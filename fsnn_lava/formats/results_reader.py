@@ -35,9 +35,7 @@ class Reader:
         if not root.has_attribute("fsnn_results"):
             raise root.fail("an HDF5 file, but not a results file: it has no attribute 'fsnn_results'")
         if root.integer("fsnn_results") != FORMAT:
-            raise root.fail(
-                f"a results file of format {root.integer('fsnn_results')}, but this version reads format {FORMAT}: update fsnn-lava"
-            )
+            raise root.fail(f"results of format {root.integer('fsnn_results')}, but this version reads format {FORMAT}: update fsnn-lava")
         self.provenance = Provenance.of(root)
         self.samples, self.details = root.integer("samples"), root.integer("detail")
         self.has_spikes = root.integer("spikes") == 1

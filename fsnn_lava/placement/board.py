@@ -1,4 +1,4 @@
-"""Boards: what a core holds and how many there are, every number with its source. Data files in `boards/`."""
+"""Boards: capacity of a core and number of cores, every number with its source. Data files are in `boards/`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NUMBERS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """What the placement needs to know. Memory is counted in the words of the Loihi 2 compiler's table (see boards/loihi2.toml)."""
+    """What placement needs to know about a board. Memory is counted in words of the Loihi 2 compiler's table (see boards/loihi2.toml)."""
 
     name: str
     chips: int
@@ -51,7 +51,7 @@ class Board:
     neuron_words: int
     partitions: tuple[str, ...] = ()
     sources: Mapping[str, str]  # of every entry of the file
-    unknown: tuple[str, ...]  # entries nothing public says
+    unknown: tuple[str, ...]  # entries without a public source
 
     @property
     def cores(self) -> int:
@@ -59,7 +59,7 @@ class Board:
 
     @property
     def core_limits(self) -> dict[str, int]:
-        """Most of each resource on one core, in the order of the table's columns."""
+        """Capacity of one core for each resource, in the order of the table's columns."""
         return {
             "AxonIn": self.axons_in_per_core,
             "Neurons": self.neurons_per_core,
@@ -77,14 +77,12 @@ def board_names() -> tuple[str, ...]:
 
 
 def load_board(name: str | Path) -> Board:
-    """The board of that name, or of that TOML file; its chip's entries come from boards/<chip>.toml."""
+    """Load a board by name or from a TOML file; entries of its chip come from boards/<chip>.toml."""
     path = Path(name)
     if path.suffix != ".toml":
         path = FOLDER / f"{name}.toml"
         if str(name) in _NOT_A_BOARD or not path.is_file():
-            raise BadArgument(
-                f"there is no board {str(name)!r}: choose one of {', '.join(board_names())}, or give the path of a .toml file"
-            )
+            raise BadArgument(f"there is no board {str(name)!r}: use one of {', '.join(board_names())}, or the path of a .toml file")
     values = read_toml(path, what="board file")
     chip = values.pop("chip", None)
     if chip is not None:
@@ -115,7 +113,5 @@ def _number(path: Path, entry: str, values: dict[str, Any]) -> int:
     value = values.get(entry, {}).get("value")
     lowest = 0 if entry == "dense_header_bits" else 1
     if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= _NUMBER_MAX:
-        raise BadFile(
-            f"board file {path}: {entry} must be a whole number from {lowest} on, got {value!r}: the placement cannot do without it"
-        )
+        raise BadFile(f"board file {path}: {entry} must be an integer of at least {lowest}, got {value!r}")
     return value
