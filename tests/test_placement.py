@@ -220,7 +220,7 @@ def test_boards_have_a_source_for_every_number_and_say_what_is_unknown():
 
 
 def test_an_unknown_board_is_answered_with_the_known_ones():
-    with pytest.raises(BadArgument, match="no board 'kapoho': choose one of oheo-gulch, kapoho-point, hala-point"):
+    with pytest.raises(BadArgument, match="no board 'kapoho': use one of oheo-gulch, kapoho-point, hala-point"):
         place(dense_network(), board="kapoho")
 
 
@@ -229,7 +229,7 @@ def test_a_board_of_ones_own_is_read_from_a_file_and_checked(tmp_path):
     own.write_text((FOLDER / "template.toml").read_text().replace('"template"', '"own"').replace("value = 1\n", "value = 3\n"))
     assert (load_board(own).name, load_board(str(own)).cores) == ("own", 360)
     own.write_text('name = "own"\nchip = "loihi2"\n[chips]\nvalue = "unknown"\nsource = "nobody knows"\n')
-    with pytest.raises(BadFile, match="chips must be a whole number from 1 on, got 'unknown'"):
+    with pytest.raises(BadFile, match="chips must be an integer of at least 1, got 'unknown'"):
         load_board(own)
     own.write_text('name = "own"\nchip = "loihi2"\n[chips]\nvalue = 1\n')
     with pytest.raises(BadFile, match="chips must have a value and a source"):
@@ -264,7 +264,7 @@ def test_a_number_of_a_board_file_may_be_as_large_as_its_limit_and_no_larger(tmp
         path = tmp_path / f"{value}.toml"
         path.write_text(re.sub(r"value = \d+", f"value = {value}", text, count=1))
         if refused:
-            with pytest.raises(BadFile, match="must be a whole number from 1 on"):
+            with pytest.raises(BadFile, match="must be an integer of at least 1"):
                 load_board(path)
         else:
             load_board(path)

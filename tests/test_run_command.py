@@ -142,7 +142,7 @@ def test_a_network_that_names_no_data_asks_for_it(files: tuple, capsys: pytest.C
 def test_a_network_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no-such.h5", "--backend", "emu", "--data", "digits"]) == 2
     assert "there is no file no-such.h5" in capsys.readouterr().err
-    with pytest.raises(BadFile, match="no network of that name comes with the package"):
+    with pytest.raises(BadFile, match="no shipped network of that name"):
         find("../data/x")
 
 

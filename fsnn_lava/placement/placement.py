@@ -23,7 +23,7 @@ _PASSES = 4
 MARGIN = 4 / 3  # the compiler's cores per core of this model, the worst layer of the public tables it was fitted to
 DISCLAIMER = (
     "A model, not the vendor's compiler, and not run on silicon. In the two public tables it was fitted to, "
-    "the compiler used 1.00 to 1.33 times the model's cores per layer, 1.14 times in total."
+    "the compiler used 1.00 to 1.33 times the model's cores per layer, 1.14 times in all."
 )
 
 

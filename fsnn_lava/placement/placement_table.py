@@ -41,7 +41,7 @@ def _row(layer: PlacedLayer, placement: Placement) -> str:
 def _messages(layer: PlacedLayer) -> str:
     sources = ", ".join(f"{source} ({form})" for source, form in layer.forms) or "no layer (static input is a bias)"
     messages = 0 if layer.tiling is None else layer.tiling.messages
-    return f"{layer.name}: receives spikes from {sources}; at most {messages} messages per step, if every source neuron spikes"
+    return f"{layer.name}: takes spikes from {sources}; at most {messages} messages per step, if every source neuron spikes"
 
 
 def _forms(placement: Placement) -> list[str]:
