@@ -67,7 +67,7 @@ def _metrics(chip: ChipNetwork, path: Path) -> dict[str, Any]:
     return estimate(stock_equivalent(chip)[0] if result.graph == "stock" else chip, result)
 
 
-def _latency(chip: ChipNetwork) -> dict[str, Any]:
+def _latency(chip: ChipNetwork) -> dict[str, int | str]:
     window = ChipWindow(steps=chip.steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1)
     return {"chip_steps_per_sample": window.length, "time_per_step": "the time per step is not public and must be measured"}
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.hdf5 import Node, put
@@ -33,16 +35,16 @@ def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
         _write_synapse(synapses.create_group(str(i)), synapse)
     readout = root.create_group("readout")
     readout.attrs.update(exponent=chip.readout.exponent, decay=chip.readout.decay)
-    _put_all(readout, weight=chip.readout.weight, bias=chip.readout.bias, scale=chip.readout.scale)
+    _put_all(readout, {"weight": chip.readout.weight, "bias": chip.readout.bias, "scale": chip.readout.scale})
     if chip.host_drive is not None:
         drive = root.create_group("host_drive")
         drive.attrs.update(stride=chip.host_drive.stride, padding=chip.host_drive.padding)
-        _put_all(drive, weight=chip.host_drive.weight, bias=chip.host_drive.bias)
+        _put_all(drive, {"weight": chip.host_drive.weight, "bias": chip.host_drive.bias})
 
 
 def _write_layer(group: h5py.Group, layer: Layer) -> None:
     group.attrs.update(name=layer.name, shape=layer.shape, decay=layer.decay, reset=layer.reset, strict=int(layer.strict))
-    _put_all(group, threshold=layer.threshold, bias=layer.bias, scale=layer.scale)
+    _put_all(group, {"threshold": layer.threshold, "bias": layer.bias, "scale": layer.scale})
 
 
 def _write_synapse(group: h5py.Group, synapse: Synapse) -> None:
@@ -51,15 +53,15 @@ def _write_synapse(group: h5py.Group, synapse: Synapse) -> None:
     for name in ("stride", "padding", "output_padding", "groups"):
         if hasattr(synapse, name):
             group.attrs[name] = getattr(synapse, name)
-    _put_all(group, weight=synapse.weight)
+    _put_all(group, {"weight": synapse.weight})
 
 
-def _put_all(group: h5py.Group, **arrays: Any) -> None:
+def _put_all(group: h5py.Group, arrays: Mapping[str, NDArray[Any]]) -> None:
     for name, array in arrays.items():
         put(group, name, np.asarray(array))
 
 
-def _write_json(group: h5py.Group, name: str, value: Any) -> None:
+def _write_json(group: h5py.Group, name: str, value: object) -> None:
     put(group, name, np.frombuffer(json.dumps(value, ensure_ascii=False, sort_keys=True).encode(), dtype=np.uint8))
 
 
@@ -130,12 +132,13 @@ def _read_drive(node: Node) -> HostDrive:
     return HostDrive(weight=weight, bias=bias, stride=node.pair("stride"), padding=node.pair("padding"))
 
 
-def _read_json(node: Node, name: str) -> Any:
+def _read_json(node: Node, name: str) -> object:
     data = node.array(name, "u", (1,))
     try:
-        return json.loads(data.astype(np.uint8).tobytes().decode("utf-8"))
+        value: object = json.loads(data.astype(np.uint8).tobytes().decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise BadFile(f"{node.where}: {name!r} must be JSON in UTF-8") from error
+    return value
 
 
 def _texts(node: Node, name: str) -> tuple[str, ...]:

@@ -261,12 +261,22 @@ class ChipNetwork:
         return state.hexdigest()
 
     def save(self, path: str | Path) -> None:
+        """Write the network to an HDF5 file that also loads in lava-dl's NetX; an existing file is replaced atomically.
+
+        Raises:
+            BadFile: the file cannot be written; an existing one is left unchanged.
+        """
         from fsnn_lava.formats import netx
 
         netx.write(self, path)
 
     @staticmethod
     def load(path: str | Path) -> ChipNetwork:
+        """Read a network from a file made by `save`, or exported by lava-dl's slayer. The file need not be trusted.
+
+        Raises:
+            BadFile: the file is missing, damaged, not a network, or of a newer format.
+        """
         from fsnn_lava.formats import netx
 
         return netx.read(path)
