@@ -2,7 +2,7 @@
 
     python bench/emulator.py [--quick] [--json FILE] [--plot FILE] [--network net.h5 --data NAME] [--no-lava]
 
-lava        the network from Lava's own processes, one sample (its neurons are those that stock processes have); needs Python 3.10
+lava        the network from Lava's own processes, one sample (its neurons are those that stock processes have); needs Lava
 torch       the integer network as a dense float32 simulation, a batch at a time: its spikes equal the emulator's
 snntorch    the same shapes with snntorch's neuron; spikingjelly with its: where they are installed
 

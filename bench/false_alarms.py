@@ -1,8 +1,8 @@
-"""How often the comparator cries wolf: random networks of every kind, run correctly, judged. Prints one line of JSON.
+"""How often the comparator raises a false alarm: it judges correct runs of random networks of every kind. Prints one line of JSON.
 
     python bench/false_alarms.py --runs 1000 [--backend reference|emu] [--seed 0]
 
-An alarm is true where charge was clipped or no equilibrium exists; everything else counts as false. The result must be 0.
+An alarm is justified if charge was clipped or no equilibrium exists; all others are false. There must be none.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def main() -> int:
         found[contraction.numbers["state"]] += 1
         found["clipped"] += charge.numbers["harmful_clips"] > 0
         found["no equilibrium"] += contraction.numbers["unsolved"] > 0
-        true = {"charge"} if charge.numbers["harmful_clips"] and not charge.numbers["violated"] else set()
-        true |= {"contraction"} if contraction.numbers["unsolved"] else set()
+        justified = {"charge"} if charge.numbers["harmful_clips"] and not charge.numbers["violated"] else set()
+        justified |= {"contraction"} if contraction.numbers["unsolved"] else set()
         for check in verdict.failed:
-            if check.name not in true:
+            if check.name not in justified:
                 found["false alarms"] += 1
                 print(f"run {run}: {check.name}: {check.summary}", file=sys.stderr)
     found["false alarms"] += 0

@@ -27,14 +27,16 @@ import torch
 import torch.nn.functional as nnf
 
 import fsnn_lava as fl
-from fsnn_lava.compiled.compiler import over_samples
 from fsnn_lava.compiled.row_sums import add_blocks
 from fsnn_lava.compiled.scatter import scatter_by_taps
-from fsnn_lava.nn import feedback as contraction
-from fsnn_lava.nn.event_simulation import EventSimulation
+from fsnn_lava.compiled.threads import over_samples
+from fsnn_lava.nn import feedback
+from fsnn_lava.nn.dropout import Masks
+from fsnn_lava.nn.event_simulation import EventRun, layout_of
 from fsnn_lava.nn.feedback import RestrictedFeedback
 from fsnn_lava.nn.layer import Stage
-from fsnn_lava.solvers import equilibrium
+from fsnn_lava.nn.operators import Convolution, Dense
+from fsnn_lava.solvers import solver
 from fsnn_lava.training.descent import descend
 
 CASES = [("400 (F400)", 5), ("64C5s (F64C5)", 30)]
@@ -43,11 +45,11 @@ LARGE = 2048  # side of the matrices of one large product
 PARTS: dict[str, list[tuple[Any, str]]] = {
     "F forward": [(Stage, "current")],
     "dropout masks": [(fl.FSNN, "_masks")],
-    "simulation": [(EventSimulation, "run")],
-    "products of the gradient's system": [(RestrictedFeedback, "connect_transposed")],
-    "its solver": [(equilibrium, "gmres_in_parts")],  # products included, until they are taken off
-    "dL/dW of the feedback": [(RestrictedFeedback, "weight_gradient")],
-    "restricted feedback and its gradient": [(RestrictedFeedback, "weight"), (contraction._Restricted, "backward")],
+    "simulation": [(EventRun, "__init__"), (EventRun, "simulate"), (EventRun, "trace")],
+    "products of the gradient's system": [(Dense, "transpose"), (Convolution, "transpose")],
+    "its solver": [(solver, "gmres_in_parts")],  # products included, until they are taken off
+    "dL/dW of the feedback": [(Dense, "weight_gradient"), (Convolution, "weight_gradient")],
+    "restricted feedback and its gradient": [(RestrictedFeedback, "weight"), (feedback._Restricted, "backward")],
 }
 REST = "F's gradient, batch norm, readout, loss, what lies between"
 
@@ -108,11 +110,15 @@ def profile(architecture: str, steps: int, rounds: int) -> dict[str, Any]:
 
 def limits(net: fl.FSNN, x: torch.Tensor, found: dict[str, float], rounds: int) -> dict[str, float]:
     """What the simulation and the products do per second, and what the machine can."""
-    laid, weight = net._event_simulation().laid[0], net.feedback.weight().detach()  # type: ignore[union-attr]
+    assert net.feedback is not None
+    assert net.last_trace is not None
+    size, weight = net.architecture.layers[0].size, net.feedback.weight().detach()
+    layout = layout_of(net._dynamics(x, weight, Masks.none(1)), net.architecture.layers[0].out_shape)
+    laid, activity = layout.connections[0], float(net.last_trace.counts[0].mean()) / net.steps
     assert laid is not None
     passes = net.steps  # the first step has no feedback, and W a of the last one is taken as well
-    out = {"additions": net.activity * laid.products * passes * BATCH / (1e-3 * found["simulation"])}
-    ordered, size = laid.ordered(weight).contiguous().numpy(), net.architecture.layers[0].size
+    out = {"additions": activity * laid.products * passes * BATCH / (1e-3 * found["simulation"])}
+    ordered = laid.ordered(weight).contiguous().numpy()
     everyone = torch.arange(size, dtype=torch.int32).expand(BATCH, size).contiguous().numpy()
     targets, places = torch.zeros(BATCH, size).numpy(), torch.zeros(BATCH, 14 * 14 + 1, dtype=torch.int32).numpy()
     lengths = torch.full((BATCH,), size).numpy()
@@ -125,7 +131,7 @@ def limits(net: fl.FSNN, x: torch.Tensor, found: dict[str, float], rounds: int) 
             scatter_by_taps(targets[b], ordered, everyone[b], laid.form, laid.rows, laid.columns, places[b])
 
     out["additions, loop alone"] = laid.products * BATCH / least(lambda: over_samples(alone, BATCH, least=BATCH // 2), rounds)
-    if laid.link.kind == "dense":
+    if isinstance(laid.operator, Dense):
         products = found["F forward"] + found["products of the gradient's system"] + found["dL/dW of the feedback"]
         number = (net.last_solve or (0, 0.0))[0] + 1  # of products with W or for its gradient
         done = 2 * BATCH * (784 * size + number * size * size)

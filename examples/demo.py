@@ -16,8 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WITHOUT_LAVA = (
-    "The Lava part is left out: lava-nc is not installed for this Python {version}. It exists for Python 3.10 only; "
-    "install one (pyenv install 3.10, or uv python install 3.10) and run make demo again."
+    "The Lava part is left out: lava-nc is not installed for this Python {version}. "
+    "Run fsnn-doctor --install-lava, or make demo, which installs it."
 )
 
 

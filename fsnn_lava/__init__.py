@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsnn_lava.placement.placement import place
     from fsnn_lava.quantisation.quantise import quantise
     from fsnn_lava.running.run import run
-    from fsnn_lava.solvers.equilibrium import Solver
+    from fsnn_lava.solvers.solver import Solver
     from fsnn_lava.verify.comparator import compare
 
 __all__ = [
@@ -45,7 +45,7 @@ _MODULES = {
     "FsnnError": "errors",
     "Normalisation": "nn.normalisation",
     "Result": "ir.result",
-    "Solver": "solvers.equilibrium",
+    "Solver": "solvers.solver",
     "compare": "verify.comparator",
     "place": "placement.placement",
     "quantise": "quantisation.quantise",

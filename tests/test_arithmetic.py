@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fsnn_lava.compiled.arithmetic import integrate, leaked, neuron_step, readout_step, shift
+from fsnn_lava.compiled.arithmetic import Step, integrate, leaked, neuron_step, shift
 from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.drive import input_current
 from fsnn_lava.ir.network import Layer
@@ -27,6 +27,11 @@ def layer(*, threshold: object = 3, decay: int = 0, reset: str = "subtract", str
         reset=reset,
         strict=strict,  # type: ignore[arg-type]
     )
+
+
+def step(u: np.ndarray, current: np.ndarray, of: Layer) -> Step:
+    """One step of a layer's neurons."""
+    return neuron_step(u, current, threshold=of.per_neuron(of.threshold), decay=of.decay, subtract=of.reset == "subtract", strict=of.strict)
 
 
 def ints(*values: int) -> np.ndarray:
@@ -51,26 +56,26 @@ def test_the_leak_rounds_towards_zero_over_the_whole_state(dtype: type) -> None:
 
 def test_a_neuron_fires_at_the_threshold_and_a_strict_one_above_it() -> None:
     current = ints(191, 192, 193, 400)
-    np.testing.assert_array_equal(neuron_step(ints(0, 0, 0, 0), current, layer=layer()).spikes, [0, 1, 1, 1])
-    np.testing.assert_array_equal(neuron_step(ints(0, 0, 0, 0), current, layer=layer(strict=True)).spikes, [0, 0, 1, 1])
+    np.testing.assert_array_equal(step(ints(0, 0, 0, 0), current, layer()).spikes, [0, 1, 1, 1])
+    np.testing.assert_array_equal(step(ints(0, 0, 0, 0), current, layer(strict=True)).spikes, [0, 0, 1, 1])
 
 
 def test_subtract_keeps_the_rest_and_zero_forgets_it() -> None:
     current = ints(191, 192, 200, 400)
-    np.testing.assert_array_equal(neuron_step(ints(0, 0, 0, 0), current, layer=layer()).u, [191, 0, 8, 208])
-    np.testing.assert_array_equal(neuron_step(ints(0, 0, 0, 0), current, layer=layer(reset="zero")).u, [191, 0, 0, 0])
+    np.testing.assert_array_equal(step(ints(0, 0, 0, 0), current, layer()).u, [191, 0, 8, 208])
+    np.testing.assert_array_equal(step(ints(0, 0, 0, 0), current, layer(reset="zero")).u, [191, 0, 0, 0])
 
 
 def test_thresholds_are_per_channel_where_they_are_given_so() -> None:
-    step = neuron_step(ints(100, 100, 100, 100), ints(0, 28, 27, 500), layer=layer(threshold=np.array([1, 2, 2, 3])))
-    np.testing.assert_array_equal(step.spikes, [1, 1, 0, 1])
-    np.testing.assert_array_equal(step.u, [36, 0, 127, 408])
+    done = step(ints(100, 100, 100, 100), ints(0, 28, 27, 500), layer(threshold=np.array([1, 2, 2, 3])))
+    np.testing.assert_array_equal(done.spikes, [1, 1, 0, 1])
+    np.testing.assert_array_equal(done.u, [36, 0, 127, 408])
 
 
 def test_clipping_comes_before_the_comparison_and_is_marked() -> None:
-    step = neuron_step(ints(STATE_MAX, STATE_MAX, -STATE_MAX, -STATE_MAX), np.array([0, 1, -1, 0]), layer=layer())
-    np.testing.assert_array_equal(step.clipped, [0, 2, 1, 0])
-    np.testing.assert_array_equal(step.u, [STATE_MAX - 192, STATE_MAX - 192, -STATE_MAX, -STATE_MAX])
+    done = step(ints(STATE_MAX, STATE_MAX, -STATE_MAX, -STATE_MAX), np.array([0, 1, -1, 0]), layer())
+    np.testing.assert_array_equal(done.clipped, [0, 2, 1, 0])
+    np.testing.assert_array_equal(done.u, [STATE_MAX - 192, STATE_MAX - 192, -STATE_MAX, -STATE_MAX])
 
 
 def test_a_current_beyond_32_bits_is_added_before_it_is_clipped() -> None:
@@ -81,7 +86,7 @@ def test_a_current_beyond_32_bits_is_added_before_it_is_clipped() -> None:
 
 def test_the_readout_leaks_and_clips_but_never_fires() -> None:
     chip = random_network(np.random.default_rng(0), decay=1024)
-    u, flags = readout_step(ints(-101, STATE_MAX), ints(3, STATE_MAX), readout=chip.readout)
+    u, flags = integrate(ints(-101, STATE_MAX), ints(3, STATE_MAX), decay=chip.readout.decay)
     np.testing.assert_array_equal(u, [-72, STATE_MAX])  # -101 * 3 / 4 = -75.75 -> -75
     np.testing.assert_array_equal(flags, [0, 2])
 

@@ -15,11 +15,12 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.bounds.certificate import Certificate, loop_gain
 from fsnn_lava.verify.bounds.rate_offset import residual_bound
 from fsnn_lava.verify.checks.accuracy import wilson
-from fsnn_lava.verify.checks.contraction import Certificate, local_radius, loop_gain
 from fsnn_lava.verify.comparator import Comparator, compare
 from fsnn_lava.verify.equilibrium import solve
+from fsnn_lava.verify.jacobian_radius import jacobian_radius
 from fsnn_lava.verify.thresholds import Thresholds
 from tests.chip_networks import conv_network, dense_network
 from tests.reference import simulate
@@ -120,7 +121,7 @@ def test_the_local_radius_is_that_of_the_active_neurons():
     point = solve(rate_map, drive, (np.zeros((1, 2)),))
     assert ((point.rates[0] > 0) & (point.rates[0] < 1)).all()
     wanted = np.abs(np.linalg.eigvals(weight / 100)).max()
-    assert local_radius(rate_map, point.rates, drive)[0] == pytest.approx(wanted, rel=0.05)  # a complex pair: growth wobbles around it
+    assert jacobian_radius(rate_map, point.rates, drive)[0] == pytest.approx(wanted, rel=0.05)  # a complex pair: growth wobbles around it
 
 
 def test_a_saturated_neuron_passes_no_change_on():
@@ -129,7 +130,7 @@ def test_a_saturated_neuron_passes_no_change_on():
     drive = rate_map.drive(np.zeros((1, 1), np.uint8))
     point = solve(rate_map, drive, (np.zeros((1, 2)),))
     assert point.rates[0][0] == pytest.approx([(40 - 20) / (100 - 30), 1.0], abs=1e-8)
-    assert local_radius(rate_map, point.rates, drive)[0] == pytest.approx(0.30)
+    assert jacobian_radius(rate_map, point.rates, drive)[0] == pytest.approx(0.30)
 
 
 def test_an_unstable_equilibrium_is_none_and_only_a_wish_makes_it_fail():
@@ -138,7 +139,7 @@ def test_an_unstable_equilibrium_is_none_and_only_a_wish_makes_it_fail():
     zero = np.zeros((1, 1), np.uint8)
     result = simulate(chip, zero)
     assert compare(result, chip, zero).check("contraction").passed
-    strict = compare(result, chip, zero, limits=Thresholds(contraction="certified"))
+    strict = compare(result, chip, zero, thresholds=Thresholds(contraction="certified"))
     assert not strict.passed
     assert [check.name for check in strict.failed] == ["contraction"]
 
@@ -190,16 +191,16 @@ def test_a_user_can_tighten_every_threshold():
     values = np.random.default_rng(0).integers(0, 256, (3, 7), dtype=np.uint8)
     result, labels = simulate(chip, values), np.zeros(3, np.int64)
     assert compare(result, chip, values, labels=labels).passed
-    for name, limits in {
+    for name, thresholds in {
         "residual": Thresholds(residual_max=1e-6),
         "accuracy": Thresholds(accuracy_min=1.0),
     }.items():
         wrong = (result.predictions + 1) % 3
-        failed = compare(result, chip, values, labels=wrong, limits=limits).failed
+        failed = compare(result, chip, values, labels=wrong, thresholds=thresholds).failed
         assert [check.name for check in failed] == [name]
-    assert not compare(result, chip, values, limits=Thresholds(distance_max=0.0)).check("residual").passed
-    assert "no labels" in compare(result, chip, values, limits=Thresholds(accuracy_min=0.5)).check("accuracy").summary
-    assert "no model" in compare(result, chip, values, limits=Thresholds(agreement_min=0.5)).check("accuracy").summary
+    assert not compare(result, chip, values, thresholds=Thresholds(distance_max=0.0)).check("residual").passed
+    assert "no labels" in compare(result, chip, values, thresholds=Thresholds(accuracy_min=0.5)).check("accuracy").summary
+    assert "no model" in compare(result, chip, values, thresholds=Thresholds(agreement_min=0.5)).check("accuracy").summary
 
 
 @pytest.mark.parametrize(("name", "value"), [("accuracy_min", 90.0), ("residual_max", -1.0), ("contraction", "yes")])

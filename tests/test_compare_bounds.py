@@ -17,13 +17,14 @@ from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.verify import equilibrium
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.bounds.arrived_charge import layer_charge, rounding, truncation
+from fsnn_lava.verify.bounds.arrived_charge import float_error, layer_charge, truncation_loss
+from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.bounds.rate_offset import residual_bound
-from fsnn_lava.verify.checks.contraction import Certificate, ContractionCheck
+from fsnn_lava.verify.checks.contraction import ContractionCheck
 from fsnn_lava.verify.checks.residual import SCATTER_KEPT, ResidualCheck
 from fsnn_lava.verify.comparator import Comparator, compare
-from fsnn_lava.verify.equilibrium import Point, multiplications, solve
-from fsnn_lava.verify.rounded_parameters import off_grid
+from fsnn_lava.verify.equilibrium import Equilibria, multiplications, solve
+from fsnn_lava.verify.rounded_parameters import rounding_errors
 from fsnn_lava.verify.thresholds import Thresholds
 from tests.chip_networks import conv_network, dense_network
 from tests.reference import simulate
@@ -103,8 +104,12 @@ ZERO = np.zeros((1, 1), np.uint8)
 @pytest.mark.parametrize(
     ("weight", "options", "begins"),
     [
-        ([[30, -20], [25, 10]], {}, "certified: the gain per step is at most"),
-        ([[0, 120], [0, 0]], {"bias": (-20, 55)}, "local: operator norms only bound the gain by 1.2"),
+        ([[30, -20], [25, 10]], {}, "certified: the spectral radius of the layer gains is at most"),
+        (
+            [[0, 120], [0, 0]],
+            {"bias": (-20, 55)},
+            "local: operator norms only bound the spectral radius by 1.2, but at the equilibria that of the Jacobian is",
+        ),
     ],
 )
 def test_the_sentence_about_the_contraction_is_that_of_its_state(weight, options, begins):
@@ -119,8 +124,8 @@ def test_samples_without_an_equilibrium_are_counted_in_the_sentence():
     """One of three samples whose solver stopped far from a fixed point."""
     chip = loop_network([[127, 0], [0, 127]], threshold=80)
     check = ContractionCheck(chip, Certificate(RateMap(chip)), Thresholds())
-    check.add(0, Point((np.zeros((3, 2)),), np.array([0.0, 0.5, 0.0])), None)
-    assert "and for 1 of 3 samples no equilibrium was found" in check.check().summary
+    check.add(0, Equilibria((np.zeros((3, 2)),), np.array([0.0, 0.5, 0.0])), None)
+    assert "and no equilibrium was found for 1 of 3 samples" in check.check().summary
     assert not check.check().passed
 
 
@@ -129,7 +134,7 @@ def test_the_first_three_samples_without_an_equilibrium_are_listed_whatever_the_
     chip = loop_network([[127, 0], [0, 127]], threshold=80)
     check = ContractionCheck(chip, Certificate(RateMap(chip)), Thresholds())
     for offset, left in ((0, [0.0, 0.5, 0.5]), (3, [0.0, 0.5, 0.5]), (6, [0.0, 0.5, 0.0])):
-        check.add(offset, Point((np.zeros((3, 2)),), np.array(left)), None)
+        check.add(offset, Equilibria((np.zeros((3, 2)),), np.array(left)), None)
     assert (check.solved, check.unsolved) == (4, 5)
     assert [o["sample"] for o in check.offenders] == [1, 2, 4]
 
@@ -138,18 +143,18 @@ def test_the_first_three_samples_without_an_equilibrium_are_listed_whatever_the_
 def test_only_radii_below_one_at_every_equilibrium_are_local(radii, state):
     chip = loop_network([[127, 0], [0, 127]], threshold=80)
     check = ContractionCheck(chip, Certificate(RateMap(chip)), Thresholds())
-    check.add(0, Point((np.zeros((2, 2)),), np.zeros(2)), np.array(radii))
+    check.add(0, Equilibria((np.zeros((2, 2)),), np.zeros(2)), np.array(radii))
     assert check.state() == state
 
 
 def test_an_equilibrium_is_found_at_a_billionth_and_not_beyond():
-    assert list(Point((), np.array([0.0, 1e-9, nextafter(1e-9, 1.0)])).converged) == [True, True, False]
+    assert list(Equilibria((), np.array([0.0, 1e-9, nextafter(1e-9, 1.0)])).converged) == [True, True, False]
 
 
 def test_a_second_try_is_taken_only_where_it_came_nearer(monkeypatch):
     """From rest the first sample is solved and the others stay at 1/2; from the run's rates the second is no better, the third is."""
     from_rest = SimpleNamespace(rates=(np.zeros((3, 2)),), residual=np.array([0.0, 0.5, 0.5]))
-    monkeypatch.setattr(equilibrium, "_from", lambda *_: Point((np.ones((2, 2)),), np.array([0.5, 0.25])))
+    monkeypatch.setattr(equilibrium, "_solve_from", lambda *_: Equilibria((np.ones((2, 2)),), np.array([0.5, 0.25])))
     point = solve(SimpleNamespace(solve_drive=lambda *_, **__: from_rest), np.zeros((3, 2)), (np.ones((3, 2)),))
     assert list(point.residual) == [0.0, 0.5, 0.25]
     assert point.rates[0].tolist() == [[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
@@ -165,9 +170,9 @@ def test_a_host_drive_that_is_not_the_models_is_found_in_the_first_layer():
     net = model("plain")
     values = pixels(net)
     chip = fl.quantise(net, calibration=values, input="current")
-    assert off_grid(chip, fold(net))[0] == []
+    assert rounding_errors(chip, fold(net)).wrong == []
     other = replace(chip, host_drive=replace(chip.host_drive, bias=chip.host_drive.bias + 1e-6))
-    assert off_grid(other, fold(net))[0] == [{"layer": chip.layers[0].name, "what": "host drive: bias is not the model's"}]
+    assert rounding_errors(other, fold(net)).wrong == [{"layer": chip.layers[0].name, "what": "host drive: bias differs from the model's"}]
 
 
 def run_batch(chip, samples):
@@ -178,21 +183,21 @@ def run_batch(chip, samples):
 def test_the_slack_for_rounding_has_every_term_of_the_sum_in_it():
     chip, drive = dense_network(1, decay=100), np.array([[-3e9, 1.0]])
     batch, total = SimpleNamespace(chip=chip, steps=20), chip.weight_sum(20)
-    found = rounding(batch, (), drive, 1e8)
+    found = float_error(batch, (), drive, 1e8)
     assert found == pytest.approx((3e9 + 1e8 * total + 2.0**24) * 88 * 2.0**-53, rel=1e-12)
     back, size = chip.feedback[0], np.abs(chip.feedback[0].weight.astype(np.int64)).sum(axis=1).max()
     more = 2.0**6 * size * 2 * total / chip.leak * (2 * 20 + 5 + 1 + 8) * 2.0**-53
-    assert rounding(batch, (back,), drive, 1e8) == pytest.approx(found + more, rel=1e-12)
+    assert float_error(batch, (back,), drive, 1e8) == pytest.approx(found + more, rel=1e-12)
 
 
 def test_a_leak_takes_no_more_than_its_truncations_and_the_rounding_of_float_sums():
     """(1 - 2**-12)(A - lambda**19) each way, and sums with the threshold of 700 in units of 2**-6; without a leak nothing (E10)."""
     batch = run_batch(dense_network(1, decay=100), 2)
-    leak, slack = 1 - 100 / 4096, rounding(batch, batch.chip.feedback, batch.drives[0], 700.0 * 64)
+    leak, slack = 1 - 100 / 4096, float_error(batch, batch.chip.feedback, batch.drives[0], 700.0 * 64)
     most = (1 - 2.0**-12) * (sum(leak**age for age in range(20)) - leak**19) + slack
     assert layer_charge(batch, batch.chip.layers[0]).lost == pytest.approx((-most, most), rel=1e-12)
     assert slack > 1e-9 * most  # so that a wrong threshold shows
-    assert truncation(dense_network(1), 20) == 0.0
+    assert truncation_loss(dense_network(1), 20) == 0.0
 
 
 def off_by(rates, layer, sample, by):
@@ -208,7 +213,7 @@ def test_the_sample_that_is_too_far_from_its_equilibrium_is_named():
     batch = run_batch(chip, 3)
     for limit, samples in ((0.25, [12]), (0.5, [])):
         check = ResidualCheck(chip, SimpleNamespace(certified=False), Thresholds(distance_max=limit))
-        check.add(batch, batch.rates, Point(off_by(batch.rates, 0, 2, 0.5), np.zeros(3)))
+        check.add(batch, batch.rates, Equilibria(off_by(batch.rates, 0, 2, 0.5), np.zeros(3)))
         assert [o["sample"] for o in check.offenders] == samples
         assert check.too_far == len(samples)
 
@@ -218,7 +223,7 @@ def test_means_are_over_all_neurons_of_all_samples(size, samples):
     """One neuron of one sample has a residual of 1/2 and is 1/4 from a*; all others have none."""
     chip = dense_network(1, size=size)
     check, batch = ResidualCheck(chip, SimpleNamespace(certified=False), Thresholds()), run_batch(chip, samples)
-    check.add(batch, off_by(batch.rates, 0, 0, 0.5), Point(off_by(batch.rates, 0, 0, 0.25), np.zeros(samples)))
+    check.add(batch, off_by(batch.rates, 0, 0, 0.5), Equilibria(off_by(batch.rates, 0, 0, 0.25), np.zeros(samples)))
     layer = check.check().numbers["layers"][0]
     assert layer["residual_mean"] == pytest.approx(0.5 / (samples * size))
     assert layer["distance_mean"] == pytest.approx(0.25 / (samples * size))

@@ -18,9 +18,9 @@ from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise_in_full
 from fsnn_lava.verify.checks.shift import ShiftCheck
 from fsnn_lava.verify.comparator import compare
-from fsnn_lava.verify.equilibrium import Point
-from fsnn_lava.verify.float_network import FloatNetwork, FloatPoint
-from fsnn_lava.verify.rounded_parameters import off_grid, shrink_factor
+from fsnn_lava.verify.equilibrium import Equilibria
+from fsnn_lava.verify.float_network import FloatNetwork
+from fsnn_lava.verify.rounded_parameters import rounding_errors, shrink_factor
 from fsnn_lava.verify.thresholds import Thresholds
 
 TEXTS = {"dense": ("9 (F9)", (7,)), "conv": ("4C3s-5C3 (F4C3)", (2, 6, 8)), "plain": ("6-5", (7,))}
@@ -64,7 +64,7 @@ def test_per_channel_scales_are_roundings_too():
     net = model("conv")
     values = pixels(net)
     chip = fl.quantise(net, calibration=values, per_channel=True, bits=4)
-    assert off_grid(chip, fold(net))[0] == []
+    assert rounding_errors(chip, fold(net)).wrong == []
 
 
 def test_event_sequences_are_averaged_with_the_chips_own_leak():
@@ -82,7 +82,7 @@ def test_the_shift_keeps_its_bound_and_uses_some_of_it():
     numbers = compare(fl.run(chip, values), chip, values, model=net).check("shift").numbers
     assert numbers["shift_max"] > 0
     assert 0 < numbers["share_of_bound"] <= 1
-    failed = compare(fl.run(chip, values), chip, values, model=net, limits=Thresholds(shift_max=numbers["shift_max"] / 2)).failed
+    failed = compare(fl.run(chip, values), chip, values, model=net, thresholds=Thresholds(shift_max=numbers["shift_max"] / 2)).failed
     assert [check.name for check in failed] == ["shift"]
 
 
@@ -97,9 +97,8 @@ def test_a_shift_as_large_as_its_limit_is_allowed():
     moved[1][2, 0] = 0.5
     for limit, samples in ((0.25, [12]), (0.5, [])):
         check = ShiftCheck(chip, FloatNetwork(net, chip), rate_map, SimpleNamespace(certified=False), Thresholds(shift_max=limit))
-        check.add(
-            SimpleNamespace(sample=lambda row: 10 + row), Point(moved, np.zeros(3)), FloatPoint(still, np.zeros(3)), rate_map.drive(values)
-        )
+        batch = SimpleNamespace(sample=lambda row: 10 + row)
+        check.add(batch, Equilibria(moved, np.zeros(3)), Equilibria(still, np.zeros(3)), rate_map.drive(values))
         assert [o["sample"] for o in check.offenders] == samples
         assert check.check().passed == (not samples)
 
@@ -179,7 +178,7 @@ def test_a_shrunk_network_passes():
         values = pixels(net)
         made = quantise_in_full(net, calibration=values, bits=3)
         if made.shrunk < 1.0:
-            assert off_grid(made.chip, fold(net))[0] == []
+            assert rounding_errors(made.chip, fold(net)).wrong == []
             return
     pytest.skip("no network of these needed shrinking")
 
@@ -205,7 +204,9 @@ def test_agreement_counts_samples_on_which_the_float_network_says_the_same():
     result = fl.run(chip, values)
     readout = result.readout.copy()
     readout[2] = -readout[2]  # turns the order around
-    accuracy = compare(replace(result, readout=readout), chip, values, model=net, limits=Thresholds(agreement_min=1.0)).check("accuracy")
+    accuracy = compare(replace(result, readout=readout), chip, values, model=net, thresholds=Thresholds(agreement_min=1.0)).check(
+        "accuracy"
+    )
     assert not accuracy.passed
     assert 2 in [o["sample"] for o in accuracy.offenders]
     assert accuracy.numbers["agreement"] <= 5 / 6

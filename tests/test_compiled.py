@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from fsnn_lava.compiled import compiler as compiled
-from fsnn_lava.compiled.compiler import over_samples
+from fsnn_lava.compiled.threads import over_samples
 
 WAYS = ["torch's threads", "a pool"]
 

@@ -73,7 +73,7 @@ def test_either_may_go_on_from_the_other_ones_state() -> None:
 
 @pytest.mark.parametrize("options", [{"nesterov": True}, {"momentum": 0.0}, {"dampening": 0.5}, {"maximize": True}])
 def test_what_it_does_not_know_is_torchs(monkeypatch: pytest.MonkeyPatch, options: dict[str, object]) -> None:
-    monkeypatch.setattr(descent, "move", lambda *_: pytest.fail("not torch's own step"))
+    monkeypatch.setattr(descent, "sgd_step", lambda *_: pytest.fail("not torch's own step"))
     ours, theirs = pair(**options)
     for _ in range(2):
         give_gradients(ours, theirs)
@@ -86,7 +86,7 @@ def test_weights_that_are_not_side_by_side_are_torchs(monkeypatch: pytest.Monkey
     weight = torch.randn(4, 6).t().requires_grad_()
     optimiser = torch.optim.SGD([weight], lr=0.5, momentum=0.9)
     before, weight.grad = weight.detach().clone(), torch.ones(6, 4)
-    monkeypatch.setattr(descent, "move", lambda *_: pytest.fail("not torch's own step"))
+    monkeypatch.setattr(descent, "sgd_step", lambda *_: pytest.fail("not torch's own step"))
     descend(optimiser)
     torch.testing.assert_close(weight.detach(), before - 0.5)
 

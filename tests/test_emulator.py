@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
-from fsnn_lava.backends.emulator.program import lay_out
+from fsnn_lava.backends.emulator.layout import lay_out
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.compiled.patches import patches
 from fsnn_lava.compiled.scatter import form_of, scatter, scatter_by_taps, scatter_graded
 from fsnn_lava.errors import BackendMissing, BadArgument
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
 from fsnn_lava.ir.result import concatenate
+from fsnn_lava.ir.synapse_patches import synapse_patches
 from fsnn_lava.limits import BIAS_MAX
 from fsnn_lava.running.run import run_batches
 from tests.reference import Faults, assert_same, matrix_of, simulate
@@ -200,13 +200,13 @@ def test_scattering_to_any_number_of_channels_gives_the_matrix_product(channels:
 
 def assert_scatters(synapse: Synapse, source: tuple[int, ...], target: tuple[int, ...], rng: np.random.Generator) -> None:
     """Place by place and tap by tap, in integers and floats, the spikes arrive as the synapse's matrix sends them."""
-    laid = patches(synapse, source, target)
+    laid = synapse_patches(synapse, source, target)
     fired = np.flatnonzero(rng.random(int(np.prod(source))) < 0.6).astype(np.int32)  # channels last
     spikes = np.zeros(int(np.prod(source)))
     spikes[fired] = 1
     first = spikes.reshape(*source[1:], source[0]).transpose(2, 0, 1) if len(source) == 3 else spikes
     expected = (matrix_of(synapse, source, target) @ first.reshape(-1)).reshape(target)
-    layout = (form_of(laid), laid.rows, laid.columns)
+    layout = (form_of(laid), laid.row_spans, laid.column_spans)
     for kind, stored in ((np.int32, np.int8), (np.int64, np.int8), (np.float32, np.float32), (np.float64, np.float64)):
         weight = laid.blocks.astype(stored)
         total, by_taps = np.zeros(int(np.prod(target)), kind), np.zeros(int(np.prod(target)), kind)
@@ -220,7 +220,7 @@ def assert_scatters(synapse: Synapse, source: tuple[int, ...], target: tuple[int
         got = graded.reshape(*target[1:], target[0]).transpose(2, 0, 1) if len(target) == 3 else graded
         np.testing.assert_array_equal(got, (matrix_of(synapse, source, target) @ sent.reshape(-1)).reshape(target))
         if laid.groups == 1 and not laid.fused:
-            scatter_by_taps(by_taps, weight, fired, *layout, np.zeros(len(laid.rows) * len(laid.columns) + 1, np.int32))
+            scatter_by_taps(by_taps, weight, fired, *layout, np.zeros(len(laid.row_spans) * len(laid.column_spans) + 1, np.int32))
             np.testing.assert_array_equal(by_taps, total)
 
 

@@ -7,25 +7,26 @@ import pytest
 import torch
 from torch.nn import functional
 
-from fsnn_lava.backends.emulator.program import largest_sum
+from fsnn_lava.backends.emulator.layout import largest_sum
 from fsnn_lava.compiled.row_sums import add_blocks
 from fsnn_lava.compiled.scatter import find_places
 from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, TransposedConvSynapse
-from fsnn_lava.nn.event_simulation import Link, _Laid
+from fsnn_lava.nn.event_layout import ConnectionLayout
+from fsnn_lava.nn.operators import Convolution, Dense, TransposedConvolution
 
 
 @pytest.mark.parametrize("kind", ["dense", "conv", "transposed"])
 def test_the_products_of_a_step_are_the_weights_that_meet_a_target(kind):
     source, ones = (2, 5, 7), torch.ones(1, 2, 5, 7)
     if kind == "dense":
-        link, expected = Link(kind=kind, source=(6,), target=(4,)), 24
+        operator, expected = Dense(in_shape=(6,), channels=4), 24
     elif kind == "conv":
-        link = Link(kind=kind, source=source, target=(3, 3, 4), kernel=3, stride=2, padding=1)
+        operator = Convolution(in_shape=source, channels=3, kernel=(3, 3), stride=(2, 2), padding=(1, 1))
         expected = int(functional.conv2d(ones, torch.ones(3, 2, 3, 3), stride=2, padding=1).sum())
     else:
-        link = Link(kind=kind, source=source, target=(3, 10, 14), kernel=3, stride=2, padding=1)
+        operator = TransposedConvolution(in_shape=source, channels=3, kernel=(3, 3), stride=(2, 2), padding=(1, 1), output_padding=(1, 1))
         expected = int(functional.conv_transpose2d(ones, torch.ones(2, 3, 3, 3), stride=2, padding=1, output_padding=1).sum())
-    assert _Laid(link).products == expected
+    assert ConnectionLayout(operator).products == expected
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -41,7 +42,7 @@ def test_blocks_of_targets_get_what_the_matrix_sends_them(targets, source, dtype
     for b, fired in enumerate(spikes.view(-1, *source).permute(0, 2, 3, 1).flatten(1) if len(source) == 3 else spikes):
         found = np.flatnonzero(fired.numpy())
         lists[b, : len(found)], lengths[b] = found, len(found)
-    blocks = _Laid(Link(kind="dense", source=source, target=(targets,)), in_blocks=True).ordered(weight)
+    blocks = ConnectionLayout(Dense(in_shape=source, channels=targets), in_blocks=True).ordered(weight)
     out = torch.ones(size + 1, full, dtype=dtype)
     add_blocks(out.numpy(), blocks.numpy(), lists, lengths, size)
     assert torch.equal(out[:, :targets] - 1, spikes @ weight.t())

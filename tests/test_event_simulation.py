@@ -4,6 +4,8 @@ import pytest
 import torch
 
 import fsnn_lava as fl
+from fsnn_lava.nn import event_simulation
+from fsnn_lava.nn.event_layout import NetworkLayout
 
 CASES = [
     ("12 (F12)", (6,), False),
@@ -32,15 +34,14 @@ def test_events_and_dense_products_make_the_same_spikes(architecture, shape, seq
     with torch.no_grad():
         weight = net.feedback.weight() if net.feedback else None
         masks = net._masks(5, x)
-        events = net._simulate(x, 12, weight, masks)
-        spoken = net._event_simulation().activity([float(count.mean()) / 12 for count in events.counts])
+        dynamics = net._dynamics(x, weight, masks)
+        events = net._simulate(dynamics, 12)
         net.event_driven = False
-        dense = net._simulate(x, 12, weight, masks)
+        dense = net._simulate(dynamics, 12)
     for a, b in zip(events.counts, dense.counts, strict=True):
         assert a.shape == b.shape
         assert torch.equal(a, b)
         assert 0 < b.mean() < 12
-    assert net.activity == pytest.approx(spoken, rel=1e-6)
     for a, b in zip((*events.rates, *events.potentials), (*dense.rates, *dense.potentials), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)  # 12 steps of sums of < 200 float32 terms of order 1
 
@@ -64,35 +65,84 @@ def test_the_number_of_threads_and_the_batch_change_no_bit(architecture, samples
         torch.testing.assert_close(whole[layer], torch.cat([part[layer] for part in parts]), rtol=0, atol=1e-5)
 
 
-def test_a_network_that_fires_too_often_goes_on_with_dense_products(monkeypatch):
-    """The choice follows the activity of the run before; spikes are the same either way."""
+@pytest.fixture
+def dense_samples(monkeypatch):
+    """How many samples each run simulated with dense products after its probe."""
+    seen = []
+    simulate = event_simulation.simulate_densely
+
+    def counted(dynamics, steps):
+        seen.append(dynamics.samples)
+        return simulate(dynamics, steps)
+
+    monkeypatch.setattr(event_simulation, "simulate_densely", counted)
+    return seen
+
+
+def busy(net, bias):
+    for stage in net.stages:
+        torch.nn.init.constant_(stage.norm.bias, bias)
+
+
+@pytest.mark.parametrize("neuron", [fl.IF(), fl.LIF(0.9)])
+@pytest.mark.parametrize(("samples", "dense"), [(70, 68), (4, 3), (1, None)])
+def test_a_batch_that_fires_too_often_is_finished_with_dense_products(samples, dense, neuron, dense_samples):
+    """One sample in 32 decides; the spikes are the same either way, and in the order of the batch."""
+    torch.manual_seed(0)
+    net = fl.FSNN("6C3s-8C3 (F6C3)", input_shape=(1, 8, 8), classes=3, neuron=neuron, vth=1.0).eval()
+    x = torch.randn(samples, 1, 8, 8)
+    busy(net, 3.0)
+    mixed = net.simulate(x, steps=10)
+    assert dense_samples == ([] if dense is None else [dense])
+    net.event_driven = False
+    expected = net.simulate(x, steps=10)
+    assert float(expected.rates[0].mean()) > 0.5
+    assert all(torch.equal(a, b) for a, b in zip(mixed.counts, expected.counts, strict=True))
+    for a, b in zip((*mixed.rates, *mixed.potentials), (*expected.rates, *expected.potentials), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_the_choice_depends_on_this_batch_alone(dense_samples):
+    """A quiet batch after a busy one gives the same bits as a quiet batch alone."""
     torch.manual_seed(0)
     net = fl.FSNN("6C3s-8C3 (F6C3)", input_shape=(1, 8, 8), classes=3, vth=1.0).eval()
-    x = torch.randn(4, 1, 8, 8)
-    runs = []
-    events = net._simulate_events
-    monkeypatch.setattr(net, "_simulate_events", lambda *args: runs.append("events") or events(*args))
-    for bias in (0.1, 3.0, 0.1, 0.1):
-        for stage in net.stages:
-            torch.nn.init.constant_(stage.norm.bias, bias)
-        net.simulate(x, steps=10)
-        runs.append(net.activity)
-    assert runs[::2][0] == "events"
-    assert runs[1] < 0.5 < runs[3] <= 1.0
-    assert runs[2] == "events", "nothing was known of the higher activity before this run"
-    assert runs[4] < 0.5, "this run was dense"
-    assert runs[5] == "events"
-    assert len(runs) == 7
+    x = torch.randn(6, 1, 8, 8)
+    busy(net, 0.1)
+    alone = net.simulate(x, steps=10)
+    busy(net, 3.0)
+    net.simulate(x, steps=10)
+    assert dense_samples == [5]
+    busy(net, 0.1)
+    after = net.simulate(x, steps=10)
+    assert dense_samples == [5], "the quiet batch was run by events"
+    assert all(torch.equal(a, b) for a, b in zip(alone.potentials, after.potentials, strict=True))
 
 
-def test_the_activity_of_sequences_is_that_of_all_their_parts():
+def test_every_part_of_a_batch_of_sequences_decides_for_itself(dense_samples):
     torch.manual_seed(0)
     net = fl.FSNN("6C3s (F6C3)", input_shape=(1, 8, 8), classes=3, vth=1.0).eval()
     x = torch.rand(20, 12, 1, 8, 8)  # simulated as 16 and 4
-    x[16:] *= 6
-    counts = net.simulate(x, steps=12).counts
-    assert counts[0][16:].mean() > 1.5 * counts[0][:16].mean() > 0
-    assert net.activity == pytest.approx(float(counts[0].mean()) / 12, rel=1e-6)
+    busy(net, 0.1)
+    net.stages[0].linear.weight.data.abs_()
+    x[:16] *= 0.1
+    x[16:] *= 30
+    mixed = net.simulate(x, steps=12)
+    assert dense_samples == [3]
+    net.event_driven = False
+    assert torch.equal(mixed.counts[0], net.simulate(x, steps=12).counts[0])
+
+
+def test_a_change_of_the_schedule_takes_effect_at_once():
+    torch.manual_seed(0)
+    net = fl.FSNN("7-6-5 (F7)", input_shape=(5,), classes=2, vth=1.0).eval()
+    busy(net, 0.5)
+    x = torch.randn(4, 5)
+    sequential = net.simulate(x, steps=12).potentials[0]
+    net.schedule = "pipelined"
+    pipelined = net.simulate(x, steps=12).potentials[0]
+    net.event_driven = False
+    assert not torch.equal(sequential, pipelined)
+    torch.testing.assert_close(pipelined, net.simulate(x, steps=12).potentials[0], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
@@ -103,9 +153,11 @@ def test_other_numbers_are_simulated_with_dense_products(dtype):
 
 
 def test_activity_is_the_share_of_all_products():
-    net = fl.FSNN("5-4-3 (F5)", input_shape=(2,), classes=2)
-    asked, possible = 0.3 * 5 * 4 + 0.6 * 4 * 3, 5 * 4 + 4 * 3 + 3 * 5
-    assert abs(net._event_simulation().activity([0.3, 0.6, 0.0]) - asked / possible) < 1e-6
+    architecture = fl.FSNN("5-4-3 (F5)", input_shape=(2,), classes=2).architecture
+    forward = [spec.operator for spec in architecture.layers[1:]]
+    layout = NetworkLayout(((5,), (4,), (3,)), forward, architecture.feedback.operator, delay=1)
+    needed, possible = 0.3 * 5 * 4 + 0.6 * 4 * 3, 5 * 4 + 4 * 3 + 3 * 5
+    assert abs(layout.activity([0.3, 0.6, 0.0]) - needed / possible) < 1e-6
 
 
 @pytest.mark.parametrize("shape", [(0, 1, 8, 8), (0, 10, 1, 8, 8)])
@@ -114,4 +166,3 @@ def test_no_samples_are_no_samples(shape):
     trace = net.simulate(torch.zeros(shape), steps=10)
     assert [tuple(rates.shape) for rates in trace.rates] == [(0, *spec.out_shape) for spec in net.architecture.layers]
     assert net(torch.zeros(shape), steps=10).shape == (0, 3)
-    assert net.activity == 0.0, "nothing was seen"

@@ -91,11 +91,11 @@ def test_without_data_it_says_so(tmp_path, capsys):
     net = FSNN("6C3s (F6C3)", input_shape=(1, 8, 8), classes=10, steps=5).eval()
     net.save(tmp_path / "model.pt")
     assert main([str(tmp_path / "model.pt"), str(tmp_path / "net.h5")]) == 0
-    assert "made-up data" in capsys.readouterr().out
+    assert "synthetic data" in capsys.readouterr().out
 
 
 def test_a_failed_check_exits_with_1_and_leaves_nothing(model, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("fsnn_lava.running.export._check_clips", lambda *_: failed_check())
+    monkeypatch.setattr("fsnn_lava.verify.export.check_clips", lambda *_: failed_check())
     target = tmp_path / "net.h5"
     assert main([str(model), str(target), "--limit", "20"]) == 1
     assert "FAIL  head-room" in (said := capsys.readouterr()).out
@@ -109,9 +109,9 @@ def test_a_failed_check_exits_with_1_and_leaves_nothing(model, tmp_path, capsys,
 
 
 def failed_check() -> Any:
-    from fsnn_lava.running.export import Check
+    from fsnn_lava.verify.check import Check
 
-    return Check("head-room", False, "a check that fails")
+    return Check(name="head-room", passed=False, summary="a check that fails")
 
 
 def test_a_file_that_reads_back_as_another_network_is_not_kept(model, tmp_path, monkeypatch):
@@ -168,8 +168,8 @@ def test_weights_that_are_not_numbers_are_refused(model, tmp_path, capsys):
         (["net.h5", "--limit", "0"], "--limit must be at least 1"),
         (["net.h5", "--data", "imagenet"], "there is no data set 'imagenet'"),
         (["net.h5", "--data", "mnist", "--data-dir", "nowhere"], "mnist"),
-        (["net.pt"], "the name must end in"),
-        (["net.h5", "--format", "nir"], "the name must end in .nir"),
+        (["net.pt"], "the file name must end in"),
+        (["net.h5", "--format", "nir"], "the file name must end in .nir"),
         (["missing/net.h5"], "cannot write"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -9,7 +9,8 @@ from torch import Tensor
 import fsnn_lava as fl
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.quantisation.fold import fold, fold_normalisation, fold_pooling, fold_stage
+from fsnn_lava.nn.operators import Convolution
+from fsnn_lava.quantisation.fold import fold, fold_normalisation, fold_stage
 from fsnn_lava.quantisation.folded_network import Connection, FoldedLayer
 
 ATOL = 1e-10  # sums of at most 10**4 float64 terms of order 1: rounding stays below 10**4 * 2**-52
@@ -67,15 +68,16 @@ def test_batch_norm_alone(name, batch_norm):
 def test_pooling_alone(pool, stride):
     weight = torch.randn(4, 3, 3, 5, dtype=torch.float64)
     size = {1: 12, 2: 23}[stride]
-    plain = Connection(kind="conv", weight=weight, in_shape=(3, size, size), stride=(stride, stride), padding=(1, 2))
+    plain = Convolution(in_shape=(3, size, size), channels=4, kernel=(3, 5), stride=(stride, stride), padding=(1, 2))
     values = torch.randn(2, 3, size, size, dtype=torch.float64)
-    folded = fold_pooling(plain, pool)
-    assert folded.weight.shape[2:] == (3 + stride * (pool - 1), 5 + stride * (pool - 1))
-    near(folded.apply(values), torch.nn.functional.avg_pool2d(plain.apply(values), pool))
+    pooled, folded = plain.pooled(pool), plain.fold_pooling(weight, pool)
+    assert folded.shape == pooled.weight_shape == (4, 3, 3 + stride * (pool - 1), 5 + stride * (pool - 1))
+    near(pooled.apply(folded, values), torch.nn.functional.avg_pool2d(plain.apply(weight, values), pool))
 
 
 def test_normalisation_alone_moves_the_border_into_the_bias():
-    connection = Connection(kind="conv", weight=torch.randn(3, 2, 3, 3, dtype=torch.float64), in_shape=(2, 6, 5), padding=(1, 1))
+    operator = Convolution(in_shape=(2, 6, 5), channels=3, kernel=(3, 3), padding=(1, 1))
+    connection = Connection(operator=operator, weight=torch.randn(3, 2, 3, 3, dtype=torch.float64))
     layer = FoldedLayer(shape=(3, 6, 5), connection=connection, bias=torch.randn(3, 1, 1, dtype=torch.float64).expand(3, 6, 5))
     normalisation = fl.Normalisation(255.0, (0.4, 0.1), (0.25, 0.5))
     folded = fold_normalisation(layer, normalisation, (2, 6, 5))

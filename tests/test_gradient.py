@@ -8,9 +8,9 @@ import torch
 import fsnn_lava as fl
 from fsnn_lava.errors import Diverged
 from fsnn_lava.nn.dropout import Masks
-from fsnn_lava.nn.gradient import implicit
-from fsnn_lava.nn.simulation import Trace
-from fsnn_lava.solvers.equilibrium import LINEAR_METHODS
+from fsnn_lava.nn.dynamics import Trace
+from fsnn_lava.nn.gradient import attach_gradient, implicit
+from fsnn_lava.solvers.solver import LINEAR_METHODS
 
 CASES = [
     ("7 (F7)", (5,)),
@@ -38,9 +38,8 @@ def batch_map(net, x, weight):
     for stage in net.stages:
         if stage.norm is not None:
             stage.norm.momentum = 0.0
-    masks = Masks((None,) * len(net.stages), None)
-    first = net.stages[0].current(x)
-    return lambda a: net._map(a, first, weight, masks, running=False)[-1]
+    loop = net._loop_map(net.stages[0].current(x), weight, Masks.none(len(net.stages)), running=False)
+    return lambda a: loop(a)[-1]
 
 
 def loss_of(net, rates):
@@ -72,7 +71,7 @@ def by_implicit(net, x, method):
     mapped = f(start)
     product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
     solver = fl.Solver(method=method, tol=1e-12, max_steps=400)
-    backward = partial(solver.solve_affine, product, apart=len(net.stages) == 1)
+    backward = partial(solver.solve_affine, product, independent=len(net.stages) == 1)
     return loss_of(net, implicit(mapped, a, backward, report=net._report))
 
 
@@ -157,10 +156,11 @@ def test_the_graphless_gradient_of_a_single_layer_is_the_one_of_autograd(archite
     masks, weight, first = net._masks(8, x), net.feedback.weight(), net.stages[0].current(x)
     rates = torch.rand(8, *net.architecture.layers[0].out_shape, dtype=torch.float64)
     start = rates.clone().requires_grad_()
-    mapped = net._map(start, first, weight, masks, running=False)[-1]
+    loop = net._loop_map(first, weight, masks, running=False)
+    mapped = loop(start)[-1]
     product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
     expected = loss_of(net, implicit(mapped, rates, partial(net.solver.solve_affine, product), report=net._report))
-    got = net._attach_ring(Trace((rates,), (rates,), (rates,)), first, weight, masks)
+    got = attach_gradient(Trace((rates,), (rates,), (rates,)), loop, net.solver, report=net._report)
     assert torch.equal(got, rates)
     parameters = list(net.parameters())
     for a, b in zip(*(torch.autograd.grad(loss, parameters, retain_graph=True) for loss in (loss_of(net, got), expected)), strict=True):
@@ -270,8 +270,8 @@ def test_what_the_simulation_returns_is_the_feedback_of_its_rates():
                 x = torch.randn(6, *shape)
                 for steps in (1, 2, 15):
                     masks, weight = net._masks(6, x), net.feedback.weight().detach()
-                    trace = net._simulate(x, steps, weight, masks, returned=True)
-                    expected = net.feedback.connect(weight, trace.rates[0])
+                    trace = net._simulate(net._dynamics(x, weight, masks), steps, returned=True)
+                    expected = net.feedback.operator.apply(weight, trace.rates[0])
                     expected = expected if masks.feedback is None else expected * masks.feedback
                     assert expected.abs().max() > 0.05
                     torch.testing.assert_close(trace.returned, expected, rtol=0, atol=3e-6)  # 15 steps of float32 sums of order 1

@@ -5,8 +5,8 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.solvers import gmres as krylov
-from fsnn_lava.solvers.equilibrium import lengths
 from fsnn_lava.solvers.gmres import gmres
+from fsnn_lava.solvers.solution import lengths
 
 
 @pytest.mark.parametrize("memory", [3, 10, 40])  # begun anew often, seldom, never
@@ -63,7 +63,7 @@ def test_gmres_in_parts_is_gmres():
     scale, gain = lengths(constant), torch.rand(40, 256, dtype=torch.float64)
     options = {"scale": scale, "gain": gain, "ahead": False, "tol": 1e-9, "max_steps": 60}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(krylov, "VECTORS", 1)
+        patch.setattr(krylov, "NUMBERS_AT_ONCE", 1)
         parts = krylov.gmres_in_parts(lambda v: v @ matrix, constant, **options)
     whole = gmres(lambda v: v @ matrix, constant, **options)
     assert parts.converged
@@ -131,7 +131,7 @@ def test_the_solver_goes_ahead_where_it_may_and_stops_at_half_where_it_may_not()
     ahead = fl.Solver(tol=1e-2).solve_affine(product, constant)
     assert (ahead.value - exact).norm() < 0.8 * (behind.value - exact).norm()
     assert ahead.steps == behind.steps
-    coupled = fl.Solver(tol=1e-2).solve_affine(product, constant, apart=False)
+    coupled = fl.Solver(tol=1e-2).solve_affine(product, constant, independent=False)
     assert float(coupled.residual.max()) <= 5e-3
     short = fl.Solver(tol=1e-9, max_steps=2).solve_affine(product, constant)
     assert not short.converged

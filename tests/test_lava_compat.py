@@ -189,7 +189,7 @@ def convolve(image: np.ndarray, weight: np.ndarray, stride: tuple[int, int], pad
     [
         pytest.param((4, 3, 130), (129, 3, 2, 130), (2, 1), (1, 0), id="130 channels to 129"),
         pytest.param((131, 4, 2), (3, 2, 3, 2), (1, 2), (0, 1), id="a side of 131"),
-        pytest.param((4, 120, 1), (2, 3, 5, 1), (1, 3), (1, 5), id="a side of 120 that padding makes 130"),
+        pytest.param((4, 120, 1), (2, 3, 5, 1), (1, 3), (1, 10), id="a side of 120 that padding makes 140"),
     ],
 )
 def test_a_large_convolution_is_computed_by_lavas_own_process(shape, kernel, stride, padding):

@@ -49,13 +49,8 @@ def machine(monkeypatch):
 
 def test_the_command_is_shown_run_and_checked(machine, capsys):
     assert doctor.main(["--install-lava", "--yes"]) == 0
-    assert machine.ran == [
-        [
-            sys.executable,
-            *["-m", "pip", "install", "--no-deps", "--ignore-requires-python", "--require-hashes", "-r"],
-            str(lava_install.PINS),
-        ]
-    ]
+    options = ["--no-deps", "--ignore-requires-python", "--require-hashes", "-r", str(lava_install.PINS)]
+    assert machine.ran == [[sys.executable, "-m", "pip", "install", *options]]
     said = capsys.readouterr().out
     assert f"--require-hashes -r {lava_install.PINS}" in said
     assert "lava-nc 0.10.0 works: two neurons ran. fsnn-run --backend sim can run here." in said

@@ -194,7 +194,7 @@ def test_images_of_another_shape_are_refused():
     net = fl.FSNN("5 (F5)", input_shape=(4,), classes=2)
     with pytest.raises(BadArgument, match=r"images must be \[B, 4\].*got \[2, 5\]"):
         net(torch.zeros(2, 5))
-    with pytest.raises(BadArgument, match="a sequence of 3 frames cannot run 5 steps"):
+    with pytest.raises(BadArgument, match="a sequence of 3 frames is too short for 5 steps"):
         net(torch.zeros(2, 3, 4), steps=5)
 
 

@@ -209,7 +209,7 @@ def test_a_step_that_can_wrap_24_bits_is_refused():
         ({"reset": "soft"}, "reset must be 'subtract' or 'zero'"),
         ({"steps": 0}, "steps must lie in 1 … 65535"),
         ({"input": "audio"}, "input must be pixels, events or current"),
-        ({"calibration": np.zeros((2, 2, 9, 8))}, "type uint8, got float64"),
+        ({"calibration": np.zeros((2, 2, 9, 8))}, "dtype uint8, got float64"),
         ({"calibration": np.zeros((2, 9, 8), np.uint8)}, r"calibration must be \[B, 2, 9, 8\]"),
         ({"input": "events", "calibration": np.zeros((2, 2, 9, 8), np.uint8)}, "does not go with a calibration batch"),
     ],

@@ -75,7 +75,7 @@ def test_the_recipes_say_what_the_paper_says(path):
         ({"optimiser": {"lr": 0.1}}, "unknown key 'optimiser.lr'"),
         ({"optimiser": 3}, "'optimiser' must be a table, got 3"),
         ({"learning_rate": {"every": 3, "milestones": [5]}}, "not both"),
-        ({"learning_rate": {"milestones": [7, 5]}}, "must rise"),
+        ({"learning_rate": {"milestones": [7, 5]}}, "must be in increasing order"),
         ({"learning_rate": {"milestones": [0]}}, "'learning_rate.milestones' must be a list, each a whole number >= 1"),
         ({"solver": {"method": "newton"}}, "'solver.method' must be one of 'gmres', 'fixed-point'"),
         ({"solver": {"tol": 0.0}}, "'solver.tol' must be a number > 0, got 0.0"),

@@ -22,13 +22,14 @@ from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import concatenate
 from fsnn_lava.report import accuracy_curve, activity, canvas
-from fsnn_lava.report.evidence import Run
+from fsnn_lava.report.evidence import RunEvidence
 from fsnn_lava.report.page import arranged
 from fsnn_lava.report.panel import Panel
 from fsnn_lava.report.report import write_report
 from fsnn_lava.report.residual_curve import moments_of
+from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.comparator import compare
-from fsnn_lava.verify.verdict import Check, Verdict
+from fsnn_lava.verify.verdict import Verdict
 from tests.report_case import EVIL, SAMPLES, Case, digits_case
 from tests.strategies import random_network, random_values
 
@@ -130,7 +131,7 @@ def test_each_check_shows_its_name_link_sentence_and_numbers(case, page):
     for check in case.verdict.checks:
         part = page[page.index(f'id="check-{check.name}"') :]
         part = part[: part.index("</article>")]
-        for text in (check.name, check.link, check.summary, "holds"):
+        for text in (check.name, check.link, check.summary, "passed"):
             assert escape(text) in part
         for number in check.numbers:
             assert escape(number.replace("_", " ")) in part
@@ -254,7 +255,7 @@ def test_operations_of_the_connections_add_up_to_what_the_emulator_counted(seed)
     chip = random_network(rng, layers=1 + seed % 4)
     values = random_values(rng, chip, 3)
     result = Emulator(chip).run(values, steps=values.shape[1] if chip.input.kind == "events" else chip.steps)
-    found = activity.synapse_operations(Run(chip, result, values, None, None, None))
+    found = activity.synapse_operations(RunEvidence(chip, result, values, None, None, None))
     assert sum(value for _, _, value in found) == pytest.approx(result.operations.mean(), rel=1e-12)
 
 
@@ -270,9 +271,9 @@ def test_a_report_of_every_kind_of_input_without_labels_or_model(kind, tmp_path)
     assert page.count("Not drawn") == 1
     assert "there are no labels" in page
     assert "Without the float network" in page
-    last = max(point.steps for point in accuracy_curve.measure(Run(chip, result, values, None, None, None)))
+    last = max(point.steps for point in accuracy_curve.measure(RunEvidence(chip, result, values, None, None, None)))
     assert last == (steps if kind == "events" else 2 * steps)
-    assert "as the backend recorded them" in page
+    assert "as recorded by the backend" in page
 
 
 def test_looked_at_steps_are_few_and_hold_the_run_s_own():
@@ -304,7 +305,7 @@ def test_a_place_that_cannot_be_written_is_a_sentence(case, tmp_path):
     with pytest.raises(BadFile, match="cannot write"):
         write_report(tmp_path / "no" / "r.html", verdict=case.verdict)
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadFile, match="cannot make the folder"):
+    with pytest.raises(BadFile, match="cannot create the folder"):
         write_report(tmp_path / "r.html", verdict=case.verdict, figures=tmp_path / "file")
 
 

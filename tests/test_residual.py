@@ -61,15 +61,15 @@ def test_the_curve_is_that_of_runs_of_every_length(kind: str, decay: int) -> Non
 
 
 def test_it_is_what_a_report_draws() -> None:
-    from fsnn_lava.report.evidence import Run
-    from fsnn_lava.report.residual_curve import _look
+    from fsnn_lava.report.evidence import RunEvidence
+    from fsnn_lava.report.residual_curve import _measure
 
     chip = conv_network(5, kind="current", decay=80)
     values = values_of(chip, 4, 0)
     result = fl.run(chip, values, residual=True, spikes=True)
-    run = Run(chip, result, values, None, None, None)
+    run = RunEvidence(chip, result, values, None, None, None)
     for t in (1, 5, result.steps):
-        np.testing.assert_allclose(result.residual[:, t - 1], _look(run, run.after(t, 4), True).residual, rtol=1e-12)  # type: ignore[index]
+        np.testing.assert_allclose(result.residual[:, t - 1], _measure(run, run.rerun(t, 4), True).residual, rtol=1e-12)  # type: ignore[index]
 
 
 def test_nobody_pays_for_it_who_does_not_ask() -> None:

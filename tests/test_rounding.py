@@ -34,7 +34,7 @@ def test_the_readout_is_the_best_of_all_shares(bits, seed, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("vth", "drift", "reach", "shift"),
+    ("vth", "potential_max", "step_max", "shift"),
     [
         (500.0, 0.0, 0.0, 0),  # the ends of the window belong to it
         (4000.0, 0.0, 0.0, 0),
@@ -42,8 +42,8 @@ def test_the_readout_is_the_best_of_all_shares(bits, seed, monkeypatch):
         (60.0, 0.0, 0.0, 4),
         (4001.0, 0.0, 0.0, -1),
         (70000.0, 0.0, 0.0, -5),
-        (4000.0, 10 * limits.THRESHOLD_MAX, 0.0, -3),  # head-room asks for more than the window gives: 500 is reached, not left
-        (4000.0, limits.THRESHOLD_MAX / 4.0, 0.0, 0),  # four times the drift just fits
+        (4000.0, 10 * limits.THRESHOLD_MAX, 0.0, -3),  # headroom needs more than the window gives: 500 is reached, not left
+        (4000.0, limits.THRESHOLD_MAX / 4.0, 0.0, 0),  # four times the largest potential just fits
         (4000.0, limits.THRESHOLD_MAX / 3.9, 0.0, -1),
         (4000.0, limits.THRESHOLD_MAX / 1.9, 0.0, -2),
         (4000.0, 0.0, limits.THRESHOLD_MAX / 1.06, 0),  # one step just fits
@@ -52,17 +52,20 @@ def test_the_readout_is_the_best_of_all_shares(bits, seed, monkeypatch):
         (4096.0, 0.0, 1e9 * limits.THRESHOLD_MAX, -6),  # but not below 64
     ],
 )
-def test_the_exponent_keeps_the_threshold_in_its_window_and_gives_head_room(vth, drift, reach, shift):
-    problem = SimpleNamespace(vth=vth, drift=drift)
-    assert rounding._shift(problem, np.array([1.0]), reach) == shift
-    assert rounding._shift(SimpleNamespace(vth=vth / 8, drift=drift / 8), np.array([0.125, 0.125]), reach / 8) == shift
+def test_the_exponent_keeps_the_threshold_in_its_window_and_gives_headroom(vth, potential_max, step_max, shift):
+    problem = SimpleNamespace(vth=vth, potential_max=potential_max)
+    assert rounding._exponent_shift(problem, np.array([1.0]), step_max) == shift
+    assert (
+        rounding._exponent_shift(SimpleNamespace(vth=vth / 8, potential_max=potential_max / 8), np.array([0.125, 0.125]), step_max / 8)
+        == shift
+    )
 
 
-def test_the_unit_of_the_threshold_is_the_middle_one_and_that_of_the_head_room_the_smallest():
+def test_the_unit_of_the_threshold_is_the_middle_one_and_that_of_the_headroom_the_smallest():
     units = np.array([1.0, 2.0, 64.0])
-    assert rounding._shift(SimpleNamespace(vth=8000.0, drift=0.0), units, 0.0) == 0  # 4000 units of 2
-    assert rounding._shift(SimpleNamespace(vth=8000.0, drift=limits.THRESHOLD_MAX / 3.9), units, 0.0) == -1
-    assert rounding._shift(SimpleNamespace(vth=8000.0, drift=0.0), units, limits.THRESHOLD_MAX / 1.04) == -1
+    assert rounding._exponent_shift(SimpleNamespace(vth=8000.0, potential_max=0.0), units, 0.0) == 0  # 4000 units of 2
+    assert rounding._exponent_shift(SimpleNamespace(vth=8000.0, potential_max=limits.THRESHOLD_MAX / 3.9), units, 0.0) == -1
+    assert rounding._exponent_shift(SimpleNamespace(vth=8000.0, potential_max=0.0), units, limits.THRESHOLD_MAX / 1.04) == -1
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from fsnn_lava.formats.results_layout import detail_columns, row_columns
 from fsnn_lava.formats.results_part import Layout
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.running.journal import Journal, Span, open_journal
-from fsnn_lava.running.ranks import Ranks
+from fsnn_lava.training.processes import Processes
 from fsnn_lava.verify.comparator import Comparator
 from tests.run_files import SAMPLES, arguments, content, write_inputs
 from tests.torture.damage import damaged
@@ -236,7 +236,7 @@ def test_parts_with_seeded_damage_are_read_or_refused(folder: Path, after: Calla
     part = min((folder / "r.h5.part").glob("0*.h5"))
     whole, run = part.read_bytes(), json.loads((folder / "r.h5.part" / "run.json").read_text())
     chip = ChipNetwork.load(folder / "net.h5")
-    journal = Journal(part.parent, Layout(row_columns(chip), detail_columns(chip, run["steps"], spikes=False)), run, Ranks())
+    journal = Journal(part.parent, Layout(row_columns(chip), detail_columns(chip, run["steps"], spikes=False)), run, Processes())
     outcomes = []
     for seed in range(60):
         part.write_bytes(damaged("hdf5", whole, random.Random(seed)))
@@ -267,7 +267,7 @@ def test_a_second_run_into_the_same_file_is_refused(folder: Path, size: int, cap
     try:
         with (
             pytest.raises(BadArgument, match=r"another run \(process 77 of 1\) is writing .*r\.h5; wait for it, or choose another --out"),
-            open_journal(folder / "r.h5", layout, {}, number=4, ranks=Ranks(size - 1, size), resume=False),
+            open_journal(folder / "r.h5", layout, {}, number=4, processes=Processes(size - 1, size), resume=False),
         ):
             pass
         assert main(arguments(folder, "r.h5")) == 2
@@ -296,7 +296,7 @@ def test_a_process_whose_note_is_not_written_yet_is_waited_for(folder: Path, bef
     monkeypatch.setattr("fsnn_lava.running.journal.time.sleep", write_note)
     try:
         assert ready.wait(30)
-        with open_journal(folder / "r.h5", Layout((), ()), {}, number=4, ranks=Ranks(1, 2), resume=False):
+        with open_journal(folder / "r.h5", Layout((), ()), {}, number=4, processes=Processes(1, 2), resume=False):
             pass
         assert len(waits) == 1
     finally:
@@ -322,7 +322,7 @@ def test_a_run_that_is_refused_takes_nothing_away_from_the_other(folder: Path) -
 
 
 def test_gaps_are_what_no_part_holds(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, Layout((), ()), {}, Ranks())
+    journal = Journal(tmp_path, Layout((), ()), {}, Processes())
     assert journal.missing(0, 10) == [Span(0, 10)]
     for span in (Span(2, 4), Span(4, 5), Span(8, 9)):
         (tmp_path / span.name).touch()

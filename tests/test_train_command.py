@@ -66,7 +66,7 @@ def test_it_trains_on_the_samples_of_an_npz_file(recipe, tmp_path, capsys):
     assert (net.architecture.input_shape, net.readout.out_features) == ((1, 6, 6), 3)
     np.savez(tmp_path / "mine.npz", x=samples["x"], y=np.arange(9) % 3)
     assert main([*arguments[:2], str(tmp_path / "other"), *arguments[3:]]) == 2
-    assert "mine.npz has no training samples: add them as x_train and y_train" in capsys.readouterr().err
+    assert "mine.npz has no training samples; add them as x_train and y_train" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_it_trains_on_the_samples_of_an_npz_file(recipe, tmp_path, capsys):
     [
         (["--set", "epochs=0"], "'epochs' must be a whole number >= 1, got 0"),
         (["--set", "architecture=12x (F12)"], "unknown suffix 'x'"),
-        (["--resume"], "holds no run to resume"),
+        (["--resume"], "contains no run to resume"),
         (["--threads", "0"], "--threads must be at least 1, got 0"),
         (["--set", "data=mnist", "--data", "nowhere"], "data set 'mnist' is not here"),
     ],
@@ -98,7 +98,7 @@ def test_a_second_run_into_the_folder_is_refused_and_resume_of_a_finished_run_ch
     assert main(arguments) == 0
     first = capsys.readouterr().out
     assert main(arguments) == 2
-    assert "already holds a run; continue it with --resume" in capsys.readouterr().err
+    assert "already contains a run; continue it with --resume" in capsys.readouterr().err
     assert main([*arguments, "--resume"]) == 0
     assert capsys.readouterr().out == first
 

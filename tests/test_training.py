@@ -18,17 +18,17 @@ import torch
 
 from fsnn_lava.errors import BadArgument, BadData, BadFile, Diverged
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.training.batches import MARGIN, batch_count, epoch_batches, generator, moved
+from fsnn_lava.training.batches import MARGIN, augmented, batch_count, epoch_batches, generator
 from fsnn_lava.training.build import build_network
 from fsnn_lava.training.checkpoint import load_state, save_state
 from fsnn_lava.training.evaluate import evaluate
-from fsnn_lava.training.log import Progress, read_log
-from fsnn_lava.training.loop import PATIENCE, Batch, Run, train
+from fsnn_lava.training.log import TrainingProgress, read_log
+from fsnn_lava.training.loop import PATIENCE, Batch, TrainingRun, train
 from fsnn_lava.training.recipe import Recipe, load_recipe, parse_recipe
 from fsnn_lava.training.samples import load_samples, part
 
 ROOT = Path(__file__).parent.parent
-QUIET = Progress(quiet=True)
+QUIET = TrainingProgress(quiet=True)
 SMALL = {
     "data": "digits",
     "architecture": "12 (F12)",
@@ -168,15 +168,15 @@ def test_a_run_continued_after_each_epoch_is_the_run_that_never_stopped(tmp_path
 def test_a_kill_between_two_files_leaves_no_trace(tmp_path, monkeypatch):
     """The state of an epoch is on disk, its models and its log line are not: resuming writes them."""
     run(small(), tmp_path / "whole")
-    write, calls = Run._write_models, []
+    write, calls = TrainingRun._write_models, []
 
-    def killed(self: Run) -> None:
+    def killed(self: TrainingRun) -> None:
         calls.append(self.epoch)
         if self.epoch == 2:
             raise KeyboardInterrupt
         write(self)
 
-    monkeypatch.setattr(Run, "_write_models", killed)
+    monkeypatch.setattr(TrainingRun, "_write_models", killed)
     with pytest.raises(KeyboardInterrupt):
         run(small(), tmp_path / "cut")
     monkeypatch.undo()
@@ -208,7 +208,7 @@ def killed(tmp_path_factory) -> tuple[Recipe, Path, str]:
 
 def test_two_runs_do_not_share_a_folder(killed):
     _, folder, refused = killed
-    assert refused.endswith(f"is writing into {folder}; wait for it, or give another folder with --out")
+    assert refused.endswith(f"is writing into {folder}; wait for it, or choose another --out")
 
 
 def test_killed_with_signal_9_in_an_epoch_and_resumed_is_never_stopped(killed, tmp_path):
@@ -222,26 +222,24 @@ def test_killed_with_signal_9_in_an_epoch_and_resumed_is_never_stopped(killed, t
     assert sorted(path.name for path in cut.iterdir()) == sorted(path.name for path in (tmp_path / "whole").iterdir())
 
 
-def test_a_resumed_run_knows_how_busy_the_network_was(tmp_path):
-    """Whether the next batch is simulated densely depends on it, and with it the order in which floats are added."""
-    recipe = small(epochs=1)
-    first = Run(recipe, load_samples(recipe), tmp_path, QUIET)
-    first.one_epoch()
-    first.net.activity = 0.75
-    save_state(tmp_path / "state.pt", first._state())
-    resumed = Run(recipe, first.data, tmp_path, QUIET)
-    resumed.restore(load_state(tmp_path / "state.pt", recipe))
-    assert resumed.net.activity == 0.75
+def test_a_state_that_records_how_busy_the_network_was_is_still_read(tmp_path):
+    """Earlier versions chose the simulation of a batch by the activity of the one before, and kept it."""
+    run(small(epochs=1), tmp_path / "run")
+    run(small(epochs=2), tmp_path / "whole")
+    state = torch.load(tmp_path / "run/state.pt", weights_only=True)
+    torch.save({**state, "activity": 0.75}, tmp_path / "run/state.pt")
+    run(small(epochs=2), tmp_path / "run", resume=True)
+    same(tmp_path / "whole", tmp_path / "run")
 
 
 def test_a_state_of_a_torch_with_fewer_settings_is_gone_on_with(tmp_path):
     recipe = small(epochs=1)
-    first = Run(recipe, load_samples(recipe), tmp_path, QUIET)
+    first = TrainingRun(recipe, load_samples(recipe), tmp_path, QUIET)
     first.one_epoch()
     save_state(tmp_path / "state.pt", first._state())
     state = load_state(tmp_path / "state.pt", recipe)
     del state.optimiser["param_groups"][0]["momentum"]
-    resumed = Run(recipe, first.data, tmp_path, QUIET)
+    resumed = TrainingRun(recipe, first.data, tmp_path, QUIET)
     resumed.restore(state)
     assert resumed.optimiser.param_groups[0]["momentum"] == 0.9
     resumed.one_epoch()
@@ -272,20 +270,20 @@ def test_an_older_state_is_continued_and_a_newer_one_refused(tmp_path, version):
     if version == 1:
         assert run(small(epochs=2), tmp_path / "run", resume=True).epochs == 2
     else:
-        with pytest.raises(BadFile, match=r"state\.pt is of version 3, newer than this program's 2"):
+        with pytest.raises(BadFile, match=r"state\.pt has format version 3; this program reads 1 … 2"):
             run(small(epochs=2), tmp_path / "run", resume=True)
 
 
 def test_a_folder_with_a_run_is_not_written_over(tmp_path):
     run(small(epochs=1), tmp_path / "run")
     before = (tmp_path / "run/state.pt").read_bytes()
-    with pytest.raises(BadArgument, match="already holds a run; continue it with --resume"):
+    with pytest.raises(BadArgument, match="already contains a run; continue it with --resume"):
         run(small(epochs=1), tmp_path / "run")
     assert (tmp_path / "run/state.pt").read_bytes() == before
 
 
 def test_there_must_be_a_run_to_resume(tmp_path):
-    with pytest.raises(BadArgument, match=r"holds no run to resume \(no state.pt\)"):
+    with pytest.raises(BadArgument, match=r"contains no run to resume \(no state.pt\)"):
         run(small(), tmp_path / "run", resume=True)
 
 
@@ -300,15 +298,15 @@ def test_a_damaged_state_is_refused_with_a_sentence(tmp_path, damage):
 
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_epoch(tmp_path, monkeypatch):
     run(small(epochs=2), tmp_path / "good")
-    step = Run._one_batch
+    step = TrainingRun._one_batch
 
-    def poisoned(self: Run, batch: Batch, sums) -> None:
+    def poisoned(self: TrainingRun, batch: Batch, sums) -> None:
         if (self.epoch, batch.index) == (2, 3):
             with torch.no_grad():
                 self.net.readout.weight[0, 0] = math.nan
         step(self, batch, sums)
 
-    monkeypatch.setattr(Run, "_one_batch", poisoned)
+    monkeypatch.setattr(TrainingRun, "_one_batch", poisoned)
     with pytest.raises(Diverged, match="the loss became nan in epoch 3, batch 4; the checkpoint of epoch 2 is kept in") as caught:
         run(small(), tmp_path / "run")
     assert caught.value.exit_code == 1
@@ -323,7 +321,7 @@ def test_a_huge_learning_rate_ends_in_a_sentence(tmp_path):
 
 def test_feedback_that_diverges_stops_the_run(tmp_path):
     """Backward solves that end no better than they began, PATIENCE of them in a row."""
-    one = Run(small(), load_samples(small()), tmp_path, QUIET)
+    one = TrainingRun(small(), load_samples(small()), tmp_path, QUIET)
     for residual in [1.5] * (PATIENCE - 1) + [0.9] + [1.0] * (PATIENCE - 1):
         one.net.last_solve = (8, residual)
         one._check_solver(0)
@@ -350,7 +348,7 @@ def test_an_epoch_sees_every_sample_once_in_an_order_of_its_own():
 def test_crop_and_flip_shifts_and_mirrors_and_nothing_else():
     images = torch.arange(1, 1 + 40 * 3 * 6 * 7).remainder(251).to(torch.uint8).view(40, 3, 6, 7)
     padded = torch.nn.functional.pad(images, (4, 4, 4, 4))
-    changed = moved(images, generator(2, 0), margin=MARGIN, flip=True)
+    changed = augmented(images, generator(2, 0), margin=MARGIN, flip=True)
     shifts = set()
     for image, wide in zip(changed, padded, strict=True):
         found = {
@@ -369,7 +367,7 @@ def test_crop_and_flip_shifts_and_mirrors_and_nothing_else():
 def test_a_shift_moves_images_and_never_mirrors_them():
     images = torch.arange(1, 1 + 30 * 6 * 7).remainder(251).to(torch.uint8).view(30, 1, 6, 7)
     padded = torch.nn.functional.pad(images, (2, 2, 2, 2))
-    changed = moved(images, generator(2, 0), margin=2, flip=False)
+    changed = augmented(images, generator(2, 0), margin=2, flip=False)
     places = [(top, left) for top in range(5) for left in range(5)]
     for image, wide in zip(changed, padded, strict=True):
         assert any(torch.equal(image, wide[:, top : top + 6, left : left + 7]) for top, left in places)
@@ -390,7 +388,7 @@ def test_a_log_that_cannot_be_read_is_a_sentence(tmp_path):
     with pytest.raises(BadFile, match="cannot read the log"):
         read_log(tmp_path)
     (tmp_path / "log.jsonl").write_text("{")
-    with pytest.raises(BadFile, match="not a line of JSON"):
+    with pytest.raises(BadFile, match="every line must be JSON"):
         read_log(tmp_path)
 
 

@@ -10,7 +10,7 @@ import pytest
 from fsnn_lava.cli.train import main
 from fsnn_lava.errors import BackendMissing, BadArgument, BadFile
 from fsnn_lava.training.curves import curves, tensorboard
-from fsnn_lava.training.log import Progress, read_log
+from fsnn_lava.training.log import TrainingProgress, read_log
 from fsnn_lava.training.loop import train
 from fsnn_lava.training.recipe import parse_recipe
 from fsnn_lava.training.samples import load_samples
@@ -23,7 +23,7 @@ RECIPE = {
 
 def run(folder: Path, *watchers, epochs: int = 3, resume: bool = False) -> None:
     recipe = parse_recipe({**RECIPE, "epochs": epochs})
-    train(recipe, load_samples(recipe), folder, progress=Progress(quiet=True, watchers=watchers), resume=resume)
+    train(recipe, load_samples(recipe), folder, progress=TrainingProgress(quiet=True, watchers=watchers), resume=resume)
 
 
 def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:

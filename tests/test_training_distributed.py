@@ -15,17 +15,19 @@ import torch
 from torch import nn
 
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.nn.coupling import WHOLE_BATCH
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.training.batches import generator, moved
-from fsnn_lava.training.distributed import JointBatchNorm, cut_masks
-from fsnn_lava.training.log import Progress, read_log
-from fsnn_lava.training.loop import Run, train
+from fsnn_lava.training.batches import augmented, generator
+from fsnn_lava.training.distributed import JointCoupling, coupling_of, joint_batch_norm
+from fsnn_lava.training.log import TrainingProgress, read_log
+from fsnn_lava.training.loop import TrainingRun, train
+from fsnn_lava.training.process_group import ProcessGroup, process_group
+from fsnn_lava.training.processes import Processes
 from fsnn_lava.training.recipe import Recipe, parse_recipe
 from fsnn_lava.training.samples import load_samples
-from fsnn_lava.training.world import World
 
 ROOT = Path(__file__).parent.parent
-QUIET = Progress(quiet=True)
+QUIET = TrainingProgress(quiet=True)
 
 
 def small(**changes: object) -> Recipe:
@@ -102,24 +104,21 @@ def test_joint_batch_norm_alone_is_batch_norm(shape):
         plain.bias.copy_(torch.tensor([0.1, 0.2, -0.3]))
     other = type(plain)(3).double()
     other.load_state_dict(plain.state_dict())
-    joint = JointBatchNorm(other, World())
     values = (3.0 * torch.randn(shape, dtype=torch.float64) + 1.0).requires_grad_()
     mirror = values.detach().clone().requires_grad_()
     seed = torch.randn(shape, dtype=torch.float64)
     plain(values).backward(seed)
-    joint(mirror).backward(seed)
-    for one, two in [(values.grad, mirror.grad), (plain.weight.grad, joint.weight.grad), (plain.bias.grad, joint.bias.grad)]:
+    joint_batch_norm(other, mirror, ProcessGroup()).backward(seed)
+    for one, two in [(values.grad, mirror.grad), (plain.weight.grad, other.weight.grad), (plain.bias.grad, other.bias.grad)]:
         torch.testing.assert_close(two, one, rtol=1e-12, atol=1e-12)
     for key, value in plain.state_dict().items():
-        torch.testing.assert_close(joint.state_dict()[key], value, rtol=1e-12, atol=1e-12)
-    assert joint.state_dict().keys() == plain.state_dict().keys()
-    torch.testing.assert_close(joint.eval()(mirror), plain.eval()(values))
+        torch.testing.assert_close(other.state_dict()[key], value, rtol=1e-12, atol=1e-12)
 
 
 def test_shares_are_the_joint_batch_cut_in_order():
-    parts = [list(range(31))[World(rank, 4).share(31)] for rank in range(4)]
+    parts = [list(range(31))[ProcessGroup(Processes(rank, 4)).share(31)] for rank in range(4)]
     assert [sample for part in parts for sample in part] == list(range(31))
-    assert [len(part) for part in parts] == [8, 8, 8, 7]
+    assert [len(part) for part in parts] == [7, 8, 8, 8]
 
 
 def test_masks_and_crops_of_a_share_are_those_of_the_joint_batch():
@@ -128,20 +127,67 @@ def test_masks_and_crops_of_a_share_are_those_of_the_joint_batch():
     torch.manual_seed(4)
     whole = net._masks(9, like)
     images = torch.randint(0, 255, (9, 3, 8, 8), dtype=torch.uint8)
-    cropped = moved(images, generator(2, 7), margin=4, flip=True)
+    cropped = augmented(images, generator(2, 7), margin=4, flip=True)
     for rank in range(2):
-        world = World(rank, 2)
-        mine = world.share(9)
-        cut_masks(net, world, 9)
+        group = ProcessGroup(Processes(rank, 2))
+        mine = group.share(9)
         torch.manual_seed(4)
-        masks = net._masks(len(range(9)[mine]), like)
+        masks = net._masks(len(range(9)[mine]), like, JointCoupling(group, 9))
         assert whole.feedback is not None
         assert torch.equal(masks.feedback, whole.feedback[mine])
         assert all(torch.equal(part, mask[mine]) for part, mask in zip(masks.stages, whole.stages, strict=True))
-        assert torch.equal(moved(images[mine], generator(2, 7), margin=4, flip=True, samples=9, mine=mine), cropped[mine])
+        assert torch.equal(augmented(images[mine], generator(2, 7), margin=4, flip=True, samples=9, mine=mine), cropped[mine])
 
 
 def test_every_process_needs_a_sample_of_every_batch(tmp_path):
     recipe = small(train_samples=150, batch=37)  # 150 = 4 * 37 + 2
     with pytest.raises(BadArgument, match="a batch of 2 samples cannot be shared by 3 processes"):
-        Run(recipe, load_samples(recipe), tmp_path, QUIET, World(0, 3))
+        TrainingRun(recipe, load_samples(recipe), tmp_path, QUIET, ProcessGroup(Processes(0, 3)))
+
+
+def test_a_process_alone_is_coupled_to_nobody():
+    assert coupling_of(ProcessGroup(), 8) is WHOLE_BATCH
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, Processes(0, 1, "run")),
+        ({"RANK": "2", "WORLD_SIZE": "3", "MASTER_PORT": "29"}, Processes(2, 3, "29")),
+        (
+            {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "a-7", "SLURM_RESTART_COUNT": "1"},
+            Processes(1, 2, "a_7", True),
+        ),
+        ({"RANK": "1", "WORLD_SIZE": "2", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "9"}, Processes(1, 2, "run")),
+    ],
+)
+def test_the_launcher_says_which_process_this_is(environment, expected, launcher):
+    launcher(environment)
+    assert Processes.from_environment() == expected
+
+
+@pytest.mark.parametrize("environment", [{"RANK": "3", "WORLD_SIZE": "3"}, {"RANK": "x", "WORLD_SIZE": "3"}, {"SLURM_PROCID": "1"}])
+def test_a_rank_that_makes_no_sense_is_refused(environment, launcher):
+    launcher(environment)
+    with pytest.raises(BadArgument, match="must give this process a rank below the number of processes"):
+        Processes.from_environment()
+
+
+def test_processes_that_cannot_find_each_other_are_refused(launcher):
+    launcher({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"})
+    with pytest.raises(BadArgument, match="2 processes were started, but MASTER_ADDR and MASTER_PORT"), process_group():
+        pass
+
+
+@pytest.fixture
+def launcher(monkeypatch):
+    """Sets the environment that a launcher would, and nothing of the real one."""
+
+    def set_environment(values: dict[str, str]) -> None:
+        for name in list(os.environ):
+            if name.startswith(("SLURM_", "TORCHELASTIC_", "MASTER_")) or name in ("RANK", "WORLD_SIZE"):
+                monkeypatch.delenv(name)
+        for name, value in values.items():
+            monkeypatch.setenv(name, value)
+
+    return set_environment

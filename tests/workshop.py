@@ -33,6 +33,7 @@ ELSEWHERE = {
     r"\. \S+/activate": "the environment is the one that the tests run in",
     r"python3\.1\d -m venv|(env/bin/)?pip install|scp ": "makes another environment, or needs the machine with the board",
     r"(PARTITION=\w+ )?sh job/run\.sh": "needs a board; tests/test_package.py runs it without one",
+    r"fsnn-doctor --install-lava": "changes the environment; tests/test_lava_install.py runs it with a stand-in for pip",
     r"torchrun|srun|export MASTER": "several processes; tests/test_training_distributed.py starts them",
     r"python (bench/|examples/models/|-m )": "takes minutes to hours",
     r"pytest ": "make test runs it",

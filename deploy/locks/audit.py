@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
 from packaging.specifiers import SpecifierSet
 
-from deploy.locks.lockfile import FOLDER, PYTHONS, lock_path, read_lock
+from deploy.locks.lockfile import FOLDER, PYTHONS, lock_path, read_everything
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -35,8 +35,8 @@ def advisories() -> tuple[str, list[dict[str, Any]]]:
 
 
 def affected(python: str) -> list[dict[str, Any]]:
-    """The advisories of the list that hit a version in the lock of that Python."""
-    pins = read_lock(lock_path(python))
+    """The advisories of the list that hit a version which is installed on that Python."""
+    pins = read_everything(python)
     hits = []
     for advisory in advisories()[1]:
         pin = pins.get(advisory["package"])
@@ -67,9 +67,9 @@ def main() -> int:
     date, listed = advisories()
     known = {identity for advisory in listed for identity in advisory["ids"]}
     open_questions = 0
-    for python, kind in PYTHONS.items():
+    for python in PYTHONS:
         hits = affected(python)
-        print(f"Python {python} {kind}: {len(read_lock(lock_path(python)))} packages, {len(hits)} advisories of {date} hit them")
+        print(f"Python {python}: {len(read_everything(python))} packages, {len(hits)} advisories of {date} hit them")
         for hit in hits:
             open_questions += not hit.get("answer")
             print(f"  {hit['package']} {hit['version']}  {hit['ids'][0]}  {hit['what']}\n      {hit.get('answer') or 'NO ANSWER'}")

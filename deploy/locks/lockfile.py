@@ -1,4 +1,4 @@
-"""Lock files: which there are, what they pin, and what setup.cfg asks for."""
+"""Lock files: which there are, what they pin, and what setup.cfg asks for. Lava has files of its own: no resolver admits it above 3.10."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from packaging.version import Version
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent
-PYTHONS = {"3.10": "with Lava", "3.11": "without Lava", "3.12": "without Lava", "3.13": "without Lava"}
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+LAVA = tuple(ROOT / "fsnn_lava" / "pins" / f"{name}.txt" for name in ("lava-nc", "lava-dl"))
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,14 @@ def read_lock(path: Path) -> dict[str, Pin]:
             raise ValueError(f"{path.name}: not a pinned version with hashes: {line[:120]}")
         pins[found[1]] = Pin(found[1], Version(found[2]), tuple(re.findall(r"[0-9a-f]{64}", found[3])))
     return pins
+
+
+def read_everything(python: str) -> dict[str, Pin]:
+    """What an environment with the tests holds on that Python: the lock, and Lava, which is installed beside it."""
+    pins = read_lock(lock_path(python))
+    for path in LAVA:
+        pins = {**read_lock(path), **pins}
+    return dict(sorted(pins.items()))
 
 
 def requirements(python: str, *extras: str) -> list[Requirement]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
-from deploy.locks.lockfile import FOLDER, PYTHONS, ROOT, Pin, lock_path, read_lock, unmet
+from deploy.locks.lockfile import FOLDER, PYTHONS, ROOT, Pin, lock_path, read_everything, unmet
 
 LICENCES, BILL = FOLDER / "licences.json", "sbom-python{}.json"
 UNKNOWN = "not declared"
@@ -82,12 +82,12 @@ def main() -> int:
     if not parser.parse_args().offline:
         for python in PYTHONS:
             resolve(python)
-    locks = {python: read_lock(lock_path(python)) for python in PYTHONS}
+    locks = {python: read_everything(python) for python in PYTHONS}
     found = licences({name for pins in locks.values() for name in pins})
     write_json(LICENCES, found)
     for python, pins in locks.items():
         write_json(FOLDER / BILL.format(python), bill_of_materials(python, pins, found))
-        print(f"Python {python} {PYTHONS[python]}: {len(pins)} packages")
+        print(f"Python {python}: {len(pins)} packages")
     missing = [line for python in PYTHONS for line in unmet(python)]
     print("\n".join(missing) or "every requirement of setup.cfg is met")
     return int(bool(missing))

@@ -1,4 +1,4 @@
-"""The options by which a user asks more of a run than the bounds do; shared by every command that compares."""
+"""The options for thresholds beyond the bounds; shared by every command that compares."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ import argparse
 
 from fsnn_lava.verify.thresholds import Thresholds
 
-_SHARE = "share, 0 … 1"
 _RATE = "spikes per step"
 
 
 def add_threshold_options(parser: argparse.ArgumentParser) -> None:
     """Add one option per field of Thresholds."""
-    group = parser.add_argument_group("what must hold beyond the bounds (docs/equations.md, E10 … E12)")
+    group = parser.add_argument_group("thresholds beyond the bounds (docs/equations.md, E10 … E12)")
     group.add_argument("--residual-max", type=float, metavar="R", help=f"largest |f(a) - a| of any neuron, {_RATE}")
     group.add_argument("--distance-max", type=float, metavar="R", help=f"largest |a - a*| of any neuron, {_RATE}")
-    group.add_argument("--shift-max", type=float, metavar="R", help=f"largest shift of the equilibrium by rounding, {_RATE}")
-    group.add_argument("--contraction", choices=("none", "local", "certified"), default="none", help="the least that is accepted")
-    group.add_argument("--accuracy-min", type=float, metavar="P", help=_SHARE)
-    group.add_argument("--agreement-min", type=float, metavar="P", help=f"with the float network, {_SHARE}")
-    group.add_argument("--dead-max", type=float, metavar="P", help=f"neurons that no sample makes spike, {_SHARE}")
+    group.add_argument("--shift-max", type=float, metavar="R", help=f"largest shift of the equilibrium by quantisation, {_RATE}")
+    group.add_argument("--contraction", choices=("none", "local", "certified"), default="none", help="the weakest state that is accepted")
+    group.add_argument("--accuracy-min", type=float, metavar="P", help="share of correct answers, 0 … 1")
+    group.add_argument("--agreement-min", type=float, metavar="P", help="share of answers equal to the float network's, 0 … 1")
+    group.add_argument("--dead-max", type=float, metavar="P", help="share of neurons that spike in no sample, 0 … 1")
 
 
 def thresholds(args: argparse.Namespace) -> Thresholds:
-    """Thresholds from parsed options; BadArgument if one makes no sense."""
+    """Thresholds from parsed options; BadArgument if one is out of range."""
     return Thresholds(
         residual_max=args.residual_max,
         distance_max=args.distance_max,

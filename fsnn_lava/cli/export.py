@@ -1,4 +1,4 @@
-"""fsnn-export model.pt net.h5: fold, quantise, write, read back, compare."""
+"""fsnn-export model.pt net.h5: fold, quantise, write, read back, check."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.cli.command import Parser, command_line, run_command
 from fsnn_lava.cli.export_table import EXPLANATION, table
-from fsnn_lava.data import Dataset, load
+from fsnn_lava.data import Dataset, Split, load
 from fsnn_lava.errors import BadArgument, FsnnError
 from fsnn_lava.limits import WEIGHT_BITS
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.quantisation.calibration import affordable
+from fsnn_lava.quantisation.calibration import affordable_samples
 from fsnn_lava.quantisation.fold import fold
-from fsnn_lava.running.export import Exported, ExportRefused, Read, Samples, Write, export
+from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, export
+from fsnn_lava.verify.verdict import plain
 
 SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
 CALIBRATION_SAMPLES = 128
@@ -29,36 +29,38 @@ REPORT_SAMPLES = 256
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="fsnn-export", description="Turn a trained model into an integer network, and check that it still is that network."
+        prog="fsnn-export", description="Turn a trained model into an integer network, and check that it is still the same network."
     )
-    parser.add_argument("model", type=Path, help="model.pt, as fsnn-train writes it")
+    parser.add_argument("model", type=Path, help="model.pt, written by fsnn-train")
     parser.add_argument("network", type=Path, help="file to write: .h5 or .net (NetX), .nir with --format nir")
     parser.add_argument(
         "--bits",
         type=int,
         metavar="N",
-        help=f"signed bits of a weight, {WEIGHT_BITS[0]} … {WEIGHT_BITS[-1]} (default 8, or what it was trained for)",
+        help=f"signed bits per weight, {WEIGHT_BITS[0]} … {WEIGHT_BITS[-1]} (default: the bits it was trained for, else 8)",
     )
     parser.add_argument(
         "--reset", choices=("subtract", "zero"), default="subtract", help="what a spike does to the potential (default subtract)"
     )
-    parser.add_argument("--format", choices=tuple(SUFFIXES), help="default: from the name")
-    parser.add_argument("--input", choices=("pixels", "current", "events"), help="how values enter (default pixels; events for sequences)")
-    parser.add_argument("--per-channel", action="store_true", help="every channel has its own unit and threshold")
+    parser.add_argument("--format", choices=tuple(SUFFIXES), help="file format (default: from the file name)")
+    parser.add_argument(
+        "--input", choices=("pixels", "current", "events"), help="how the input enters the chip (default pixels; events for sequences)"
+    )
+    parser.add_argument("--per-channel", action="store_true", help="give every channel its own unit and threshold")
     parser.add_argument("--steps", type=int, metavar="T", help="steps of a run (default: as trained)")
     parser.add_argument(
-        "--data", metavar="NAME", help="data set or .npz to calibrate and test on (default: what it was trained on, if it is here)"
+        "--data", metavar="NAME", help="data set or .npz to calibrate and test on (default: the training data set, if it is available here)"
     )
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="where data sets lie")
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="folder with the data sets")
+    parser.add_argument("--limit", type=int, metavar="N", help="test samples to check on (default 500, fewer for a large network)")
     parser.add_argument(
-        "--limit", type=int, metavar="N", help="test samples to compare on (default 500, fewer for a network that takes long)"
+        "--max-drop", type=float, default=1.0, metavar="P", help="percentage points of accuracy that may be lost (default 1)"
     )
-    parser.add_argument("--max-drop", type=float, default=1.0, metavar="P", help="points of accuracy that may be lost (default 1)")
-    parser.add_argument("--force", action="store_true", help="write the file even if a check failed")
-    parser.add_argument("--report", type=Path, metavar="report.html", help="run the file on the emulator and write a page about it")
+    parser.add_argument("--force", action="store_true", help="write the file even if a check fails")
+    parser.add_argument("--report", type=Path, metavar="report.html", help="run the file on the emulator and write a report about it")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: every figure as PNG, its data as CSV")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--explain", action="store_true", help="say what the numbers mean")
+    parser.add_argument("--explain", action="store_true", help="explain the numbers")
     return parser
 
 
@@ -84,8 +86,8 @@ def _run(args: argparse.Namespace) -> int:
             reset=args.reset,
             per_channel=args.per_channel or _trained_bits(net) == _bits(args, net),
             steps=args.steps,
-            calibration=None if dataset is None else _some(dataset.train if len(dataset.train) else dataset.test, CALIBRATION_SAMPLES)[0],
-            test=None if dataset is None else Samples(*_some(dataset.test, args.limit or _limit(net, args.steps))),
+            calibration=None if dataset is None else _first(dataset.train if len(dataset.train) else dataset.test, CALIBRATION_SAMPLES)[0],
+            test=None if dataset is None else Samples(*_first(dataset.test, args.limit or _limit(net, args.steps))),
             max_drop=args.max_drop,
             force=args.force,
             notes=_notes(args, net),
@@ -100,11 +102,11 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _format(args: argparse.Namespace) -> tuple[Write, Read]:
-    """Writer and reader for the file's name; a name that fits no format is refused."""
+    """Writer and reader for the format that the file name says; BadArgument if it says none."""
     name = args.format or next((key for key, endings in SUFFIXES.items() if args.network.suffix in endings), None)
     if name is None or args.network.suffix not in SUFFIXES[name]:
         endings = SUFFIXES[name] if name else tuple(e for group in SUFFIXES.values() for e in group)
-        raise BadArgument(f"{args.network}: the name must end in {' or '.join(endings)}")
+        raise BadArgument(f"{args.network}: the file name must end in {' or '.join(endings)}")
     if name == "nir":
         from fsnn_lava.formats import nir
 
@@ -115,7 +117,7 @@ def _format(args: argparse.Namespace) -> tuple[Write, Read]:
 
 
 def _trained_bits(net: FSNN) -> int | None:
-    """What the model was trained through the rounding for; None if it was not."""
+    """The bits that the model was trained for with fake quantisation; None if it was not."""
     bits = net.metrics.get("bits")
     return int(bits) if isinstance(bits, (int, float)) else None
 
@@ -125,26 +127,28 @@ def _bits(args: argparse.Namespace, net: FSNN) -> int:
 
 
 def _dataset(args: argparse.Namespace, net: FSNN) -> tuple[Dataset | None, str]:
-    """What was asked for; else what the model was trained on; else nothing, and a note that says so."""
+    """The data set named by --data, else the training data set, else none; and a note that says which."""
     if args.data is not None:
         return _fitting(load(args.data, args.data_dir), net, str(args.data)), f"calibrated and tested on {args.data}"
     trained_on = net.metrics.get("data")
     if isinstance(trained_on, str):
         try:
-            return _fitting(load(trained_on, args.data_dir), net, trained_on), f"calibrated and tested on {trained_on}, as it was trained"
+            return _fitting(
+                load(trained_on, args.data_dir), net, trained_on
+            ), f"calibrated and tested on {trained_on}, its training data set"
         except FsnnError:
-            return None, f"calibrated on made-up data: {trained_on} is not here (--data-dir says where it is)"
-    return None, "calibrated on made-up data: no --data was given"
+            return None, f"calibrated on synthetic data: {trained_on} was not found (give --data-dir)"
+    return None, "calibrated on synthetic data: no --data was given"
 
 
 def _fitting(dataset: Dataset, net: FSNN, name: str) -> Dataset:
     shape, wanted = tuple(dataset.test.shape), net.architecture.input_shape
     if shape != wanted and shape[1:] != wanted:
-        raise BadArgument(f"{name} has samples of shape {shape}, the model takes {wanted}")
+        raise BadArgument(f"{name} has samples of shape {shape}, but the model takes {wanted}")
     return dataset
 
 
-def _some(split: Any, number: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def _first(split: Split, number: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """The first `number` samples."""
     indices = np.arange(min(number, len(split)))
     return split.batch(indices), np.asarray(split.labels)[indices]
@@ -152,28 +156,39 @@ def _some(split: Any, number: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]
 
 def _check_report(args: argparse.Namespace, dataset: Dataset | None) -> None:
     if args.figures is not None and args.report is None:
-        raise BadArgument("--figures are those of a report: give --report too")
+        raise BadArgument("--figures writes the figures of a report: give --report too")
     if args.report is not None and dataset is None:
-        raise BadArgument("a report shows a run on data, and there is none here: give --data")
+        raise BadArgument("a report shows a run on data, and there is no data: give --data")
 
 
 def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -> None:
-    """A run of the written file on the emulator, judged and drawn."""
+    """Run the written file on the emulator, judge the run and write the report."""
     from fsnn_lava.report.report import write_report
     from fsnn_lava.running.run import run
     from fsnn_lava.verify.comparator import compare
 
     chip = read(args.network)
-    values, labels = _some(dataset.test, min(args.limit or REPORT_SAMPLES, REPORT_SAMPLES))
+    values, labels = _first(dataset.test, min(args.limit or REPORT_SAMPLES, REPORT_SAMPLES))
     if chip.input.kind == "events":
         values = values[:, : chip.steps]
-    verdict = compare(run(chip, values), chip, values, labels=labels, model=net)
-    write_report(args.report, verdict=verdict, **verdict.material, figures=args.figures, command=command_line())
+    result = run(chip, values)
+    verdict = compare(result, chip, values, labels=labels, model=net)
+    write_report(
+        args.report,
+        verdict=verdict,
+        chip=chip,
+        result=result,
+        values=values,
+        labels=labels,
+        model=net,
+        figures=args.figures,
+        command=command_line(),
+    )
 
 
 def _limit(net: FSNN, steps: int | None) -> int:
     """500 test samples, or as many as take about a minute in float64."""
-    return affordable(fold(net), 500, budget=2e11 / (steps or net.steps))
+    return affordable_samples(fold(net), 500, budget=2e11 / (steps or net.steps))
 
 
 def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
@@ -184,20 +199,11 @@ def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
 
 def _print(args: argparse.Namespace, outcome: Exported, note: str, *, kept: bool) -> None:
     if args.json:
-        print(json.dumps(_plain({**outcome.as_dict(), "kept": kept, "notes": [note]}), indent=2, allow_nan=False))
+        print(json.dumps(plain({**outcome.as_dict(), "kept": kept, "notes": [note]}), indent=2, allow_nan=False))
         return
     print(table(outcome, note, kept=kept))
     if args.explain:
         print(EXPLANATION)
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can say: infinity and NaN become null."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value if not isinstance(value, float) or np.isfinite(value) else None
 
 
 if __name__ == "__main__":

@@ -1,18 +1,18 @@
-"""What fsnn-export prints."""
+"""The text that fsnn-export prints."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fsnn_lava.running.export import Exported
+from fsnn_lava.verify.export import Exported
 
 EXPLANATION = """
-range     largest integer used, of what the bits allow        clipped    share of the weights that were cut off
-SQNR      energy of the weights over that of their error      exponent   current = 2**exponent * (integers * messages)
+range     largest integer, relative to the largest possible   clipped    share of the weights that were clipped
+SQNR      signal to quantisation noise ratio of the weights   exponent   current = 2**exponent * (integers * messages)
 rounding  of the threshold: |threshold * unit / vth - 1|      drive      rms error of current / threshold at the float equilibrium
-shift     how far the equilibrium moved, mean ||a*_q - a*||   bound      what it may at most move by (E12), for a contraction
-room      how often the largest potential of a run on the calibration data fits the 24-bit state; below 1 something is clipped
-gain      spectral radius of the layers' gain bounds (E11): below 1 there is one equilibrium and every start reaches it"""
+shift     of the equilibrium, mean ||a*_q - a*||              bound      on the shift, if the network is certified (E12)
+room      how many times the largest potential of a run on the calibration data fits the 24-bit state; below 1 it is clipped
+gain      spectral radius of the bounds on the layer gains (E11): below 1 the equilibrium is unique and always reached"""
 
 
 def table(outcome: Exported, note: str, *, kept: bool) -> str:
@@ -34,7 +34,7 @@ def table(outcome: Exported, note: str, *, kept: bool) -> str:
         ]
         for row in found.layers
     ]
-    checks = [f"  {'ok  ' if check.passed else 'FAIL'}  {check.name}: {check.sentence}" for check in outcome.checks]
+    checks = [f"  {check.mark:<4}  {check.name}: {check.summary}" for check in outcome.checks]
     end = f"{outcome.path}: {_size(outcome.size)}, {outcome.digest[:12]}" if kept else f"{outcome.path}: not written"
     return "\n".join(
         [
@@ -42,8 +42,8 @@ def table(outcome: Exported, note: str, *, kept: bool) -> str:
             "",
             *_columns(["layer", "threshold", "rounding", "drive", "shift", "bound", "room"], layers),
             "",
-            f"{note}; integers and folded network answer alike on {100 * outcome.agreement:.1f} %, "
-            f"rates of the last layer differ by {outcome.rate_error:.1e}",
+            f"{note}; the integer and the folded network agree on {100 * outcome.agreement:.1f} % of the answers, "
+            f"rates of the last layer differ by {outcome.rate_error:.1e} on average",
             *checks,
             end,
         ]

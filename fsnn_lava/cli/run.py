@@ -27,8 +27,8 @@ from fsnn_lava.ir.result import Result, concatenate
 from fsnn_lava.models.find import find
 from fsnn_lava.running.job import Job, run_in_memory, run_to_file
 from fsnn_lava.running.options import GRAPHS, RunOptions, run_options
-from fsnn_lava.running.ranks import Ranks, ranks
 from fsnn_lava.running.totals import Totals
+from fsnn_lava.training.processes import Processes
 from fsnn_lava.verify.thresholds import Thresholds
 
 if TYPE_CHECKING:  # these import torch
@@ -96,7 +96,7 @@ def _run(args: argparse.Namespace) -> int:
         graph=args.graph,
     )
     comparator = None if args.no_compare else _comparator(args, chip, model, options)
-    processes = ranks()
+    processes = Processes.from_environment()
     job = Job(
         chip=chip,
         split=dataset.test,
@@ -132,7 +132,7 @@ def _check_arguments(args: argparse.Namespace) -> None:
 
 
 def _execute(
-    args: argparse.Namespace, job: Job, processes: Ranks, comparator: Comparator | None, report_samples: _FirstSamples
+    args: argparse.Namespace, job: Job, processes: Processes, comparator: Comparator | None, report_samples: _FirstSamples
 ) -> Totals | None:
     """Run the job; None in a process whose share another one joins."""
     if args.out is not None:

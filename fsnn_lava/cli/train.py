@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +16,11 @@ from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError
 if TYPE_CHECKING:
     from fsnn_lava.training.curves import Watcher
     from fsnn_lava.training.loop import Outcome
-    from fsnn_lava.training.world import World
+    from fsnn_lava.training.process_group import ProcessGroup
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code 0: done, 1: diverged, 2: bad input, 130: interrupted, with the last complete epoch on disk."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is loaded: waiting threads do not occupy a busy machine's cores
     return run_command("fsnn-train", _run, _parser().parse_args(argv))
 
 
@@ -49,23 +47,22 @@ def _parser() -> Parser:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from fsnn_lava.training.world import joined
+    from fsnn_lava.training.process_group import process_group
 
-    with joined(args.device) as world:
+    with process_group(args.device) as group:
         try:
-            return _train(args, world)
+            return _train(args, group)
         except BackendFailed:
             raise
         except FsnnError as error:  # only one of several processes reports it
-            if world.first:
+            if group.first:
                 raise
             return error.exit_code
 
 
-def _train(args: argparse.Namespace, world: World) -> int:
-    import torch
-
-    from fsnn_lava.training.log import Progress
+def _train(args: argparse.Namespace, group: ProcessGroup) -> int:
+    from fsnn_lava.compiled.threads import set_thread_count
+    from fsnn_lava.training.log import TrainingProgress
     from fsnn_lava.training.loop import train
     from fsnn_lava.training.recipe import load_recipe
     from fsnn_lava.training.samples import load_samples
@@ -74,13 +71,12 @@ def _train(args: argparse.Namespace, world: World) -> int:
     if args.threads is not None:
         if args.threads < 1:
             raise BadArgument(f"--threads must be at least 1, got {args.threads}")
-        torch.set_num_threads(args.threads)
-        os.environ["OMP_NUM_THREADS"] = str(args.threads)  # what compiled code goes by where torch is not asked
+        set_thread_count(args.threads)
     folder = args.out or Path("runs") / args.recipe.stem
-    progress = Progress(quiet=not world.first, watchers=_watchers(args) if world.first else ())
+    progress = TrainingProgress(quiet=not group.first, watchers=_watchers(args) if group.first else ())
     data = load_samples(recipe, root=args.data, download=args.download)
-    outcome = train(recipe, data, folder, resume=args.resume, progress=progress, world=world)
-    if world.first:
+    outcome = train(recipe, data, folder, resume=args.resume, progress=progress, group=group)
+    if group.first:
         _show(args, outcome)
     return 0
 

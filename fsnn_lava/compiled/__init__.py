@@ -1,1 +1,1 @@
-"""Everything that is compiled to machine code, and the threads it runs on. The content of this folder is the cache key."""
+"""Every function that is compiled to machine code, and the threads that run them. The content of this folder is the cache key."""

@@ -1,4 +1,4 @@
-"""The chip's integer neuron (E9), once: the same functions run on numpy arrays and, compiled, inside the emulator's kernels.
+"""The chip's integer neuron (E9): the same functions run on numpy arrays and, compiled, inside the emulator's kernels.
 
 Units: `u` and every current are integers of 2**-6 weight units; `keep` is 4096 - decay.
 """
@@ -11,10 +11,9 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.network import Layer, Readout
 from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, STATE_MAX
 
-CLIPPED_LOW = 1  # bits of `clipped`
+CLIPPED_LOW = 1  # bits of the flags that mark clipped neurons
 CLIPPED_HIGH = 2
 
 DECAY_BITS = DECAY_UNIT.bit_length() - 1
@@ -23,13 +22,13 @@ _DECAY_MASK = DECAY_UNIT - 1
 
 @register_jitable
 def shift(x: Any, bits: int) -> Any:
-    """x * 2**bits, rounded down if bits is negative. `x` must be wide enough to hold it."""
+    """x * 2**bits, rounded down if `bits` is negative. The type of `x` must be wide enough for the result."""
     return x << bits if bits >= 0 else x >> -bits
 
 
 @register_jitable
 def leaked(u: Any, keep: int) -> Any:
-    """u * keep / 4096, rounded towards zero. |u| < 2**24 fits 32 bits throughout: |u| is taken apart into high and low 12 bits."""
+    """u * keep / 4096, rounded towards zero. Split into high and low 12 bits, |u| < 2**24 never exceeds 32 bits."""
     size = np.abs(u)
     kept = (size >> DECAY_BITS) * keep + (((size & _DECAY_MASK) * keep) >> DECAY_BITS)
     return np.sign(u) * kept
@@ -37,13 +36,13 @@ def leaked(u: Any, keep: int) -> Any:
 
 @register_jitable
 def clipped(u: Any) -> Any:
-    """u inside +-STATE_MAX."""
+    """u limited to +-STATE_MAX."""
     return np.minimum(np.maximum(u, -STATE_MAX), STATE_MAX)
 
 
 @register_jitable
 def after_spike(u: Any, spike: Any, threshold: Any, subtract: bool) -> Any:
-    """u after its reset: minus the threshold (subtract) or zero, where `spike` is 1."""
+    """u after the reset: where `spike` is 1, u minus the threshold (`subtract`) or zero."""
     return u - spike * threshold if subtract else u - spike * u
 
 
@@ -55,27 +54,29 @@ class Step(NamedTuple):
     clipped: NDArray[np.uint8]  # CLIPPED_LOW, CLIPPED_HIGH or 0
 
 
-def first_firing(layer: Layer) -> NDArray[np.int32]:
-    """The smallest u that spikes, per neuron [*shape], units 2**-6: 64 threshold, one more if the layer is strict."""
-    threshold = layer.per_neuron(layer.threshold).astype(np.int32) << STATE_FRACTION_BITS
-    return np.ascontiguousarray(threshold + np.int32(layer.strict))
+def first_firing(threshold: NDArray[np.int32], *, strict: bool) -> NDArray[np.int32]:
+    """The smallest u that spikes, units 2**-6, for a threshold in weight units: 64 threshold, plus one if `strict`."""
+    return np.ascontiguousarray((threshold.astype(np.int32) << STATE_FRACTION_BITS) + np.int32(strict))
 
 
 def integrate(u: NDArray[np.int32], current: NDArray[Any], *, decay: int) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Leak, add, clip: the new u and where it was clipped. `current` is everything that arrives, bias included, already shifted."""
+    """Leak, add, clip: the new u, and flags where it was clipped. `current` is the sum of all inputs, bias included, units 2**-6.
+
+    This is a whole step of the readout's integrators, which never spike.
+    """
     raw = leaked(np.asarray(u, dtype=np.int64), DECAY_UNIT - decay) + current
     flags = (raw < -STATE_MAX) * np.uint8(CLIPPED_LOW) + (raw > STATE_MAX) * np.uint8(CLIPPED_HIGH)
     return clipped(raw).astype(np.int32), flags.astype(np.uint8)
 
 
-def neuron_step(u: NDArray[np.int32], current: NDArray[Any], *, layer: Layer) -> Step:
-    """One step of a layer's neurons (E9): leak, add, clip, compare, reset. `u` and `current` are [..., *shape], units 2**-6."""
-    charged, flags = integrate(u, current, decay=layer.decay)
-    spikes = (charged >= first_firing(layer)).astype(np.int32)
-    threshold = layer.per_neuron(layer.threshold) << STATE_FRACTION_BITS
-    return Step(after_spike(charged, spikes, threshold, layer.reset == "subtract").astype(np.int32), spikes.astype(np.uint8), flags)
+def neuron_step(
+    u: NDArray[np.int32], current: NDArray[Any], *, threshold: NDArray[np.int32], decay: int, subtract: bool, strict: bool
+) -> Step:
+    """One step of a layer's neurons (E9): leak, add, clip, compare, reset.
 
-
-def readout_step(u: NDArray[np.int32], current: NDArray[Any], *, readout: Readout) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """One step of the readout's integrators: leak, add, clip; they never spike. `current` includes the bias."""
-    return integrate(u, current, decay=readout.decay)
+    `u` and `current` [..., *shape] in units of 2**-6; `threshold` broadcasts to [*shape], weight units.
+    """
+    charged, flags = integrate(u, current, decay=decay)
+    spikes = (charged >= first_firing(threshold, strict=strict)).astype(np.int32)
+    reset = after_spike(charged, spikes, threshold << STATE_FRACTION_BITS, subtract)
+    return Step(reset.astype(np.int32), spikes.astype(np.uint8), flags)

@@ -1,6 +1,6 @@
-"""Scatter messages through a synapse's patches. Any number type: int8 weights onto int32 potentials, or float32 onto float32.
+"""Add messages to their targets through a connection's patches, in any number type: int8 weights to int32, or float32 to float32.
 
-`form` describes the synapse's Patches in integers, in the order of FORM.
+`form` describes the Patches in integers, in the order of FORM. The functions return the number of weights added: the operations.
 """
 
 from __future__ import annotations
@@ -14,27 +14,28 @@ from fsnn_lava.compiled.compiler import compiled
 from fsnn_lava.compiled.patches import WIDEST, Patches
 from fsnn_lava.compiled.row_sums import add_64, add_rows, add_rows_graded
 
+SOURCE_CHANNELS, SOURCE_WIDTH, ROW_TAPS, COLUMN_TAPS, TARGET_WIDTH, TARGET_CHANNELS, GROUPS, FUSED = range(8)
 FORM = ("source channels", "source width", "row taps", "column taps", "target width", "target channels", "groups", "fused")
-BUSY = 4  # spikes per place from which walking tap by tap pays for float32, measured for 64 channels and 5 x 5 taps
+BUSY = 4  # spikes per place from which scatter_by_taps is faster in float32, measured for 64 channels and 5 x 5 taps
 
 
 def form_of(patches: Patches) -> NDArray[np.int64]:
     """[8] integers, see FORM."""
     row_taps, column_taps, channels, _ = patches.weight.shape
-    numbers = (channels, len(patches.columns), row_taps, column_taps, patches.width, patches.channels, patches.groups, patches.fused)
+    numbers = (channels, len(patches.column_spans), row_taps, column_taps, patches.width, patches.channels, patches.groups, patches.fused)
     return np.array(numbers, dtype=np.int64)
 
 
 @compiled
-def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, rows: Any, columns: Any) -> int:
-    """Add the patch of every source neuron in `indices` (rising) to target [H * W * C]; the number of weights touched.
+def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row_spans: Any, column_spans: Any) -> int:
+    """Add the patch of every source neuron in `indices` (ascending) to target [H * W * C]; returns the operations.
 
     Messages are spikes if `amounts` is empty, else amounts[index]. weight is Patches.blocks. The messages of one place (and group)
     share their targets, so they are added together.
     """
-    channels, width, groups, taps = form[0], form[1], form[6], form[3]
-    together, depth = channels // groups, form[5] // groups
-    touched, first, number = 0, np.int64(0), len(indices)
+    channels, width, groups, taps = form[SOURCE_CHANNELS], form[SOURCE_WIDTH], form[GROUPS], form[COLUMN_TAPS]
+    together, depth = channels // groups, form[TARGET_CHANNELS] // groups
+    operations, first, number = 0, np.int64(0), len(indices)
     while first < number:
         run = indices[first] // together
         end = first + 1
@@ -42,29 +43,30 @@ def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row
             end += 1
         place, group = run // groups, run % groups
         y, x = place // width, place % width
-        into = np.int64((rows[y, 0] * form[4] + columns[x, 0]) * form[5] + group * depth)
-        if form[7]:
-            start = np.int64((rows[y, 1] - place) * channels * taps + columns[x, 1]) * depth  # the indices hold place * channels already
-            for i in range(rows[y, 2]):
-                here, there = into + i * form[4] * form[5], start + i * channels * taps * depth
-                _add(target, here, weight, there, indices, amounts, first, end, taps * depth, columns[x, 2] * depth)
+        into = np.int64((row_spans[y, 0] * form[TARGET_WIDTH] + column_spans[x, 0]) * form[TARGET_CHANNELS] + group * depth)
+        if form[FUSED]:
+            # the indices contain place * channels already
+            start = np.int64((row_spans[y, 1] - place) * channels * taps + column_spans[x, 1]) * depth
+            for i in range(row_spans[y, 2]):
+                here, there = into + i * form[TARGET_WIDTH] * form[TARGET_CHANNELS], start + i * channels * taps * depth
+                _add(target, here, weight, there, indices, amounts, first, end, taps * depth, column_spans[x, 2] * depth)
         else:
-            tap = np.int64(rows[y, 1] * taps + columns[x, 1] - place) * channels
+            tap = np.int64(row_spans[y, 1] * taps + column_spans[x, 1] - place) * channels
             for k in range(0, depth, WIDEST):
                 block = min(WIDEST, depth - k)
-                start = k * form[2] * taps * channels + tap * block
-                for i in range(rows[y, 2]):
-                    here, there = into + i * form[4] * form[5] + k, start + i * taps * channels * block
-                    for _ in range(columns[x, 2]):
+                start = k * form[ROW_TAPS] * taps * channels + tap * block
+                for i in range(row_spans[y, 2]):
+                    here, there = into + i * form[TARGET_WIDTH] * form[TARGET_CHANNELS] + k, start + i * taps * channels * block
+                    for _ in range(column_spans[x, 2]):
                         if block == WIDEST and len(amounts) == 0:
                             add_64(target, here, weight, there, indices, first, end, block)
                         else:
                             _add(target, here, weight, there, indices, amounts, first, end, block, block)
-                        here += form[5]
+                        here += form[TARGET_CHANNELS]
                         there += channels * block
-        touched += rows[y, 2] * columns[x, 2] * (end - first) * depth
+        operations += row_spans[y, 2] * column_spans[x, 2] * (end - first) * depth
         first = end
-    return touched
+    return operations
 
 
 @compiled
@@ -78,36 +80,38 @@ def _add(
 
 
 @compiled
-def scatter_by_taps(target: Any, weight: Any, indices: Any, form: Any, rows: Any, columns: Any, starts: Any) -> None:
-    """The same sums for a synapse without groups that is not fused, tap by tap of the kernel: its weights stay in the nearest cache.
+def scatter_by_taps(target: Any, weight: Any, indices: Any, form: Any, row_spans: Any, column_spans: Any, starts: Any) -> None:
+    """The same sums tap by tap of the kernel, so that a tap's weights stay in the nearest cache; no groups, not fused.
 
-    Pays where weights are wide and several neurons of a place fire. `starts` [H * W + 1] is room for where a place's spikes begin.
+    Faster where weights are wide and several neurons of a place fire. `starts` [H * W + 1] is scratch.
     """
-    find_places(indices, form[0], starts)
-    for k in range(0, form[5], WIDEST):
-        for i in range(form[2]):
-            for j in range(form[3]):
-                add_tap(target, weight, indices, form, rows, columns, starts, i, j, k)
+    find_places(indices, form[SOURCE_CHANNELS], starts)
+    for k in range(0, form[TARGET_CHANNELS], WIDEST):
+        for i in range(form[ROW_TAPS]):
+            for j in range(form[COLUMN_TAPS]):
+                add_tap(target, weight, indices, form, row_spans, column_spans, starts, i, j, k)
 
 
 @compiled
-def add_tap(target: Any, weight: Any, indices: Any, form: Any, rows: Any, columns: Any, starts: Any, i: Any, j: Any, k: Any) -> None:
-    """Add the tap (i, j) of every spike to its target's channels from k, up to the widest that registers hold."""
-    channels, width, depth = form[0], form[1], form[5]
+def add_tap(
+    target: Any, weight: Any, indices: Any, form: Any, row_spans: Any, column_spans: Any, starts: Any, i: Any, j: Any, k: Any
+) -> None:
+    """Add the tap (i, j) of every spike to up to WIDEST channels of its target, from channel k on."""
+    channels, width, depth = form[SOURCE_CHANNELS], form[SOURCE_WIDTH], form[TARGET_CHANNELS]
     block = min(WIDEST, depth - k)
-    weights = k * form[2] * form[3] * channels + (i * form[3] + j) * channels * block
-    for y in range(len(rows)):
-        down = i - rows[y, 1]
-        if down < 0 or down >= rows[y, 2]:
+    weights = k * form[ROW_TAPS] * form[COLUMN_TAPS] * channels + (i * form[COLUMN_TAPS] + j) * channels * block
+    for y in range(len(row_spans)):
+        down = i - row_spans[y, 1]
+        if down < 0 or down >= row_spans[y, 2]:
             continue
-        line = (rows[y, 0] + down) * form[4]
-        for x in range(len(columns)):
-            along = j - columns[x, 1]
+        line = (row_spans[y, 0] + down) * form[TARGET_WIDTH]
+        for x in range(len(column_spans)):
+            along = j - column_spans[x, 1]
             place = y * width + x
             first, end = np.int64(starts[place]), np.int64(starts[place + 1])
-            if along < 0 or along >= columns[x, 2] or first == end:
+            if along < 0 or along >= column_spans[x, 2] or first == end:
                 continue
-            into = np.int64((line + columns[x, 0] + along) * depth + k)
+            into = np.int64((line + column_spans[x, 0] + along) * depth + k)
             if block == WIDEST:
                 add_64(target, into, weight, weights - place * channels * block, indices, first, end, block)
             else:
@@ -116,7 +120,7 @@ def add_tap(target: Any, weight: Any, indices: Any, form: Any, rows: Any, column
 
 @compiled
 def find_places(indices: Any, channels: Any, starts: Any) -> None:
-    """starts[p] <- where the spikes of place p begin among `indices` (rising); those of the last place end at the last entry."""
+    """starts[p] <- where the spikes of place p begin among `indices` (ascending); the last entry is where those of the last place end."""
     place = 0
     starts[0] = 0
     for i in range(len(indices)):
@@ -130,11 +134,11 @@ def find_places(indices: Any, channels: Any, starts: Any) -> None:
 
 
 @compiled
-def scatter_graded(target: Any, weight: Any, values: Any, form: Any, rows: Any, columns: Any) -> int:
-    """Add values[i] times the patch of every source neuron i with a value that is not zero; the number of weights touched."""
+def scatter_graded(target: Any, weight: Any, values: Any, form: Any, row_spans: Any, column_spans: Any) -> int:
+    """Add values[i] times the patch of every source neuron i whose value is not zero; returns the operations."""
     indices = np.empty(len(values), np.int32)
     number = 0
     for i in range(len(values)):
         indices[number] = i
         number += values[i] != 0
-    return scatter(target, weight, indices[:number], values, form, rows, columns) if number > 0 else 0
+    return scatter(target, weight, indices[:number], values, form, row_spans, column_spans) if number > 0 else 0

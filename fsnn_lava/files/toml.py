@@ -1,4 +1,4 @@
-"""TOML files that are not trusted: small, and whatever is wrong with one becomes a sentence."""
+"""Read TOML files that are not trusted: their size is limited, and every error becomes one sentence."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-BYTES_MAX = 2**16  # a few times the longest one that people write: parsing takes more than linear time
+BYTES_MAX = 2**16  # several times the largest file that people write: parsing takes more than linear time
 
 
 def read_toml(path: Path, *, what: str) -> dict[str, Any]:
-    """The document in a file; BadFile calls it `what` ("recipe", "board file")."""
+    """The document in a file; error messages call it `what` ("recipe", "board file")."""
     try:
         with path.open("rb") as stream:
             content = stream.read(BYTES_MAX + 1)
@@ -27,13 +27,13 @@ def read_toml(path: Path, *, what: str) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise BadFile(f"{path} is not a {what}: not a text file ({error.reason} at byte {error.start})") from error
     if len(content) > BYTES_MAX:
-        raise BadFile(f"{path} is not a {what}: it has more than {BYTES_MAX} bytes")
+        raise BadFile(f"{path} is not a {what}: it must have at most {BYTES_MAX} bytes")
     return parse_toml(text, where=str(path))
 
 
 def parse_toml(text: str, *, where: str) -> dict[str, Any]:
-    """The document that a text says."""
+    """The document in a text; error messages call it `where`."""
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, and brackets nested as deep
+    except (ValueError, RecursionError) as error:  # also for numbers with thousands of digits, and for brackets nested as deeply
         raise BadFile(f"{where} is not a TOML file: {str(error)[:200]}") from error

@@ -21,7 +21,6 @@ from fsnn_lava.formats.exact_group import GROUP as EXACT
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse
 
 GROUP = "layer"
-MIXED_WEIGHT_MAX = 127
 
 FORWARDING = {
     "pixels": ("pixel values, input_message_bits=8", 1),
@@ -48,7 +47,7 @@ def express(weight: NDArray[Any], recurrent: NDArray[Any] | None, threshold: NDA
     parts = [weight] if recurrent is None else [weight, recurrent]
     exact = _integer_factor([*parts, threshold, bias])
     largest = max((float(np.abs(p).max()) for p in parts if p.size), default=0.0)
-    room = [MIXED_WEIGHT_MAX / largest if largest else np.inf, limits.THRESHOLD_MAX / float(threshold.max())]
+    room = [limits.WEIGHT_MAX / largest if largest else np.inf, limits.THRESHOLD_MAX / float(threshold.max())]
     if np.any(bias):
         room.append(limits.STOCK_BIAS_MANTISSA_MAX / float(np.abs(bias).max()))
     factor = exact if exact is not None and exact <= min(room) else min(room)

@@ -1,4 +1,4 @@
-"""The map a -> f(a) of an integer network, in float64 (E4): what its rates tend to. Currents and thresholds in weight units."""
+"""The map a -> f(a) of an integer network, in float64 (E4): its rates tend to a fixed point of f. Currents are in weight units."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as nnf
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -15,8 +14,8 @@ from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.drive import input_current
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
-from fsnn_lava.nn.feedback import operator_norm_bound
-from fsnn_lava.solvers import equilibrium
+from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, TransposedConvolution
+from fsnn_lava.solvers.anderson import anderson
 
 Rates = tuple[NDArray[np.float64], ...]
 _ONE = 2**limits.STATE_FRACTION_BITS  # a weight unit in units of a potential
@@ -41,9 +40,9 @@ class RateMap:
         self._thresholds = [layer.per_neuron(layer.threshold).astype(np.float64) for layer in chip.layers]
 
     def drive(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Everything from outside into layer 1 per step, bias included: [B, *shape of layer 1], weight units.
+        """The current from outside into layer 1 per step, bias included: [B, *shape of layer 1], weight units.
 
-        Static input: exactly what E9 adds at every step. Events [B, T, *shape]: its average with the weights of E3.
+        Static input: exactly what E9 adds at every step. Events [B, T, *shape]: their average with the weights of E3.
         """
         chip = self.chip
         if chip.input.kind != "events":
@@ -56,7 +55,7 @@ class RateMap:
         chip, steps = self.chip, values.shape[1]
         synapse = next(s for s in chip.synapses if s.source == "input")
         shares = chip.leak ** np.arange(steps - 1, -1, -1, dtype=np.float64) / chip.weight_sum(steps)
-        if synapse.exponent >= -limits.STATE_FRACTION_BITS:  # nothing is rounded: average first
+        if synapse.exponent >= -limits.STATE_FRACTION_BITS:  # no step is rounded: average first
             return self.apply_synapse(synapse, np.einsum("t,bt...->b...", shares, values.astype(np.float64)))
         total = np.zeros((len(values), *chip.layers[0].shape))
         for step, share in enumerate(shares):  # below 2**-6 every step is rounded down on its own
@@ -81,7 +80,7 @@ class RateMap:
         return tuple(np.clip(current / threshold, 0.0, 1.0) for current, threshold in zip(found, self._thresholds, strict=True))
 
     def forward(self, last: NDArray[np.float64], drive: NDArray[np.float64]) -> Rates:
-        """Rates of all layers, one after the other, when the last layer's rates (where the feedback starts) are `last`."""
+        """Rates of all layers, one after the other, given those of the last layer, where the feedback starts."""
         rates: list[NDArray[np.float64]] = [np.zeros((len(drive), *layer.shape)) for layer in self.chip.layers]
         rates[-1] = last
         done: list[NDArray[np.float64]] = []
@@ -103,16 +102,17 @@ class RateMap:
         return self.solve_drive(self.drive(values), tol=tol, max_steps=max_steps)
 
     def solve_drive(self, drive: NDArray[np.float64], *, tol: float = 1e-9, max_steps: int = 500) -> RateEquilibrium:
+        """The same for a known drive [B, *shape of layer 1]."""
         shapes = [layer.shape for layer in self.chip.layers]
         sizes = [int(np.prod(shape)) for shape in shapes]
-        if any(s.source != self.chip.layers[-1].name for s in self.chip.feedback):  # several loops: all layers at once
+        if any(s.source != self.chip.layers[-1].name for s in self.chip.feedback):  # several loops: solve for all layers at once
             return self._solve_all(drive, shapes, sizes, tol, max_steps)
 
         def onto_itself(last: Tensor) -> Tensor:
             return torch.from_numpy(np.ascontiguousarray(self.forward(last.numpy(), drive)[-1]))
 
         start = torch.from_numpy(np.ascontiguousarray(self.forward(np.zeros((len(drive), *shapes[-1])), drive)[-1]))
-        found = equilibrium.anderson(onto_itself, start, tol=tol, max_steps=max_steps)
+        found = anderson(onto_itself, start, tol=tol, max_steps=max_steps)
         return self._outcome(self.forward(found.value.numpy(), drive), drive, found.steps, tol)
 
     def _solve_all(
@@ -125,7 +125,7 @@ class RateMap:
         def onto_itself(flat: Tensor) -> Tensor:
             return torch.from_numpy(np.concatenate([r.reshape(len(drive), -1) for r in self.apply(split(flat), drive)], axis=1))
 
-        found = equilibrium.anderson(onto_itself, torch.zeros((len(drive), sum(sizes)), dtype=torch.float64), tol=tol, max_steps=max_steps)
+        found = anderson(onto_itself, torch.zeros((len(drive), sum(sizes)), dtype=torch.float64), tol=tol, max_steps=max_steps)
         return self._outcome(split(found.value), drive, found.steps, tol)
 
     def _outcome(self, rates: Rates, drive: NDArray[np.float64], steps: int, tol: float) -> RateEquilibrium:
@@ -135,11 +135,11 @@ class RateMap:
         return RateEquilibrium(rates, residual, steps, bool(np.all(residual <= tol)))
 
     def residual(self, rates: Rates, drive: NDArray[np.float64]) -> NDArray[np.float64]:
-        """[B] ||f(a) - a||, Euclidean over all neurons: how far rates are from reproducing themselves."""
+        """[B] ||f(a) - a||, Euclidean over all neurons."""
         return length(tuple(after - rate for after, rate in zip(self.apply(rates, drive), rates, strict=True)))
 
     def gains(self) -> NDArray[np.float64]:
-        """M of E11: M[l, k] bounds by how much a change of layer k's rates changes those of layer l, [N, N]."""
+        """M of E11, [N, N]: M[l, k] bounds how much a change of layer k's rates changes those of layer l."""
         chip = self.chip
         matrix = np.zeros((len(chip.layers),) * 2)
         for synapse in chip.synapses:
@@ -148,7 +148,7 @@ class RateMap:
         return matrix
 
     def gain(self) -> float:
-        """Spectral radius of `gains`: below 1 there is one equilibrium and every start reaches it (E6)."""
+        """Spectral radius of `gains`: below 1 the equilibrium is unique and every start converges to it (E6)."""
         return float(np.abs(np.linalg.eigvals(self.gains())).max())
 
 
@@ -162,32 +162,33 @@ def synapse_gain(chip: ChipNetwork, synapse: Synapse) -> float:
     target, source = chip.layer(synapse.target), chip.layer(synapse.source)
     threshold = np.broadcast_to(target.threshold, target.shape[:1]).astype(np.float64)
     weight = synapse.weight * 2.0**synapse.exponent
-    axis = 1 if isinstance(synapse, TransposedConvSynapse) else 0
-    weight = weight / np.expand_dims(threshold, tuple(i for i in range(weight.ndim) if i != axis))
+    operator = operator_of(synapse, source.shape)
+    axes = tuple(axis for axis in range(weight.ndim) if axis != operator.target_axis)
+    return operator.norm_bound(weight / np.expand_dims(threshold, axes))
+
+
+def operator_of(synapse: Synapse, source: Shape) -> Operator:
+    """The linear operation of a synapse whose source has this shape."""
+    weight = synapse.weight.shape
     if isinstance(synapse, DenseSynapse):
-        return operator_norm_bound(weight, kind="dense", in_shape=source.shape)
+        return Dense(in_shape=source, channels=weight[0])
     if isinstance(synapse, TransposedConvSynapse):
-        return operator_norm_bound(
-            weight,
-            kind="transposed",
-            in_shape=source.shape,
+        return TransposedConvolution(
+            in_shape=source,
+            channels=weight[1],
+            kernel=(weight[2], weight[3]),
             stride=synapse.stride,
             padding=synapse.padding,
             output_padding=synapse.output_padding,
         )
     if isinstance(synapse, ConvSynapse):
-        return operator_norm_bound(
-            weight, kind="conv", in_shape=source.shape, stride=synapse.stride, padding=synapse.padding, groups=synapse.groups
+        kernel = (weight[2], weight[3])
+        return Convolution(
+            in_shape=source, channels=weight[0], kernel=kernel, stride=synapse.stride, padding=synapse.padding, groups=synapse.groups
         )
-    raise BadArgument(f"{synapse}: unknown kind {type(synapse).__name__}")
+    raise BadArgument(f"{synapse}: unknown kind {type(synapse).__name__}; use a DenseSynapse, ConvSynapse or TransposedConvSynapse")
 
 
 def linear(synapse: Synapse, weight: Tensor, messages: Tensor) -> Tensor:
     """weight @ messages, [B, *target] from [B, *source]: exact where both hold integers and the sums stay below 2**53."""
-    if isinstance(synapse, DenseSynapse):
-        return nnf.linear(messages.flatten(1), weight)
-    if isinstance(synapse, TransposedConvSynapse):
-        return nnf.conv_transpose2d(messages, weight, stride=synapse.stride, padding=synapse.padding, output_padding=synapse.output_padding)
-    if isinstance(synapse, ConvSynapse):
-        return nnf.conv2d(messages, weight, stride=synapse.stride, padding=synapse.padding, groups=synapse.groups)
-    raise BadArgument(f"{synapse}: unknown kind {type(synapse).__name__}")
+    return operator_of(synapse, tuple(messages.shape[1:])).apply(weight, messages)

@@ -3,22 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fsnn_lava.compiled.compiler import compilable, compiled
+from fsnn_lava.compiled.compiler import compilable
+from fsnn_lava.compiled.slopes import find_slopes
+from fsnn_lava.nn.dropout import masked
+from fsnn_lava.nn.dynamics import Trace
 from fsnn_lava.nn.feedback import RestrictedFeedback
-from fsnn_lava.solvers.equilibrium import Solution
+from fsnn_lava.nn.loop_map import LoopMap
+from fsnn_lava.nn.operators import Operator
+from fsnn_lava.solvers.solution import Solution
+from fsnn_lava.solvers.solver import Solver
+
+Solve = Callable[[Tensor], Solution]  # dL/da -> beta
+Report = Callable[[Solution], None]
+
+
+def attach_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report) -> Tensor:
+    """The last layer's simulated rates, with the gradient of the equilibrium they stand for (E5).
+
+    `loop` is f with batch norm in its training mode (E7). Every backward solve is passed to `report`.
+    """
+    rates, coupling = trace.rates[-1], loop.coupling
+    if loop.feedback is None or loop.weight is None:
+        solve = partial(Solver(max_steps=0).solve_affine, torch.zeros_like)
+        return implicit(loop(rates)[-1], rates, solve, report=report)
+    if len(loop.stages) == 1:
+        return attach_ring_gradient(trace, loop, loop.feedback, loop.weight, solver, report=report)
+    start = rates.detach().requires_grad_()
+    mapped = loop(start)[-1]
+    product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
+    solve = partial(solver.solve_affine, product, independent=False, scale=coupling.scale, stop=coupling.stop)
+    return implicit(mapped, rates, solve, report=report)
+
+
+def attach_ring_gradient(
+    trace: Trace, loop: LoopMap, feedback: RestrictedFeedback, weight: Tensor, solver: Solver, *, report: Report
+) -> Tensor:
+    """The same for a single layer: v -> J_f^T v is W^T (sigma' v / vth), where sigma' is 0 or 1 per neuron, so no graph is needed."""
+    rates, mask, fixed, coupling = trace.rates[0], loop.masks.feedback, weight.detach(), loop.coupling
+    own = loop.own_current()
+    with torch.no_grad():
+        returned = masked(mask, feedback.operator.apply(fixed, rates)) if trace.returned is None else trace.returned
+        slope, gain = slopes(own, returned, mask, loop.vth)
+    product = partial(feedback.operator.transpose, fixed)
+    solve = partial(solver.solve_affine, product, gain=gain, scale=coupling.scale, stop=coupling.stop)
+    return implicit_ring(own, weight, rates, slope=slope, mask=mask, operator=feedback.operator, solve=solve, report=report)
 
 
 class _Implicit(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, mapped: Tensor, rates: Tensor, solve: Callable[[Tensor], Solution], report: Callable[[Solution], None]
-    ) -> Tensor:
+    def forward(ctx: Any, mapped: Tensor, rates: Tensor, solve: Solve, report: Report) -> Tensor:  # type: ignore[override]
         ctx.solve, ctx.report = solve, report
         return rates.view_as(rates)
 
@@ -30,50 +70,38 @@ class _Implicit(torch.autograd.Function):
         return solution.value, None, None, None
 
 
-def implicit(mapped: Tensor, rates: Tensor, solve: Callable[[Tensor], Solution], *, report: Callable[[Solution], None]) -> Tensor:
-    """Has the value `rates`, and the gradient of the equilibrium they stand for.
+def implicit(mapped: Tensor, rates: Tensor, solve: Solve, *, report: Report) -> Tensor:
+    """`rates` in value, with the gradient of the equilibrium they stand for.
 
-    `mapped` is f(rates) with a graph to the parameters. Going backward, `solve(dL/da)` is beta with beta = J_f^T beta + dL/da at
-    `rates`, which is handed to `mapped`: dL/dtheta = beta^T df/dtheta (E5).
+    `mapped` is f(rates) with a graph to the parameters. In the backward pass `solve(dL/da)` returns beta = J_f^T beta + dL/da at
+    `rates`, which becomes the gradient of `mapped`: dL/dtheta = beta^T df/dtheta (E5).
     """
     return _Implicit.apply(mapped, rates, solve, report)
 
 
 def slopes(own: Tensor, returned: Tensor, mask: Tensor | None, vth: float) -> tuple[Tensor, Tensor]:
-    """sigma'/vth where the current is own + returned, and that times the mask: each [B, ...]. At 0 and at vth sigma is flat."""
+    """sigma'/vth at the current own + returned, and that times the mask: each [B, ...]. At 0 and at vth sigma' is 0."""
     if own.dim() != 2 or not compilable(own):
         current = own + returned
         slope = ((current > 0.0) & (current < vth)).to(current.dtype).div_(vth)
         return slope, slope if mask is None else slope * mask
     slope = torch.empty_like(own)
     gain = slope if mask is None else torch.empty_like(own)
-    first, second, third = own.detach().numpy(), returned.contiguous().numpy(), (slope if mask is None else mask.contiguous()).numpy()
-    kind = first.dtype.type
-    find_slopes(first, second, third, kind(vth), kind(1.0 / vth), slope.numpy(), gain.numpy(), mask is not None)
+    mask_or_any = slope if mask is None else mask.contiguous()  # not read without a mask
+    kind = own.detach().numpy().dtype.type
+    arrays = (own.detach().numpy(), returned.contiguous().numpy(), mask_or_any.numpy())
+    find_slopes(*arrays, kind(vth), kind(1.0 / vth), slope.numpy(), gain.numpy(), mask is not None)
     return slope, gain
-
-
-@compiled
-def find_slopes(own: Any, returned: Any, mask: Any, vth: Any, steepness: Any, slope: Any, gain: Any, masked: Any) -> None:
-    """For every neuron of every sample; `gain` is `slope` itself unless `masked`."""
-    flat = vth - vth
-    for b in range(len(own)):
-        for i in range(own.shape[1]):
-            current = own[b, i] + returned[b, i]
-            slope[b, i] = steepness if (current > flat) & (current < vth) else flat
-        if masked:
-            for i in range(own.shape[1]):
-                gain[b, i] = slope[b, i] * mask[b, i]
 
 
 class _Ring(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, own: Tensor, weight: Tensor, rates: Tensor, slope: Tensor, mask: Tensor | None, feedback: RestrictedFeedback,
-        solve: Callable[[Tensor], Solution], report: Callable[[Solution], None],
+        ctx: Any, own: Tensor, weight: Tensor, rates: Tensor, slope: Tensor, mask: Tensor | None, operator: Operator, solve: Solve,
+        report: Report,
     ) -> Tensor:  # fmt: skip
         ctx.save_for_backward(rates, slope, mask)
-        ctx.feedback, ctx.solve, ctx.report = feedback, solve, report
+        ctx.operator, ctx.solve, ctx.report = operator, solve, report
         return rates.view_as(rates)
 
     @staticmethod
@@ -83,7 +111,7 @@ class _Ring(torch.autograd.Function):
         solution = ctx.solve(grads[0].contiguous())
         ctx.report(solution)
         through = solution.value * slope
-        for_weight = ctx.feedback.weight_gradient(rates, through if mask is None else through * mask)
+        for_weight = ctx.operator.weight_gradient(rates, masked(mask, through))
         return through, for_weight, None, None, None, None, None, None
 
 
@@ -94,12 +122,12 @@ def implicit_ring(
     *,
     slope: Tensor,
     mask: Tensor | None,
-    feedback: RestrictedFeedback,
-    solve: Callable[[Tensor], Solution],
-    report: Callable[[Solution], None],
+    operator: Operator,
+    solve: Solve,
+    report: Report,
 ) -> Tensor:
-    """The same for a single layer, f(a) = sigma((own + mask W a)/vth), whose products need no graph: sigma' is 0 or 1 per neuron.
+    """As `implicit`, for f(a) = sigma((own + mask W a)/vth); gradients go to `own` and to `weight`, which is W of `operator`.
 
-    `slope` is sigma'/vth at `rates`; gradients go to `own` and to `weight`, which is one of `feedback`.
+    `slope` is sigma'/vth at `rates`.
     """
-    return _Ring.apply(own, weight, rates, slope, mask, feedback, solve, report)
+    return _Ring.apply(own, weight, rates, slope, mask, operator, solve, report)

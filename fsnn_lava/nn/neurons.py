@@ -1,4 +1,4 @@
-"""Integrate-and-fire neurons in float: one time step, and what their rates are weighted with (E1, E3)."""
+"""Integrate-and-fire neurons in float: firing and reset (E1), and the weights of their rates (E3)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from fsnn_lava.errors import BadArgument
 
 @dataclass(frozen=True)
 class LIF:
-    """Leaky integrate and fire: a share `leak` of the potential is left after each step (lambda of E1)."""
+    """Leaky integrate and fire.
+
+    Args:
+        leak: the share of the potential that remains after each step (lambda of E1), in (0, 1]. The paper uses 0.95, and 0.99 for CIFAR.
+    """
 
     leak: float = 0.95
 
@@ -20,7 +24,7 @@ class LIF:
             raise BadArgument(f"leak must lie in (0, 1], got {self.leak}")
 
     def weight_sum(self, steps: int) -> float:
-        """Sum of leak**(T - tau) over tau = 1 … T: what a rate is divided by (E3)."""
+        """Sum of leak**(T - tau) over tau = 1 … T, which rates are divided by (E3)."""
         return float(steps) if self.leak == 1.0 else (1.0 - self.leak**steps) / (1.0 - self.leak)
 
     def weights(self, steps: int) -> list[float]:
@@ -31,7 +35,7 @@ class LIF:
 
 @dataclass(frozen=True)
 class IF(LIF):
-    """Integrate and fire: nothing leaks."""
+    """Integrate and fire: the potential does not leak."""
 
     leak: float = 1.0
 
@@ -40,16 +44,8 @@ class IF(LIF):
             raise BadArgument(f"an IF neuron has no leak; use LIF({self.leak})")
 
 
-def step(potential: Tensor, current: Tensor, *, leak: float, vth: float) -> Tensor:
-    """One step of E1 in place: `potential` holds u[t+1] afterwards; the spikes s[t+1] (0 or 1) are returned."""
-    if leak != 1.0:
-        potential.mul_(leak)
-    potential.add_(current)
-    return fire(potential, vth=vth)
-
-
 def fire(potential: Tensor, *, vth: float) -> Tensor:
-    """Spikes of an integrated potential, which is reset by subtraction in place (E1)."""
+    """Spikes (0 or 1) of an integrated potential, which is reset by subtraction in place (E1)."""
     spikes = potential.ge(vth).to(potential.dtype)
     potential.sub_(spikes, alpha=vth)
     return spikes

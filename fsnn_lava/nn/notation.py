@@ -16,14 +16,14 @@ from math import prod
 from typing import Literal
 
 from fsnn_lava.errors import BadArchitecture
+from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, TransposedConvolution
 
-Shape = tuple[int, ...]
 MAX_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayerSpec:
-    """One layer: a linear operation F with its neurons. `pool` averages the current after the convolution (1: none)."""
+    """One layer: a linear operation F with its neurons. `pool` averages the current after the convolution (1: no pooling)."""
 
     kind: Literal["dense", "conv"]
     channels: int
@@ -42,8 +42,16 @@ class LayerSpec:
         return prod(self.out_shape)
 
     @property
+    def operator(self) -> Dense | Convolution:
+        """F without its pooling."""
+        if self.kind == "dense":
+            return Dense(in_shape=self.in_shape, channels=self.channels)
+        kernel, stride, padding = (self.kernel,) * 2, (self.stride,) * 2, (self.padding,) * 2
+        return Convolution(in_shape=self.in_shape, channels=self.channels, kernel=kernel, stride=stride, padding=padding)
+
+    @property
     def weights(self) -> int:
-        return self.channels * (prod(self.in_shape) if self.kind == "dense" else self.in_shape[0] * self.kernel**2)
+        return prod(self.operator.weight_shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,19 +74,37 @@ class FeedbackSpec:
 
     @property
     def output_padding(self) -> tuple[int, int]:
-        """What makes a transposed convolution end at the first layer's height and width."""
+        """Rows and columns to add so that a transposed convolution has the first layer's height and width."""
         if self.kind != "transposed":
             return (0, 0)
         rows, columns = (out - (2 * n - 1) for n, out in zip(self.in_shape[1:], self.out_shape[1:], strict=True))
         return rows, columns
 
     @property
+    def operator(self) -> Operator:
+        if self.kind == "dense":
+            return Dense(in_shape=self.in_shape, channels=self.channels)
+        kernel, padding = (self.kernel,) * 2, (self.padding,) * 2
+        if self.kind == "conv":
+            return Convolution(in_shape=self.in_shape, channels=self.channels, kernel=kernel, padding=padding)
+        return TransposedConvolution(
+            in_shape=self.in_shape,
+            channels=self.channels,
+            kernel=kernel,
+            stride=(self.stride,) * 2,
+            padding=padding,
+            output_padding=self.output_padding,
+        )
+
+    @property
     def weights(self) -> int:
-        return self.channels * (prod(self.in_shape) if self.kind == "dense" else self.in_shape[0] * self.kernel**2)
+        return prod(self.operator.weight_shape)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
+    """A network's layers and feedback with every shape worked out. `text` is the notation it prints as."""
+
     text: str
     input_shape: Shape
     classes: int
@@ -134,7 +160,7 @@ def _split(text: str) -> tuple[list[_Item], _Item | None]:
     match = re.fullmatch(r"\s*(?P<forward>[^()\s]*)\s*(?:\(\s*F(?P<feedback>[^()\s]*)\s*\))?\s*", text)
     if match is None:
         raise BadArchitecture(
-            f"{text!r} must read like '64C5s (F64C5)': layers joined by '-', then the feedback in parentheses behind an F"
+            f"{text!r} must read like '64C5s (F64C5)': layers joined by '-', then the feedback in parentheses, starting with F"
         )
     column = match.start("forward") + 1
     items = []
@@ -150,7 +176,7 @@ def _split(text: str) -> tuple[list[_Item], _Item | None]:
 def _match(item: _Item, suffixes: str) -> tuple[re.Match[str], str]:
     match = _ITEM.match(item.text)
     if match is None:
-        raise item.fail("a layer must read like 400, 64C5 or P2, not as it stands")
+        raise item.fail("a layer must read like 400, 64C5 or P2")
     rest = item.text[match.end() :]
     allowed = suffixes if match["channels"] else ""
     if rest and rest not in allowed:
@@ -178,7 +204,7 @@ def _append(layers: list[LayerSpec], item: _Item, shape: Shape) -> None:
         layers.append(LayerSpec(kind="dense", channels=units, in_shape=shape, out_shape=(units,)))
     else:
         if len(shape) != 3:
-            raise item.fail(f"a convolution needs (C, H, W) before it, here stands {shape}")
+            raise item.fail(f"a convolution needs an input of shape (C, H, W), got {shape}")
         channels, kernel, stride = int(match["channels"]), _odd_kernel(item, match), 2 if suffix else 1
         size = tuple((n - 1) // stride + 1 for n in shape[1:])
         layers.append(LayerSpec(kind="conv", channels=channels, kernel=kernel, stride=stride, in_shape=shape, out_shape=(channels, *size)))

@@ -2,77 +2,28 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-
 import torch
-from torch import Tensor
 
-from fsnn_lava.nn.neurons import LIF, fire
-
-Connection = Callable[[Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class Trace:
-    """What a run of T steps leaves behind: one [B, ...] tensor per layer, in each layer's own time."""
-
-    rates: tuple[Tensor, ...]  # spikes per step, weighted as E3 says
-    counts: tuple[Tensor, ...]  # spikes
-    potentials: tuple[Tensor, ...]  # u[T]
-    residuals: list[Tensor] = field(default_factory=list)  # [B] per step, where they were asked for
-    returned: Tensor | None = None  # masked W times the rates of a single layer, where the run knows it
-
-
-@dataclass(frozen=True)
-class Dynamics:
-    """A network ready to be stepped: what each layer's current is, with every constant worked out beforehand."""
-
-    drive: Callable[[int], Tensor]  # step from 0 -> current of the first layer from outside, bias included
-    forward: Sequence[Connection]  # layer l's spikes -> current of layer l + 1, bias included
-    feedback: Connection | None  # the last layer's spikes -> current of the first layer
-    neuron: LIF
-    vth: float
-    delay: int  # steps the feedback takes: 1 sequential, N pipelined (in the layers' own time)
+from fsnn_lava.nn.dense_simulation import Observer, simulate_densely
+from fsnn_lava.nn.dynamics import Dynamics, Trace
+from fsnn_lava.nn.event_simulation import simulate_by_events
 
 
 @torch.no_grad()
-def simulate(dynamics: Dynamics, steps: int, *, observe: Callable[[int, tuple[Tensor, ...]], None] | None = None) -> Trace:
-    """Run `steps` steps from rest. `observe(t, weighted sums)` is called after every step."""
-    leak, vth = dynamics.neuron.leak, dynamics.vth
-    layers = len(dynamics.forward) + 1
-    potentials: list[Tensor] = []
-    sums: list[Tensor] = []
-    counts: list[Tensor] = []
-    arriving: deque[Tensor] = deque(maxlen=dynamics.delay)  # the last layer's spikes that are still on their way
-    for t in range(steps):
-        spikes = torch.empty(0)
-        for layer in range(layers):
-            current = dynamics.drive(t) if layer == 0 else dynamics.forward[layer - 1](spikes)
-            if t == 0:
-                potentials.append(current.clone())
-            else:
-                potential = potentials[layer]
-                potential.add_(current) if leak == 1.0 else torch.add(current, potential, alpha=leak, out=potential)
-                if layer == 0 and dynamics.feedback is not None and len(arriving) == dynamics.delay:
-                    potential.add_(dynamics.feedback(arriving[0]))
-            spikes = fire(potentials[layer], vth=vth)
-            if t == 0:
-                sums.append(spikes.clone())
-                counts.append(sums[layer] if leak == 1.0 else spikes.clone())
-            else:
-                _accumulate(sums[layer], counts[layer], spikes, leak)
-        arriving.append(spikes)
-        if observe is not None:
-            observe(t, tuple(sums))
-    total = dynamics.neuron.weight_sum(steps)
-    return Trace(tuple(s / total for s in sums), tuple(counts), tuple(potentials))
+def simulate(dynamics: Dynamics, steps: int, *, events: bool = True, observe: Observer | None = None, returned: bool = False) -> Trace:
+    """Run `steps` steps from rest.
 
+    Float32 on the CPU runs spike by spike where that is faster, which the first samples of this batch decide; everything else runs with
+    dense products. Both give the same spikes up to the order in which floats are added.
 
-def _accumulate(total: Tensor, count: Tensor, spikes: Tensor, leak: float) -> None:
-    if leak == 1.0:
-        total.add_(spikes)  # the same tensor as `count`
-    else:
-        total.mul_(leak).add_(spikes)
-        count.add_(spikes)
+    Args:
+        dynamics: the network and the batch.
+        steps: T.
+        events: False runs with dense products always.
+        observe: called after every step with (step, weighted sums of spikes); runs with dense products.
+        returned: the trace should hold W times the rates, if the simulation of a single layer knows it at no cost.
+    """
+    values = dynamics.drive.values
+    if events and observe is None and len(values) > 0 and values.device.type == "cpu" and values.dtype == torch.float32:
+        return simulate_by_events(dynamics, steps, returned=returned)
+    return simulate_densely(dynamics, steps, observe=observe)

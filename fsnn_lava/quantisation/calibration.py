@@ -1,23 +1,21 @@
-"""Data that scales are chosen on: given by the user, or made up from what the network knows about its input."""
+"""Calibration data, on which scales are chosen: given by the user, or synthetic, made from the input's normalisation."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 
 SAMPLES = 32
-DRIFT_STEPS = 20  # a longer run is extrapolated
-OPERATIONS = 10**9  # multiplications that one turn around the network may take on calibration data
+SIMULATED_STEPS = 20  # longer runs are extrapolated
+BUDGET = 10**9  # multiplications that one pass of the calibration data through the network may take
 
 
-def made_up(folded: FoldedNetwork, *, samples: int = SAMPLES, seed: int = 0, events: bool = False) -> NDArray[np.uint8]:
-    """Smooth random images with the mean and spread the normalisation says, or sparse random events [B, T, *shape]."""
+def synthetic_calibration(folded: FoldedNetwork, *, samples: int = SAMPLES, seed: int = 0, events: bool = False) -> NDArray[np.uint8]:
+    """Smooth random images with the mean and standard deviation of the normalisation, or sparse random events [B, T, *shape]."""
     rng = np.random.default_rng(seed)
     shape = folded.input_shape
     if events:
@@ -30,37 +28,37 @@ def made_up(folded: FoldedNetwork, *, samples: int = SAMPLES, seed: int = 0, eve
     per_channel = (-1, *(1,) * (len(shape) - 1))
     norm = folded.normalisation
     mean, std = np.array(norm.mean).reshape(per_channel), np.array(norm.std).reshape(per_channel)
-    if norm.divisor == 1.0 and norm.mean == (0.0,):  # raw values, and nothing is known about them
+    if norm.divisor == 1.0 and norm.mean == (0.0,):  # raw values of which nothing is known
         return rng.integers(0, 256, (samples, *shape), dtype=np.uint8)
     return np.clip(np.rint((mean + std * noise) * norm.divisor), 0, 255).astype(np.uint8)
 
 
-def checked(values: Any, folded: FoldedNetwork) -> NDArray[np.uint8]:
-    """A calibration batch as an array, of the right type and shape."""
+def checked_calibration(values: ArrayLike, folded: FoldedNetwork) -> NDArray[np.uint8]:
+    """A calibration batch as an array; BadArgument unless it has the right type and shape."""
     array = np.asarray(values)
     shape = folded.input_shape
     if array.dtype != np.uint8:
-        raise BadArgument(f"calibration must hold raw values of type uint8, got {array.dtype}")
+        raise BadArgument(f"calibration must be raw values of dtype uint8, got {array.dtype}")
     if (array.shape[1:] != shape and array.shape[2:] != shape) or len(array) == 0:
-        raise BadArgument(f"calibration must be [B, {', '.join(map(str, shape))}], or [B, T, …] for events; got {array.shape}")
+        raise BadArgument(f"calibration must be [B, {', '.join(map(str, shape))}], or [B, T, …] for events, with B >= 1; got {array.shape}")
     return array
 
 
 def largest_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tuple[float, ...]:
-    """Per layer the largest |potential| of a run of `folded.steps` steps, physical units: what drifts, drifts evenly (E10)."""
-    steps = min(folded.steps, DRIFT_STEPS)
+    """Per layer the largest |potential| of a run of `folded.steps` steps, physical units; a potential that drifts grows evenly (E10)."""
+    steps = min(folded.steps, SIMULATED_STEPS)
     growth = folded.neuron.weight_sum(folded.steps) / folded.neuron.weight_sum(steps)
     trace = folded.simulate(torch.from_numpy(values), steps)
     return tuple(float(potential.abs().max()) * growth for potential in trace.potentials)
 
 
-def affordable(folded: FoldedNetwork, most: int, *, budget: float = OPERATIONS) -> int:
-    """How many samples (2 … `most`) go once around the network with `budget` multiplications."""
-    return int(min(most, max(2, budget // operations(folded))))
+def affordable_samples(folded: FoldedNetwork, most: int, *, budget: float = BUDGET) -> int:
+    """How many samples (2 … `most`) pass once through the network with `budget` multiplications."""
+    return int(min(most, max(2, budget // multiplications(folded))))
 
 
-def operations(folded: FoldedNetwork) -> int:
-    """Multiplications of one sample once around the network, dense."""
+def multiplications(folded: FoldedNetwork) -> int:
+    """Multiplications that one dense pass of one sample through the network takes, feedback included."""
     total = sum(_products(layer.connection.weight, layer.shape) for layer in folded.layers)
     if folded.feedback is not None:
         shape = folded.feedback.in_shape if folded.feedback.kind == "transposed" else folded.layers[0].shape

@@ -1,7 +1,7 @@
 """Training through the rounding: weights are rounded as export will round them, and gradients pass straight through.
 
-The grid is that of the folded network (batch norm and input normalisation inside), one unit per target channel, shared by the
-feedback and the first layer up to a power of two: exactly what `quantise(..., per_channel=True)` finds afterwards.
+The grid is that of the folded network (batch norm and input normalisation folded in): one unit per target channel, shared by the
+feedback and the first layer up to a power of two, exactly as `quantise(..., per_channel=True)` finds it afterwards.
 """
 
 from __future__ import annotations
@@ -9,23 +9,22 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from math import log2
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.nn.feedback import RestrictedFeedback
 from fsnn_lava.nn.fsnn import FSNN
 
-# of the largest weight: what lies beyond is cut off; near the least squared error for weights that are about normal
+# By bits: the share of the largest weight that the largest integer stands for; what is beyond is clipped. Near the least squared error
+# for weights that are about normal.
 SHARES = {2: 0.6, 3: 0.65, 4: 0.75, 5: 0.85, 6: 0.95, 7: 1.0, 8: 1.0}
 
 
 def fake_quantise(weight: Tensor, bits: int, *, step: Tensor | None = None) -> Tensor:
     """`weight` rounded to `bits` signed bits of `step` each (by default one step for all); the gradient is that of `weight`."""
-    top = _top(bits)
+    top = _largest_integer(bits)
     if step is None:
         step = (weight.detach().abs().max() * SHARES[bits] / top).clamp_min(torch.finfo(weight.dtype).tiny)
     rounded = torch.clamp(torch.round(weight.detach() / step), -top, top) * step
@@ -33,42 +32,46 @@ def fake_quantise(weight: Tensor, bits: int, *, step: Tensor | None = None) -> T
 
 
 def enable(net: FSNN, bits: int, *, per_channel: bool = True) -> None:
-    """From here on every weight of `net` reads as rounded; parameters, optimiser and state dict are those of before."""
-    _top(bits)
+    """From now on `net` uses rounded weights everywhere; parameters, optimiser and state dict are unchanged."""
+    _largest_integer(bits)
     if is_enabled(net):
-        raise BadArgument("the network already trains through the rounding")
+        raise BadArgument("the network already trains through the rounding; call disable() first")
     grid = Grid(net, bits, per_channel)
     for position, stage in enumerate(net.stages):
-        linear: Any = stage.linear
-        linear.__class__ = _RoundedConv if isinstance(linear, nn.Conv2d) else _RoundedLinear
-        linear.__dict__["rounding"] = (grid, position)
-    readout: Any = net.readout
-    readout.__class__ = _RoundedLinear
-    readout.__dict__["rounding"] = (grid, -1)
+        stage.rounding = StageRounding(grid, position)
+    net.readout.rounding = ReadoutRounding(bits)
     if net.feedback is not None:
-        feedback: Any = net.feedback
-        feedback.__class__ = _RoundedFeedback
-        feedback.__dict__["rounding"] = (grid, 0)
+        net.feedback.rounding = FeedbackRounding(grid)
 
 
 def is_enabled(net: FSNN) -> bool:
-    return "rounding" in net.readout.__dict__
+    """Whether `net` uses rounded weights."""
+    return net.readout.rounding is not None
+
+
+def disable(net: FSNN) -> None:
+    """From now on `net` uses its weights unrounded."""
+    net.readout.rounding = None
+    for stage in net.stages:
+        stage.rounding = None
+    if net.feedback is not None:
+        net.feedback.rounding = None
 
 
 @torch.no_grad()
 def materialised(net: FSNN) -> FSNN:
-    """A plain copy whose weights are the rounded ones: what is saved and exported. `net` trains on."""
+    """A plain copy whose weights are the rounded ones, to be saved and exported; `net` itself is unchanged."""
     plain = copy.deepcopy(net)
     if not is_enabled(net):
         return plain
     training = plain.training
     plain.eval()
-    weights = [stage.linear.weight.detach().clone() for stage in plain.stages]  # type: ignore[union-attr, operator]
-    readout = plain.readout.weight.detach().clone()
+    weights = [stage.used_weight().detach().clone() for stage in plain.stages]
+    readout = plain.readout.used_weight().detach().clone()
     feedback = plain.feedback.weight().detach().clone() if plain.feedback is not None else None
     disable(plain)
     for stage, weight in zip(plain.stages, weights, strict=True):
-        stage.linear.weight.copy_(weight)  # type: ignore[union-attr, operator]
+        stage.linear.weight.copy_(weight)
     plain.readout.weight.copy_(readout)
     if plain.feedback is not None and feedback is not None:
         plain.feedback.direction.copy_(feedback)
@@ -76,17 +79,7 @@ def materialised(net: FSNN) -> FSNN:
     return plain.train(training)
 
 
-def disable(net: FSNN) -> None:
-    """Weights read as what they are again."""
-    modules: list[Any] = [net.readout, *(stage.linear for stage in net.stages)]
-    for module in modules:
-        if module.__dict__.pop("rounding", None) is not None:
-            module.__class__ = nn.Conv2d if isinstance(module, nn.Conv2d) else nn.Linear
-    if net.feedback is not None and net.feedback.__dict__.pop("rounding", None) is not None:
-        net.feedback.__class__ = RestrictedFeedback
-
-
-def _top(bits: int) -> int:
+def _largest_integer(bits: int) -> int:
     if bits not in limits.WEIGHT_BITS:
         raise BadArgument(f"bits must lie in {limits.WEIGHT_BITS[0]} … {limits.WEIGHT_BITS[-1]}, got {bits}")
     return 2 ** (bits - 1) - 1
@@ -94,34 +87,38 @@ def _top(bits: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """What one integer is worth, for every weight of a network as it now is."""
+    """What one integer is worth, for every weight of a network in its present state."""
 
     net: FSNN
     bits: int
     per_channel: bool
 
-    def stage(self, position: int, weight: Tensor) -> Tensor:
-        """The stage's weight on the grid."""
+    def round_stage(self, position: int, weight: Tensor) -> Tensor:
+        """A stage's stored weight, rounded to its grid."""
         gain = self.gain(position, weight)
         units = self.units(position, weight)
         exponent = self.relative_exponent(weight) if position == 0 and self.net.feedback is not None else 0
-        step = (units * 2.0**exponent).view(-1, *[1] * (weight.dim() - 1)) / gain.abs().clamp_min(torch.finfo(weight.dtype).tiny)
+        smallest = torch.finfo(weight.dtype).tiny
+        step = self.net.stages[position].operator.per_target(units * 2.0**exponent) / gain.abs().clamp_min(smallest)
         return fake_quantise(weight, self.bits, step=step)
 
-    def feedback(self, weight: Tensor) -> Tensor:
-        """The feedback's weight on the grid of the first layer."""
-        axis = 1 if self._transposed() else 0
-        first: Any = self.net.stages[0].linear._parameters["weight"]  # type: ignore[union-attr]
-        step = self.units(0, first).view([-1 if i == axis else 1 for i in range(weight.dim())])
-        return fake_quantise(weight, self.bits, step=step)
+    def round_feedback(self, weight: Tensor) -> Tensor:
+        """The feedback's weight, rounded to the grid of the first layer."""
+        if self.net.feedback is None:
+            raise BadArgument("the network has no feedback")
+        units = self.units(0, self.net.stages[0].linear.weight)
+        return fake_quantise(weight, self.bits, step=self.net.feedback.operator.per_target(units))
 
     @torch.no_grad()
     def gain(self, position: int, weight: Tensor) -> Tensor:
         """Folded weight = weight * gain, broadcastable to the weight."""
         stage = self.net.stages[position]
-        norm: Any = stage.norm
-        out = weight.new_ones(len(weight)) if norm is None else norm.weight * torch.rsqrt(norm.running_var + norm.eps)
-        gain = out.view(-1, *[1] * (weight.dim() - 1))
+        norm = stage.norm
+        if norm is None or norm.running_var is None:
+            out = weight.new_ones(len(weight))
+        else:
+            out = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
+        gain = stage.operator.per_target(out)
         normalisation = self.net.normalisation
         if position > 0 or normalisation is None:
             return gain
@@ -134,7 +131,7 @@ class Grid:
     @torch.no_grad()
     def units(self, position: int, weight: Tensor) -> Tensor:
         """Value of a weight unit per target channel, [C]."""
-        scale = SHARES[self.bits] / _top(self.bits)
+        scale = SHARES[self.bits] / _largest_integer(self.bits)
         size = (weight * self.gain(position, weight)).abs().flatten(1).amax(1)
         if position == 0 and self.net.feedback is not None:
             size = torch.maximum(size * 2.0 ** -self.relative_exponent(weight), self._feedback_size())
@@ -143,42 +140,46 @@ class Grid:
 
     @torch.no_grad()
     def relative_exponent(self, weight: Tensor) -> int:
-        """Of the first layer's synapse, relative to the feedback's."""
+        """Exponent of the first layer's synapse, relative to the feedback's."""
         forward, back = float((weight * self.gain(0, weight)).abs().max()), float(self._feedback_size().max())
         return round(log2(forward / back)) if forward > 0 and back > 0 else 0
-
-    def _transposed(self) -> bool:
-        return self.net.feedback is not None and self.net.feedback.spec.kind == "transposed"
 
     def _feedback_size(self) -> Tensor:
         """Largest |weight| of the feedback per target channel."""
         feedback = self.net.feedback
         if feedback is None:
-            raise BadArgument("there is no feedback")
-        factor = feedback.alpha.detach().clamp(-feedback.limit, feedback.limit) / feedback.spectral_norm().detach()
-        size = feedback.direction.detach().abs().transpose(0, 1 if self._transposed() else 0).flatten(1).amax(1)
+            raise BadArgument("the network has no feedback")
+        factor = feedback.limited(feedback.alpha.detach()) / feedback.spectral_norm().detach()
+        size = feedback.direction.detach().abs().transpose(0, feedback.operator.target_axis).flatten(1).amax(1)
         return size * factor.abs()
 
 
-class _RoundedLinear(nn.Linear):
-    @property
-    def weight(self) -> Any:  # type: ignore[override]
-        return _rounded(self)
+@dataclass(frozen=True, eq=False)
+class StageRounding:
+    """Rounds the weight of one stage."""
+
+    grid: Grid
+    position: int
+
+    def __call__(self, weight: Tensor) -> Tensor:
+        return self.grid.round_stage(self.position, weight)
 
 
-class _RoundedConv(nn.Conv2d):
-    @property
-    def weight(self) -> Any:  # type: ignore[override]
-        return _rounded(self)
+@dataclass(frozen=True, eq=False)
+class FeedbackRounding:
+    """Rounds the weight of the feedback."""
+
+    grid: Grid
+
+    def __call__(self, weight: Tensor) -> Tensor:
+        return self.grid.round_feedback(weight)
 
 
-def _rounded(module: Any) -> Tensor:
-    grid, position = module.__dict__["rounding"]
-    weight = module._parameters["weight"]
-    return fake_quantise(weight, grid.bits) if position < 0 else grid.stage(position, weight)
+@dataclass(frozen=True, eq=False)
+class ReadoutRounding:
+    """Rounds the weight of the readout, which has a grid of its own."""
 
+    bits: int
 
-class _RoundedFeedback(RestrictedFeedback):
-    def weight(self) -> Tensor:
-        grid, _ = self.__dict__["rounding"]
-        return grid.feedback(super().weight())
+    def __call__(self, weight: Tensor) -> Tensor:
+        return fake_quantise(weight, self.bits)

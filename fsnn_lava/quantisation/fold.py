@@ -1,25 +1,25 @@
-"""Folding: the float network with nothing left in it but weights, biases and thresholds, exactly, in float64 (E7, E8).
+"""Folding: the float network as nothing but weights, biases and thresholds, exact in float64 (E7, E8).
 
 Batch norm goes into weight and bias, average pooling into the convolution before it, the input's normalisation into the first
-layer (raw values in, one bias per neuron), alpha W^/||W^|| into one feedback weight.
+layer (which then takes raw values and has one bias per neuron), alpha W^/||W^|| into one feedback weight.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from fsnn_lava.errors import BadNetwork
-from fsnn_lava.nn.fsnn import FSNN, Stage
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.layer import Stage
 from fsnn_lava.nn.normalisation import Normalisation
-from fsnn_lava.nn.notation import Shape
+from fsnn_lava.nn.operators import Dense, Shape
 from fsnn_lava.quantisation.folded_network import Connection, FoldedLayer, FoldedNetwork
 
-RAW = Normalisation(divisor=1.0)  # values are taken as they are
+RAW = Normalisation(divisor=1.0)  # leaves values unchanged
 
 
 @torch.no_grad()
@@ -28,14 +28,14 @@ def fold(net: FSNN) -> FoldedNetwork:
     exact = copy.deepcopy(net).double().eval()
     _check_finite(exact)
     normalisation = exact.normalisation if exact.normalisation is not None else RAW
-    layers = [fold_stage(stage) for stage in _stages(exact)]
+    layers = [fold_stage(stage) for stage in exact.stages]
     layers[0] = fold_normalisation(layers[0], normalisation, exact.architecture.input_shape)
     return FoldedNetwork(
         input_shape=exact.architecture.input_shape,
         normalisation=normalisation,
         layers=tuple(layers),
         feedback=_fold_feedback(exact),
-        readout_weight=exact.readout.weight.detach().clone(),
+        readout_weight=exact.readout.used_weight().detach().clone(),
         readout_bias=exact.readout.bias.detach().clone(),
         vth=exact.vth,
         neuron=exact.neuron,
@@ -43,12 +43,6 @@ def fold(net: FSNN) -> FoldedNetwork:
         class_names=exact.class_names,
         architecture=exact.architecture.text,
     )
-
-
-def _stages(net: FSNN) -> Iterator[Stage]:
-    for stage in net.stages:
-        if isinstance(stage, Stage):
-            yield stage
 
 
 def _check_finite(net: FSNN) -> None:
@@ -59,35 +53,20 @@ def _check_finite(net: FSNN) -> None:
 
 def fold_stage(stage: Stage) -> FoldedLayer:
     """Batch norm (E7) and pooling folded; the bias is the same over a channel, but already one per neuron."""
-    weight, bias = (part.detach().clone() for part in stage.affine())
-    spec = stage.spec
-    if spec.kind == "dense":
-        return FoldedLayer(shape=spec.out_shape, connection=Connection(kind="dense", weight=weight, in_shape=spec.in_shape), bias=bias)
-    connection = Connection(kind="conv", weight=weight, in_shape=spec.in_shape, stride=(spec.stride,) * 2, padding=(spec.padding,) * 2)
-    full = bias.view(-1, 1, 1).expand(spec.out_shape).contiguous()
-    return FoldedLayer(shape=spec.out_shape, connection=fold_pooling(connection, stage.pool), bias=full)
-
-
-def fold_pooling(connection: Connection, pool: int) -> Connection:
-    """One convolution that does the convolution and then averages pool x pool: kernel k + s (pool - 1), stride s pool."""
-    if pool == 1:
-        return connection
-    weight, (down, right) = connection.weight, connection.stride
-    rows, columns = weight.shape[2] + down * (pool - 1), weight.shape[3] + right * (pool - 1)
-    wide = weight.new_zeros(*weight.shape[:2], rows, columns)
-    for i in range(pool):
-        for j in range(pool):
-            wide[:, :, i * down : i * down + weight.shape[2], j * right : j * right + weight.shape[3]] += weight
-    return replace(connection, weight=wide / pool**2, stride=(down * pool, right * pool))
+    operator, weight, bias = stage.folded()
+    shape = stage.spec.out_shape
+    whole = bias.view(-1, *[1] * (len(shape) - 1)).expand(shape)
+    connection = Connection(operator=operator, weight=weight.clone())
+    return FoldedLayer(shape=shape, connection=connection, bias=whole.clone(memory_format=torch.contiguous_format))
 
 
 def fold_normalisation(layer: FoldedLayer, normalisation: Normalisation, input_shape: Shape) -> FoldedLayer:
-    """F x + b = F~ p + b~ for x = (p / divisor - mean) / std; where zero padding is seen, b~ differs (E8)."""
+    """F x + b = F~ p + b~ for x = (p / divisor - mean) / std; b~ differs where the kernel meets zero padding (E8)."""
     channels = input_shape[0]
     mean, std = (_per_channel(values, channels) for values in (normalisation.mean, normalisation.std))
     weight = layer.connection.weight
     gain = 1.0 / (normalisation.divisor * std)
-    if layer.connection.kind == "dense":
+    if isinstance(layer.connection.operator, Dense):
         per_input = gain.repeat_interleave(weight.shape[1] // channels)
         scaled = weight * per_input
     else:
@@ -99,22 +78,11 @@ def fold_normalisation(layer: FoldedLayer, normalisation: Normalisation, input_s
 
 def _per_channel(values: tuple[float, ...], channels: int) -> Tensor:
     if len(values) not in (1, channels):
-        raise BadNetwork(f"the normalisation has {len(values)} entries, the input {channels} channels")
+        raise BadNetwork(f"the normalisation must have 1 or {channels} entries (channels of the input), got {len(values)}")
     return torch.tensor(values, dtype=torch.float64).expand(channels)
 
 
 def _fold_feedback(net: FSNN) -> Connection | None:
     if net.feedback is None:
         return None
-    spec = net.feedback.spec
-    weight = net.feedback.weight().detach().clone()
-    if spec.kind == "dense":
-        return Connection(kind="dense", weight=weight, in_shape=spec.in_shape)
-    return Connection(
-        kind=spec.kind,
-        weight=weight,
-        in_shape=spec.in_shape,
-        stride=(spec.stride,) * 2,
-        padding=(spec.padding,) * 2,
-        output_padding=spec.output_padding,
-    )
+    return Connection(operator=net.feedback.operator, weight=net.feedback.weight().detach().clone())

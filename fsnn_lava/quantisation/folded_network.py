@@ -2,76 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal
 
 import numpy as np
 import torch
-import torch.nn.functional as nnf
 from numpy.typing import NDArray
 from torch import Tensor
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.nn.feedback import operator_norm_bound
+from fsnn_lava.nn.dynamics import ConstantDrive, Current, Drive, Dynamics, SequenceDrive, Trace
+from fsnn_lava.nn.loop_map import Equilibrium
 from fsnn_lava.nn.neurons import LIF
 from fsnn_lava.nn.normalisation import Normalisation
-from fsnn_lava.nn.notation import Shape
-from fsnn_lava.nn.simulation import Dynamics, Trace, simulate
-from fsnn_lava.solvers.equilibrium import Equilibrium, anderson
+from fsnn_lava.nn.operators import Kind, Operator, Shape
+from fsnn_lava.nn.simulation import simulate
+from fsnn_lava.solvers.anderson import anderson
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Connection:
-    """A linear operation: dense [out, in], conv [O, I, kH, kW] or transposed [I, O, kH, kW], weight in float64."""
+    """A linear operation with its weight, in float64."""
 
-    kind: Literal["dense", "conv", "transposed"]
+    operator: Operator
     weight: Tensor
-    in_shape: Shape
-    stride: tuple[int, int] = (1, 1)
-    padding: tuple[int, int] = (0, 0)
-    output_padding: tuple[int, int] = (0, 0)
+
+    @property
+    def kind(self) -> Kind:
+        return self.operator.kind
+
+    @property
+    def in_shape(self) -> Shape:
+        return self.operator.in_shape
 
     @property
     def target_axis(self) -> int:
         """The axis of `weight` that counts target channels."""
-        return 1 if self.kind == "transposed" else 0
+        return self.operator.target_axis
 
     def apply(self, values: Tensor) -> Tensor:
-        """[B, *in_shape] -> [B, *out]."""
-        weight = self.weight
-        if self.kind == "dense":
-            return nnf.linear(values.flatten(1), weight)
-        if self.kind == "conv":
-            return nnf.conv2d(values, weight, stride=self.stride, padding=self.padding)
-        return nnf.conv_transpose2d(values, weight, stride=self.stride, padding=self.padding, output_padding=self.output_padding)
+        """[B, *in_shape] -> [B, *out_shape]."""
+        return self.operator.apply(self.weight, values)
 
     def with_weight(self, weight: Tensor) -> Connection:
         return replace(self, weight=weight)
 
     def norm_bound(self) -> float:
-        """Upper bound of the operator's norm (E6)."""
-        return operator_norm_bound(
-            self.weight.numpy(),
-            kind=self.kind,
-            in_shape=self.in_shape,
-            stride=self.stride,
-            padding=self.padding,
-            output_padding=self.output_padding,
-        )
+        """A guaranteed upper bound of the operator's norm (E6)."""
+        return self.operator.norm_bound(self.weight.numpy())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FoldedLayer:
-    """Neurons and what stands before them: current = connection(source) + bias."""
+    """Neurons and the connection into them: current = connection(source) + bias."""
 
     shape: Shape
     connection: Connection
     bias: Tensor  # [*shape]
 
     def current(self, values: Tensor) -> Tensor:
+        """[B, *in_shape] -> [B, *shape]."""
         return self.connection.apply(values) + self.bias
+
+    def simulated(self) -> Current:
+        """The same as a simulation needs it."""
+        return Current(operator=self.connection.operator, weight=self.connection.weight, bias=self.bias)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,7 +73,7 @@ class FoldedNetwork:
     """Takes raw values [B, *input_shape], or [B, T, *input_shape] for a sequence; everything in float64."""
 
     input_shape: Shape
-    normalisation: Normalisation  # already in the weights; kept for the record
+    normalisation: Normalisation  # folded into the weights, kept for reference
     layers: tuple[FoldedLayer, ...]
     feedback: Connection | None
     readout_weight: Tensor  # [classes, N]
@@ -103,7 +97,7 @@ class FoldedNetwork:
         return self.layers[0].current(self.average(values, steps or self.steps))
 
     def around(self, last: Tensor, drive: Tensor) -> tuple[Tensor, ...]:
-        """f of E4: rates of every layer in turn when the last layer's, where the feedback starts, are `last`."""
+        """f of E4: rates of every layer in turn, given those of the last layer, where the feedback starts."""
         current = drive if self.feedback is None else drive + self.feedback.apply(last)
         rates = [torch.clamp(current / self.vth, 0.0, 1.0)]
         for layer in self.layers[1:]:
@@ -123,17 +117,16 @@ class FoldedNetwork:
         if schedule not in ("sequential", "pipelined"):
             raise BadArgument(f"schedule must be sequential or pipelined, got {schedule!r}")
         values = self._checked(values, steps)
-        drive: Callable[[int], Tensor]
+        first, currents = self.layers[0], [layer.simulated() for layer in self.layers]
+        drive: Drive
         if values.dim() == len(self.input_shape) + 1:
-            constant = self.layers[0].current(values)
-            drive = lambda _t: constant  # noqa: E731
+            drive = ConstantDrive(first.current(values))
         else:
-            first, frames = self.layers[0], values
-            drive = lambda t: first.current(frames[:, t])  # noqa: E731
+            drive = SequenceDrive(values, currents[0])
         delay = 1 if schedule == "sequential" else len(self.layers)
-        forward = [partial(_current, layer) for layer in self.layers[1:]]
-        feedback = self.feedback.apply if self.feedback else None
-        return simulate(Dynamics(drive, forward, feedback, self.neuron, self.vth, delay), steps)
+        feedback = Current(operator=self.feedback.operator, weight=self.feedback.weight) if self.feedback else None
+        dynamics = Dynamics(drive=drive, forward=tuple(currents[1:]), feedback=feedback, neuron=self.neuron, vth=self.vth, delay=delay)
+        return simulate(dynamics, steps)
 
     def logits(self, last: Tensor) -> Tensor:
         """[B, classes] of the last layer's rates."""
@@ -155,10 +148,6 @@ class FoldedNetwork:
         return values.to(torch.float64)
 
 
-def _current(layer: FoldedLayer, values: Tensor) -> Tensor:
-    return layer.current(values)
-
-
 def spectral_radius(gains: NDArray[np.float64]) -> float:
-    """Below 1 there is one equilibrium and every start reaches it (E6, E11)."""
+    """Below 1 the equilibrium is unique and every start converges to it (E6, E11)."""
     return float(np.abs(np.linalg.eigvals(gains)).max())

@@ -1,4 +1,4 @@
-"""What rounding did to a network: range used, clipped share, SQNR, errors, and how far the equilibrium moved (E12)."""
+"""What quantisation did to a network: range used, share clipped, SQNR, errors, and how far the equilibrium shifts (E12)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.rate_map import RateMap
-from fsnn_lava.quantisation.calibration import affordable, largest_potentials
+from fsnn_lava.quantisation.calibration import affordable_samples, largest_potentials
 from fsnn_lava.quantisation.folded_network import Connection, FoldedNetwork
 from fsnn_lava.quantisation.quantise import Quantised
 from fsnn_lava.quantisation.rounding import largest_integer
-from fsnn_lava.quantisation.state_range import run_headroom
+from fsnn_lava.quantisation.state_range import state_headroom
 
 SAMPLES = 64  # of the calibration batch
-TOLERANCE = 1e-6  # of an equilibrium: largest |f(a) - a|
+TOLERANCE = 1e-6  # of the equilibria: largest |f(a) - a|
 
 
 @dataclass(frozen=True)
 class SynapseRow:
-    """One synapse (or the readout): how well its integers stand for its weights."""
+    """One synapse (or the readout): how well its integers represent its weights."""
 
     name: str
     exponent: int
-    range_used: float  # largest |integer| of what `bits` allow
-    clipped: float  # share of the weights that were cut off
+    range_used: float  # largest |integer|, relative to the largest that `bits` allow
+    clipped: float  # share of the weights that were clipped
     sqnr: float  # dB
 
 
@@ -44,18 +44,20 @@ class LayerRow:
     shift: float  # mean over samples of ||a*_q - a*||
     shift_bound: float | None  # mean over samples of its bound (E12); None without a certificate
     bound_holds: bool  # for every sample
-    headroom: float  # times the largest potential of a calibration run fits the state
+    headroom: float  # how many times the largest potential of a calibration run fits the state
 
 
 @dataclass(frozen=True)
 class QuantisationReport:
+    """Numbers about a quantised network, measured on its calibration batch."""
+
     bits: int
     synapses: tuple[SynapseRow, ...]
     layers: tuple[LayerRow, ...]
-    gain_before: float
-    gain_after: float
-    shrunk: float
-    logit_error: float  # rms, of logits at the equilibrium
+    gain_before: float  # spectral radius of the gains (E11), float network
+    gain_after: float  # integer network
+    shrunk: float  # factor on the feedback that kept the network a contraction; 1 if none was needed
+    logit_error: float  # rms error of the logits at the equilibrium
     converged: bool  # both equilibria were found
 
     @property
@@ -69,14 +71,14 @@ class QuantisationReport:
 def report(made: Quantised) -> QuantisationReport:
     """Compare the integer network with the folded one it came from, on the calibration batch."""
     chip, folded = made.chip, made.folded
-    values = made.calibration[: affordable(folded, SAMPLES)]
+    values = made.calibration[: affordable_samples(folded, SAMPLES)]
     tensor = torch.from_numpy(values)
     point = folded.solve(tensor, tol=TOLERANCE, max_steps=200)
     rate_map = RateMap(chip)
     drive = rate_map.drive(_run_values(chip, values))
-    moved = rate_map.solve_drive(drive, tol=TOLERANCE, max_steps=200)
+    shifted = rate_map.solve_drive(drive, tol=TOLERANCE, max_steps=200)
     exact = tuple(rates.numpy() for rates in point.rates)
-    layers = _layer_rows(made, rate_map, drive, exact, moved.rates)
+    layers = _layer_rows(made, rate_map, drive, exact, shifted.rates)
     wanted = folded.logits(point.rates[-1]).numpy()
     return QuantisationReport(
         bits=made.bits,
@@ -85,13 +87,13 @@ def report(made: Quantised) -> QuantisationReport:
         gain_before=made.gain_before,
         gain_after=made.gain_after,
         shrunk=made.shrunk,
-        logit_error=float(np.sqrt(np.mean((readout_logits(chip, moved.rates[-1]) - wanted) ** 2))),
-        converged=point.converged and moved.converged,
+        logit_error=float(np.sqrt(np.mean((readout_logits(chip, shifted.rates[-1]) - wanted) ** 2))),
+        converged=point.converged and shifted.converged,
     )
 
 
 def readout_logits(chip: ChipNetwork, last: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[B, classes] of the last layer's rates."""
+    """[B, classes] logits of the last layer's rates."""
     readout = chip.readout
     return (last.reshape(len(last), -1) @ readout.weight.T.astype(np.float64) * 2.0**readout.exponent + readout.bias) * readout.scale
 
@@ -105,33 +107,35 @@ def _layer_rows(
     rate_map: RateMap,
     drive: NDArray[np.float64],
     exact: tuple[NDArray[np.float64], ...],
-    moved: tuple[NDArray[np.float64], ...],
+    shifted: tuple[NDArray[np.float64], ...],
 ) -> tuple[LayerRow, ...]:
     chip, folded = made.chip, made.folded
     after = rate_map.apply(exact, drive)
     defects = np.stack([_lengths(a - b) for a, b in zip(after, exact, strict=True)])  # [N, B]
-    shifts = np.stack([_lengths(a - b) for a, b in zip(moved, exact, strict=True)])
+    shifts = np.stack([_lengths(a - b) for a, b in zip(shifted, exact, strict=True)])
     gains = made.gains
     bounds = _shift_bounds(gains, defects) if made.gain_after < 1.0 else None
     sizes = np.array([[np.sqrt(layer.size)] for layer in chip.layers])
-    slack = 2 * _shift_bounds(gains, TOLERANCE * sizes) if made.gain_after < 1.0 else np.zeros_like(sizes)  # both were solved up to it
+    slack = (
+        2 * _shift_bounds(gains, TOLERANCE * sizes) if made.gain_after < 1.0 else np.zeros_like(sizes)
+    )  # both equilibria are solved up to it
     got = rate_map.currents(exact, drive)
     wanted = _currents(folded, torch.from_numpy(made.calibration[: len(drive)]), exact)
-    rooms = run_headroom(chip, largest_potentials(folded, made.calibration[: len(drive)]))
+    headroom = state_headroom(chip, largest_potentials(folded, made.calibration[: len(drive)]))
     rows = []
     for i, layer in enumerate(chip.layers):
         ratio = got[i] / layer.per_neuron(layer.threshold) - wanted[i] / folded.vth
         rows.append(
             LayerRow(
                 name=layer.name,
-                threshold=_range(layer),
+                threshold=_threshold_text(layer),
                 threshold_error=float(np.abs(layer.threshold * layer.scale / folded.vth - 1.0).max()),
                 drive_error=float(np.sqrt(np.mean(ratio**2))),
                 defect=float(defects[i].mean()),
                 shift=float(shifts[i].mean()),
                 shift_bound=None if bounds is None else float(bounds[i].mean()),
                 bound_holds=bounds is None or bool(np.all(shifts[i] <= bounds[i] + slack[i])),
-                headroom=rooms[i],
+                headroom=headroom[i],
             )
         )
     return tuple(rows)
@@ -143,7 +147,7 @@ def _shift_bounds(gains: NDArray[np.float64], defects: NDArray[np.float64]) -> N
 
 
 def _currents(folded: FoldedNetwork, values: torch.Tensor, rates: tuple[NDArray[np.float64], ...]) -> list[NDArray[np.float64]]:
-    """[B, *shape] into each layer of the folded network at these rates."""
+    """[B, *shape] currents into each layer of the folded network at these rates."""
     tensors = [torch.from_numpy(r) for r in rates]
     first = folded.drive(values)
     if folded.feedback is not None:
@@ -153,10 +157,10 @@ def _currents(folded: FoldedNetwork, values: torch.Tensor, rates: tuple[NDArray[
 
 
 def _lengths(difference: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.linalg.norm(difference.reshape(len(difference), -1), axis=1)
+    return np.sqrt(np.square(difference).reshape(len(difference), -1).sum(axis=1))
 
 
-def _range(layer: Layer) -> str:
+def _threshold_text(layer: Layer) -> str:
     low, high = int(layer.threshold.min()), int(layer.threshold.max())
     return str(low) if low == high else f"{low} … {high}"
 
@@ -168,10 +172,12 @@ def _synapse_rows(made: Quantised) -> list[SynapseRow]:
         connection = _connection(folded, chip, synapse)
         scale = np.broadcast_to(chip.layer(synapse.target).scale, chip.layer(synapse.target).shape[:1])
         step = np.expand_dims(scale * 2.0**synapse.exponent, tuple(i for i in range(synapse.weight.ndim) if i != connection.target_axis))
-        rows.append(_row(f"{synapse.source} -> {synapse.target}", connection.weight.numpy(), synapse.weight, step, synapse.exponent, top))
+        rows.append(
+            _synapse_row(f"{synapse.source} -> {synapse.target}", connection.weight.numpy(), synapse.weight, step, synapse.exponent, top)
+        )
     readout = chip.readout
     step = readout.scale * 2.0**readout.exponent
-    rows.append(_row("readout", folded.readout_weight.numpy(), readout.weight, step, readout.exponent, top))
+    rows.append(_synapse_row("readout", folded.readout_weight.numpy(), readout.weight, step, readout.exponent, top))
     return rows
 
 
@@ -181,7 +187,7 @@ def _connection(folded: FoldedNetwork, chip: ChipNetwork, synapse: Synapse) -> C
     return folded.feedback
 
 
-def _row(name: str, weight: NDArray[Any], integers: NDArray[Any], step: NDArray[Any], exponent: int, top: int) -> SynapseRow:
+def _synapse_row(name: str, weight: NDArray[Any], integers: NDArray[Any], step: NDArray[Any], exponent: int, top: int) -> SynapseRow:
     noise = float(np.sum((integers * step - weight) ** 2))
     signal = float(np.sum(weight**2))
     return SynapseRow(

@@ -1,35 +1,36 @@
-"""From the float network to integers: fold, round every layer, check what the chip can hold, keep the contraction."""
+"""From the float network to integers: fold, round every layer, check the ranges of the chip, keep the contraction."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.quantisation import calibration as calibrate
+from fsnn_lava.nn.operators import Convolution, TransposedConvolution
+from fsnn_lava.quantisation.calibration import affordable_samples, checked_calibration, largest_potentials, synthetic_calibration
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import Connection, FoldedNetwork, spectral_radius
 from fsnn_lava.quantisation.readout_rounding import round_readout
-from fsnn_lava.quantisation.rounding import LayerProblem, RoundedLayer, round_layer
+from fsnn_lava.quantisation.rounding import IntArray, LayerProblem, RoundedLayer, round_layer
 from fsnn_lava.quantisation.state_range import StepBound, check_step
 from fsnn_lava.version import __version__
 
 Kind = Literal["pixels", "events", "current"]
-SEARCH_SAMPLES = 32  # of the calibration batch that scales are searched on
-GAIN_MAX = 0.999  # a re-projected network is certified with this much to spare
+SEARCH_SAMPLES = 32  # of the calibration batch, on which scales are searched
+PROJECTED_GAIN = 0.999  # to which shrinking the feedback aims
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Quantised:
-    """A ChipNetwork with what the making of it found out."""
+    """A ChipNetwork, and what was found out while it was made."""
 
     chip: ChipNetwork
     folded: FoldedNetwork
@@ -39,7 +40,7 @@ class Quantised:
     gain_before: float  # spectral radius of the gains (E11), float network
     gain_after: float  # integer network
     gains: NDArray[np.float64]  # of the integer network, [N, N]
-    shrunk: float  # factor on the feedback that kept it a contraction; 1 if none was needed
+    shrunk: float  # factor on the feedback that kept the network a contraction; 1 if none was needed
 
 
 def quantise(
@@ -49,10 +50,30 @@ def quantise(
     input: str | None = None,
     reset: str = "subtract",
     per_channel: bool = False,
-    calibration: Any = None,
+    calibration: ArrayLike | None = None,
     steps: int | None = None,
 ) -> ChipNetwork:
-    """The network in integers, ready for `fsnn_lava.running.run` and for a file; see `quantise_in_full`."""
+    """Fold and round a trained network to integers.
+
+    Args:
+        net: a trained network; it is not modified.
+        bits: signed bits per weight, 2 to 8. Below 6, train through the rounding first.
+        input: "pixels", "current" or "events" (default: pixels, or events if the calibration batch is a sequence).
+        reset: "subtract" is what the equations need; "zero" discards charge at every spike.
+        per_channel: give every channel its own unit and threshold; finer where channels differ in size.
+        calibration: raw uint8 samples, [B, *shape] or [B, T, *shape], on which scales are chosen (default: synthetic ones).
+        steps: steps of a run, T (default: as trained).
+
+    Returns:
+        The network in integers, ready to be run or saved.
+
+    Raises:
+        BadArgument: an option is out of range, or the calibration batch does not fit the network.
+        BadNetwork: the network does not fit the ranges of the chip.
+
+    Example:
+        >>> chip = fl.quantise(net, bits=6, calibration=images[:64])
+    """
     return quantise_in_full(net, bits=bits, input=input, reset=reset, per_channel=per_channel, calibration=calibration, steps=steps).chip
 
 
@@ -63,22 +84,24 @@ def quantise_in_full(
     input: str | None = None,
     reset: str = "subtract",
     per_channel: bool = False,
-    calibration: Any = None,
+    calibration: ArrayLike | None = None,
     steps: int | None = None,
 ) -> Quantised:
-    """Weights of `bits` (2 … 8) signed bits; scales chosen on `calibration` (raw uint8, made up if None).
+    """`quantise`, with everything that was found out on the way.
 
-    input: "pixels", "current" or "events"; by default pixels, or events where the calibration batch is a sequence.
-    per_channel: every channel has its own unit and threshold. If the float network is a contraction and rounding broke that,
-    the feedback is shrunk a little until it holds again (`shrunk` says by how much).
+    If the float network is a contraction and the rounded one is not, the feedback is shrunk a little until it is again
+    (`shrunk` says by how much).
     """
     _check_options(bits, reset, steps)
     folded = net if isinstance(net, FoldedNetwork) else fold(net)
     if steps is not None:
         folded = replace(folded, steps=int(steps))
-    values = calibrate.made_up(folded, events=input == "events") if calibration is None else calibrate.checked(calibration, folded)
+    if calibration is None:
+        values = synthetic_calibration(folded, events=input == "events")
+    else:
+        values = checked_calibration(calibration, folded)
     kind = _input_kind(input, values, folded)
-    folded = _frames(folded, values, kind)
+    folded = _limit_steps(folded, values, kind)
     before = spectral_radius(folded.gains())
     shrunk = 1.0
     for _ in range(8):
@@ -87,7 +110,7 @@ def quantise_in_full(
         after = spectral_radius(gains)
         if before >= 1.0 or after < 1.0:
             break
-        shrunk *= (GAIN_MAX / after) ** len(folded.layers)
+        shrunk *= (PROJECTED_GAIN / after) ** len(folded.layers)
     bounds = check_step(chip, message_max=_message_max(folded, values, kind))
     return Quantised(
         chip=chip,
@@ -111,23 +134,25 @@ def _check_options(bits: int, reset: str, steps: int | None) -> None:
         raise BadArgument(f"steps must lie in 1 … {limits.STEPS_MAX}, got {steps}")
 
 
-def _input_kind(wanted: str | None, values: NDArray[Any], folded: FoldedNetwork) -> Kind:
+def _input_kind(wanted: str | None, values: NDArray[np.uint8], folded: FoldedNetwork) -> Kind:
     sequence = values.ndim == len(folded.input_shape) + 2
     kind = wanted or ("events" if sequence else "pixels")
     if kind not in ("pixels", "events", "current"):
         raise BadArgument(f"input must be pixels, events or current, got {kind!r}")
     if sequence != (kind == "events"):
-        raise BadArgument(f"input {kind!r} does not go with a calibration batch of shape {values.shape}")
+        raise BadArgument(
+            f"input {kind!r} does not go with a calibration batch of shape {values.shape}: only events are sequences [B, T, …]"
+        )
     return cast(Kind, kind)
 
 
-def _frames(folded: FoldedNetwork, values: NDArray[Any], kind: Kind) -> FoldedNetwork:
-    """A sequence that is shorter than a run makes the run as long as itself."""
+def _limit_steps(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind) -> FoldedNetwork:
+    """A run takes no more steps than the calibration sequences have."""
     return folded if kind != "events" or values.shape[1] >= folded.steps else replace(folded, steps=int(values.shape[1]))
 
 
-def _message_max(folded: FoldedNetwork, values: NDArray[Any], kind: Kind) -> int:
-    """The largest raw value to reckon with: what was seen, and for images what the normalisation divides by."""
+def _message_max(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind) -> int:
+    """The largest raw value to expect: the largest in the calibration data, and for images the divisor of the normalisation."""
     full_scale = folded.normalisation.divisor if kind != "events" and folded.normalisation.divisor > 1.0 else 1.0
     return min(limits.MESSAGE_MAX, max(int(values.max(initial=1)), int(np.ceil(full_scale))))
 
@@ -140,13 +165,13 @@ def _shrink(folded: FoldedNetwork, factor: float) -> FoldedNetwork:
 
 def _round_network(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind, bits: int, reset: str, per_channel: bool) -> ChipNetwork:
     decay = round((1.0 - folded.neuron.leak) * limits.DECAY_UNIT)
-    some = torch.from_numpy(values[: calibrate.affordable(folded, SEARCH_SAMPLES)])
-    raw = folded.average(some, folded.steps)
-    rates = folded.solve(some, tol=1e-4, max_steps=50).rates  # a scale is chosen on them, nothing more
-    drifts = calibrate.largest_potentials(folded, some.numpy())
+    samples = torch.from_numpy(values[: affordable_samples(folded, SEARCH_SAMPLES)])
+    raw = folded.average(samples, folded.steps)
+    rates = folded.solve(samples, tol=1e-4, max_steps=50).rates  # accurate enough to choose a scale
+    potential_max = largest_potentials(folded, samples.numpy())
     layers, synapses = [], []
     for position, layer in enumerate(folded.layers):
-        problem = _problem(folded, position, raw, rates, kind, drifts[position], _message_max(folded, values, kind))
+        problem = _problem(folded, position, raw, rates, kind, potential_max[position], _message_max(folded, values, kind))
         rounded = round_layer(problem, bits=bits, per_channel=per_channel)
         layers.append(_layer(f"l{position + 1}", layer.shape, rounded, decay, reset))
         synapses.extend(_synapses(folded, position, problem, rounded))
@@ -177,7 +202,7 @@ def _problem(
     raw: torch.Tensor,
     rates: tuple[torch.Tensor, ...],
     kind: Kind,
-    drift: float,
+    potential_max: float,
     message_max: int,
 ) -> LayerProblem:
     layer = folded.layers[position]
@@ -195,9 +220,9 @@ def _problem(
         connections=tuple(connections),
         messages=tuple(messages),
         bias=np.zeros(layer.shape) if host else layer.bias.numpy(),
-        extra=layer.current(raw).numpy() if host else None,
+        host_current=layer.current(raw).numpy() if host else None,
         vth=folded.vth,
-        drift=drift,
+        potential_max=potential_max,
         message_max=tuple(float(message_max) if m is raw else 1.0 for m in messages),
     )
 
@@ -206,15 +231,15 @@ def _layer(name: str, shape: tuple[int, ...], rounded: RoundedLayer, decay: int,
     largest = int(np.abs(rounded.bias).max(initial=0))
     if largest > limits.BIAS_MAX or int(rounded.threshold.max()) > limits.THRESHOLD_MAX:
         raise BadNetwork(
-            f"layer {name!r}: a bias of {largest} weight units at a threshold of {int(rounded.threshold.max())} does not fit "
-            f"{limits.BIAS_MAX}: its weights are too small beside its biases"
+            f"layer {name!r}: bias {largest} and threshold {int(rounded.threshold.max())} must be at most {limits.BIAS_MAX} weight units; "
+            "the weights of this layer are too small compared with its biases"
         )
     kind = cast(Literal["subtract", "zero"], reset)
     return Layer(name=name, shape=shape, threshold=rounded.threshold, bias=rounded.bias, scale=rounded.scale, decay=decay, reset=kind)
 
 
 def _synapses(folded: FoldedNetwork, position: int, problem: LayerProblem, rounded: RoundedLayer) -> list[Synapse]:
-    """Feed-forward first, then feedback."""
+    """The synapses into a layer: forward ones first, then feedback."""
     target = f"l{position + 1}"
     made = []
     for connection, weight, exponent in zip(problem.connections, rounded.weights, rounded.exponents, strict=True):
@@ -224,26 +249,33 @@ def _synapses(folded: FoldedNetwork, position: int, problem: LayerProblem, round
     return sorted(made, key=lambda s: s.source == f"l{len(folded.layers)}")
 
 
-def _synapse(connection: Connection, source: str, target: str, weight: NDArray[Any], exponent: int) -> Synapse:
+def _synapse(connection: Connection, source: str, target: str, weight: IntArray, exponent: int) -> Synapse:
     if exponent not in limits.EXPONENT_RANGE:
-        raise BadNetwork(f"synapse {source!r} -> {target!r}: needs exponent {exponent}; the layer's weights differ too much in size")
-    if connection.kind == "dense":
-        return DenseSynapse(source=source, target=target, weight=weight, exponent=exponent)
-    stride, padding = connection.stride, connection.padding
-    if connection.kind == "conv":
+        lowest, highest = limits.EXPONENT_RANGE[0], limits.EXPONENT_RANGE[-1]
+        raise BadNetwork(
+            f"synapse {source!r} -> {target!r}: the exponent must lie in {lowest} … {highest}, but {exponent} is needed; "
+            "the weights of this layer differ too much in size"
+        )
+    operator = connection.operator
+    if isinstance(operator, Convolution):
+        stride, padding = operator.stride, operator.padding
         return ConvSynapse(source=source, target=target, weight=weight, exponent=exponent, stride=stride, padding=padding)
-    return TransposedConvSynapse(
-        source=source,
-        target=target,
-        weight=weight,
-        exponent=exponent,
-        stride=stride,
-        padding=padding,
-        output_padding=connection.output_padding,
-    )
+    if isinstance(operator, TransposedConvolution):
+        return TransposedConvSynapse(
+            source=source,
+            target=target,
+            weight=weight,
+            exponent=exponent,
+            stride=operator.stride,
+            padding=operator.padding,
+            output_padding=operator.output_padding,
+        )
+    return DenseSynapse(source=source, target=target, weight=weight, exponent=exponent)
 
 
 def _host_drive(folded: FoldedNetwork) -> HostDrive:
     first = folded.layers[0]
-    connection = first.connection
-    return HostDrive(weight=connection.weight.numpy(), bias=first.bias.numpy(), stride=connection.stride, padding=connection.padding)
+    weight, bias, operator = first.connection.weight.numpy(), first.bias.numpy(), first.connection.operator
+    if isinstance(operator, Convolution):
+        return HostDrive(weight=weight, bias=bias, stride=operator.stride, padding=operator.padding)
+    return HostDrive(weight=weight, bias=bias)

@@ -1,4 +1,4 @@
-"""One layer in integers: which unit, which exponents, chosen by what they do to the layer's rates on calibration data.
+"""One layer in integers: unit and exponents are chosen so that the layer's rates on calibration data change least.
 
 All synapses into a layer share one weight unit (per layer, or per channel), and each has a power-of-two exponent:
 weight ~ integer * 2**exponent * unit. Scaling a neuron's inputs, bias and threshold together changes nothing, so the unit is free.
@@ -21,8 +21,8 @@ from fsnn_lava.quantisation.folded_network import Connection
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[Any]  # int64; ChipNetwork checks the range and narrows it
 
-THRESHOLD_WINDOW = (500.0, 4000.0)  # weight units: fine enough for bias and threshold, small enough for head-room
-THRESHOLD_MIN = 64.0  # below the window only so that one step cannot wrap the state
+THRESHOLD_WINDOW = (500.0, 4000.0)  # weight units: fine enough for bias and threshold, small enough for headroom
+THRESHOLD_MIN = 64.0  # the window is left, down to this, only to keep one step from overflowing the state
 SHARES = (
     1.0,
     0.98,
@@ -39,22 +39,22 @@ SHARES = (
     0.46,
     0.4,
     0.34,
-)  # of the largest weight: the rest is clipped
-HEADROOM = 4.0  # times what the potentials of a calibration run need, where the threshold's window allows it
+)  # clipping ranges to try, relative to the largest weight
+HEADROOM = 4.0  # times what the potentials of a calibration run need, as far as the threshold window allows
 _SHORTLIST = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerProblem:
-    """A layer of the folded network with calibration data: what enters it, what its current and rates should be."""
+    """A layer of the folded network with calibration data: what enters it, and what its currents should be."""
 
     shape: tuple[int, ...]
-    connections: tuple[Connection, ...]  # the one whose exponent shall be near 0 comes first
+    connections: tuple[Connection, ...]  # the first one gets an exponent near 0
     messages: tuple[Tensor, ...]  # [B, *in_shape] float64 per connection
     bias: FloatArray  # [*shape]
-    extra: FloatArray | None  # [B, *shape]: what the host adds, physical units
+    host_current: FloatArray | None  # [B, *shape]: what the host adds, physical units
     vth: float
-    drift: float  # largest |potential| of a calibration run, physical units
+    potential_max: float  # largest |potential| of a calibration run, physical units
     message_max: tuple[float, ...]  # largest message of each connection
 
     def current(self) -> FloatArray:
@@ -62,10 +62,10 @@ class LayerProblem:
         total = torch.zeros(())
         for connection, messages in zip(self.connections, self.messages, strict=True):
             total = total + connection.apply(messages)
-        return total.numpy() + self.bias + (0.0 if self.extra is None else self.extra)
+        return total.numpy() + self.bias + (0.0 if self.host_current is None else self.host_current)
 
-    def reach(self) -> float:
-        """The most that one step can add to or take from a neuron, physical units."""
+    def step_max(self) -> float:
+        """The most that one step can add to or subtract from a neuron, physical units."""
         ends = []
         for sign in (1.0, -1.0):
             total = torch.from_numpy(sign * self.bias)
@@ -88,9 +88,9 @@ class RoundedLayer:
 
 
 def round_layer(problem: LayerProblem, *, bits: int, per_channel: bool) -> RoundedLayer:
-    """The candidate whose rates on the calibration data are nearest to the float layer's (E12's defect of this layer)."""
+    """The candidate whose rates on the calibration data are closest to the float layer's (the layer's defect in E12)."""
     candidates = [
-        (_proxy(problem, rounded), rounded)
+        (_expected_error(problem, rounded), rounded)
         for relative in _relative_exponents(problem.connections, bits)
         for rounded in _candidates(problem, relative, bits, per_channel)
     ]
@@ -100,20 +100,20 @@ def round_layer(problem: LayerProblem, *, bits: int, per_channel: bool) -> Round
 
 
 def defect(problem: LayerProblem, rounded: RoundedLayer, wanted: FloatArray) -> float:
-    """Mean squared error of the rates, plus a hundredth of that of current / threshold where rates do not show it."""
+    """Mean squared error of the rates, plus a hundredth of that of current / threshold, which also counts saturated neurons."""
     got = rounded_current(problem, rounded) / per_neuron(rounded.threshold, problem.shape)
     clipped = np.clip(got, 0.0, 1.0) - np.clip(wanted, 0.0, 1.0)
     return float(np.mean(clipped**2) + 0.01 * np.mean((got - wanted) ** 2))
 
 
 def rounded_current(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray:
-    """[B, *shape] weight units: the integers applied to the calibration messages."""
+    """[B, *shape] current in weight units: the integers applied to the calibration messages."""
     total = torch.zeros(())
     for connection, messages, weight, exponent in zip(
         problem.connections, problem.messages, rounded.weights, rounded.exponents, strict=True
     ):
         total = total + connection.with_weight(torch.from_numpy(weight * 2.0**exponent)).apply(messages)
-    host = 0.0 if problem.extra is None else np.rint(problem.extra / per_neuron(rounded.scale, problem.shape))
+    host = 0.0 if problem.host_current is None else np.rint(problem.host_current / per_neuron(rounded.scale, problem.shape))
     return total.numpy() + rounded.bias + host
 
 
@@ -127,7 +127,7 @@ def largest_integer(bits: int) -> int:
 
 
 def _relative_exponents(connections: tuple[Connection, ...], bits: int) -> list[tuple[int, ...]]:
-    """Exponents relative to the first connection's with which both use their range: rounded down and up."""
+    """Exponents relative to the first connection's with which both use their integer range, rounded down and up."""
     if len(connections) < 2:
         return [(0,) * len(connections)]
     first, second = (float(c.weight.abs().max()) for c in connections)
@@ -138,22 +138,22 @@ def _relative_exponents(connections: tuple[Connection, ...], bits: int) -> list[
 
 
 def _candidates(problem: LayerProblem, relative: tuple[int, ...], bits: int, per_channel: bool) -> list[RoundedLayer]:
-    top, reach = largest_integer(bits), problem.reach()
+    top, step_max = largest_integer(bits), problem.step_max()
     if not problem.connections:
-        return [_in_window(problem, np.full(problem.shape[:1] if per_channel else (), problem.vth / 2048), (), top, reach)]
+        return [_in_window(problem, np.full(problem.shape[:1] if per_channel else (), problem.vth / 2048), (), top, step_max)]
     whole = np.max([_largest(c, per_channel) / (top * 2.0**e) for c, e in zip(problem.connections, relative, strict=True)], axis=0)
     whole = _without_zeros(np.asarray(whole), problem.vth)
     units = [whole * share for share in SHARES]
     if per_channel:
-        errors = np.array([_proxy_per_channel(problem, _rounded(problem, unit, relative, top)) for unit in units])
+        errors = np.array([_expected_error_per_channel(problem, _rounded(problem, unit, relative, top)) for unit in units])
         best = np.take_along_axis(np.array(units), errors.argmin(axis=0)[None], axis=0)[0]
         units = [whole, best]
-    return [_in_window(problem, unit, relative, top, reach) for unit in units]
+    return [_in_window(problem, unit, relative, top, step_max) for unit in units]
 
 
-def _in_window(problem: LayerProblem, unit: FloatArray, relative: tuple[int, ...], top: int, reach: float) -> RoundedLayer:
-    """The weights of `unit` and `relative`, all exponents shifted alike so that threshold and head-room are as they should be."""
-    shift = _shift(problem, unit, reach)
+def _in_window(problem: LayerProblem, unit: FloatArray, relative: tuple[int, ...], top: int, step_max: float) -> RoundedLayer:
+    """The layer rounded with `unit` and `relative`; all exponents are shifted together so that threshold and headroom fit."""
+    shift = _exponent_shift(problem, unit, step_max)
     return _rounded(problem, unit * 2.0**-shift, tuple(e + shift for e in relative), top)
 
 
@@ -168,18 +168,18 @@ def _without_zeros(unit: FloatArray, vth: float) -> FloatArray:
     return np.where(unit > 0, unit, np.median(used) if used.size else vth / 2048)
 
 
-def _shift(problem: LayerProblem, unit: FloatArray, reach: float) -> int:
-    """Exponent of the first connection: as near to 0 as the threshold's window and the head-room of a run allow."""
+def _exponent_shift(problem: LayerProblem, unit: FloatArray, step_max: float) -> int:
+    """Exponent of the first connection: as close to 0 as the threshold window and the headroom of a run allow."""
     threshold = problem.vth / float(np.median(unit))
     shift = 0
     while threshold * 2.0**shift < THRESHOLD_WINDOW[0]:
         shift += 1
     while threshold * 2.0**shift > THRESHOLD_WINDOW[1]:
         shift -= 1
-    needed = HEADROOM * problem.drift / float(unit.min())
+    needed = HEADROOM * problem.potential_max / float(unit.min())
     while needed * 2.0**shift > limits.THRESHOLD_MAX and threshold * 2.0 ** (shift - 1) >= THRESHOLD_WINDOW[0]:
         shift -= 1
-    step = 1.05 * reach / float(unit.min())
+    step = 1.05 * step_max / float(unit.min())
     while step * 2.0**shift > limits.THRESHOLD_MAX and threshold * 2.0 ** (shift - 1) >= THRESHOLD_MIN:
         shift -= 1
     return shift
@@ -201,12 +201,12 @@ def _rounded(problem: LayerProblem, unit: FloatArray, exponents: tuple[int, ...]
     )
 
 
-def _proxy(problem: LayerProblem, rounded: RoundedLayer) -> float:
-    return float(np.mean(_proxy_per_channel(problem, rounded)))
+def _expected_error(problem: LayerProblem, rounded: RoundedLayer) -> float:
+    return float(np.mean(_expected_error_per_channel(problem, rounded)))
 
 
-def _proxy_per_channel(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray:
-    """[C] expected squared error of current / vth when messages are independent with their own mean and variance."""
+def _expected_error_per_channel(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray:
+    """[C] expected squared error of current / vth if messages are independent, with the mean and variance of the calibration data."""
     total = np.zeros(problem.shape[0])
     for connection, messages, weight, exponent in zip(
         problem.connections, problem.messages, rounded.weights, rounded.exponents, strict=True
@@ -216,8 +216,8 @@ def _proxy_per_channel(problem: LayerProblem, rounded: RoundedLayer) -> FloatArr
             [-1 if i == connection.target_axis else 1 for i in range(connection.weight.dim())]
         )
         off = off.transpose(0, connection.target_axis)  # [C, sources, ...]
-        seen = messages.flatten(1) if connection.kind == "dense" else messages.transpose(0, 1).flatten(1).T
-        mean, variance = seen.mean(0), seen.var(0, unbiased=False)
+        samples = messages.flatten(1) if connection.kind == "dense" else messages.transpose(0, 1).flatten(1).T
+        mean, variance = samples.mean(0), samples.var(0, unbiased=False)
         each = off.flatten(2) if off.dim() > 2 else off.unsqueeze(2)
         bias = (each * mean.view(1, -1, 1)).sum((1, 2))
         noise = (each**2 * variance.view(1, -1, 1)).sum((1, 2))

@@ -1,4 +1,4 @@
-"""What one step can add at most, per neuron, and how much of the state's range a run needs (E9)."""
+"""Does a network fit the 24-bit state (E9)? The most that one step can add to a neuron, and the headroom of a run."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from numpy.typing import NDArray
 
 from fsnn_lava import limits
 from fsnn_lava.errors import BadNetwork
-from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
+from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.rate_map import linear
-
-CURRENT_MAX = 2**17 - 1  # weight units of current per step: 2**6 times it fits 24 bits
-SUM_MAX = 2**23 - 1  # of weight * message before it is shifted: 24 bits
 
 
 @dataclass(frozen=True)
 class StepBound:
-    """What one step can add at most to a neuron of a layer, weight units; `sum` is the largest |weight @ message|, not shifted."""
+    """The least and the most that one step can add to a neuron, weight units; `sum` is the largest |weight @ message| before the shift."""
 
     layer: str
     lowest: float
@@ -29,7 +26,7 @@ class StepBound:
 
     @property
     def fits(self) -> bool:
-        return max(-self.lowest, self.highest) <= CURRENT_MAX and self.sum <= SUM_MAX
+        return max(-self.lowest, self.highest) <= limits.CURRENT_MAX and self.sum <= limits.SUM_MAX
 
 
 def step_bounds(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
@@ -41,15 +38,15 @@ def _layer_bound(chip: ChipNetwork, layer: Layer, message_max: int) -> StepBound
     lowest, highest = layer.bias.astype(np.float64), layer.bias.astype(np.float64)
     largest = 0
     for synapse in chip.into(layer):
-        low, high = _reach(chip, synapse, layer, message_max)
+        low, high = _extremes(chip, synapse, layer, message_max)
         lowest, highest = lowest + low * 2.0**synapse.exponent, highest + high * 2.0**synapse.exponent
         largest = max(largest, int(-low.min()), int(high.max()))
     return StepBound(layer.name, float(lowest.min()), float(highest.max()), largest)
 
 
-def _reach(chip: ChipNetwork, synapse: Synapse, layer: Layer, message_max: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Sums of the negative and of the positive weights of each neuron, times the largest message: [*shape] each."""
-    from_input = synapse.source == "input"
+def _extremes(chip: ChipNetwork, synapse: Synapse, layer: Layer, message_max: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The least and the largest weight @ message of each neuron, [*shape] each: only negative or only positive weights are active."""
+    from_input = synapse.source == INPUT
     source = chip.input.shape if from_input else chip.layer(synapse.source).shape
     everything = torch.full((1, *source), float(message_max if from_input else 1), dtype=torch.float64)
     weight = torch.from_numpy(synapse.weight.astype(np.float64))
@@ -58,19 +55,19 @@ def _reach(chip: ChipNetwork, synapse: Synapse, layer: Layer, message_max: int) 
 
 
 def check_step(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
-    """The bounds; BadNetwork if one step can wrap 24 bits somewhere."""
+    """The bounds of every layer; BadNetwork if one step can overflow 24 bits in any of them."""
     bounds = step_bounds(chip, message_max=message_max)
     for bound in bounds:
         if not bound.fits:
             raise BadNetwork(
                 f"layer {bound.layer!r}: one step can add {bound.lowest:.0f} … {bound.highest:.0f} weight units (sums up to {bound.sum}); "
-                f"24 bits hold ±{CURRENT_MAX} (sums up to {SUM_MAX}): export with fewer bits"
+                f"24 bits hold ±{limits.CURRENT_MAX} (sums up to {limits.SUM_MAX}): export with fewer bits"
             )
     return bounds
 
 
-def run_headroom(chip: ChipNetwork, largest: tuple[float, ...]) -> tuple[float, ...]:
-    """Per layer: how many times the largest |potential| of a run (physical units) fits the state; below 1 something is clipped."""
+def state_headroom(chip: ChipNetwork, largest: tuple[float, ...]) -> tuple[float, ...]:
+    """Per layer: how many times the largest |potential| of a run (physical units) fits the state; below 1 it is clipped."""
     room = limits.STATE_MAX / 2**limits.STATE_FRACTION_BITS
     return tuple(
         room * float(layer.scale.min()) / potential if potential else float("inf")

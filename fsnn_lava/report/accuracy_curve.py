@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import NullLocator, PercentFormatter
 
 from fsnn_lava.report import canvas
-from fsnn_lava.report.evidence import Evidence, Run
+from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture, Table
 from fsnn_lava.verify.checks.accuracy import wilson
 
@@ -16,7 +16,9 @@ KEY, TITLE = "steps", "How many steps does it need?"
 
 
 @dataclass(frozen=True)
-class Point:
+class StepsPoint:
+    """Correct answers after a number of steps."""
+
     steps: int
     right: int
     samples: int
@@ -31,25 +33,25 @@ def panel(evidence: Evidence) -> Panel:
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
     points = measure(run)
-    what = "Accuracy" if run.labels is not None else f"Answers equal to those after T = {run.steps} steps"
-    note = " A recorded sequence cannot be made longer than it is." if run.events else ""
-    again = f"the first {points[0].samples} samples, run again on the emulator"
-    caption = f"{what}, after other numbers of steps: {again}; bars are 95% intervals.{note}"
+    what = "Accuracy" if run.labels is not None else f"Share of answers equal to those after T = {run.steps} steps,"
+    note = " A recorded sequence cannot be extended." if run.events else ""
+    again = f"on the first {points[0].samples} samples, run again on the emulator"
+    caption = f"{what} for different numbers of steps, {again}. Error bars are 95% intervals.{note}"
     rows = [(p.steps, p.right, p.samples, p.share, *wilson(p.right, p.samples)) for p in points]
     data = Table(columns=("steps", "right", "samples", "share", "low", "high"), rows=rows)
     return Panel(key=KEY, title=TITLE, caption=caption, pictures=(_draw(run, points),), data=data)
 
 
-def measure(run: Run) -> list[Point]:
-    """Right answers (or, without labels, answers equal to the run's) after each number of steps."""
+def measure(run: RunEvidence) -> list[StepsPoint]:
+    """Correct answers (or, without labels, answers equal to the run's) after each number of steps."""
     samples = run.rerun_samples
     wanted = run.result.predictions[:samples] if run.labels is None else run.labels[:samples]
     numbers = sorted({max(1, run.steps // 4), max(1, run.steps // 2), run.steps, *(() if run.events else (2 * run.steps,))})
-    answers = [run.result.predictions[:samples] if n == run.steps else run.after(n, samples).predictions for n in numbers]
-    return [Point(n, int(np.count_nonzero(a == wanted)), samples) for n, a in zip(numbers, answers, strict=True)]
+    answers = [run.result.predictions[:samples] if n == run.steps else run.rerun(n, samples).predictions for n in numbers]
+    return [StepsPoint(n, int(np.count_nonzero(a == wanted)), samples) for n, a in zip(numbers, answers, strict=True)]
 
 
-def _draw(run: Run, points: list[Point]) -> Picture:
+def _draw(run: RunEvidence, points: list[StepsPoint]) -> Picture:
     figure = canvas.new_figure(340, 260)
     axes = figure.add_subplot()
     steps, shares = [p.steps for p in points], np.array([p.share for p in points])

@@ -1,23 +1,22 @@
-"""What it costs: firing rate of every layer, synaptic operations of every connection, NeuroBench's counts and an energy estimate."""
+"""Activity and cost: firing rate of every layer, synaptic operations of every connection, NeuroBench's counts, estimated energy."""
 
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import Any
 
 import numpy as np
 from matplotlib.ticker import FuncFormatter
+from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import INPUT, READOUT, Synapse
 from fsnn_lava.placement.energy import estimate
 from fsnn_lava.report import canvas
-from fsnn_lava.report.evidence import Evidence, Run
+from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture, Table
 
 KEY, TITLE = "activity", "Activity and cost"
 _KIND_COLOURS = {"input": canvas.TEAL, "forward": canvas.BLUE, "feedback": canvas.PURPLE, "readout": canvas.GOLD}
-
-_ROW = 30  # page units of one bar
+_ROW = 30  # height of one bar, page units
 
 
 def panel(evidence: Evidence) -> Panel:
@@ -29,9 +28,9 @@ def panel(evidence: Evidence) -> Panel:
         ("operations", target, kind, value) for target, kind, value in operations
     ]
     caption = (
-        "Spikes per neuron and step, averaged over neurons and samples; synaptic operations per sample (one per weight that a spike or a "
-        f"non-zero message touches) by the layer that receives them. {run.some.samples} samples. "
-        "A static input is counted at every step, as the chip receives it."
+        "Left: spikes per neuron and step, averaged over neurons and samples. Right: synaptic operations per sample (one per weight that a "
+        "spike or a non-zero message touches), grouped by the layer that receives them. A static input counts in every step, because the "
+        f"chip receives it in every step. {run.averaged.samples} samples."
     )
     return Panel(
         key=KEY,
@@ -45,29 +44,29 @@ def panel(evidence: Evidence) -> Panel:
     )
 
 
-def layer_rates(run: Run) -> list[tuple[str, float]]:
+def layer_rates(run: RunEvidence) -> list[tuple[str, float]]:
     """Spikes per neuron and step of every layer, not weighted by the leak."""
-    return [(layer.name, float(counts.mean()) / run.steps) for layer, counts in zip(run.chip.layers, run.some.counts, strict=True)]
+    return [(layer.name, float(counts.mean()) / run.steps) for layer, counts in zip(run.chip.layers, run.averaged.counts, strict=True)]
 
 
-def synapse_operations(run: Run) -> list[tuple[str, str, float]]:
+def synapse_operations(run: RunEvidence) -> list[tuple[str, str, float]]:
     """(target, kind, operations per sample) of every connection: what arrived times the weights it touches."""
     found = [(s.target, kind_of(run, s), float((_arrived(run, s) @ run.fan_out[id(s)].reshape(-1)).mean())) for s in run.chip.synapses]
-    spikes = run.some.counts[-1].reshape(run.some.samples, -1).sum(axis=1)
+    spikes = run.averaged.counts[-1].reshape(run.averaged.samples, -1).sum(axis=1)
     return [*found, (READOUT, "readout", float(spikes.mean()) * run.chip.readout.classes)]
 
 
-def kind_of(run: Run, synapse: Synapse) -> str:
+def kind_of(run: RunEvidence, synapse: Synapse) -> str:
     if synapse.source == INPUT:
         return "input"
     return "forward" if run.chip.is_forward(synapse) else "feedback"
 
 
-def _arrived(run: Run, synapse: Synapse) -> Any:
+def _arrived(run: RunEvidence, synapse: Synapse) -> NDArray[np.float64]:
     """Messages per source neuron that reached the target in its window, [B, N]."""
-    result, samples = run.some, run.some.samples
+    result, samples = run.averaged, run.averaged.samples
     if synapse.source == INPUT:
-        sent = run.over(run.steps, samples) != 0
+        sent = run.values_of(run.steps, samples) != 0
         return (sent.sum(axis=1) if run.events else sent * run.steps).reshape(samples, -1).astype(np.float64)
     counts = result.counts[run.chip.index(synapse.source)].astype(np.float64)
     if not run.chip.is_forward(synapse):
@@ -76,7 +75,7 @@ def _arrived(run: Run, synapse: Synapse) -> Any:
 
 
 def _slots(rows: Sized) -> int:
-    """Rows of a bar chart: at least two, so that one bar is no wall."""
+    """Rows of a bar chart: at least two, so that a single bar is not too thick."""
     return max(2, len(rows))
 
 
@@ -129,8 +128,8 @@ def short(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _costs(run: Run) -> tuple[tuple[str, str], ...]:
-    found = estimate(run.exported if run.some.digest == run.exported.digest() else run.chip, run.some)
+def _costs(run: RunEvidence) -> tuple[tuple[str, str], ...]:
+    found = estimate(run.exported if run.averaged.digest == run.exported.digest() else run.chip, run.averaged)
     return (
         ("spikes per sample", f"{found['spikes']:,.0f}"),
         ("synaptic operations per sample", f"{found['synaptic_operations']:,.0f}"),
@@ -138,5 +137,5 @@ def _costs(run: Run) -> tuple[tuple[str, str], ...]:
         ("activation sparsity", f"{found['activation_sparsity']:.1%}"),
         ("connection sparsity", f"{found['connection_sparsity']:.1%}"),
         ("footprint", f"{found['footprint']:,} bytes"),
-        (f"energy, an estimate with {found['constants']['chip']} constants", f"{1e6 * found['energy_joules']['total']:.3g} µJ per sample"),
+        (f"estimated energy ({found['constants']['chip']} constants)", f"{1e6 * found['energy_joules']['total']:.3g} µJ per sample"),
     )

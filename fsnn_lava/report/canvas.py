@@ -1,4 +1,4 @@
-"""From a matplotlib figure to SVG inside a page: text stays text, colours become the page's own, nothing points outside."""
+"""From a matplotlib figure to SVG inside a page: text stays text, colours become the page's own, nothing links outside."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
 
-# What a PNG shows; in the page each becomes the variable of that name in style.css. No two may be equal.
+# The colours of a PNG; in the page each becomes the variable of that name in style.css. All must differ.
 COLOURS = {
     "ink": "#1d232b", "soft": "#5c6673", "line": "#d5dae1", "blue": "#2b6cb0", "orange": "#c8651b", "green": "#2f855a", "red": "#c53a43",
     "purple": "#7d4fb0", "teal": "#2a8c94", "gold": "#a8821a", "pink": "#b83280", "bright": "#fefefe",
 }  # fmt: skip
 INK, SOFT, LINE, BLUE, ORANGE, GREEN, RED, PURPLE, TEAL, GOLD, PINK, BRIGHT = COLOURS.values()
-SERIES = (BLUE, ORANGE, GREEN, PURPLE, TEAL, GOLD, PINK, RED)  # of things without a colour of their own
-UNIT = 72.0  # of a picture's size in the page, per inch
-LARGEST = 1.45  # pixels per page unit: letters of all pictures stay near those of the page
+SERIES = (BLUE, ORANGE, GREEN, PURPLE, TEAL, GOLD, PINK, RED)  # for things without a colour of their own
+UNIT = 72.0  # page units per inch
+LARGEST = 1.45  # pixels per page unit, at most: text in pictures stays about as large as that of the page
 _PNG_DPI = 200
 _RASTER_DPI = 170
 
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # text stays text
-    "text.parse_math": False,  # a class may be called $x
+    "text.parse_math": False,  # a class may be named $x
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 10.5,
@@ -65,22 +65,22 @@ _STYLE: dict[str, Any] = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Everything drawn inside looks alike; afterwards matplotlib is as it was."""
-    with matplotlib.rc_context(cast(Any, _STYLE)):  # newer matplotlibs type the keys one by one
+    """Apply the common style to everything drawn inside; matplotlib's own settings are restored afterwards."""
+    with matplotlib.rc_context(cast(Any, _STYLE)):
         yield
 
 
 def new_figure(width: float = 400, height: float = 270) -> Figure:
-    """A figure of that many page units."""
+    """A figure of this size in page units."""
     return Figure(figsize=(width / UNIT, height / UNIT), layout="constrained", dpi=UNIT)
 
 
 def svg(figure: Figure, *, name: str, alt: str) -> str:
-    """The figure as one <svg> element, valid XML, without ids that could meet those of another figure."""
+    """The figure as one <svg> element, valid XML, without ids that could clash with those of another figure."""
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
         figure.savefig(text, format="svg", dpi=_RASTER_DPI, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    figure.set_layout_engine("none")  # everything has its place now: a PNG need not find it again
+    figure.set_layout_engine("none")  # the layout is done: a PNG keeps it
     drawn = text.getvalue()
     drawn = drawn[drawn.index("<svg") :].strip()
     for pattern in (r"<metadata>.*?</metadata>", r"<!--.*?-->", r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>"):
@@ -100,19 +100,19 @@ def svg(figure: Figure, *, name: str, alt: str) -> str:
 
 
 def write_png(figure: Figure, path: Path) -> None:
-    """The figure on white."""
+    """Write the figure on a white background."""
     figure.savefig(path, format="png", dpi=_PNG_DPI, facecolor="white")
 
 
-def image_address(pixels: NDArray[np.uint8]) -> str:
-    """A data: address of a small picture, [H, W] or [H, W, 3]."""
+def image_url(pixels: NDArray[np.uint8]) -> str:
+    """A data: URL of a small picture, [H, W] or [H, W, 3]."""
     file = io.BytesIO()
-    mpl_image.imsave(file, pixels, vmin=0, vmax=255, cmap="gray", format="png")  # the first three are for [H, W] only
+    mpl_image.imsave(file, pixels, vmin=0, vmax=255, cmap="gray", format="png")  # vmin, vmax and cmap apply to [H, W] only
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 
 def number(value: float) -> str:
-    """A tick: 0.01, 30, 10⁻⁵; no mathtext, so that it stays one text."""
+    """A tick label: 0.01, 30, 10⁻⁵; without mathtext, so that it stays one text element."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:g}"
     power = int(np.floor(np.log10(abs(value)) + 1e-9))
@@ -122,7 +122,7 @@ def number(value: float) -> str:
 
 
 def logarithmic(axes: Axes, which: str, *, subs: tuple[float, ...] = (1.0,)) -> None:
-    """A log axis with plain numbers."""
+    """Make an axis logarithmic, with plain numbers."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set_xscale("log") if which == "x" else axes.set_yscale("log")
     axis.set_major_locator(LogLocator(base=10.0, subs=subs))

@@ -1,4 +1,4 @@
-"""Which class was taken for which."""
+"""The confusion matrix."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from fsnn_lava.report.evidence import Evidence
 from fsnn_lava.report.panel import Panel, Picture, Table
 
 KEY, TITLE = "confusion", "Confusion matrix"
-_NUMBERED = 20  # with more classes the counts are left to the CSV file
-_NAME = 14  # letters of a class name
+_NUMBERED = 20  # with more classes the counts are only in the CSV file
+_NAME = 14  # characters of a class name
 _STRONGEST = 0.9
-_DARK_TEXT = 0.7  # up to this strength the number is written in the ink of the page
+_DARK_TEXT = 0.7  # up to this strength the number has the text colour of the page
 
 
 def panel(evidence: Evidence) -> Panel:
@@ -28,9 +28,11 @@ def panel(evidence: Evidence) -> Panel:
     worst = np.argwhere((matrix > 0) & ~np.eye(len(matrix), dtype=bool))
     worst = worst[np.argsort(-matrix[tuple(worst.T)], kind="stable")][:3]
     mistakes = ", ".join(f"{names[i]} taken for {names[j]} ({matrix[i, j]})" for i, j in worst)
-    caption = f"{right:,} of {total:,} right. Rows are labels, columns answers; the stronger the colour, the larger the share of its row."
+    caption = (
+        f"{right:,} of {total:,} correct. Rows are labels, columns are answers; the stronger the colour, the larger the share of its row."
+    )
     if mistakes:
-        caption += f" Most frequent mistakes: {mistakes}."
+        caption += f" Most frequent errors: {mistakes}."
     rows = [(names[i], names[j], int(matrix[i, j])) for i in range(len(matrix)) for j in range(len(matrix))]
     return Panel(
         key=KEY,
@@ -42,7 +44,7 @@ def panel(evidence: Evidence) -> Panel:
 
 
 def counts(evidence: Evidence) -> NDArray[np.int64] | None:
-    """[label, answer] of the whole run where the verdict knows it, else of the samples at hand."""
+    """[label, answer] counts of the whole run if the verdict has them, else of the available samples."""
     kept = evidence.series("accuracy", "confusion")
     if kept is not None and np.sum(kept) > 0:
         return np.asarray(kept, dtype=np.int64)
@@ -90,7 +92,7 @@ def _draw(matrix: NDArray[np.int64], names: list[str]) -> Picture:
     axes.set_xlabel("answer")
     axes.set_ylabel("label")
     return Picture(
-        name=KEY, figure=figure, alt=f"Confusion matrix of {classes} classes: {int(np.trace(matrix))} of {int(matrix.sum())} right."
+        name=KEY, figure=figure, alt=f"Confusion matrix of {classes} classes: {int(np.trace(matrix))} of {int(matrix.sum())} correct."
     )
 
 

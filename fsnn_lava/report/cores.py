@@ -1,4 +1,4 @@
-"""Where every layer goes on the board: occupied cores and how full they are. A model, not the vendor's compiler."""
+"""Where every layer goes on the board: the cores in use and how full they are. A model, not the vendor's compiler."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def panel(evidence: Evidence) -> Panel:
     used = min(max(1, placement.chips or 1), _CHIPS)
     pictures = tuple(_draw(placement, chip, [core for core in cores if core.chip == chip], colours) for chip in range(used))
     hidden = (placement.chips or 1) - used
-    legend = "One square per core, coloured by layer, the fuller the stronger; a list, not a floor plan."
+    legend = (
+        "One square per core, coloured by layer; the stronger the colour, the fuller the core. Squares are in list order, not a floor plan."
+    )
     fits = placement.verdict if board.name in placement.verdict else f"{board.name}: {placement.verdict}"
     caption = f"{fits[0].upper()}{fits[1:]}. {legend} {DISCLAIMER}"
     if hidden > 0:
@@ -44,7 +46,7 @@ def _layers(placement: Placement) -> Table:
         tightest = layer.use.tightest(placement.board)
         share = layer.use.shares(placement.board)[tightest]
         shape = "×".join(map(str, layer.shape))
-        rows.append((layer.name, shape, "none fits" if layer.cores is None else str(layer.cores), f"{tightest} {share:.0%}"))
+        rows.append((layer.name, shape, "does not fit" if layer.cores is None else str(layer.cores), f"{tightest} {share:.0%}"))
     return Table(columns=("layer", "neurons", "cores", "fullest resource of a core"), rows=rows)
 
 

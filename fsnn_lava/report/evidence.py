@@ -1,4 +1,4 @@
-"""What the figures draw: a verdict, the run it judges, and what is worked out from a few of its samples, once, at a bounded cost."""
+"""What the figures draw: a verdict, the run it judges, and what is computed from some of its samples, once and at bounded cost."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
-from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.equilibrium import Point, solve
-from fsnn_lava.verify.verdict import Check, Verdict
+from fsnn_lava.verify.batch import Batch, check_shapes
+from fsnn_lava.verify.check import Check
+from fsnn_lava.verify.equilibrium import Equilibria, solve
+from fsnn_lava.verify.verdict import Verdict
 
-FEW = 8  # samples whose way to the equilibrium is followed step by step
-SOME = 256  # samples that averages over layers are taken from
-_LARGE = 4_000_000  # weights used per sample and step: from here on fewer are followed
-_RERUN_OPERATIONS = 6.0e10  # synaptic operations that the accuracy against steps may take
+CURVE_SAMPLES = 8  # whose residual is drawn over the steps
+AVERAGED_SAMPLES = 256  # over which activity is averaged
+_LARGE = 4_000_000  # weights used per sample and step: above, half as many samples are drawn
+_RERUN_OPERATIONS = 6.0e10  # synaptic operations that the runs for accuracy against steps may take
 
 
-class Run:
-    """A run of `chip` on `values`, whole or its first samples."""
+class RunEvidence:
+    """A run of `chip` on `values`: the whole run or its first samples."""
 
     def __init__(
         self,
@@ -43,14 +44,15 @@ class Run:
     ) -> None:
         if len(values) != result.samples or (labels is not None and len(labels) != result.samples):
             raise BadArgument(
-                f"a report needs values and labels of the {result.samples} samples in the result, "
-                f"got {len(values)} and {'none' if labels is None else len(labels)}"
+                f"a report needs the values and labels of the {result.samples} samples in the result, "
+                f"got {len(values)} and {'no labels' if labels is None else len(labels)}"
             )
         self.exported, self.chip = chip, executed(chip, result.graph)
         self.result, self.values = result, values
-        self.labels = None if labels is None or (labels < 0).any() else labels  # -1 is unknown
+        self.labels = None if labels is None or (labels < 0).any() else labels  # below 0: unknown
         self.model, self._placement = model, placement
         self.steps = result.steps
+        check_shapes(self.chip, result, self.values_of(result.steps, result.samples))
 
     @property
     def events(self) -> bool:
@@ -74,56 +76,60 @@ class Run:
 
     @cached_property
     def fan_out(self) -> dict[int, NDArray[np.float64]]:
-        """By id(synapse): how many weights a message of each source neuron touches, [*source]."""
+        """By id(synapse): how many weights a message from each source neuron touches, [*source]."""
         return {id(s): fan_out(self.chip, s) for s in self.chip.synapses}
 
     @cached_property
-    def few(self) -> int:
+    def curve_samples(self) -> int:
+        """How many samples are drawn over the steps."""
         work = sum(float(fan.sum()) for fan in self.fan_out.values())
-        return min(self.result.samples, FEW if work < _LARGE else FEW // 2)
+        return min(self.result.samples, CURVE_SAMPLES if work < _LARGE else CURVE_SAMPLES // 2)
 
     @cached_property
     def rerun_samples(self) -> int:
-        """How many samples may be run again over T/4, T/2, T and 2T."""
-        each = 3.75 * max(1.0, float(self.result.operations[:SOME].mean()))
+        """How many samples are run again over T/4, T/2 and 2T steps."""
+        each = 3.75 * max(1.0, float(self.result.operations[:AVERAGED_SAMPLES].mean()))
         return int(min(self.result.samples, np.clip(_RERUN_OPERATIONS / each, 32, 512)))
 
     @cached_property
-    def some(self) -> Result:
-        return self.result.part(slice(0, SOME))
+    def averaged(self) -> Result:
+        """The samples over which activity is averaged."""
+        return self.result.part(slice(0, AVERAGED_SAMPLES))
 
     @cached_property
-    def trains(self) -> Result:
-        """The first sample with its spike trains: the run's own where it recorded them, else the emulator's."""
+    def first_sample(self) -> Result:
+        """The first sample with its spike trains: as recorded if the run recorded them, else from the emulator."""
         if self.result.spikes is not None:
             return self.result.part(slice(0, 1))
         return self.emulator.run(self.values[:1], steps=self.steps, spikes=True)
 
-    def after(self, steps: int, samples: int) -> Result:
+    def rerun(self, steps: int, samples: int) -> Result:
         """The first samples over another number of steps, on the emulator."""
-        return self.emulator.run(self.over(steps, samples), steps=steps)
+        return self.emulator.run(self.values_of(steps, samples), steps=steps)
 
-    def over(self, steps: int, samples: int) -> NDArray[np.uint8]:
+    def values_of(self, steps: int, samples: int) -> NDArray[np.uint8]:
+        """The input of the first samples over the first steps."""
         return self.values[:samples, :steps] if self.events else self.values[:samples]
 
     def batch(self, result: Result) -> Batch:
-        """`result`, of the first samples, as the checks take it."""
-        return Batch(chip=self.chip, result=result, values=self.over(result.steps, result.samples), labels=None, offset=0)
+        """`result`, of the first samples, in the form that bounds are computed from."""
+        return Batch(chip=self.chip, result=result, values=self.values_of(result.steps, result.samples), labels=None, offset=0)
 
     @cached_property
-    def equilibrium(self) -> Point:
-        """a* of the few samples."""
-        drive = self.rate_map.drive(self.over(self.steps, self.few))
-        return solve(self.rate_map, drive, tuple(rate[: self.few] for rate in self.result.part(slice(0, self.few)).rates))
+    def equilibria(self) -> Equilibria:
+        """a* of the first `curve_samples` samples."""
+        drive = self.rate_map.drive(self.values_of(self.steps, self.curve_samples))
+        return solve(self.rate_map, drive, self.result.part(slice(0, self.curve_samples)).rates)
 
 
 class Evidence:
-    """A verdict, and the run it judges where that is at hand."""
+    """A verdict, and the run it judges if that is available."""
 
-    def __init__(self, verdict: Verdict, run: Run | None) -> None:
+    def __init__(self, verdict: Verdict, run: RunEvidence | None) -> None:
         self.verdict, self.run = verdict, run
 
     def check(self, name: str) -> Check | None:
+        """The check of that name, if it was done."""
         return next((check for check in self.verdict.checks if check.name == name and check.done), None)
 
     def numbers(self, name: str) -> dict[str, Any]:
@@ -136,7 +142,7 @@ class Evidence:
 
 
 def fan_out(chip: ChipNetwork, synapse: Synapse) -> NDArray[np.float64]:
-    """How many weights a message of each source neuron touches, [*source]: the derivative of the sum over all-one weights."""
+    """How many weights a message from each source neuron touches, [*source]: the derivative of the sum with all weights 1."""
     shape = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
     source = torch.zeros(1, *shape, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():

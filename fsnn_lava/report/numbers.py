@@ -1,4 +1,4 @@
-"""Numbers of a check as HTML: a list of what is single, a table of what comes in rows."""
+"""The numbers of a check as HTML: single values as a list, rows as a table."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from fsnn_lava.verify.verdict import plain
 
-_LONG = 48  # letters: a value that takes a line of its own
+_LONG = 48  # characters: a longer value gets its own line
 
 
 def numbers_html(numbers: Mapping[str, Any]) -> str:
-    """All of it, escaped."""
+    """All numbers of a check, escaped."""
     values: dict[str, Any] = plain(numbers)
     single = {key: value for key, value in values.items() if not _rows(value)}
     tables = [_table(_title(key), value) for key, value in values.items() if _rows(value)]
@@ -20,7 +20,7 @@ def numbers_html(numbers: Mapping[str, Any]) -> str:
 
 
 def facts_html(facts: Sequence[tuple[str, str]]) -> str:
-    """Pairs of a name and a value."""
+    """A list of names and values."""
     if not facts:
         return ""
     return '<dl class="facts">' + "".join(_fact(*fact) for fact in sorted(facts, key=lambda fact: len(fact[1]) > _LONG)) + "</dl>"
@@ -38,7 +38,7 @@ def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def number(value: Any) -> str:
-    """One value, short."""
+    """One value as short text."""
     if value is None:
         return "–"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The page: one HTML file with everything in it, no script, and a policy that forbids the browser to fetch anything."""
+"""The page: one self-contained HTML file without scripts, and with a policy that forbids the browser to fetch anything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def page_html(evidence: Evidence, panels: list[Panel]) -> str:
-    """The whole report; every string that came from outside is escaped."""
+    """The whole report as HTML; every string that comes from outside is escaped."""
     title = _title(evidence)
     style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     links = "".join(f'<a href="#{panel.key}">{escape(panel.title)}</a>' for panel in panels)
@@ -39,9 +39,9 @@ def _title(evidence: Evidence) -> str:
 
 
 def arranged(panels: list[Panel]) -> list[tuple[Panel, str]]:
-    """Each with its CSS class: wide, one of two in a row, or, where its neighbour is wide, alone with its text beside it."""
+    """Every panel with its CSS class: wide, one of two in a row, or, without a narrow neighbour, alone with its text beside it."""
     found: list[tuple[Panel, str]] = []
-    waiting = False  # the panel before is the left one of a pair
+    waiting = False  # the previous panel is the left one of a pair
     for panel, after in zip(panels, [*panels[1:], None], strict=True):
         pairs = waiting or (after is not None and not after.wide)
         shape = "wide" if panel.wide else "half" if pairs else "wide side"
@@ -82,7 +82,7 @@ def _picture(picture: Picture) -> str:
 
 
 def _tabs(panel: Panel, drawn: list[str]) -> str:
-    """One picture at a time, chosen by radio buttons: no script. In print all are shown."""
+    """One picture at a time, selected by radio buttons, without a script. All are shown in print."""
     parts = []
     for index, (picture, content) in enumerate(zip(panel.pictures, drawn, strict=True)):
         name = f"{panel.key}-tab-{index + 1}"

@@ -1,4 +1,4 @@
-"""Panel: one section of a report: pictures, the numbers they are drawn from, and a sentence that says what to see."""
+"""Panel: one section of a report: pictures, the data they are drawn from, and a caption."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A drawing; `name` is its file name without the ending, `label` a short heading where a panel has several."""
+    """A figure; `name` is its file name without suffix, `label` a short heading if a panel has several."""
 
     name: str
     figure: Figure
@@ -24,7 +24,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """What a panel shows, as numbers: one CSV file."""
+    """The data of a panel: one CSV file."""
 
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
@@ -43,9 +43,9 @@ def _cell(value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """One section. Where it cannot be drawn, `missing` says why and nothing else is there."""
+    """One section. If it cannot be drawn, `missing` says why and everything else is empty."""
 
-    key: str  # its place in the page and its file name
+    key: str  # its anchor in the page and its file name
     title: str
     caption: str = ""
     pictures: tuple[Picture, ...] = ()
@@ -53,6 +53,6 @@ class Panel:
     arrange: Literal["stack", "grid", "tabs"] = "stack"
     wide: bool = False
     facts: tuple[tuple[str, str], ...] = ()
-    image: str = ""  # a data: address of a small picture beside the facts
-    rows: Table | None = None  # a small table below
+    image: str = ""  # a data: URL of a small picture beside the facts
+    rows: Table | None = None  # a small table below the caption
     missing: str = ""

@@ -1,4 +1,4 @@
-"""What ran where: enough to do it again."""
+"""What ran where: enough to repeat it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def where(evidence: Evidence) -> str:
 
 def panel(evidence: Evidence, *, command: str = "") -> Panel:
     about = evidence.verdict.about
-    silicon = "yes" if on_silicon(evidence) else "no: not run on silicon"
-    facts = [("backend", f"{about.get('backend', '?')}, {where(evidence)}"), ("ran on silicon", silicon)]
+    silicon = "run on silicon" if on_silicon(evidence) else "not run on silicon"
+    facts = [("backend", f"{about.get('backend', '?')}, {where(evidence)}"), ("silicon", silicon)]
     facts += [("samples", f"{about.get('samples', 0):,}"), ("steps T", str(about.get("steps", "?")))]
     if about.get("seconds"):
         facts.append(("run time", f"{about['seconds']:.3g} s"))
@@ -45,7 +45,7 @@ def panel(evidence: Evidence, *, command: str = "") -> Panel:
     if command:
         facts.append(("command", command))
     facts += [("fsnn-lava", __version__), ("Python", platform.python_version()), *_versions(), ("machine", platform.machine())]
-    facts.append(("report made", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")))
+    facts.append(("report written", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")))
     return Panel(key=KEY, title=TITLE, wide=True, facts=tuple(facts))
 
 

@@ -1,4 +1,4 @@
-"""Who fires when: the spike trains of one sample, one picture per layer to choose from."""
+"""The spike trains of one sample, one picture per layer to select from."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.report import canvas
-from fsnn_lava.report.evidence import Evidence, Run
+from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture, Table
 
 KEY, TITLE = "raster", "Spikes of one sample"
 NEURONS = 128  # rows of a picture
-_VECTOR = 3000  # more spikes than that are drawn as an image
+_VECTOR = 3000  # with more spikes they are drawn as an image
 
 
 def panel(evidence: Evidence) -> Panel:
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")
-    trains = run.trains.spikes or ()
+    trains = run.first_sample.spikes or ()
     flat = [train[0].reshape(run.steps, -1) for train in trains]
     pictures = tuple(_draw(index, *pair) for index, pair in enumerate(zip(run.chip.layers, flat, strict=True)))
     rows = [(layer.name, int(n), int(t) + 1) for layer, spikes in zip(run.chip.layers, flat, strict=True) for n, t in np.argwhere(spikes.T)]
-    origin = "as the backend recorded them" if run.result.spikes is not None else "run again on the emulator"
+    origin = "as recorded by the backend" if run.result.spikes is not None else "run again on the emulator"
     caption = (
-        f"Sample 0, {origin}. Above, one row per neuron and a mark per spike; below, the share of the layer that fires in each step. "
-        "Steps are counted in the layer's own time, from the first in which something can reach it."
+        f"Sample 0, {origin}. Top: one row per neuron, one mark per spike. Bottom: the share of the layer that fires in each step. "
+        "Steps are in the layer's own time, which starts when its first input can arrive."
     )
     return Panel(
         key=KEY,
@@ -42,7 +42,7 @@ def panel(evidence: Evidence) -> Panel:
 
 
 def rows_shown(size: int) -> NDArray[np.int64]:
-    """All neurons of a layer, or NEURONS of them, evenly."""
+    """All neurons of a layer, or NEURONS of them, evenly spaced."""
     return np.unique(np.linspace(0, size - 1, min(size, NEURONS)).astype(np.int64))
 
 
@@ -66,11 +66,11 @@ def _draw(index: int, layer: Layer, spikes: NDArray[np.uint8]) -> Picture:
     below.set_ylabel("share")
     below.set_xlabel("step")
     silent = int(np.count_nonzero(spikes.sum(axis=0) == 0))
-    note = f"{int(spikes.sum())} spikes of {spikes.shape[1]} neurons in {len(spikes)} steps; {silent} neurons stay silent"
+    note = f"{int(spikes.sum())} spikes of {spikes.shape[1]} neurons in {len(spikes)} steps; {silent} neurons never spike"
     return Picture(name=f"{KEY}-{index + 1}", figure=figure, alt=f"Layer {layer.name}: {note}", label=layer.name, note=note)
 
 
-def _facts(run: Run) -> tuple[tuple[str, str], ...]:
+def _facts(run: RunEvidence) -> tuple[tuple[str, str], ...]:
     answer = int(run.result.predictions[0])
     facts = [("answer", class_name(run, answer))]
     if run.labels is not None:
@@ -78,13 +78,13 @@ def _facts(run: Run) -> tuple[tuple[str, str], ...]:
     return (*facts, ("spikes", f"{sum(int(c[0].sum()) for c in run.result.counts):,}"), ("steps", str(run.steps)))
 
 
-def class_name(run: Run, index: int) -> str:
+def class_name(run: RunEvidence, index: int) -> str:
     names = run.chip.class_names
     return names[index] if 0 <= index < len(names) else str(index)
 
 
-def _input(run: Run) -> str:
-    """The sample itself, where it can be looked at."""
+def _input(run: RunEvidence) -> str:
+    """The sample itself as a data: URL, if it is an image."""
     shape = run.chip.input.shape
     if len(shape) != 3:
         return ""
@@ -92,4 +92,4 @@ def _input(run: Run) -> str:
     if run.events:
         value = value.sum(axis=0)
     value = np.moveaxis(value, 0, -1) if shape[0] == 3 else value.sum(axis=0)
-    return canvas.image_address((255 * value / max(1.0, float(value.max()))).astype(np.uint8))
+    return canvas.image_url((255 * value / max(1.0, float(value.max()))).astype(np.uint8))

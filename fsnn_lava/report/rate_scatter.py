@@ -1,19 +1,17 @@
-"""Rates that were measured against the equilibrium's, layer by layer."""
+"""Measured rates against those of the equilibrium, layer by layer."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.report import canvas
-from fsnn_lava.report.evidence import Evidence, Run
+from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture, Table
 
 KEY, TITLE = "rates", "Rates against the equilibrium"
 POINTS = 3000  # of a layer
-_VECTOR = 400  # more points than that are drawn as an image
+_VECTOR = 400  # with more points they are drawn as an image
 
 Pairs = dict[int, NDArray[np.float64]]  # layer → [points, 2]: a*, a
 
@@ -25,29 +23,29 @@ def panel(evidence: Evidence) -> Panel:
     pictures = tuple(_draw(index, names[index], points) for index, points in pairs.items() if len(points))
     rows = [(names[index], float(target), float(rate)) for index, points in pairs.items() for target, rate in points]
     caption = (
-        "Each dot is one neuron in one sample: the rate that the equilibrium a* = f(a*) says, and the rate that was measured. "
-        f"On the diagonal both agree. {source}"
+        "Each dot is one neuron in one sample: its rate at the equilibrium a* = f(a*), and the rate that was measured. "
+        f"On the diagonal they agree. {source}"
     )
     data = Table(columns=("layer", "equilibrium_rate", "measured_rate"), rows=rows)
     return Panel(key=KEY, title=TITLE, caption=caption, pictures=pictures, data=data, arrange="grid", wide=len(pictures) > 1)
 
 
 def _pairs(evidence: Evidence) -> tuple[Pairs, list[str], str]:
-    """What the residual check kept, or else the few samples."""
-    kept: Any = evidence.series("residual", "rates")
+    """The points that the residual check kept, else those of a few samples of the run."""
+    kept = evidence.series("residual", "rates")
     layers = evidence.numbers("residual").get("layers", ())
     if kept is not None and len(kept):
         array = np.asarray(kept, dtype=np.float64)
         found = {index: _thin(array[array[:, 0] == index][:, 1:]) for index in range(len(layers))}
         solved = evidence.numbers("residual").get("solved", 0)
-        return found, [str(layer["layer"]) for layer in layers], f"Neurons picked evenly from {solved} samples."
+        return found, [str(layer["layer"]) for layer in layers], f"Neurons sampled evenly from {solved} samples."
     if evidence.run is None:
         return {}, [], ""
-    return _of_run(evidence.run), [layer.name for layer in evidence.run.chip.layers], f"Neurons picked from {evidence.run.few} samples."
+    return _of_run(evidence.run), [layer.name for layer in evidence.run.chip.layers], f"Neurons from {evidence.run.curve_samples} samples."
 
 
-def _of_run(run: Run) -> Pairs:
-    pairs = zip(run.equilibrium.rates, run.result.part(slice(0, run.few)).rates, strict=True)
+def _of_run(run: RunEvidence) -> Pairs:
+    pairs = zip(run.equilibria.rates, run.result.part(slice(0, run.curve_samples)).rates, strict=True)
     return {index: _thin(np.stack([target.reshape(-1), rate.reshape(-1)], axis=1)) for index, (target, rate) in enumerate(pairs)}
 
 
@@ -73,5 +71,5 @@ def _draw(index: int, name: str, points: NDArray[np.float64]) -> Picture:
     off = np.abs(target - rate)
     moving = target.std() > 0 and rate.std() > 0
     correlation = f", r = {np.corrcoef(target, rate)[0, 1]:.4f}" if moving else ""
-    note = f"mean |a − a*| {off.mean():.3g}, largest {off.max(initial=0.0):.3g}{correlation}"
+    note = f"|a − a*|: mean {off.mean():.3g}, largest {off.max(initial=0.0):.3g}{correlation}"
     return Picture(name=f"{KEY}-{index + 1}", figure=figure, alt=f"Layer {name}: {note}", label=name, note=note)

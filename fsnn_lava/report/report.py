@@ -1,10 +1,9 @@
-"""The report of a run: one self-contained HTML file, and on request every figure as PNG with its data as CSV."""
+"""The report of a run: one self-contained HTML file; on request also every figure as PNG and its data as CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +26,24 @@ from fsnn_lava.report import (
     residual_curve,
     weight_histograms,
 )
-from fsnn_lava.report.evidence import Evidence, Run
+from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.page import page_html
 from fsnn_lava.report.panel import Panel
 from fsnn_lava.verify.verdict import Verdict
 
 __all__ = ["write_report"]
 
-_DRAWN: tuple[Any, ...] = (residual_curve, accuracy_curve, rate_scatter, confusion, raster, activity, weight_histograms, cores)
+
+class Section(Protocol):
+    """A module that draws one section of the report."""
+
+    KEY: str  # anchor in the page and name of its CSV file
+    TITLE: str
+
+    def panel(self, evidence: Evidence, /) -> Panel: ...
+
+
+_SECTIONS: tuple[Section, ...] = (residual_curve, accuracy_curve, rate_scatter, confusion, raster, activity, weight_histograms, cores)
 
 
 def write_report(
@@ -50,14 +59,22 @@ def write_report(
     figures: str | Path | None = None,
     command: str = "",
 ) -> None:
-    """Write the report to `path`; into the folder `figures` every figure as PNG and its data as CSV.
+    """Write the report of a run. Some samples are run again on the emulator; the cost does not grow with the run.
 
-    `result`, `values` and `labels` are of the whole run or of its first samples (a few hundred are enough): totals come from the verdict.
-    A figure whose input is missing says so in its place. Some samples are run again on the emulator; the cost does not grow with the run.
+    Args:
+        path: the HTML file to write.
+        verdict: what the comparator found; all totals come from it.
+        chip, result, values: the network, the run and its input, all three or none. The whole run or its first samples;
+            a few hundred are enough. A section that needs them says so if they are missing.
+        labels: of the same samples.
+        model: the float network, for its weights.
+        placement: of the network on a board (default: `place(chip)`).
+        figures: folder for every figure as PNG and its data as CSV.
+        command: the command line to show.
     """
     evidence = Evidence(verdict, _run(chip, result, values, labels, model, placement))
     with canvas.style():
-        panels = [_draw(module.panel, evidence, module) for module in _DRAWN] + [provenance.panel(evidence, command=command)]
+        panels = [_panel(section, evidence) for section in _SECTIONS] + [provenance.panel(evidence, command=command)]
         text = page_html(evidence, panels)
         if figures is not None:
             write_figures(Path(figures), panels)
@@ -66,11 +83,11 @@ def write_report(
 
 
 def write_figures(folder: Path, panels: list[Panel]) -> None:
-    """NAME.png of every picture and KEY.csv of every section's data."""
+    """Write NAME.png of every picture and KEY.csv of every section's data."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadFile(f"cannot make the folder {folder} for figures: {error.strerror or error}") from error
+        raise BadFile(f"cannot create the folder {folder} for figures: {error.strerror or error}") from error
     for panel in panels:
         for picture in panel.pictures:
             with atomic_path(folder / f"{picture.name}.png") as temporary:
@@ -87,16 +104,16 @@ def _run(
     labels: NDArray[np.int64] | None,
     model: FSNN | None,
     placement: Placement | None,
-) -> Run | None:
+) -> RunEvidence | None:
     if chip is None and result is None and values is None:
         return None
     if chip is None or result is None or values is None:
-        raise BadArgument("a report needs the network, the result and the values together, or none of them")
-    return Run(chip, result, np.asarray(values), None if labels is None else np.asarray(labels), model, placement)
+        raise BadArgument("give a report the network, the result and the values together, or none of them")
+    return RunEvidence(chip, result, np.asarray(values), None if labels is None else np.asarray(labels), model, placement)
 
 
-def _draw(draw: Callable[[Evidence], Panel], evidence: Evidence, module: Any) -> Panel:
+def _panel(section: Section, evidence: Evidence) -> Panel:
     try:
-        return draw(evidence)
-    except FsnnError as error:  # one figure that cannot be drawn does not take the report with it
-        return Panel(key=module.KEY, title=module.TITLE, wide=True, missing=str(error))
+        return section.panel(evidence)
+    except FsnnError as error:  # a section that cannot be drawn does not prevent the rest of the report
+        return Panel(key=section.KEY, title=section.TITLE, wide=True, missing=str(error))

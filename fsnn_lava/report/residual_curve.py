@@ -1,4 +1,4 @@
-"""||f(a[t]) - a[t]|| against t, measured and bound (E11), and the distance to the equilibrium: does the network settle?"""
+"""||f(a[t]) - a[t]|| against t with its bound (E11), and the distance to the equilibrium: does the network settle?"""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.rate_map import length
 from fsnn_lava.ir.result import Result
 from fsnn_lava.report import canvas
-from fsnn_lava.report.evidence import Evidence, Run
+from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture, Table
-from fsnn_lava.verify.checks.residual import residual_bound
+from fsnn_lava.verify.bounds.rate_offset import residual_bound
 
 KEY, TITLE = "residual", "Does it settle?"
-POINTS = 12  # numbers of steps that are looked at
-_FLOOR = 1e-12  # what a logarithm can show
+POINTS = 12  # numbers of steps at which the residual is measured
+_FLOOR = 1e-12  # smallest value on the logarithmic axis
 
 
 @dataclass(frozen=True)
 class Moment:
-    """The few samples after t steps: Euclidean lengths over all neurons, [B]."""
+    """Some samples after t steps: Euclidean lengths over all neurons, [B]."""
 
     steps: int
     residual: NDArray[np.float64]
@@ -30,7 +30,7 @@ class Moment:
 
 
 def moments_of(steps: int, *, twice: bool) -> list[int]:
-    """About POINTS numbers of steps, 1 … T (or 2T), evenly on a log axis, T among them."""
+    """About POINTS numbers of steps, 1 … T (or 2T), evenly spaced on a log axis, including T."""
     last = 2 * steps if twice else steps
     grid = {int(n) for n in np.rint(np.geomspace(1, last, POINTS))}
     return sorted({n for n in grid if not 0.85 < n / steps < 1.15} | {steps})
@@ -41,31 +41,31 @@ def panel(evidence: Evidence) -> Panel:
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
     bounded = all(layer.reset == "subtract" for layer in run.chip.layers)
-    moments = [_look(run, run.after(t, run.few), bounded) for t in moments_of(run.steps, twice=not run.events)]
-    own = _look(run, run.result.part(slice(0, run.few)), bounded)
+    moments = [_measure(run, run.rerun(t, run.curve_samples), bounded) for t in moments_of(run.steps, twice=not run.events)]
+    own = _measure(run, run.result.part(slice(0, run.curve_samples)), bounded)
     picture = _draw(run, moments, own)
-    bound = "The wide line behind it is the bound that final potentials and late spikes allow (E11), which it may touch. "
+    bound = "The wide line behind it is its bound from final potentials and late spikes (E11), which it may touch. "
     caption = (
-        "Residual ‖f(a[t]) − a[t]‖ after t steps (Euclidean, all neurons): how far the rates are from reproducing themselves; "
-        f"a* is the equilibrium. {bound if bounded else 'A reset to zero throws charge away: there is no bound. '}"
-        f"Mean of {run.few} samples, shaded their range; run again on the emulator. The square is the run itself, T = {run.steps}."
+        "Residual ‖f(a[t]) − a[t]‖ after t steps (Euclidean, all neurons): how far the rates are from reproducing themselves. "
+        f"a* is the equilibrium. {bound if bounded else 'Reset to zero discards charge, so there is no bound. '}"
+        f"Mean of {run.curve_samples} samples (range shaded), run again on the emulator. The square is the run itself, T = {run.steps}."
     )
     return Panel(key=KEY, title=TITLE, caption=caption, pictures=(picture,), data=_table(moments))
 
 
-def _look(run: Run, result: Result, bounded: bool) -> Moment:
-    drive = run.rate_map.drive(run.over(result.steps, result.samples))
+def _measure(run: RunEvidence, result: Result, bounded: bool) -> Moment:
+    drive = run.rate_map.drive(run.values_of(result.steps, result.samples))
     rates = result.rates
     residual = run.rate_map.residual(rates, drive)
     bound = None
     if bounded:
         batch = run.batch(result)
         bound = length(tuple(residual_bound(batch, layer) for layer in run.chip.layers))
-    distance = length(tuple(e - a for e, a in zip(run.equilibrium.rates, rates, strict=True)))
+    distance = length(tuple(e - a for e, a in zip(run.equilibria.rates, rates, strict=True)))
     return Moment(result.steps, residual, bound, distance)
 
 
-def _draw(run: Run, moments: list[Moment], own: Moment) -> Picture:
+def _draw(run: RunEvidence, moments: list[Moment], own: Moment) -> Picture:
     figure = canvas.new_figure(340, 260)
     axes = figure.add_subplot()
     steps = [m.steps for m in moments]

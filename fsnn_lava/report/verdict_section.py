@@ -1,24 +1,26 @@
-"""The top of a report: the verdict, the few numbers one asks for first, the chain with its checks, and each check with its reasons."""
+"""The top of a report: the verdict, the key numbers, the chain with its checks, and the details of each check."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from fsnn_lava.report.activity import short
 from fsnn_lava.report.evidence import Evidence
 from fsnn_lava.report.numbers import number, numbers_html
 from fsnn_lava.report.provenance import SHORT, on_silicon, where
-from fsnn_lava.verify.verdict import Check, Verdict, offender_text
+from fsnn_lava.verify.check import Check, Offender, offender_text
+from fsnn_lava.verify.verdict import Verdict
 
-# what stands between the stages of the pipeline, and which checks judge each hop
+# the stages of the chain, and the checks that judge the link to the next stage
 _CHAIN: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("float spikes", ("float",)),
     ("float equilibrium", ("shift",)),
     ("integer equilibrium", ("contraction", "residual")),
     ("integer spikes", ("charge", "spikes")),
 )
-_LISTED = 5  # places of a failure that are shown at once
-_STATES = {"ok": ("pass", "✓", "holds"), "FAIL": ("fail", "✗", "fails"), "--": ("skip", "–", "not done")}
+_LISTED = 5  # places of a failure that are shown without a click
+_STATES = {"ok": ("pass", "✓", "passed"), "FAIL": ("fail", "✗", "failed"), "--": ("skip", "–", "not done")}
 
 
 def header_html(evidence: Evidence, title: str) -> str:
@@ -28,43 +30,43 @@ def header_html(evidence: Evidence, title: str) -> str:
     return (
         f'<header class="{state}"><p class="kicker">{escape(title)}</p>'
         f'<h1><span class="badge {state}">{word}</span> <span>{escape(sentence(verdict))}</span></h1>'
-        f'<p class="where">Ran on {escape(where(evidence))}. <strong>{silicon}</strong></p>{_tiles(evidence)}</header>'
+        f'<p class="where">Ran on {escape(where(evidence))}. <strong>{silicon}</strong></p>{_key_numbers_html(evidence)}</header>'
     )
 
 
 def sentence(verdict: Verdict) -> str:
-    """How many checks hold, and which do not."""
+    """How many checks passed, and which failed."""
     done = [check for check in verdict.checks if check.done]
     skipped = len(verdict.checks) - len(done)
     rest = f", {skipped} not done" if skipped else ""
     if verdict.passed:
-        return f"all {len(done)} checks hold{rest}" if len(done) > 1 else f"{len(done)} check holds{rest}"
+        return f"all {len(done)} checks passed{rest}" if len(done) > 1 else f"{len(done)} check passed{rest}"
     if not done:
         return f"nothing was checked{rest}"
     names = ", ".join(check.name for check in verdict.failed)
     return f"{len(verdict.failed)} of {len(done)} checks failed: {names}{rest}"
 
 
-def _tiles(evidence: Evidence) -> str:
-    tiles = [(label, value, note) for label, value, note in _figures(evidence) if value]
-    return '<div class="tiles">' + "".join(_tile(*tile) for tile in tiles) + "</div>"
+def _key_numbers_html(evidence: Evidence) -> str:
+    shown = [(label, value, note) for label, value, note in _key_numbers(evidence) if value]
+    return '<div class="tiles">' + "".join(_tile(*entry) for entry in shown) + "</div>"
 
 
-def _figures(evidence: Evidence) -> list[tuple[str, str, str]]:
+def _key_numbers(evidence: Evidence) -> list[tuple[str, str, str]]:
     about = evidence.verdict.about
     accuracy, residual, contraction = (evidence.numbers(name) for name in ("accuracy", "residual", "contraction"))
     samples = max(1, int(about.get("samples", 1)))
     found = [("samples", f"{samples:,}", f"{about.get('steps', '?')} steps each")]
     if accuracy.get("accuracy") is not None:
         low, high = accuracy["accuracy_interval"]
-        found.append(("accuracy", f"{accuracy['accuracy']:.2%}", f"{low:.1%} … {high:.1%} (95%)"))
+        found.append(("accuracy", f"{accuracy['accuracy']:.2%}", f"95% interval {low:.1%} … {high:.1%}"))
     if accuracy.get("agreement") is not None:
         own = accuracy.get("float_accuracy")
-        found.append(("float network agrees", f"{accuracy['agreement']:.2%}", "" if own is None else f"its accuracy {own:.2%}"))
+        found.append(("agreement with float", f"{accuracy['agreement']:.2%}", "" if own is None else f"float accuracy {own:.2%}"))
     if residual:
         found.append(("largest residual", number(residual["residual_max"]), f"|f(a) − a|, bound {number(residual['bound_max'])}"))
     if contraction:
-        found.append(("contraction", str(contraction["state"]), f"gain at most {number(contraction['spectral_radius'])}"))
+        found.append(("contraction", str(contraction["state"]), f"gains: radius at most {number(contraction['spectral_radius'])}"))
     if about.get("operations"):
         spikes = short(about.get("spikes", 0) / samples)
         found.append(("synaptic operations", short(about["operations"] / samples), f"per sample, {spikes} spikes"))
@@ -77,7 +79,7 @@ def _tile(label: str, value: str, note: str) -> str:
 
 
 def chain_html(evidence: Evidence) -> str:
-    """From the float network to the backend, with the checks of each hop."""
+    """From the float network to the backend, with the checks of each link."""
     checks = {check.name: check for check in evidence.verdict.checks}
     parts = []
     for node, names in _CHAIN:
@@ -97,9 +99,9 @@ def checks_html(evidence: Evidence) -> str:
     return '<div class="checks">' + "".join(_check(check) for check in evidence.verdict.checks) + "</div>"
 
 
-def _offenders(texts: list[str]) -> str:
-    """Where it fails; of many the first few, the others one click away."""
-    items = [f"<li>{escape(text)}</li>" for text in texts]
+def _offenders(offenders: Sequence[Offender]) -> str:
+    """Where it fails: the first few, the others one click away."""
+    items = [f"<li>{escape(offender_text(offender))}</li>" for offender in offenders]
     if not items:
         return ""
     few = len(items) if len(items) <= _LISTED + 1 else _LISTED
@@ -109,7 +111,7 @@ def _offenders(texts: list[str]) -> str:
 
 def _check(check: Check) -> str:
     state, sign, word = _STATES[check.mark]
-    listed = _offenders([offender_text(offender) for offender in check.offenders])
+    listed = _offenders(check.offenders)
     numbers = numbers_html(check.numbers) if check.done else ""
     opened = " open" if state == "fail" else ""
     more = f"<details{opened}><summary>numbers</summary>{listed}{numbers}</details>" if listed or numbers else ""

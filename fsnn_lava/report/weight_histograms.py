@@ -1,4 +1,4 @@
-"""Weights before and after quantisation, connection by connection, in steps of the integer grid."""
+"""Weights before and after quantisation, per connection, in integer steps."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def panel(evidence: Evidence) -> Panel:
     unit = float(readout.scale) * 2.0**readout.exponent
     parts.append((f"{chip.layers[-1].name} → {READOUT}", readout.weight, None if folded is None else folded.readout_weight.numpy() / unit))
     drawn = [_draw(index, *part) for index, part in enumerate(parts)]
-    caption = "Integers on the chip (filled) and the float weights they round (line), folded and measured in steps of the integer grid. "
+    caption = "Integer weights on the chip (filled) and the folded float weights they were rounded from (line), in integer steps. "
     caption += (
-        "SQNR is signal to quantisation noise."
+        "SQNR is the signal to quantisation noise ratio."
         if folded is not None
-        else "Without the float network (--model) only the integers are known."
+        else "Without the float network (--model), only the integers are shown."
     )
     rows = [row for _, found in drawn for row in found]
     data = Table(columns=("connection", "from", "to", "integers", "floats"), rows=rows)
@@ -41,7 +41,7 @@ def panel(evidence: Evidence) -> Panel:
 
 
 def float_weight(chip: ChipNetwork, folded: FoldedNetwork, synapse: Synapse) -> NDArray[np.float64] | None:
-    """The folded weights of a connection in steps of its integer grid; None where the model has no such connection."""
+    """The folded weights of a connection in its integer steps; None if the model has no such connection."""
     connection = folded.layers[chip.index(synapse.target)].connection if chip.is_forward(synapse) else folded.feedback
     if connection is None or tuple(connection.weight.shape) != synapse.weight.shape:
         return None
@@ -52,7 +52,7 @@ def float_weight(chip: ChipNetwork, folded: FoldedNetwork, synapse: Synapse) -> 
 
 
 def bins(widest: float, weights: int) -> NDArray[np.float64]:
-    """Edges around -widest … widest between two integers, all equally wide, the more weights the more of them."""
+    """Edges of equally wide bins over -widest … widest, halfway between integers; more weights, more bins."""
     number = float(np.clip(2.5 * np.cbrt(weights), 12, 64))
     width = max(1, round(2 * widest / number))
     half = int(np.ceil((widest + 0.5) / width)) * width

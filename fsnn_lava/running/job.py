@@ -19,8 +19,8 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.running.evaluation import BatchComparator, SampleBatch, Sink, evaluate, sample_batches
 from fsnn_lava.running.journal import Journal, open_journal
 from fsnn_lava.running.options import RunOptions
-from fsnn_lava.running.ranks import Ranks
 from fsnn_lava.running.totals import Totals
+from fsnn_lava.training.processes import Processes
 from fsnn_lava.version import __version__
 
 OpenProgressBar = Callable[[int], AbstractContextManager[Callable[[int], None]]]  # given the total; yields what counts finished samples
@@ -87,26 +87,26 @@ def run_in_memory(job: Job, sinks: Sequence[Sink], progress: OpenProgressBar) ->
 
 
 def run_to_file(
-    job: Job, out: Path, ranks: Ranks, comparator: BatchComparator | None, progress: OpenProgressBar, say: Callable[[str], None]
+    job: Job, out: Path, processes: Processes, comparator: BatchComparator | None, progress: OpenProgressBar, say: Callable[[str], None]
 ) -> Totals | None:
     """Run this process's share and keep it in a folder beside `out`.
 
     The first process then joins all shares into `out`, passes all of them to `comparator` and returns their totals; the others return
     None. An interrupted run leaves its finished batches in that folder.
     """
-    if job.number < ranks.size:
-        raise BadArgument(f"{job.number} samples are too few for {ranks.size} processes")
+    if job.number < processes.size:
+        raise BadArgument(f"{job.number} samples are too few for {processes.size} processes")
     results.require_room(out, 0)
     with (
-        open_journal(out, job.layout, job.identity, number=job.number, ranks=ranks, resume=job.resume) as journal,
+        open_journal(out, job.layout, job.identity, number=job.number, processes=processes, resume=job.resume) as journal,
         _saying_what_is_kept(job, journal),
     ):
-        if job.resume and ranks.first:
+        if job.resume and processes.first:
             kept = journal.kept
             say(f"{kept} of {job.number} samples are kept" if kept else f"nothing is kept in {journal.folder}: starting from the beginning")
         data = _hash_kept_data(job, journal)
         _run_share(job, journal, comparator, data, progress)
-        if not ranks.first:
+        if not processes.first:
             return None
         journal.wait(job.number)
         totals = _join_parts(job, journal, out, comparator, data)
@@ -115,7 +115,7 @@ def run_to_file(
 
 
 def _run_share(job: Job, journal: Journal, comparator: BatchComparator | None, data: DataHash, progress: OpenProgressBar) -> None:
-    first, end = journal.ranks.share(job.number)
+    first, end = journal.processes.share(job.number)
     missing = [(gap.first, gap.end) for gap in journal.missing(first, end)]
     with progress(end - first) as advance, closing(evaluate(job.chip, job.split, missing, job.options)) as evaluated:
         advance(end - first - sum(last - start for start, last in missing))
@@ -134,7 +134,7 @@ def _run_share(job: Job, journal: Journal, comparator: BatchComparator | None, d
 def _hash_kept_data(job: Job, journal: Journal) -> DataHash:
     """The hash of the data set's beginning, as far as it is kept. BadArgument if a kept sample is not the data set's."""
     so_far = DataHash()
-    first, end = journal.ranks.share(job.number)
+    first, end = journal.processes.share(job.number)
     for span in journal.spans:
         if not first <= span.first < end:
             continue
@@ -189,7 +189,7 @@ def _saying_what_is_kept(job: Job, journal: Journal) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, FsnnError) as error:
         kept = journal.kept
-        if not kept or not journal.ranks.first:
+        if not kept or not journal.processes.first:
             raise
         sentence = f"{kept} of {job.number} samples are kept in {journal.folder}; continue with: {job.resume_command}"
         if isinstance(error, KeyboardInterrupt):

@@ -28,7 +28,7 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.files.lock import held_elsewhere, locked
 from fsnn_lava.formats.results_part import Layout, PartFile, reading_part, write_part
 from fsnn_lava.ir.result import Result
-from fsnn_lava.running.ranks import Ranks
+from fsnn_lava.training.processes import Processes
 
 IDENTITY = "run.json"
 JSON_BYTES_MAX = 2**20
@@ -54,8 +54,8 @@ class Span:
 class Journal:
     """The finished batches of one run. `identity` says which run it is: JSON values under names that the user knows."""
 
-    def __init__(self, folder: Path, layout: Layout, identity: Mapping[str, Any], ranks: Ranks) -> None:
-        self.folder, self.layout, self.ranks = folder, layout, ranks
+    def __init__(self, folder: Path, layout: Layout, identity: Mapping[str, Any], processes: Processes) -> None:
+        self.folder, self.layout, self.processes = folder, layout, processes
         self.identity, self._discarded = dict(identity), False
         self.run_sha256 = hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()
 
@@ -104,8 +104,8 @@ class Journal:
     def begin(self, number: int, *, resume: bool) -> None:
         """Check that what is kept belongs to this run of `number` samples, and that resuming was requested."""
         note = self.folder / IDENTITY
-        (self.folder / f"error.{self.ranks.rank}").unlink(missing_ok=True)
-        share = self.ranks.share(number)
+        (self.folder / f"error.{self.processes.rank}").unlink(missing_ok=True)
+        share = self.processes.share(number)
         if not note.exists():  # what is left was being discarded
             for span in self.spans:
                 if share[0] <= span.first < share[1]:
@@ -133,26 +133,26 @@ class Journal:
     def _touch_lock(self) -> None:
         """Show the first process that this one is alive."""
         with contextlib.suppress(OSError):
-            os.utime(self.folder / f"lock.{self.ranks.rank}")
+            os.utime(self.folder / f"lock.{self.processes.rank}")
 
     def report_failure(self, error: BaseException) -> None:
         """Tell the first process, which waits for this one, why it failed."""
-        with atomic_path(self.folder / f"error.{self.ranks.rank}") as temporary:
-            temporary.write_text(json.dumps([self.ranks.token, f"{type(error).__name__}: {error}"]), encoding="utf-8")
+        with atomic_path(self.folder / f"error.{self.processes.rank}") as temporary:
+            temporary.write_text(json.dumps([self.processes.token, f"{type(error).__name__}: {error}"]), encoding="utf-8")
 
     def wait(self, number: int) -> None:
         """Return when all samples are kept; BackendFailed if a process failed or fell silent."""
         seen: dict[int, tuple[float, float]] = {}  # by process: when it touched its lock last, and when that was noticed
         while self.missing(0, number):
-            for rank in range(1, self.ranks.size):
+            for rank in range(1, self.processes.size):
                 self._raise_failure(rank)
                 lock = self.folder / f"lock.{rank}"
                 touched = lock.stat().st_mtime if lock.exists() else 0.0
                 if rank not in seen or seen[rank][0] != touched:
                     seen[rank] = touched, time.monotonic()
-                missing = self.missing(*Ranks(rank, self.ranks.size).share(number))
+                missing = self.missing(*Processes(rank, self.processes.size).share(number))
                 if missing and time.monotonic() - seen[rank][1] > SILENT_SECONDS:
-                    raise BackendFailed(f"process {rank} of {self.ranks.size} has shown no sign of life for {SILENT_SECONDS:.0f} s")
+                    raise BackendFailed(f"process {rank} of {self.processes.size} has shown no sign of life for {SILENT_SECONDS:.0f} s")
             time.sleep(POLL_SECONDS)
 
     def _raise_failure(self, rank: int) -> None:
@@ -161,9 +161,9 @@ class Journal:
         if not note.exists():
             return
         reported = _read_json(note)
-        if isinstance(reported, list) and len(reported) == 2 and reported[0] == self.ranks.token:
+        if isinstance(reported, list) and len(reported) == 2 and reported[0] == self.processes.token:
             note.unlink(missing_ok=True)
-            raise BackendFailed(f"process {rank} of {self.ranks.size} failed: {reported[1]}")
+            raise BackendFailed(f"process {rank} of {self.processes.size} failed: {reported[1]}")
 
     def discard(self) -> None:
         """Remove everything, once; afterwards the folder may belong to another run. run.json goes first: without it the rest is void."""
@@ -179,37 +179,39 @@ class Journal:
 
 
 @contextlib.contextmanager
-def open_journal(out: Path, layout: Layout, identity: Mapping[str, Any], *, number: int, ranks: Ranks, resume: bool) -> Iterator[Journal]:
+def open_journal(
+    out: Path, layout: Layout, identity: Mapping[str, Any], *, number: int, processes: Processes, resume: bool
+) -> Iterator[Journal]:
     """Yield the journal of a run into `out`, locked while the block lasts. If the block raises, the finished batches are kept."""
     if out.is_dir():
         raise BadArgument(f"cannot write {out}: it is a folder")
-    journal = Journal(out.with_name(f"{out.name}.part"), layout, identity, ranks)
+    journal = Journal(out.with_name(f"{out.name}.part"), layout, identity, processes)
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locked(journal.folder / f"lock.{ranks.rank}", note=f"{os.getpid()} of {ranks.size}", what=str(out)))
+            stack.enter_context(locked(journal.folder / f"lock.{processes.rank}", note=f"{os.getpid()} of {processes.size}", what=str(out)))
         except OSError as error:
             raise BadFile(f"cannot write {out}: {error.strerror or error}") from error
         ours = False
         try:
-            _refuse_other_size(journal.folder, ranks, out)
+            _refuse_other_size(journal.folder, processes, out)
             ours = True
             journal.begin(number, resume=resume)
             yield journal
         except BaseException as error:
-            if not ranks.first:
+            if not processes.first:
                 journal.report_failure(error)
             raise
         finally:
-            if ours and ranks.first and not journal.spans:
+            if ours and processes.first and not journal.spans:
                 journal.discard()
 
 
-def _refuse_other_size(folder: Path, ranks: Ranks, out: Path) -> None:
+def _refuse_other_size(folder: Path, processes: Processes, out: Path) -> None:
     """Refuse a second run with another number of processes: its locks would not collide with those of the first."""
     for path in folder.glob("lock.*"):
         for attempt in range(NOTE_ATTEMPTS):
-            owner = held_elsewhere(path) if path.name != f"lock.{ranks.rank}" else None
-            if owner is None or owner.endswith(f" of {ranks.size}"):
+            owner = held_elsewhere(path) if path.name != f"lock.{processes.rank}" else None
+            if owner is None or owner.endswith(f" of {processes.size}"):
                 break
             if attempt == NOTE_ATTEMPTS - 1:
                 raise BadArgument(f"another run (process {owner}) is writing {out}; wait for it, or choose another --out")

@@ -1,4 +1,4 @@
-"""Which samples come in which batch, and how they are changed: decided by (seed, epoch, batch) alone, so a resumed run sees the same."""
+"""The samples of every batch and their augmentation, determined by (seed, epoch, batch) alone, so that a resumed run repeats them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-SHUFFLE, AUGMENT, DROPOUT = 1, 2, 3  # streams of random numbers that share nothing
+SHUFFLE, AUGMENT, DROPOUT = 1, 2, 3  # independent streams of random numbers
 MARGIN = 4  # pixels by which the crop of CIFAR may shift
 
 
@@ -18,12 +18,12 @@ def stream_seed(stream: int, *where: int) -> int:
 
 
 def generator(stream: int, *where: int) -> torch.Generator:
-    """A random generator that starts afresh at `where`."""
+    """A random generator seeded for one stream at one place."""
     return torch.Generator().manual_seed(stream_seed(stream, *where))
 
 
 def epoch_batches(samples: int, batch: int, *, seed: int, epoch: int) -> Iterator[Tensor]:
-    """The indices of every batch of an epoch, each sample once; a last batch of one sample is left out (it has no variance)."""
+    """The indices of every batch of an epoch, each sample once; a last batch of a single sample is left out, since it has no variance."""
     order = torch.randperm(samples, generator=generator(SHUFFLE, seed, epoch))
     for chunk in order.split(batch):
         if len(chunk) > 1 or samples == 1:
@@ -31,16 +31,16 @@ def epoch_batches(samples: int, batch: int, *, seed: int, epoch: int) -> Iterato
 
 
 def batch_count(samples: int, batch: int) -> int:
-    """How many batches `epoch_batches` gives."""
+    """The number of batches of `epoch_batches`."""
     return samples // batch + (samples % batch > 1)
 
 
-def moved(
+def augmented(
     images: Tensor, random: torch.Generator, *, margin: int, flip: bool, samples: int | None = None, mine: slice = slice(None)
 ) -> Tensor:
-    """Every image [B, C, H, W] shifted by up to `margin` pixels, black moving in at the border; with `flip`, half of them mirrored.
+    """Shift every image [B, C, H, W] by up to `margin` pixels, padding with zeros; with `flip`, mirror half of them.
 
-    `images` may be the part `mine` of a joint batch of `samples`: each then changes as it would in the joint batch.
+    `images` may be the part `mine` of a joint batch of `samples`: each is then augmented as it would be in the joint batch.
     """
     count, _, height, width = images.shape
     drawn = count if samples is None else samples

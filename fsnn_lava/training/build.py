@@ -1,4 +1,4 @@
-"""From a recipe to the network and the optimiser it names."""
+"""Build the network and the optimiser of a recipe."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.notation import parse
-from fsnn_lava.solvers.equilibrium import Solver
+from fsnn_lava.solvers.solver import Solver
 from fsnn_lava.training.batches import stream_seed
 from fsnn_lava.training.recipe import Recipe
 
-INITIALISE = 4  # the stream of random numbers that the first weights come from
+INITIALISE = 4  # the stream of random numbers that the initial weights are drawn from
 
 
 def build_network(
     recipe: Recipe, *, input_shape: tuple[int, ...], classes: int, normalisation: Normalisation | None, class_names: tuple[str, ...] = ()
 ) -> FSNN:
-    """The network of a recipe: fresh weights decided by the seed, or those of the model it starts from."""
+    """The network of a recipe, with fresh weights drawn by its seed or with those of the model it starts from."""
     if recipe.start:
-        net = _started(recipe, input_shape=input_shape, classes=classes)
+        net = _loaded_start(recipe, input_shape=input_shape, classes=classes)
     else:
         torch.manual_seed(stream_seed(INITIALISE, recipe.seed))
         net = FSNN(
@@ -46,16 +46,16 @@ def build_network(
     return net
 
 
-def _started(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int) -> FSNN:
-    """The network in the file the recipe starts from, refused where it is not the recipe's."""
+def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int) -> FSNN:
+    """The network in the file that the recipe starts from; BadArgument if it differs from the recipe's."""
     net = FSNN.load(recipe.start)
     text = parse(recipe.architecture, input_shape=input_shape, classes=classes).text
-    said = {"architecture": text, "leak": recipe.leak, "vth": recipe.vth, "input shape": input_shape, "classes": classes}
+    wanted = {"architecture": text, "leak": recipe.leak, "vth": recipe.vth, "input shape": input_shape, "classes": classes}
     plan = net.architecture
-    held = {"architecture": plan.text, "leak": net.neuron.leak, "vth": net.vth, "input shape": plan.input_shape, "classes": plan.classes}
-    for key, value in said.items():
-        if held[key] != value:
-            raise BadArgument(f"the network in {recipe.start} (start) has {key} {held[key]!r}, the recipe says {value!r}; they must agree")
+    found = {"architecture": plan.text, "leak": net.neuron.leak, "vth": net.vth, "input shape": plan.input_shape, "classes": plan.classes}
+    for key, value in wanted.items():
+        if found[key] != value:
+            raise BadArgument(f"the network in {recipe.start} (start) has {key} {found[key]!r}, the recipe says {value!r}; they must agree")
     net.steps, net.schedule, net.dropout = recipe.steps, recipe.schedule, recipe.dropout
     return net
 

@@ -1,4 +1,4 @@
-"""The state of a run after a full epoch, in one file: what is in it is consistent, whenever the process was killed."""
+"""The state of a run after a full epoch, in one file, which is consistent whenever the process is killed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fsnn_lava.training.run_folder import RECIPE
 
 FORMAT = "fsnn-lava training state"
 VERSION = 2
-_LEFT = "last.pt and best.pt beside it may still be loaded"
+_STILL_USABLE = "last.pt and best.pt beside it may still be loaded"
 _OPTIONAL = ("solver_residual", "alpha", "test_accuracy", "validation_accuracy")  # of an epoch's record
 
 
@@ -36,11 +36,10 @@ class State:
     recipe: str  # as TOML
     threads: int
     processes: int = 1
-    activity: float = 0.0  # of the last run: whether the next one is event-driven
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write the state so that the old or the new file is there, never a half; loadable with weights_only=True."""
+    """Write the state; at any time either the old or the complete new file is there. It loads with weights_only=True."""
     content = {"format": FORMAT, "version": VERSION, **_fields(state)}
     with atomic_path(path) as temporary:
         torch.save(content, temporary)
@@ -49,73 +48,76 @@ def save_state(path: Path, state: State) -> None:
 def load_state(path: Path, recipe: Recipe) -> State:
     """The state of an earlier run of the same recipe; BadFile or BadArgument says why it cannot be continued."""
     if not path.exists():
-        raise BadArgument(f"{path.parent} holds no run to resume (no {path.name}); start one without --resume")
+        raise BadArgument(f"{path.parent} contains no run to resume (no {path.name}); start one without --resume")
     try:
         content = unpack(path, what="a training state")
         if content.pop("format") != FORMAT:
             raise KeyError("format")
+        content.pop("activity", None)  # of versions whose simulation depended on the batch before
         version = int(content.pop("version"))
         state = State(**content) if version <= VERSION else None
         if state is not None:
             _check(state)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise BadFile(f"{path} is damaged or not a training state; {_LEFT}") from error
+        raise BadFile(f"{path} is damaged or not a training state; {_STILL_USABLE}") from error
     if state is None:
-        raise BadFile(f"{path} is of version {version}, newer than this program's {VERSION}; resume it with the program that wrote it")
-    changed = differences(_earlier(path, state, version), recipe)
+        raise BadFile(
+            f"{path} has format version {version}; this program reads 1 … {VERSION}: resume it with the version of fsnn-lava that wrote it"
+        )
+    changed = differences(_recipe_of(path, state, version), recipe)
     if changed:
-        raise BadArgument(f"{path.parent} holds a run of another recipe ({'; '.join(changed)}); give another folder with --out")
+        raise BadArgument(f"{path.parent} contains a run of another recipe ({'; '.join(changed)}); give another folder with --out")
     return state
 
 
-def _earlier(path: Path, state: State, version: int) -> Recipe:
-    """The recipe that the state is of; version 1 kept it only beside the state."""
+def _recipe_of(path: Path, state: State, version: int) -> Recipe:
+    """The recipe of the state; version 1 kept it only in the file beside the state."""
     return load_recipe(path.parent / RECIPE) if version == 1 else read_recipe(str(state.recipe), where=str(path))
 
 
-def put_back(state: State, net: FSNN, optimiser: torch.optim.Optimizer) -> None:
-    """Give the network and the optimiser the state's numbers. BadFile if these are not finite, or another network's or optimiser's."""
+def restore_tensors(state: State, net: FSNN, optimiser: torch.optim.Optimizer) -> None:
+    """Load the state into the network and the optimiser. BadFile if a number is not finite, or if it is of another network."""
     try:
         if not all(bool(torch.isfinite(value).all()) for value in state.network.values()):
-            raise ValueError("a parameter is no finite number")
+            raise ValueError("a parameter is not finite")
         settings = [{**group} for group in optimiser.param_groups]
         net.load_state_dict(state.network)
         optimiser.load_state_dict(state.optimiser)
-        if not all(_same(new, old) for new, old in zip(optimiser.param_groups, settings, strict=True)):
-            raise ValueError("its optimiser has other settings")
+        if not all(_same_settings(new, old) for new, old in zip(optimiser.param_groups, settings, strict=True)):
+            raise ValueError("its optimiser has different settings")
         for new, old in zip(optimiser.param_groups, settings, strict=True):
             new.update({name: value for name, value in old.items() if name not in new})
         for parameter, numbers in optimiser.state.items():
             if not all(_fits(number, parameter) for number in numbers.values()):
-                raise ValueError("its optimiser remembers another network")
+                raise ValueError("the optimiser's momentum does not fit the parameters")
     except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
         sentence = " ".join(str(error).split())[:200]
-        raise BadFile(f"the training state does not fit the network of its recipe: {sentence}; {_LEFT}") from error
+        raise BadFile(f"the training state does not fit the network of its recipe: {sentence}; {_STILL_USABLE}") from error
 
 
-def _same(new: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Whether what does not change in the course of a training is the same; other versions of torch have more or fewer settings."""
+def _same_settings(new: dict[str, Any], old: dict[str, Any]) -> bool:
+    """Whether the settings that are constant in a run agree; other versions of torch have more or fewer settings."""
     return all(name in ("params", "lr", "foreach", "fused") or new.get(name, value) == value for name, value in old.items())
 
 
 def _fits(number: Any, parameter: torch.Tensor) -> bool:
-    """Whether an optimiser may remember that of a parameter: a finite number for every weight, or nothing."""
+    """Whether this may be an optimiser's value for a parameter: a finite number for every weight, or None."""
     if not isinstance(number, torch.Tensor):
         return number is None
     return number.shape == parameter.shape and number.dtype == parameter.dtype and bool(torch.isfinite(number).all())
 
 
 def _check(state: State) -> None:
-    """ValueError or TypeError if a number is not what a training can have come to."""
+    """ValueError or TypeError if a value is not one that a training run can have."""
     counts = (state.epoch, state.iteration, state.best_epoch, state.threads, state.processes)
     if not all(type(number) is int and 0 <= number < 2**53 for number in counts) or not state.best_epoch <= state.epoch:
-        raise ValueError("a count is none")
-    if not all(_is_number(value) and 0 <= value <= 1 for value in (state.best_accuracy, state.activity)):
-        raise ValueError("a share is none")
+        raise ValueError("counts must be non-negative integers")
+    if not (_is_number(state.best_accuracy) and 0 <= state.best_accuracy <= 1):
+        raise ValueError("the best accuracy must lie in [0, 1]")
     if not isinstance(state.network, dict) or not isinstance(state.optimiser, dict):
-        raise TypeError("no tables")
+        raise TypeError("network and optimiser must be dicts")
     if not all(isinstance(value, torch.Tensor) for value in state.network.values()):
-        raise TypeError("no parameters")
+        raise TypeError("the network must contain tensors")
     if not isinstance(state.history, list) or not len(state.history) == state.epoch > 0:
         raise ValueError("an epoch is missing")
     for number, record in enumerate(state.history, start=1):
@@ -126,7 +128,7 @@ def _check(state: State) -> None:
             raise ValueError("an epoch must have either a test or a validation accuracy")
         numbers = [*found.pop("firing_rates"), *(value for name, value in found.items() if value is not None or name not in _OPTIONAL)]
         if not all(_is_number(number) for number in numbers):
-            raise TypeError("what an epoch came to are numbers")
+            raise TypeError("the figures of an epoch must be numbers")
 
 
 def _is_number(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Watch a training run: a picture that is new after every epoch, or events for TensorBoard."""
+"""Watch a training run: a picture that is updated after every epoch, or events for TensorBoard."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fsnn_lava.errors import BackendMissing, BadArgument, BadFile
 from fsnn_lava.files.atomic import atomic_path
 
 Record = dict[str, Any]  # of an epoch, as in log.jsonl
-Watcher = Callable[[Sequence[Record]], None]  # is given all epochs so far after each
+Watcher = Callable[[Sequence[Record]], None]  # called after every epoch with all epochs so far
 ENDINGS = (".png", ".svg", ".pdf")
 
 
 def curves(path: Path) -> Watcher:
-    """A watcher that leaves loss, accuracy, firing rates and residuals of all epochs in `path`: the picture of before or the new one."""
+    """A watcher that draws loss, accuracy, firing rates and residuals of all epochs to `path`, replacing the file atomically."""
     if path.suffix not in ENDINGS:
         raise BadArgument(f"--curves: the name must end in {', '.join(ENDINGS)}, got {path}")
     if not path.parent.is_dir():
@@ -34,7 +34,7 @@ def curves(path: Path) -> Watcher:
 
 
 def tensorboard(folder: Path) -> Watcher:
-    """A watcher that writes every number of an epoch into `folder` for TensorBoard; a resumed run goes on where it was."""
+    """A watcher that writes every number of an epoch to `folder` for TensorBoard; a resumed run continues its curves."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
@@ -43,7 +43,7 @@ def tensorboard(folder: Path) -> Watcher:
     state: dict[str, Any] = {}
 
     def watch(records: Sequence[Record]) -> None:
-        if not state:  # what an earlier sitting wrote of epochs that are done again no longer counts
+        if not state:  # epochs that an earlier process wrote and that are repeated now are purged
             start = len(records) if seen else 0
             state.update(writer=SummaryWriter(str(folder), purge_step=start + 1), done=start)
         for record in records[state["done"] :]:
@@ -90,7 +90,7 @@ def _epochs(records: Sequence[Record]) -> list[int]:
 
 
 def _line(axes: Axes, records: Sequence[Record], key: str, *, name: str | None = None, scale: float = 1.0) -> None:
-    """The key over the epochs that have it; nothing where none has."""
+    """Plot the key over the epochs that have it."""
     known = [record for record in records if record.get(key) is not None]
     if known:
         axes.plot(_epochs(known), [scale * record[key] for record in known], ".-", label=name)

@@ -1,4 +1,7 @@
-"""Gradient descent with momentum, each weight's step in one go: torch walks over all weights four times and waits for their memory."""
+"""Gradient descent with momentum, in one pass over the weights.
+
+torch's own step is slower here (python bench/kernels.py, milliseconds of ours in one interleaved run): see the figures there.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,18 @@ from typing import Any
 import torch
 from torch.autograd.graph import increment_version
 
-from fsnn_lava.compiled.compiler import compilable, compiled
+from fsnn_lava.compiled.compiler import compilable
+from fsnn_lava.compiled.sgd import sgd_step
 
 
 @torch.no_grad()
 def descend(optimiser: torch.optim.SGD) -> None:
-    """What optimiser.step() does, up to rounding, with its state and without its hooks; what compiled code cannot take is left to it."""
+    """Do what optimiser.step() does, up to rounding, on the optimiser's own state but without its hooks.
+
+    Calls optimiser.step() where compiled code does not apply: other options than momentum and weight decay, other dtypes or devices.
+    """
     groups = optimiser.param_groups
-    if not all(_plain(group, optimiser.state) for group in groups):
+    if not all(_applies(group, optimiser.state) for group in groups):
         optimiser.step()
         return
     for group in groups:
@@ -24,22 +31,14 @@ def descend(optimiser: torch.optim.SGD) -> None:
                 state = optimiser.state[parameter]
                 if state.get("momentum_buffer") is None:
                     state["momentum_buffer"] = torch.zeros_like(parameter)
-                parts = [part.view(-1).numpy() for part in (parameter, parameter.grad, state["momentum_buffer"])]
-                move(*parts, *map(parts[0].dtype.type, numbers))
-                increment_version(parameter)  # who differentiates what was computed before shall be told
+                arrays = [part.view(-1).numpy() for part in (parameter, parameter.grad, state["momentum_buffer"])]
+                sgd_step(*arrays, *map(arrays[0].dtype.type, numbers))
+                increment_version(parameter)  # autograd must notice the change, as it does after optimiser.step()
 
 
-def _plain(group: dict[str, Any], state: dict[torch.Tensor, Any]) -> bool:
-    """Nothing but momentum and weight decay, of numbers that compiled code takes."""
+def _applies(group: dict[str, Any], state: dict[torch.Tensor, Any]) -> bool:
+    """Whether the group uses momentum and weight decay only, and compiled code takes all its tensors."""
     if group["momentum"] == 0 or group["dampening"] != 0 or group["nesterov"] or group["maximize"]:
         return False
     parts = [part for one in group["params"] for part in (one, one.grad, state[one].get("momentum_buffer") if one in state else None)]
     return all(part is None or compilable(part) for part in parts)
-
-
-@compiled
-def move(weights: Any, grads: Any, momenta: Any, rate: Any, momentum: Any, decay: Any) -> None:
-    for i in range(len(weights)):
-        speed = momentum * momenta[i] + (grads[i] + decay * weights[i])
-        momenta[i] = speed
-        weights[i] -= rate * speed

@@ -1,4 +1,4 @@
-"""How good a network is on samples it was not trained on."""
+"""Accuracy, firing rates and residual of a network on samples it was not trained on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fsnn_lava.data import Split
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.training.world import World
+from fsnn_lava.training.process_group import ProcessGroup
 
 BATCH = 250  # samples at once
 
@@ -24,23 +24,23 @@ class Evaluation:
 
 
 @torch.no_grad()
-def evaluate(net: FSNN, samples: Split, world: World | None = None) -> Evaluation:
+def evaluate(net: FSNN, samples: Split, group: ProcessGroup | None = None) -> Evaluation:
     """Accuracy and rates over all samples, the residual over the first BATCH. The network is in evaluation mode afterwards.
 
-    Every process of `world` takes its turn of the batches; all get the same figures.
+    The processes of `group` take turns with the batches; all get the same figures.
     """
-    world = world or World()
+    group = group or ProcessGroup()
     net.eval()
     sums = torch.zeros(1 + len(net.stages), dtype=torch.float64)  # right answers, then spikes per neuron of each layer
-    for first in range(world.rank * BATCH, len(samples), world.size * BATCH):
+    for first in range(group.rank * BATCH, len(samples), group.size * BATCH):
         chosen = slice(first, first + BATCH)
-        logits = net(torch.from_numpy(samples.batch(chosen)).to(world.device))
+        logits = net(torch.from_numpy(samples.batch(chosen)).to(group.device))
         sums[0] += float((logits.argmax(1).cpu() == torch.from_numpy(samples.labels[chosen])).sum())
         if net.last_trace is not None:
             sums[1:] += torch.tensor([float(count.double().flatten(1).mean(1).sum()) for count in net.last_trace.counts])
-    correct, *spikes = world.total(sums.to(world.device)).tolist()
+    correct, *spikes = group.total(sums.to(group.device)).tolist()
     rates = [count / (net.steps * len(samples)) for count in spikes]
-    residual = equilibrium_residual(net, torch.from_numpy(samples.batch(slice(0, BATCH))).to(world.device))
+    residual = equilibrium_residual(net, torch.from_numpy(samples.batch(slice(0, BATCH))).to(group.device))
     return Evaluation(correct / len(samples), rates, residual)
 
 

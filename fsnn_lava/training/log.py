@@ -1,4 +1,4 @@
-"""What an epoch came to: one JSON line in DIR/log.jsonl, and one line or a progress bar for the reader."""
+"""The record of an epoch: one JSON line in DIR/log.jsonl, and one line or a progress bar on the terminal."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ Item = TypeVar("Item")
 
 @dataclasses.dataclass(frozen=True)
 class EpochRecord:
-    """One epoch. Rates and residual are of the trained network on the samples it was judged by; solver figures are epoch means.
+    """One epoch. Rates and residual are those on the evaluation samples; solver figures are means over the epoch.
 
-    A run judges its epochs by the validation samples if the recipe holds some out, by the test samples otherwise; the other one is None.
+    Epochs are evaluated on the validation samples if the recipe holds some out, on the test samples otherwise; the other accuracy is
+    None.
     """
 
     epoch: int  # full epochs done, 1 after the first
@@ -32,7 +33,7 @@ class EpochRecord:
     firing_rates: list[float]  # spikes per step and neuron, one per layer
     equilibrium_residual: float  # mean over samples of max |f(a[T]) - a[T]| of the last layer
     solver_steps: float
-    solver_residual: float | None  # relative, of the worst sample; None where nothing was solved
+    solver_residual: float | None  # relative, of the worst sample; None with the Jacobian-free gradient
     alpha: float | None
     learning_rate: float
     seconds: float
@@ -40,7 +41,7 @@ class EpochRecord:
 
     @property
     def judged_by(self) -> str:
-        """Which samples the accuracy is of: "validation" or "test"."""
+        """The samples that `accuracy` refers to: "validation" or "test"."""
         return "test" if self.validation_accuracy is None else "validation"
 
     @property
@@ -80,34 +81,34 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise BadFile(f"cannot read the log {path}: {error.strerror or error}") from error
     except json.JSONDecodeError as error:
-        raise BadFile(f"{path}: not a line of JSON: {error}") from error
+        raise BadFile(f"{path}: every line must be JSON: {error}") from error
 
 
 def rewrite_records(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """Make the log say exactly `records`: lines of an epoch that will be done again are gone."""
+    """Replace the log by `records`, without the lines of epochs that will be repeated."""
     with atomic_path(path) as temporary:
         temporary.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
 
 @dataclasses.dataclass(frozen=True)
-class Progress:
-    """Shows progress on stderr: a bar on a terminal, plain lines otherwise; nothing if `quiet`. `watchers` see every finished epoch."""
+class TrainingProgress:
+    """Shows progress on stderr: a bar on a terminal, plain lines otherwise; nothing if `quiet`. `watchers` get every finished epoch."""
 
     quiet: bool = False
     watchers: tuple[Callable[[Sequence[dict[str, Any]]], None], ...] = ()
 
     def batches(self, batches: Iterable[Item], *, total: int, title: str) -> Iterator[Item]:
-        """The batches, with a bar that goes away afterwards where there is a terminal."""
+        """The batches, with a bar that disappears afterwards on a terminal."""
         shown = not self.quiet and sys.stderr.isatty()
         yield from tqdm(batches, total=total, desc=title, leave=False, disable=not shown, file=sys.stderr)
 
     def say(self, line: str) -> None:
-        """One line."""
+        """Print one line."""
         if not self.quiet:
             print(line, file=sys.stderr, flush=True)
 
     def show(self, records: Sequence[dict[str, Any]]) -> None:
-        """Show the epochs so far to the watchers; one that cannot write says so and does not end the run."""
+        """Pass the epochs so far to the watchers; an error of a watcher is printed and does not end the run."""
         for watcher in self.watchers:
             try:
                 watcher(records)

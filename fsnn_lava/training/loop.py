@@ -1,4 +1,4 @@
-"""The training loop: every epoch ends in a checkpoint, and a resumed run computes what a never stopped one would have."""
+"""The training loop: every epoch ends in a checkpoint, and a resumed run computes the same bits as one that was never stopped."""
 
 from __future__ import annotations
 
@@ -19,49 +19,65 @@ from fsnn_lava.errors import BackendFailed, BadArgument, BadFile, Diverged
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training import run_folder
-from fsnn_lava.training.batches import AUGMENT, DROPOUT, MARGIN, batch_count, epoch_batches, generator, moved, stream_seed
+from fsnn_lava.training.batches import AUGMENT, DROPOUT, MARGIN, augmented, batch_count, epoch_batches, generator, stream_seed
 from fsnn_lava.training.build import build_network, build_optimiser
-from fsnn_lava.training.checkpoint import State, load_state, put_back, save_state
+from fsnn_lava.training.checkpoint import State, load_state, restore_tensors, save_state
 from fsnn_lava.training.descent import descend
-from fsnn_lava.training.distributed import cut_masks, join, sum_gradients
+from fsnn_lava.training.distributed import coupling_of, sum_gradients
 from fsnn_lava.training.evaluate import evaluate
-from fsnn_lava.training.log import EpochRecord, Progress, append_record, rewrite_records
+from fsnn_lava.training.log import EpochRecord, TrainingProgress, append_record, rewrite_records
+from fsnn_lava.training.process_group import ProcessGroup
 from fsnn_lava.training.recipe import Recipe
 from fsnn_lava.training.schedule import learning_rate
-from fsnn_lava.training.world import World
 
 PATIENCE = 20  # iterations in a row whose backward solve may end above its start before the feedback counts as diverging
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What a run came to. `best` is chosen by the accuracy on the samples `judged_by` names, `last` is not chosen at all."""
+    """The outcome of a run. The best epoch is the one with the highest accuracy on the samples that `judged_by` names."""
 
     folder: Path
     epochs: int
     best_accuracy: float
     best_epoch: int
     last_accuracy: float
-    seconds: float  # of all epochs, earlier sittings included
+    seconds: float  # of all epochs, including those before a resume
     judged_by: str  # "validation" or "test": the samples that best_accuracy and last_accuracy are of
-    test_accuracy: float | None  # of best.pt, where it was not chosen on the test samples
+    test_accuracy: float | None  # of best.pt, if it was chosen on the validation samples
 
 
 def train(
-    recipe: Recipe, data: Dataset, folder: Path, *, resume: bool = False, progress: Progress | None = None, world: World | None = None
+    recipe: Recipe,
+    data: Dataset,
+    folder: Path,
+    *,
+    resume: bool = False,
+    progress: TrainingProgress | None = None,
+    group: ProcessGroup | None = None,
 ) -> Outcome:
-    """Train until `recipe.epochs` epochs are done; the folder then holds best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
+    """Train until `recipe.epochs` epochs are done; the folder then contains best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
 
-    Raises Diverged when the loss or the feedback leaves the finite numbers; the folder then holds the last good epoch.
+    Args:
+        recipe: what to train.
+        data: its samples (see `load_samples`).
+        folder: where the run is kept.
+        resume: continue the run in `folder`.
+        progress: where progress is shown; by default on stderr.
+        group: the processes that train together; by default this one alone.
+
+    Raises:
+        Diverged: the loss or the gradient is not finite; the folder keeps the last good epoch.
+        BadArgument: the folder already contains a run and `resume` is False, or the run in it is of another recipe.
     """
-    world = world or World()
-    progress = progress or Progress()
-    with run_folder.opened(folder, resume=resume) if world.first else contextlib.nullcontext():
+    group = group or ProcessGroup()
+    progress = progress or TrainingProgress()
+    with run_folder.claim_folder(folder, resume=resume) if group.first else contextlib.nullcontext():
         state = load_state(folder / run_folder.STATE, recipe) if resume else None
-        run = Run(recipe, data, folder, progress, world)
+        run = TrainingRun(recipe, data, folder, progress, group)
         if state is not None:
             run.restore(state)
-        if world.first:
+        if group.first:
             _write_text(folder / run_folder.RECIPE, recipe.to_toml())
         try:
             while run.epoch < recipe.epochs:
@@ -74,27 +90,27 @@ def train(
         return run.outcome()
 
 
-class Run:
-    """A run in progress: network, optimiser and what happened so far."""
+class TrainingRun:
+    """A run in progress: network, optimiser and the epochs so far."""
 
-    def __init__(self, recipe: Recipe, data: Dataset, folder: Path, progress: Progress, world: World | None = None) -> None:
+    def __init__(self, recipe: Recipe, data: Dataset, folder: Path, progress: TrainingProgress, group: ProcessGroup | None = None) -> None:
         self.recipe, self.data, self.folder, self.progress = recipe, data, folder, progress
-        self.world = world or World()
-        _check_shares(recipe, len(data.train), self.world)
+        self.group = group or ProcessGroup()
+        _check_shares(recipe, len(data.train), self.group)
         if recipe.shift and (data.kind == "events" or len(data.shape) != 3):
             raise BadFile(f"'shift' moves images [C, H, W]; the samples of {data.name} are {data.kind}, {list(data.shape)}")
         self.net: FSNN = build_network(
             recipe, input_shape=data.shape, classes=data.classes, normalisation=data.normalisation, class_names=data.class_names
         )
-        self.net.to(self.world.device)
-        join(self.net, self.world)
+        self.net.to(self.group.device)
+        self.group.copy_from_first(*self.net.state_dict().values())
         self.labels = torch.from_numpy(data.train.labels)
         self.optimiser = build_optimiser(recipe, self.net)
         self.epoch = 0
         self.iteration = 0
         self.best_accuracy, self.best_epoch = -1.0, 0
         self.history: list[dict[str, Any]] = []
-        self.unsolved = 0
+        self.unsolved = 0  # backward solves in a row that ended no better than they started
 
     def one_epoch(self) -> None:
         """Train one epoch, evaluate, and write the checkpoint."""
@@ -103,12 +119,12 @@ class Run:
         for batch in self._batches():
             self._one_batch(batch, sums)
         held_out = self.data.validation
-        evaluation = evaluate(self.net, self.data.test if held_out is None else held_out, self.world)
+        evaluation = evaluate(self.net, self.data.test if held_out is None else held_out, self.group)
         self.epoch += 1
         record = EpochRecord(
             epoch=self.epoch,
             loss=sums.loss / sums.count,
-            train_accuracy=float(self.world.total(torch.tensor(float(sums.correct), device=self.world.device))) / sums.count,
+            train_accuracy=float(self.group.total(torch.tensor(float(sums.correct), device=self.group.device))) / sums.count,
             test_accuracy=evaluation.accuracy if held_out is None else None,
             validation_accuracy=None if held_out is None else evaluation.accuracy,
             firing_rates=evaluation.firing_rates,
@@ -122,38 +138,36 @@ class Run:
         self._keep(record)
 
     def _batches(self) -> Iterator[Batch]:
-        """The batches of this epoch, or this process's share of each, augmented if the recipe says so."""
+        """This process's share of every batch of the epoch, augmented if the recipe says so."""
         recipe = self.recipe
         count = len(self.labels)
         order = epoch_batches(count, recipe.batch, seed=recipe.seed, epoch=self.epoch)
         title = f"epoch {self.epoch + 1}/{recipe.epochs}"
         for index, chosen in enumerate(self.progress.batches(order, total=batch_count(count, recipe.batch), title=title)):
-            mine = self.world.share(len(chosen))
+            mine = self.group.share(len(chosen))
             images = torch.from_numpy(self.data.train.batch(chosen[mine].numpy()))
             if recipe.augment or recipe.shift:
                 random = generator(AUGMENT, recipe.seed, self.epoch, index)
                 margin = MARGIN if recipe.augment else recipe.shift
-                images = moved(images, random, margin=margin, flip=recipe.augment, samples=len(chosen), mine=mine)
-            device = self.world.device
+                images = augmented(images, random, margin=margin, flip=recipe.augment, samples=len(chosen), mine=mine)
+            device = self.group.device
             yield Batch(index, images.to(device), self.labels[chosen[mine]].to(device), len(chosen))
 
     def _one_batch(self, batch: Batch, sums: _Sums) -> None:
-        """One step of the optimiser; the loss is the mean over the joint batch, so gradients of all processes add up to its own."""
+        """One optimiser step; the loss is divided by the size of the joint batch, so that the gradients of all processes add up."""
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate(self.recipe, epoch=self.epoch, iteration=self.iteration)
         torch.manual_seed(stream_seed(DROPOUT, self.recipe.seed, self.epoch, batch.index))
-        if self.world.size > 1:
-            cut_masks(self.net, self.world, batch.samples)
         self.net.train()
         for parameter in self.net.parameters():
-            parameter.grad = None  # what zero_grad does, in a twentieth of its time
-        logits = self.net(batch.images)
+            parameter.grad = None  # as zero_grad does, in a twentieth of its time
+        logits = self.net(batch.images, coupling=coupling_of(self.group, batch.samples))
         loss = cross_entropy(logits, batch.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing) / batch.samples
-        value = float(self.world.total(loss))
+        value = float(self.group.total(loss))
         if not math.isfinite(value):
             raise Diverged(self._sentence(f"the loss became {value}", batch.index))
         self._backward(loss, batch.index)
-        sum_gradients(self.net, self.world)
+        sum_gradients(self.net, self.group)
         descend(self.optimiser)
         if self.net.feedback is not None:
             self.net.feedback.clip_()
@@ -161,7 +175,7 @@ class Run:
         sums.add(value, logits.detach(), batch, self.net.last_solve or (0, 0.0))
 
     def _backward(self, loss: Tensor, index: int) -> None:
-        """The gradient (E5), or Diverged with the place and what is kept."""
+        """Compute the gradient (E5); Diverged says in which batch it failed and which epoch is kept."""
         try:
             loss.backward()
         except Diverged as error:
@@ -169,7 +183,7 @@ class Run:
         self._check_solver(index)
 
     def _check_solver(self, index: int) -> None:
-        """Diverged if the backward solve ended no better than it started PATIENCE times in a row."""
+        """Raise Diverged if PATIENCE backward solves in a row ended no better than they started."""
         steps, residual = self.net.last_solve or (0, math.nan)
         self.unsolved = self.unsolved + 1 if steps > 0 and not residual < 1.0 else 0
         if self.unsolved >= PATIENCE:
@@ -180,19 +194,19 @@ class Run:
         return f"{what} in epoch {self.epoch + 1}, batch {index + 1}; {self.kept()}; use a smaller learning rate or feedback limit"
 
     def kept(self) -> str:
-        """What is on disk, in words."""
+        """Which checkpoint is on disk, as a sentence."""
         return f"the checkpoint of epoch {self.epoch} is kept in {self.folder}" if self.epoch else "no epoch was finished"
 
     def _keep(self, record: EpochRecord) -> None:
-        """Write state first: whatever is lost after it can be written again from it."""
+        """Write the epoch's files, the state first: all others can be written again from it."""
         if not all(bool(torch.isfinite(value).all()) for value in self.net.state_dict().values()):
             self.epoch -= 1
             last = batch_count(len(self.labels), self.recipe.batch) - 1
-            raise Diverged(self._sentence("a parameter is no finite number", last))
+            raise Diverged(self._sentence("a parameter is not finite", last))
         if record.accuracy > self.best_accuracy:
             self.best_accuracy, self.best_epoch = record.accuracy, record.epoch
         self.history.append(dataclasses.asdict(record))
-        if not self.world.first:
+        if not self.group.first:
             return
         save_state(self.folder / run_folder.STATE, self._state())
         self._write_models()
@@ -211,8 +225,7 @@ class Run:
             history=self.history,
             recipe=self.recipe.to_toml(),
             threads=torch.get_num_threads(),
-            processes=self.world.size,
-            activity=self.net.activity,
+            processes=self.group.size,
         )
 
     def _write_models(self) -> None:
@@ -224,7 +237,7 @@ class Run:
             net.save(self.folder / name)
 
     def _rounded(self) -> FSNN:
-        """The network with its weights on the grid they were trained on: what export shall find."""
+        """The network with the rounded weights it was trained with, for export."""
         from fsnn_lava.quantisation.fake_quantise import materialised
 
         return materialised(self.net)
@@ -242,31 +255,31 @@ class Run:
         }
 
     def restore(self, state: State) -> None:
-        """Continue after `state`: its models and log lines are written again, so a kill between two files leaves no trace."""
-        put_back(state, self.net, self.optimiser)
-        self.net.activity = state.activity
+        """Continue after `state`. Its models and log lines are written again, in case the run was killed between two files."""
+        restore_tensors(state, self.net, self.optimiser)
         self.epoch, self.iteration = state.epoch, state.iteration
         self.best_accuracy, self.best_epoch = state.best_accuracy, state.best_epoch
         self.history = list(state.history)
-        if not self.world.first:
+        if not self.group.first:
             return
         self._write_models()
         rewrite_records(self.folder / run_folder.LOG, self.history)
         self.progress.say(f"resuming after epoch {self.epoch}")
         self.progress.show(self.history)
-        then, now = (state.processes, state.threads), (self.world.size, torch.get_num_threads())
+        then, now = (state.processes, state.threads), (self.group.size, torch.get_num_threads())
         if then != now:
             self.progress.say(
-                f"note: until now there were {then[0]} processes of {then[1]} threads, from now on {now[0]} of {now[1]}: sums may round "
-                f"differently; with the same numbers it continues bit for bit"
+                f"note: the run so far used {then[0]} processes with {then[1]} threads each, this one uses {now[0]} with {now[1]}: sums "
+                f"may round differently; with the same numbers it continues bit for bit"
             )
 
     def _tested(self) -> float:
-        """The accuracy of best.pt on the test samples, which had no say in choosing it."""
-        best = FSNN.load(self.folder / run_folder.BEST).to(self.world.device)
-        return evaluate(best, self.data.test, World(device=self.world.device)).accuracy
+        """The accuracy of best.pt on the test samples, which were not used to choose it."""
+        best = FSNN.load(self.folder / run_folder.BEST).to(self.group.device)
+        return evaluate(best, self.data.test, ProcessGroup(device=self.group.device)).accuracy
 
     def outcome(self) -> Outcome:
+        """The figures of the run so far."""
         last = EpochRecord(**self.history[-1])
         return Outcome(
             folder=self.folder,
@@ -276,7 +289,7 @@ class Run:
             last_accuracy=last.accuracy,
             seconds=sum(float(record["seconds"]) for record in self.history),
             judged_by=last.judged_by,
-            test_accuracy=None if last.judged_by == "test" or not self.world.first else self._tested(),
+            test_accuracy=None if last.judged_by == "test" or not self.group.first else self._tested(),
         )
 
 
@@ -310,11 +323,13 @@ class _Sums:
         self.residual += solve[1] if solve[0] else 0.0
 
 
-def _check_shares(recipe: Recipe, samples: int, world: World) -> None:
+def _check_shares(recipe: Recipe, samples: int, group: ProcessGroup) -> None:
     """Every process must have a sample of every batch, the last one included."""
     smallest = min(chunk for chunk in (recipe.batch, samples % recipe.batch or recipe.batch, samples) if chunk > 1)
-    if smallest < world.size:
-        raise BadArgument(f"a batch of {smallest} samples cannot be shared by {world.size} processes; change 'batch', or start fewer")
+    if smallest < group.size:
+        raise BadArgument(
+            f"a batch of {smallest} samples cannot be shared by {group.size} processes; change 'batch', or start fewer processes"
+        )
 
 
 def _write_text(path: Path, text: str) -> None:

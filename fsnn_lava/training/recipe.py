@@ -1,4 +1,4 @@
-"""The recipe: everything that decides what a training run computes, read from a TOML file."""
+"""The recipe: everything that determines what a training run computes, read from a TOML file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from fsnn_lava.data import NAMES
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.toml import parse_toml, read_toml
-from fsnn_lava.solvers.equilibrium import LINEAR_METHODS
+from fsnn_lava.solvers.solver import LINEAR_METHODS
 from fsnn_lava.training.table import print_table, read_table, rule, table_of
 
 
@@ -69,7 +69,7 @@ class Recipe:
     dropout: float = rule(float, 0.2, low=0.0, high=1.0, open_high=True)
     augment: bool = rule(bool, False)  # CIFAR's: crop and flip
     shift: int = rule(int, 0, low=0, high=16)  # pixels by which training images are moved at random
-    start: str = rule(str, "")  # a model.pt to go on from, instead of fresh weights
+    start: str = rule(str, "")  # a model.pt to start from, instead of fresh weights
     seed: int = rule(int, 1, low=0, high=2**31 - 1)
     batch: int = rule(int, 128, low=2)
     label_smoothing: float = rule(float, 0.0, low=0.0, high=1.0, open_high=True)
@@ -98,24 +98,24 @@ def load_recipe(path: str | Path, *, changes: Iterable[str] = ()) -> Recipe:
 
 
 def read_recipe(text: str, *, where: str) -> Recipe:
-    """The recipe that a TOML text says."""
+    """The recipe in a TOML text."""
     return parse_recipe(parse_toml(text, where=where), where=where)
 
 
 def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
-    """The recipe that a parsed TOML document says; every key and every pair of keys checked."""
+    """The recipe in a parsed TOML document, with every key and their combinations checked."""
     recipe = read_table(Recipe, values, where=where)
     if recipe.neuron == "lif" and recipe.leak == 1.0:
         raise BadFile(f"{where}: neuron 'lif' needs 'leak' below 1 (the paper: 0.95, or 0.99 for CIFAR), got {recipe.leak:g}")
     if recipe.neuron == "if" and recipe.leak != 1.0:
-        raise BadFile(f"{where}: neuron 'if' has no leak, got 'leak' = {recipe.leak:g}; remove it or say neuron = \"lif\"")
+        raise BadFile(f"{where}: neuron 'if' has no leak, got 'leak' = {recipe.leak:g}; remove it or set neuron = \"lif\"")
     decay = recipe.learning_rate
     if decay.every and decay.milestones:
         raise BadFile(f"{where}: give 'learning_rate.every' or 'learning_rate.milestones', not both")
     if decay.cosine and (decay.every or decay.milestones):
         raise BadFile(f"{where}: 'learning_rate.cosine' replaces 'every' and 'milestones'; give one of them")
     if list(decay.milestones) != sorted(set(decay.milestones)):
-        raise BadFile(f"{where}: 'learning_rate.milestones' must rise, got {list(decay.milestones)}")
+        raise BadFile(f"{where}: 'learning_rate.milestones' must be in increasing order, got {list(decay.milestones)}")
     if recipe.augment and not recipe.data.startswith("cifar"):
         raise BadFile(f"{where}: 'augment' (crop and flip) is for CIFAR only, got data = {recipe.data!r}; 'shift' is for all images")
     if recipe.shift and (recipe.augment or recipe.data == "nmnist"):
@@ -152,7 +152,7 @@ def _apply(values: dict[str, Any], change: str) -> None:
 
 
 def _toml_value(text: str) -> Any:
-    """The TOML value that `text` says; a bare word is text."""
+    """`text` as a TOML value; a bare word is a string."""
     try:
         return parse_toml(f"value = {text}", where="--set")["value"]
     except BadFile:

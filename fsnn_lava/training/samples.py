@@ -15,7 +15,7 @@ from fsnn_lava.training.recipe import Recipe
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Part:
-    """Some samples of a split, in their own order."""
+    """Some samples of a split."""
 
     whole: Split
     chosen: np.ndarray  # [N] int64, positions in `whole`
@@ -36,7 +36,7 @@ class Part:
 
 
 def part(split: Split, count: int) -> Split:
-    """`count` samples drawn once and for all (the same for every seed of a recipe); all of them for 0 or where there are no more."""
+    """`count` samples, the same for every seed of a recipe; all samples if `count` is 0 or larger than the split."""
     if count == 0 or count >= len(split):
         return split
     return Part(split, np.sort(np.random.RandomState(0).permutation(len(split))[:count]))
@@ -46,7 +46,7 @@ def load_samples(recipe: Recipe, *, root: Path | None = None, download: bool = F
     """The data set that the recipe names, reduced to `train_samples` and `test_samples`, with `validation` training samples held out."""
     data = load(recipe.data, root, download=download)
     if not len(data.train):
-        raise BadData(f"{recipe.data} has no training samples: add them as x_train and y_train; x and y are for the test")
+        raise BadData(f"{recipe.data} has no training samples; add them as x_train and y_train (x and y are the test samples)")
     train, validation = _held_out(data.train, recipe)
     return dataclasses.replace(
         data, train=part(train, recipe.train_samples), test=part(data.test, recipe.test_samples), validation=validation
@@ -54,7 +54,7 @@ def load_samples(recipe: Recipe, *, root: Path | None = None, download: bool = F
 
 
 def _held_out(split: Split, recipe: Recipe) -> tuple[Split, Split | None]:
-    """The training samples without `validation` of them, and those: drawn once and for all, the same for every seed of a recipe."""
+    """The training samples without `validation` of them, and those: the same for every seed of a recipe."""
     if not recipe.validation:
         return split, None
     if recipe.validation >= len(split):

@@ -8,15 +8,20 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+import tomli_w
+
 from fsnn_lava.errors import BadFile
 
 Table = TypeVar("Table")
-_LARGEST = 1e300  # beyond it lie infinity, NaN (which compares with nothing) and whole numbers that no float holds
+_LARGEST = 1e300  # excludes infinity, NaN (every comparison is false) and integers that no float can hold
 
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """What one value may be. `low` and `high` are inclusive unless `open_low` / `open_high`; a file with `ending` fits beside `choices`."""
+    """What a value may be. `low` and `high` are inclusive unless `open_low` / `open_high`.
+
+    A text must be one of `choices`, if there are any, or the name of a file that ends in `ending`. `many`: a list of such values.
+    """
 
     kind: type
     low: float = -math.inf
@@ -28,7 +33,7 @@ class Rule:
     many: bool = False
 
     def sentence(self) -> str:
-        """The rule in words, as it follows 'must be'."""
+        """The rule in words, to follow 'must be'."""
         if self.choices:
             return "one of " + ", ".join(repr(choice) for choice in self.choices) + (f", or a {self.ending} file" if self.ending else "")
         noun = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[self.kind]
@@ -39,7 +44,7 @@ class Rule:
         return noun + (" and".join(part for part in (lower, upper) if part))
 
     def fits(self, value: Any) -> bool:
-        """Whether one value has the type and lies in the range."""
+        """Whether one value has the right type and lies in the range."""
         if self.kind is bool or self.kind is str:
             return isinstance(value, self.kind) and (not self.choices or value in self.choices or self._is_file(value))
         if isinstance(value, bool) or not isinstance(value, int if self.kind is int else (int, float)):
@@ -55,17 +60,17 @@ class Rule:
 
 
 def rule(kind: type, default: Any = dataclasses.MISSING, **limits: Any) -> Any:
-    """A dataclass field with a Rule; without `default` the key must be given."""
+    """A dataclass field with a Rule; without `default` the key is required."""
     return dataclasses.field(default=default, metadata={"rule": Rule(kind, **limits)})
 
 
 def table_of(kind: type) -> dict[str, Any]:
-    """The metadata of a dataclass field that is a table of its own."""
+    """The metadata of a dataclass field that is a nested table."""
     return {"table": kind}
 
 
 def read_table(kind: type[Table], values: Mapping[str, Any], *, where: str, prefix: str = "") -> Table:
-    """The dataclass `kind` filled from `values`; raises BadFile naming file (`where`) and key for anything it must not be."""
+    """The dataclass `kind` filled from `values`; BadFile names the file (`where`) and the key of anything invalid."""
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
@@ -103,25 +108,10 @@ def _suggestion(key: str, fields: Mapping[str, Any], prefix: str) -> str:
 
 
 def print_table(table: Any) -> str:
-    """The dataclass as TOML that reads back to an equal one."""
-    lines: list[str] = []
-    nested: list[str] = []
-    for field in dataclasses.fields(table):
-        value = getattr(table, field.name)
-        if "table" in field.metadata:
-            if value is not None:
-                nested.append(f"\n[{field.name}]\n{print_table(value)}")
-        else:
-            lines.append(f"{field.name} = {_print_value(value)}\n")
-    return "".join(lines) + "".join(nested)
+    """The dataclass as TOML that reads back to an equal one; tables that are None are left out."""
+    return tomli_w.dumps(_toml_values(table))
 
 
-def _print_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_print_value(one) for one in value) + "]"
-    return repr(value)
+def _toml_values(table: Any) -> dict[str, Any]:
+    values = {field.name: (getattr(table, field.name), "table" in field.metadata) for field in dataclasses.fields(table)}
+    return {name: _toml_values(value) if nested else value for name, (value, nested) in values.items() if value is not None}

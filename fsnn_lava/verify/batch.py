@@ -1,11 +1,11 @@
-"""Batch: some samples of a run with everything the checks ask of them, computed once, dropped when the batch is done."""
+"""Batch: some samples of a run, with what several checks need of them computed once and dropped when the batch is done."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.result import Result
-from fsnn_lava.verify.currents import drive_trace
+from fsnn_lava.verify.synaptic_currents import drive_trace
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """B samples; the first is number `offset` of the run."""
+    """B samples; the first is number `offset` of the run. Shapes are not checked here (see `check_shapes`)."""
 
     chip: ChipNetwork
     result: Result
@@ -26,9 +28,7 @@ class Batch:
     labels: NDArray[np.int64] | None
     offset: int
     tolerance: float = 0.0  # by how much the backend's neurons may round differently from E9, units 2**-6
-
-    def __post_init__(self) -> None:
-        _check_shapes(self.chip, self.result, self.values)
+    _computed: dict[tuple[str, str], object] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def steps(self) -> int:
@@ -44,18 +44,15 @@ class Batch:
         return tuple(drive_trace(self.chip, layer, self.values, self.steps) for layer in self.chip.layers)
 
     @cached_property
-    def _found(self) -> dict[Any, Any]:
-        return {}
-
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` returns; asked for a second time, what it returned then."""
-        if key not in self._found:
-            self._found[key] = make()
-        return self._found[key]
-
-    @cached_property
     def rates(self) -> tuple[NDArray[np.float64], ...]:
         return self.result.rates
+
+    def once(self, name: str, layer: Layer, compute: Callable[[Batch, Layer], T]) -> T:
+        """compute(self, layer), computed on the first call for this name and layer and kept."""
+        key = name, layer.name
+        if key not in self._computed:
+            self._computed[key] = compute(self, layer)
+        return cast(T, self._computed[key])
 
     def arrived(self, synapse: Synapse) -> NDArray[Any]:
         """<s>_arrived of a synapse's source in the target's own time: int64 for IF, float64 for a leak."""
@@ -67,9 +64,10 @@ class Batch:
         if chip.decay == 0:
             return result.counts[source].astype(np.int64) - result.late[position]
         arrived = (result.traces[source] - result.late_traces[position]) * chip.leak**-delay
-        return np.clip(arrived, 0.0, chip.weight_sum(max(0, self.steps - delay)))  # where it must lie: rounding may leave it
+        return np.clip(arrived, 0.0, chip.weight_sum(max(0, self.steps - delay)))  # rounding can leave the possible range
 
     def sample(self, row: int) -> int:
+        """Number of a row within the run."""
         return self.offset + int(row)
 
 
@@ -78,7 +76,8 @@ def neuron_index(layer: Layer, flat: int) -> list[int]:
     return [int(i) for i in np.unravel_index(flat, layer.shape)]
 
 
-def _check_shapes(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) -> None:
+def check_shapes(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) -> None:
+    """BadArgument unless `result` and `values` have the shapes of a run of `chip`."""
     b = result.samples
     wanted = [(b, *layer.shape) for layer in chip.layers]
     late = [(b, *chip.layer(s.source).shape) for s in chip.feedback]

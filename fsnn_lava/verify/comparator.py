@@ -1,4 +1,4 @@
-"""Comparator: takes a run batch by batch, judges every link of the chain by itself, and gives one Verdict."""
+"""Comparator: takes a run batch by batch, judges every link of the chain separately, and gives one Verdict."""
 
 from __future__ import annotations
 
@@ -14,29 +14,40 @@ from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.stock_network import atrlif_error, executed
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.batch import Batch, check_shapes
+from fsnn_lava.verify.bounds.certificate import Certificate
+from fsnn_lava.verify.check import Check, not_done
 from fsnn_lava.verify.checks.accuracy import AccuracyCheck
 from fsnn_lava.verify.checks.charge import ChargeCheck
-from fsnn_lava.verify.checks.contraction import LOCAL_SAMPLES, Certificate, ContractionCheck, local_radius
+from fsnn_lava.verify.checks.contraction import LOCAL_SAMPLES, ContractionCheck
 from fsnn_lava.verify.checks.float_spikes import LINK as FLOAT_LINK
 from fsnn_lava.verify.checks.float_spikes import FloatSpikesCheck
 from fsnn_lava.verify.checks.residual import ResidualCheck
 from fsnn_lava.verify.checks.shift import LINK as SHIFT_LINK
 from fsnn_lava.verify.checks.shift import ShiftCheck
 from fsnn_lava.verify.checks.spikes import SpikesCheck
-from fsnn_lava.verify.equilibrium import Point, affordable_samples, solve
+from fsnn_lava.verify.equilibrium import Equilibria, affordable_samples, solve
 from fsnn_lava.verify.float_network import FloatNetwork
-from fsnn_lava.verify.running_totals import Tally
+from fsnn_lava.verify.jacobian_radius import jacobian_radius
+from fsnn_lava.verify.running_totals import RunningTotals
 from fsnn_lava.verify.thresholds import Thresholds
-from fsnn_lava.verify.verdict import Check, Verdict, not_done
+from fsnn_lava.verify.verdict import About, JudgedRun, Verdict
 
-SAMPLES_MAX = 64  # that are looked at together
-BYTES_MAX = 2**25  # of one number per neuron for all of them
-_SUMS = ("seconds", "operations", "updates", "spikes")  # of what a verdict says about its run
+BATCH_SAMPLES = 64  # compared together, at most
+BATCH_BYTES = 2**25  # of one float64 per neuron for all of them, at most
 
 
 class Comparator:
-    """`add` every batch of a run, then ask for the `verdict`. Memory does not grow with the run but for a few numbers per sample."""
+    """`add` every batch of a run, then ask for the `verdict`. Memory does not grow with the run, except for a few numbers per sample.
+
+    Args:
+        chip: the network that was exported.
+        model: the float network it was made from; adds the checks "float" and "shift", and the agreement.
+        thresholds: what the run must reach beyond the bounds of the equations.
+        graph: "stock" if the run used the stock equivalent of the network.
+        equilibrium_samples: a* is solved for this many samples from the first (default: as many as the network's size allows).
+            Everything else is compared for all samples.
+    """
 
     def __init__(
         self,
@@ -47,13 +58,9 @@ class Comparator:
         graph: str = "",
         equilibrium_samples: int | None = None,
     ) -> None:
-        """`chip` is the network that was exported; `graph` "stock" says that the run used its stock equivalent.
-
-        a* is solved for the first `equilibrium_samples` only (by default as many as its size allows); all else is looked at for all.
-        """
         self.digest = chip.digest()
         self.chip = executed(chip, graph)
-        self.tolerance = own_rounding(self.chip, graph)
+        self.tolerance = rounding_tolerance(self.chip, graph)
         self.thresholds, self.graph = thresholds or Thresholds(), graph
         self.equilibrium_samples = affordable_samples(chip) if equilibrium_samples is None else equilibrium_samples
         self.radius_samples = max(1, min(LOCAL_SAMPLES, self.equilibrium_samples // 8))
@@ -67,50 +74,63 @@ class Comparator:
         self.network = FloatNetwork(model, chip) if model is not None else None
         self.float_spikes = FloatSpikesCheck(self.network) if self.network else None
         self.shift = ShiftCheck(chip, self.network, self.rate_map, certificate, self.thresholds) if self.network else None
-        self.rows = max(1, min(SAMPLES_MAX, BYTES_MAX // (8 * sum(layer.size for layer in chip.layers))))
+        self.batch_size = max(1, min(BATCH_SAMPLES, BATCH_BYTES // (8 * sum(layer.size for layer in chip.layers))))
         self.samples = 0
-        self.about: dict[str, Any] = {}
+        self.about: About = {}
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None, *, offset: int | None = None) -> None:
-        """Take samples of the run: what came out, what went in (see `run`), and what is right (below 0: unknown).
+        """Compare some samples of the run; more than `batch_size` of them are compared in several batches.
 
-        The first of them is number `offset` of the run, by default the one after those added so far.
+        Args:
+            result: what the backend returned.
+            values: the raw input of these samples, as given to `run`.
+            labels: [B]; unknown labels are below 0.
+            offset: number of the first sample within the run (default: the one after those added so far).
         """
-        self._check_origin(result)
         values = np.asarray(values)
+        labels = None if labels is None else np.asarray(labels)
+        self._check_origin(result)
         if len(values) != result.samples:
             raise BadArgument(f"the result has {result.samples} samples, values {len(values)}")
-        if labels is not None and np.shape(labels) != (result.samples,):
-            raise BadArgument(f"labels must be one per sample, [{result.samples}], got {list(np.shape(labels))}")
+        if labels is not None and labels.shape != (result.samples,):
+            raise BadArgument(f"labels must be one per sample, [{result.samples}], got {list(labels.shape)}")
+        check_shapes(self.chip, result, values)
         offset = self.samples if offset is None else offset
-        for start in range(0, result.samples, self.rows):
-            rows = slice(start, start + self.rows)
-            self._add(result.part(rows), values[rows], None if labels is None else np.asarray(labels)[rows], offset + start)
-        self._note(result)
+        for start in range(0, result.samples, self.batch_size):
+            rows = slice(start, start + self.batch_size)
+            self._add_batch(
+                Batch(
+                    chip=self.chip,
+                    result=result.part(rows),
+                    values=values[rows],
+                    labels=None if labels is None else labels[rows],
+                    offset=offset + start,
+                    tolerance=self.tolerance,
+                )
+            )
+        self._add_totals(result)
 
-    def _add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None, offset: int) -> None:
-        batch = Batch(chip=self.chip, result=result, values=values, labels=labels, offset=offset, tolerance=self.tolerance)
-        drive = self.rate_map.drive(values)
-        point = self._equilibria(batch, drive)
+    def _add_batch(self, batch: Batch) -> None:
+        drive = self.rate_map.drive(batch.values)
+        equilibria = self._solve(batch, drive)
         self.charge.add(batch)
-        self.residual.add(batch, self.rate_map.apply(batch.rates, drive), point)
+        self.residual.add(batch, self.rate_map.apply(batch.rates, drive), equilibria)
         self.spikes.add(batch)
-        self.accuracy.add(batch, self.network.answers(values, batch.steps) if self.network else None)
-        if point is not None and self.network and self.float_spikes and self.shift:
-            rows = len(point.residual)
-            float_point = self.network.solve(values[:rows])
-            self.float_spikes.add(batch, rows, float_point)
-            self.shift.add(batch, point, float_point, drive[:rows])
+        self.accuracy.add(batch, self.network.answers(batch.values, batch.steps) if self.network else None)
+        if equilibria is not None and self.network and self.float_spikes and self.shift:
+            float_equilibria = self.network.solve(batch.values[: equilibria.samples])
+            self.float_spikes.add(batch, float_equilibria)
+            self.shift.add(batch, equilibria, float_equilibria, drive[: equilibria.samples])
         self.samples += batch.samples
 
     def add_answers(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
-        """Samples of the run of which only the answers were kept; labels below 0 are unknown."""
+        """Add samples of the run of which only the answers were kept; labels below 0 are unknown."""
         self.accuracy.add_rows(answers, labels)
 
     def verdict(self) -> Verdict:
-        """What holds of everything added so far."""
+        """The verdict on everything added so far."""
         if self.samples == 0:
-            raise BadArgument("there is nothing to compare: no sample was added")
+            raise BadArgument("nothing to compare: no sample was added")
         missing = "no model was given (--model model.pt)"
         checks: list[Check] = [
             self.float_spikes.check() if self.float_spikes else not_done("float", FLOAT_LINK, missing),
@@ -124,24 +144,31 @@ class Comparator:
         return Verdict(checks=tuple(checks), about={**self.about, "samples": self.samples})
 
     def hand_over(self) -> dict[str, Any]:
-        """What was found so far, in types that JSON has; afterwards nothing was added."""
-        found = {"samples": self.samples, "about": self.about, "checks": {n: t.hand_over() for n, t in self._tallies().items()}}
+        """Everything found so far, in JSON types; afterwards the comparator is empty again."""
+        found = {"samples": self.samples, "about": self.about, "checks": {n: t.hand_over() for n, t in self._totals().items()}}
         self.samples, self.about = 0, {}
         return found
 
     def take_in(self, found: Any) -> None:
-        """Add what another comparator of this run handed over about later samples; BadFile if it cannot be that."""
+        """Merge what another comparator of this run handed over about later samples; BadFile if the data is damaged."""
         try:
             self.samples += int(found["samples"])
-            self.about = {**found["about"], **{name: found["about"][name] + self.about.get(name, 0) for name in _SUMS}}
-            for name, tally in self._tallies().items():
-                tally.take_in(found["checks"][name])
-            self.verdict().to_text()  # what could not be said would fail here, not after the run
+            about: About = found["about"]
+            self.about = {
+                **about,
+                "seconds": about["seconds"] + self.about.get("seconds", 0),
+                "operations": about["operations"] + self.about.get("operations", 0),
+                "updates": about["updates"] + self.about.get("updates", 0),
+                "spikes": about["spikes"] + self.about.get("spikes", 0),
+            }
+            for name, totals in self._totals().items():
+                totals.take_in(found["checks"][name])
+            self.verdict().to_text()  # damaged data should fail here, not after the run
         except (TypeError, KeyError, ValueError, IndexError, AttributeError, StopIteration) as error:
-            raise BadFile(f"this is not what a comparison found: {type(error).__name__} {error}") from error
+            raise BadFile(f"the record of a comparison is damaged: {type(error).__name__} {error}") from error
 
-    def _tallies(self) -> dict[str, Tally]:
-        found = {
+    def _totals(self) -> dict[str, RunningTotals]:
+        checks = {
             "float": self.float_spikes,
             "shift": self.shift,
             "contraction": self.contraction,
@@ -150,23 +177,23 @@ class Comparator:
             "spikes": self.spikes,
             "accuracy": self.accuracy,
         }
-        return {name: tally for name, tally in found.items() if tally is not None}
+        return {name: check for name, check in checks.items() if check is not None}
 
-    def _equilibria(self, batch: Batch, drive: NDArray[np.float64]) -> Point | None:
+    def _solve(self, batch: Batch, drive: NDArray[np.float64]) -> Equilibria | None:
+        """a* of the first samples of the batch, as far as it is still solved; the contraction check gets to see it."""
         rows = min(self.equilibrium_samples - batch.offset, batch.samples)
         if rows <= 0:
             return None
-        point = solve(self.rate_map, drive[:rows], tuple(rate[:rows] for rate in batch.rates))
+        equilibria = solve(self.rate_map, drive[:rows], tuple(rate[:rows] for rate in batch.rates))
         radii = None
         few = min(rows, self.radius_samples - batch.offset)
         if few > 0 and not self.contraction.certificate.certified:
-            radii = local_radius(self.rate_map, tuple(rate[:few] for rate in point.rates), drive[:few])
-        self.contraction.add(batch.offset, point, radii)
-        return point
+            radii = jacobian_radius(self.rate_map, tuple(rate[:few] for rate in equilibria.rates), drive[:few])
+        self.contraction.add(batch.offset, equilibria, radii)
+        return equilibria
 
     def _check_origin(self, result: Result) -> None:
-        allowed = {self.digest, self.chip.digest()}
-        if result.digest not in allowed:
+        if result.digest not in {self.digest, self.chip.digest()}:
             raise BadArgument(f"the results are of network {result.digest[:12]}, not of this one, {self.digest[:12]}")
         if (result.graph == "stock") != (self.graph == "stock"):
             raise BadArgument(f"the results come from graph {result.graph!r}, the comparator was made for {self.graph!r}")
@@ -176,23 +203,22 @@ class Comparator:
                 f"now {result.backend} and {result.steps}"
             )
 
-    def _note(self, result: Result) -> None:
-        about = self.about or {
+    def _add_totals(self, result: Result) -> None:
+        before = self.about
+        self.about = {
             "backend": result.backend,
-            "graph": result.graph,
+            "graph": before.get("graph", result.graph),
             "steps": result.steps,
             "digest": self.digest,
-            **dict.fromkeys(_SUMS, 0),
+            "seconds": before.get("seconds", 0) + result.seconds,
+            "operations": before.get("operations", 0) + int(result.operations.sum()),
+            "updates": before.get("updates", 0) + int(result.updates.sum()),
+            "spikes": before.get("spikes", 0) + sum(int(counts.sum()) for counts in result.counts),
         }
-        about["seconds"] += result.seconds
-        about["operations"] += int(result.operations.sum())
-        about["updates"] += int(result.updates.sum())
-        about["spikes"] += int(sum(int(c.sum()) for c in result.counts))
-        self.about = about
 
 
-def own_rounding(chip: ChipNetwork, graph: str) -> float:
-    """By how much a graph's neurons may round differently from E9, units 2**-6: 0 but for stock ones that leak and subtract."""
+def rounding_tolerance(chip: ChipNetwork, graph: str) -> float:
+    """By how much a graph's neurons may round differently from E9, units 2**-6: 0 except for stock neurons that leak and subtract."""
     if graph != "stock" or chip.decay == 0 or all(layer.reset == "zero" for layer in chip.layers):
         return 0.0
     return atrlif_error(chip.decay)
@@ -205,9 +231,26 @@ def compare(
     *,
     labels: NDArray[np.int64] | None = None,
     model: FSNN | None = None,
-    limits: Thresholds | None = None,
+    thresholds: Thresholds | None = None,
 ) -> Verdict:
-    """Judge a whole run at once. `limits` tightens what the equations already demand."""
-    comparator = Comparator(chip, model=model, thresholds=limits, graph=result.graph)
+    """Judge a whole run: is what ran still the network that was exported, and, with `model`, the one that was trained?
+
+    Args:
+        result: what `run` returned.
+        chip: the network that was exported.
+        values: the raw input of the run, [B, *shape], or [B, T, *shape] of events.
+        labels: [B], for the accuracy; unknown labels are below 0.
+        model: the float network that `chip` was made from; adds the checks "float" and "shift", and the agreement.
+        thresholds: what the run must reach beyond the bounds of the equations.
+
+    Returns:
+        The verdict; `passed` says whether every check that was done passed.
+
+    Raises:
+        BadArgument: `result`, `chip`, `values`, `labels` or `model` do not belong together.
+
+    For a run that does not fit into memory, `add` its batches to a `Comparator`.
+    """
+    comparator = Comparator(chip, model=model, thresholds=thresholds, graph=result.graph)
     comparator.add(result, values, labels)
-    return replace(comparator.verdict(), material={"chip": chip, "result": result, "values": values, "labels": labels, "model": model})
+    return replace(comparator.verdict(), run=JudgedRun(chip=chip, result=result, values=values, labels=labels, model=model))

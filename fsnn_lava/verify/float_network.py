@@ -1,9 +1,8 @@
-"""The float network beside a batch: folded once, its equilibrium, its spikes and its answers in float64."""
+"""The float network beside a batch: folded once; its equilibrium, its spikes and its answers in float64."""
 
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,18 +11,10 @@ from torch import Tensor
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.rate_map import Rates
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
-
-
-@dataclass(frozen=True)
-class FloatPoint:
-    """a* of the float network for some samples."""
-
-    rates: Rates
-    residual: NDArray[np.float64]  # [B] max over neurons
+from fsnn_lava.verify.equilibrium import TOLERANCE, Equilibria
 
 
 class FloatNetwork:
@@ -39,7 +30,7 @@ class FloatNetwork:
             raise BadArgument(f"the model has layers {theirs}, the network in the results {ours}: they do not belong together")
 
     def average(self, values: NDArray[np.uint8]) -> Tensor:
-        """x* in raw values with the chip's own weights (E3): its leak is the float one rounded to 1/4096."""
+        """x* of the raw values, averaged with the chip's own weights (E3): its leak is the float one rounded to 1/4096."""
         raw = torch.from_numpy(values.astype(np.float64))
         if self.chip.input.kind != "events":
             return raw
@@ -48,19 +39,20 @@ class FloatNetwork:
         return torch.einsum("t,bt...->b...", torch.from_numpy(shares), raw)
 
     @torch.no_grad()
-    def solve(self, values: NDArray[np.uint8]) -> FloatPoint:
-        found = self.folded.solve(self.average(values), tol=1e-9)
-        drive = self.folded.drive(self.average(values))
-        again = self.mapped(found.rates, drive)
-        gaps = [(a - b).abs().flatten(1).amax(1) for a, b in zip(again, found.rates, strict=True)]
-        return FloatPoint(tuple(rate.numpy() for rate in found.rates), torch.stack(gaps).amax(0).numpy())
+    def solve(self, values: NDArray[np.uint8]) -> Equilibria:
+        """a* of the float network for every sample."""
+        average = self.average(values)
+        found = self.folded.solve(average, tol=TOLERANCE)
+        after = self.apply(found.rates, self.folded.drive(average))
+        gaps = [(a - b).abs().flatten(1).amax(1) for a, b in zip(after, found.rates, strict=True)]
+        return Equilibria(tuple(rate.numpy() for rate in found.rates), torch.stack(gaps).amax(0).numpy())
 
     @torch.no_grad()
     def answers(self, values: NDArray[np.uint8], steps: int) -> NDArray[np.int64]:
-        """[B] what the float network answers after `steps` steps of spikes, in the schedule it was trained with."""
+        """[B] answers of the float network after `steps` steps of spikes, in the schedule it was trained with."""
         return self.model(torch.from_numpy(values), steps).argmax(1).numpy()
 
-    def mapped(self, rates: tuple[Tensor, ...], drive: Tensor) -> tuple[Tensor, ...]:
+    def apply(self, rates: tuple[Tensor, ...], drive: Tensor) -> tuple[Tensor, ...]:
         """f(a), every layer from the rates given (E4)."""
         folded = self.folded
         first = drive if folded.feedback is None else drive + folded.feedback.apply(rates[-1])

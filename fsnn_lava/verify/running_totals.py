@@ -1,4 +1,4 @@
-"""Tally: what a check has seen, in numbers that add up. Parts of a run, from other processes or before an interruption, make the whole."""
+"""RunningTotals: what a check has found so far, in numbers that can be merged: over processes, and over an interruption of the run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadFile
 
-Rule = Callable[[Any, Any], Any]  # (what was seen so far, what was seen of later samples) -> of both
+Rule = Callable[[Any, Any], Any]  # (value so far, value over later samples) -> value over both
 
 
 def total(so_far: Any, later: Any) -> Any:
-    """Numbers and arrays are added, lists joined."""
+    """Numbers and arrays are added, lists are concatenated."""
     return so_far + later
 
 
@@ -25,12 +25,12 @@ def largest(so_far: Any, later: Any) -> Any:
 
 
 def either(so_far: Any, later: Any) -> Any:
-    """Of lists of arrays, one per layer: what is set in one of them."""
+    """Element-wise "or" of two lists of boolean arrays, one array per layer."""
     return [a | b for a, b in zip(so_far, later, strict=True)]
 
 
 def first(number: int, key: Callable[[Any], Any] | None = None) -> Rule:
-    """The first `number` of a list, sorted by `key` if there is one."""
+    """Keep the first `number` entries of a list, sorted by `key` if one is given."""
 
     def rule(so_far: list[Any], later: list[Any]) -> list[Any]:
         both = so_far + later
@@ -39,28 +39,28 @@ def first(number: int, key: Callable[[Any], Any] | None = None) -> Rule:
     return rule
 
 
-class Tally:
-    """What RULES names starts at zero or empty, can be handed over in types that JSON has, and is taken in by another of its kind."""
+class RunningTotals:
+    """The attributes named in RULES start at zero or empty. They can be handed over as JSON types and merged into another instance."""
 
     RULES: ClassVar[Mapping[str, Rule]]
 
     def hand_over(self) -> dict[str, Any]:
-        """Everything seen; afterwards nothing was seen."""
-        seen = {name: _plain(getattr(self, name)) for name in self.RULES}
+        """Everything found so far, in JSON types; afterwards the totals are zero again."""
+        found = {name: _plain(getattr(self, name)) for name in self.RULES}
         for name in self.RULES:
             setattr(self, name, _empty(getattr(self, name)))
-        return seen
+        return found
 
-    def take_in(self, seen: Any) -> None:
-        """Add what another has seen of later samples. It may come from a file: BadFile if it cannot be what was handed over."""
-        if not isinstance(seen, dict) or set(seen) != set(self.RULES):
-            raise BadFile(f"what {type(self).__name__} saw must be {', '.join(self.RULES)}")
+    def take_in(self, found: Any) -> None:
+        """Merge what another instance handed over about later samples; BadFile if the data, which may come from a file, is damaged."""
+        if not isinstance(found, dict) or set(found) != set(self.RULES):
+            raise BadFile(f"the totals of {type(self).__name__} must have the entries {', '.join(self.RULES)}")
         for name, rule in self.RULES.items():
             own = getattr(self, name)
             try:
-                setattr(self, name, rule(own, _loaded(own, seen[name])))
+                setattr(self, name, rule(own, _loaded(own, found[name])))
             except (ValueError, TypeError, KeyError, OverflowError) as error:
-                raise BadFile(f"what {type(self).__name__} saw as {name} is not what it can see: {error}") from error
+                raise BadFile(f"entry {name} in the totals of {type(self).__name__} is damaged: {error}") from error
 
 
 def _plain(value: Any) -> Any:
@@ -82,35 +82,35 @@ def _empty(value: Any) -> Any:
 
 
 def _loaded(own: Any, value: Any) -> Any:
-    """`value` in the type that `own` has."""
+    """`value`, checked and converted to the type of `own`."""
     if isinstance(own, np.ndarray):
         return _bits(own, value) if own.dtype == bool else _array(own, value)
     if isinstance(own, list):
         if not isinstance(value, list):
-            raise ValueError(f"a list was expected, not {type(value).__name__}")
+            raise ValueError(f"must be a list, got {type(value).__name__}")
         arrays = bool(own) and isinstance(own[0], np.ndarray)
         return [_loaded(a, b) for a, b in zip(own, value, strict=True)] if arrays else [_entry(item) for item in value]
     if isinstance(value, bool) or not isinstance(value, int if isinstance(own, int) else (int, float)):
-        raise ValueError(f"a number was expected, not {type(value).__name__}")
+        raise ValueError(f"must be a number, got {type(value).__name__}")
     return value
 
 
 def _entry(item: Any) -> Any:
-    """An offender, a number, or some numbers: all that lists of a tally hold."""
+    """A list of totals holds offenders, numbers, or lists of numbers."""
     if isinstance(item, dict):
         if not isinstance(item.get("what"), str) or not isinstance(item.get("sample"), int):
-            raise ValueError("an offender has a sample and a sentence")
+            raise ValueError("an offender must have a sample and a sentence")
         return item
     numbers = item if isinstance(item, list) else [item]
     if not all(isinstance(number, (int, float)) for number in numbers):
-        raise ValueError("numbers were expected")
+        raise ValueError("must be numbers")
     return item
 
 
 def _array(own: NDArray[Any], value: Any) -> NDArray[Any]:
     array = np.asarray(value)
     if array.shape != own.shape or array.dtype.kind not in ("iu" if own.dtype.kind == "i" else "iuf"):
-        raise ValueError(f"{own.dtype} {own.shape} was expected, not {array.dtype} {array.shape}")
+        raise ValueError(f"must be {own.dtype} of shape {own.shape}, got {array.dtype} of shape {array.shape}")
     return array.astype(own.dtype)
 
 
@@ -120,5 +120,5 @@ def _bits(own: NDArray[np.bool_], value: Any) -> NDArray[np.bool_]:
     except binascii.Error as error:
         raise ValueError(str(error)) from error
     if len(packed) != (own.size + 7) // 8:
-        raise ValueError(f"{own.size} bits were expected, not {8 * len(packed)}")
+        raise ValueError(f"must hold {own.size} bits, got {8 * len(packed)}")
     return np.unpackbits(packed, count=own.size).astype(bool).reshape(own.shape)

@@ -1,4 +1,4 @@
-"""What a user may ask beyond the bounds. Every default is "whatever the equations allow"."""
+"""What a user may demand of a run beyond the bounds. By default only the bounds of the equations count."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from typing import Literal
 
 from fsnn_lava.errors import BadArgument
 
+Contraction = Literal["none", "local", "certified"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """None leaves a thing to its bound."""
+    """A run fails if it misses one of these. None: no demand beyond the bounds of the equations."""
 
     residual_max: float | None = None  # largest |f(a) - a| of any neuron, spikes per step
     distance_max: float | None = None  # largest |a - a*| of any neuron, spikes per step
     shift_max: float | None = None  # largest |a*_q - a*| of any neuron, spikes per step
-    contraction: Literal["none", "local", "certified"] = "none"  # the least that is accepted
-    accuracy_min: float | None = None  # share of right answers
-    agreement_min: float | None = None  # share of samples on which the float network answers the same
+    contraction: Contraction = "none"  # the weakest state that is accepted
+    accuracy_min: float | None = None  # share of correct answers
+    agreement_min: float | None = None  # share of samples for which the float network gives the same answer
     dead_max: float | None = None  # share of neurons that never spiked in any sample
 
     def __post_init__(self) -> None:

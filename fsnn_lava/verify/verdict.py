@@ -4,49 +4,55 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
-OFFENDERS_KEPT = 20  # of each check; all are counted
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.verify.check import Check, offender_text
+
 _TEXT_WIDTH = 118
 _TEXT_OFFENDERS = 3
 
 
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """One thing that must hold. A check that could not be done (`done` False) neither passes nor fails a verdict."""
+class About(TypedDict, total=False):
+    """Which run a verdict is about, and its totals."""
 
-    name: str  # "charge", "residual", "contraction", "shift", "spikes", "accuracy", "float"
-    link: str  # which hop of the chain it judges
-    passed: bool
-    summary: str  # one sentence
-    done: bool = True
-    numbers: Mapping[str, Any] = field(default_factory=dict)
-    offenders: Sequence[Mapping[str, Any]] = ()  # the worst OFFENDERS_KEPT: sample, layer, neuron, what and by how much
-    series: Mapping[str, Any] = field(default_factory=dict)  # what a report plots
-
-    @property
-    def mark(self) -> str:
-        if not self.done:
-            return "--"
-        return "ok" if self.passed else "FAIL"
+    backend: str
+    graph: str
+    steps: int
+    samples: int
+    digest: str  # of the network
+    seconds: float  # of the run itself
+    operations: int  # synaptic operations
+    updates: int  # neuron updates
+    spikes: int
 
 
-def not_done(name: str, link: str, why: str) -> Check:
-    return Check(name=name, link=link, passed=True, done=False, summary=f"not done: {why}")
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JudgedRun:
+    """The run that was judged, for a report to draw."""
+
+    chip: ChipNetwork
+    result: Result
+    values: NDArray[np.uint8]
+    labels: NDArray[np.int64] | None = None
+    model: FSNN | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """PASS if every check that was done passed, and there was one."""
+    """PASS if at least one check was done and every check that was done passed."""
 
     checks: tuple[Check, ...]
-    about: Mapping[str, Any] = field(default_factory=dict)  # backend, graph, steps, samples, digest
-    material: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)  # the run, as `write_report` takes it, if at hand
+    about: About = field(default_factory=About)
+    run: JudgedRun | None = field(default=None, repr=False, compare=False)  # after `compare`, which has the whole run in memory
 
     @property
     def passed(self) -> bool:
@@ -55,7 +61,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """PASS, FAIL, or NOT CHECKED where no check was done."""
+        """PASS, FAIL, or NOT CHECKED if no check was done."""
         if not any(check.done for check in self.checks):
             return "NOT CHECKED"
         return "PASS" if self.passed else "FAIL"
@@ -72,7 +78,7 @@ class Verdict:
         raise KeyError(name)
 
     def to_dict(self, *, series: bool = False) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts: json.dumps takes it; what is not finite becomes null. `series` adds what is plotted."""
+        """Numbers, strings, lists and dicts that json.dumps accepts; NaN and infinity become null. `series` adds the data of plots."""
         names = [f.name for f in fields(Check) if series or f.name != "series"]
         checks = [plain({**{name: getattr(check, name) for name in names}, "mark": check.mark}) for check in self.checks]
         return {"passed": self.passed, "about": plain(self.about), "checks": checks}
@@ -92,10 +98,14 @@ class Verdict:
         return "\n".join(lines)
 
     def to_html(self, path: str | Path) -> None:
-        """One self-contained page at `path`: what was found, and, after `compare`, figures of the run itself."""
+        """Write one self-contained page to `path`: the verdict and, if it comes from `compare`, figures of the run."""
         from fsnn_lava.report.report import write_report
 
-        write_report(path, verdict=self, **self.material)
+        if self.run is None:
+            write_report(path, verdict=self)
+            return
+        run = self.run
+        write_report(path, verdict=self, chip=run.chip, result=run.result, values=run.values, labels=run.labels, model=run.model)
 
     def _title(self) -> str:
         about = self.about
@@ -103,22 +113,8 @@ class Verdict:
         return f"{where}: {about.get('samples', 0)} samples, {about.get('steps', 0)} steps, network {str(about.get('digest', ''))[:12]}"
 
 
-def offender_text(offender: Mapping[str, Any]) -> str:
-    """`sample 3, layer 'conv1', neuron (0, 4, 5): …` of one offender."""
-    where = []
-    if "sample" in offender:
-        where.append(f"sample {offender['sample']}")
-    if "layer" in offender:
-        where.append(f"layer {offender['layer']!r}")
-    if "neuron" in offender:
-        where.append(f"neuron {tuple(offender['neuron'])}")
-    if "step" in offender:
-        where.append(f"step {offender['step']}")
-    return f"{', '.join(where)}: {offender.get('what', '')}"
-
-
 def plain(value: Any) -> Any:
-    """`value` in types that JSON has."""
+    """`value` in types that JSON has; NaN and infinity become None."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):

@@ -21,17 +21,17 @@ from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.running.job import Job, _hash_kept_data, _join_parts
 from fsnn_lava.running.journal import Journal, Span, _refuse_other_size, open_journal
 from fsnn_lava.running.options import RunOptions
-from fsnn_lava.running.ranks import Ranks
 from fsnn_lava.training.checkpoint import load_state
-from fsnn_lava.training.log import Progress
-from fsnn_lava.training.loop import Run
+from fsnn_lava.training.log import TrainingProgress
+from fsnn_lava.training.loop import TrainingRun
+from fsnn_lava.training.processes import Processes
 from fsnn_lava.training.recipe import Recipe
 from fsnn_lava.verify.comparator import Comparator
 from tests.chip_networks import dense_network
 
 SAMPLES, BATCH = 4, 2
 PART = Span(0, BATCH).name
-ALONE, FIRST_OF_TWO = Ranks(token="run"), Ranks(0, 2, "run")
+ALONE, FIRST_OF_TWO = Processes(token="run"), Processes(0, 2, "run")
 _CHIP = dense_network(6, decay=50)
 _VALUES, _LABELS = np.random.default_rng(0).integers(0, 256, (SAMPLES, 7), np.uint8), np.array([2, 0, 1, 1])
 _kept_open: list[int] = []  # ends of pipes: those who hold a lock end with this process
@@ -42,7 +42,7 @@ def _job() -> Job:
     return Job(chip=_CHIP, split=ArraySplit(_VALUES, _LABELS), number=SAMPLES, data="own", options=options, detail=3, resume=True)
 
 
-def _journal(path: Path, who: Ranks = ALONE) -> Journal:
+def _journal(path: Path, who: Processes = ALONE) -> Journal:
     job = _job()
     return Journal(path.parent, job.layout, job.identity, who)
 
@@ -60,13 +60,13 @@ def keep(path: Path) -> None:
         found = comparator.hand_over()
         journal.add(first, result, _VALUES[rows], _LABELS[rows], details=min(BATCH, 3 - first), found=found)
     if not path.exists():
-        Journal(path.parent, journal.layout, journal.identity, Ranks(1, 2, "another run")).report_failure(ValueError("made up"))
+        Journal(path.parent, journal.layout, journal.identity, Processes(1, 2, "another run")).report_failure(ValueError("made up"))
 
 
 def resume(path: Path) -> None:
     """Everything that --resume does with what is kept, to the results file."""
     job, out = _job(), path.parent.with_name(path.parent.name.removesuffix(".part"))
-    with open_journal(out, job.layout, job.identity, number=SAMPLES, ranks=ALONE, resume=True) as journal:
+    with open_journal(out, job.layout, job.identity, number=SAMPLES, processes=ALONE, resume=True) as journal:
         comparator = Comparator(_CHIP, equilibrium_samples=2)
         _join_parts(job, journal, out, comparator, _hash_kept_data(job, journal)).to_text()
         json.dumps(comparator.verdict().to_dict(series=True))
@@ -81,10 +81,10 @@ def listen(path: Path) -> None:
             raise
 
 
-def _training(folder: Path) -> Run:
+def _training(folder: Path) -> TrainingRun:
     recipe, split = Recipe(data="digits", architecture="3 (F3)", neuron="if", epochs=2, batch=2, steps=3), ArraySplit(_VALUES, _LABELS)
     data = Dataset(name="own", train=split, test=split, normalisation=Normalisation(divisor=255.0, mean=(0.5,), std=(0.3,)))
-    return Run(recipe, data, folder, Progress(quiet=True))
+    return TrainingRun(recipe, data, folder, TrainingProgress(quiet=True))
 
 
 def train(path: Path) -> None:
@@ -125,4 +125,4 @@ def hold(path: Path) -> None:
 def meet(path: Path) -> None:
     """A run that finds the lock held: refused, unless its owner belongs to the same run. It looks as often as ever, without a pause."""
     with patch("fsnn_lava.running.journal.POLL_SECONDS", 0.0):
-        _refuse_other_size(path.parent, Ranks(1, 2), path.parent.with_name("results.h5"))
+        _refuse_other_size(path.parent, Processes(1, 2), path.parent.with_name("results.h5"))

@@ -34,14 +34,16 @@ FLOATS = "tests/test_event_simulation.py"
 PARTS = "tests/test_emulator_parts.py"
 # Compiled lines cannot be watched, and compiling takes longest: for these files the tests are chosen by hand, round after round.
 COMPILED = {
-    "emulator/geometry.py": [[f"{SCATTERED}[7]"], FEW, [EMULATOR, FLOATS]],
-    "emulator/kernels.py": [[PARTS, f"{SCATTERED}[7]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
-    "emulator/rows.py": [[PARTS, f"{SCATTERED}[63]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
-    "emulator/floats.py": [[PARTS, FLOATS]],
-    "emulator/program.py": [[PARTS, f"{BITS}[0]"], FEW[1:], [EMULATOR]],
-    "emulator/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
-    "chip/arithmetic.py": [["tests/test_arithmetic.py"], FEW, [EMULATOR]],
-    "chip/drive.py": [["tests/test_arithmetic.py"], FEW, [EMULATOR]],
+    "compiled/patches.py": [[f"{SCATTERED}[7]"], FEW, [EMULATOR, FLOATS]],
+    "compiled/scatter.py": [[PARTS, f"{SCATTERED}[7]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
+    "compiled/row_": [[PARTS, "tests/test_row_sums.py", f"{SCATTERED}[63]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
+    "compiled/float_run.py": [[PARTS, FLOATS]],
+    "compiled/arithmetic.py": [["tests/test_arithmetic.py"], FEW, [EMULATOR]],
+    "compiled/convolution.py": [["tests/test_arithmetic.py"], FEW, [EMULATOR]],
+    "compiled/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
+    "backends/emulator/layout.py": [[PARTS, f"{BITS}[0]"], FEW[1:], [EMULATOR]],
+    "backends/emulator/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
+    "ir/drive.py": [["tests/test_arithmetic.py"], FEW, [EMULATOR]],
 }
 
 

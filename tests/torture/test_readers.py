@@ -102,9 +102,9 @@ def test_keys_that_take_for_ever_to_hash_are_refused():
         ("epoch", 2, "is damaged or not a training state"),
         ("best_epoch", True, "is damaged or not a training state"),
         ("history", [{}], "is damaged or not a training state"),
-        ("activity", math.nan, "is damaged or not a training state"),
+        ("best_accuracy", math.nan, "is damaged or not a training state"),
         ("network", torch.zeros(3), "is damaged or not a training state"),
-        ("network", {"readout.weight": torch.full((3, 3), math.inf)}, "a parameter is no finite number"),
+        ("network", {"readout.weight": torch.full((3, 3), math.inf)}, "a parameter is not finite"),
         ("network", {"readout.weight": torch.zeros(3, 4)}, "does not fit the network of its recipe: Error"),
         ("optimiser", {}, "does not fit the network of its recipe"),
     ],
@@ -117,7 +117,9 @@ def test_a_training_state_of_something_else_is_refused(name, value, sentence, tm
         kept_run.resume_training(path)
 
 
-@pytest.mark.parametrize(("momentum", "sentence"), [(0.5, "remembers another network"), (torch.zeros(2), "remembers another network")])
+@pytest.mark.parametrize(
+    ("momentum", "sentence"), [(0.5, "momentum does not fit the parameters"), (torch.zeros(2), "momentum does not fit the parameters")]
+)
 def test_what_an_optimiser_remembers_fits_its_network(momentum, sentence, tmp_path):
     path = tmp_path / "training/state.pt"
     kept_run.train(path)

@@ -1,1 +1,1 @@
-"""The chip on a CPU: event-driven, bit-exact (E9), batched; needs no Lava."""
+"""The chip on a CPU: event-driven, bit-exact (E9), in batches; does not need Lava."""

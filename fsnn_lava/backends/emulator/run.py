@@ -1,64 +1,64 @@
-"""Run a ChipNetwork on the emulator: lays it out, works out the static input, splits into batches, names what came out."""
+"""Run a ChipNetwork on the emulator: inputs in the order of the kernels, the run itself, results in the order of the network."""
 
 from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.emulator.program import lay_out
-from fsnn_lava.compiled.compiler import over_samples
+from fsnn_lava.backends.emulator.layout import lay_out
 from fsnn_lava.compiled.integer_run import Outputs, run_samples
+from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.ir.drive import input_current_channels_last
-from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.result import Arrays, Result
 
 
 class Emulator:
-    """A network laid out once, ready for any number of batches. Its results depend on nothing but the network, values and steps."""
+    """A network laid out once for any number of batches. Results depend only on the network, the values and the steps."""
 
     def __init__(self, chip: ChipNetwork) -> None:
         self.chip = chip
         self.layout = lay_out(chip)
         self.digest = chip.digest()
-        self._work(self._outputs(0, 1, False), 1, *self._inputs(self._no_samples()))  # compiled now, not while a run is timed
+        self._run_batch(self._outputs(0, 1, False), 1, *self._inputs(self._no_samples()))  # compile now, not while a run is timed
 
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
-        """Run `values` ([B, *shape], or [B, T, *shape] of events), checked by the caller, over `steps`."""
+        """Run `values` ([B, *shape], or [B, T, *shape] of events), checked by the caller, for `steps` steps (default: the network's)."""
         started = time.perf_counter()
         steps = self.chip.steps if steps is None else steps
         drive, messages = self._inputs(values)
         out = self._outputs(len(values), steps, spikes)
-        self._work(out, steps, drive, messages)
+        self._run_batch(out, steps, drive, messages)
         return self._result(out, steps, time.perf_counter() - started)
 
-    def _work(self, out: Outputs, steps: int, drive: NDArray[np.int32], messages: NDArray[np.uint8]) -> None:
+    def _run_batch(self, out: Outputs, steps: int, drive: NDArray[np.int32], messages: NDArray[np.uint8]) -> None:
         program, dtype = self.layout.program, np.int64 if self.layout.wide else np.int32
 
-        def work(first: int, end: int) -> None:
+        def run_range(first: int, end: int) -> None:
             run_samples(first, end, program, steps, drive, messages, np.empty(len(program.bias), dtype), out)
 
-        over_samples(work, len(messages))
+        over_samples(run_range, len(messages))
 
     def _no_samples(self) -> NDArray[np.uint8]:
         shape = self.chip.input.shape
         return np.zeros((0, 1, *shape) if self.chip.input.kind == "events" else (0, *shape), dtype=np.uint8)
 
     def _inputs(self, values: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-        """Host drive [B, N1] without the bias, or [B, 0]; messages [B, T or 1, inputs], channels last."""
+        """The host's drive [B, N1] without the bias, or [B, 0]; and the messages [B, T or 1, inputs], channels last."""
         samples = len(values)
         if self.chip.host_drive is not None:
             current = input_current_channels_last(self.chip, values).reshape(samples, self.chip.layers[0].size)
             return current - self.layout.program.bias[: current.shape[1]], np.zeros((samples, 1, 0), dtype=np.uint8)
-        spatial = len(self.chip.input.shape) == 3
-        last = np.moveaxis(values, -3, -1) if spatial else values
+        messages = np.moveaxis(values, -3, -1) if len(self.chip.input.shape) == 3 else values
         steps = values.shape[1] if self.chip.input.kind == "events" else 1
-        return np.zeros((samples, 0), np.int32), np.ascontiguousarray(last).reshape(samples, steps, math.prod(self.chip.input.shape))
+        return np.zeros((samples, 0), np.int32), np.ascontiguousarray(messages).reshape(samples, steps, math.prod(self.chip.input.shape))
 
     def _outputs(self, samples: int, steps: int, spikes: bool) -> Outputs:
-        """Zeros for everything a run fills."""
+        """Zeros for everything that a run fills."""
         neurons, late = len(self.layout.program.bias), self.layout.late_size
         weighted = self.chip.decay > 0
         return Outputs(
@@ -100,11 +100,15 @@ class Emulator:
             seconds=seconds,
         )
 
-    def _per_layer(self, flat: NDArray) -> Arrays:
+    def _per_layer(self, flat: NDArray[Any]) -> Arrays:
         """[..., M] as one [..., *shape] per layer."""
-        pairs = zip(self.layout.offsets, self.chip.layers)
-        return tuple(flat[..., at : at + layer.size].reshape(*flat.shape[:-1], *layer.shape) for at, layer in pairs)
+        return tuple(_part(flat, offset, layer) for offset, layer in zip(self.layout.offsets, self.chip.layers))
 
-    def _per_feedback(self, flat: NDArray) -> Arrays:
+    def _per_feedback(self, flat: NDArray[Any]) -> Arrays:
+        """[B, late neurons] as one [B, *shape of the source] per feedback synapse."""
         sources = [self.chip.layer(s.source) for s in self.chip.feedback]
-        return tuple(flat[:, at : at + s.size].reshape(len(flat), *s.shape) for at, s in zip(self.layout.late_offsets, sources))
+        return tuple(_part(flat, offset, source) for offset, source in zip(self.layout.late_offsets, sources))
+
+
+def _part(flat: NDArray[Any], offset: int, layer: Layer) -> NDArray[Any]:
+    return flat[..., offset : offset + layer.size].reshape(*flat.shape[:-1], *layer.shape)

@@ -25,12 +25,11 @@ from fsnn_lava.backends.lava.processes.transposed.process import TransposedConv
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.window import Window, layer_window
-from fsnn_lava.compiled.lava_kernels import compile_fire
-from fsnn_lava.compiled.patches import patches
+from fsnn_lava.compiled.lava_step import compile_fire
 from fsnn_lava.ir.drive import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.synapse_patches import synapse_patches
 
-_INT32 = 2**31 - 1
 _CURRENT = {"fixed_pt": np.int32, "wide": np.int64}  # what a model with this tag receives
 _PROCESS = {DenseSynapse: Dense, ConvSynapse: Conv, TransposedConvSynapse: TransposedConv}
 
@@ -104,13 +103,13 @@ class BatchedGraph:
         layer = self.chip.layer(synapse.target)
         process = _PROCESS[type(synapse)](
             scatter=Scatter(
-                patches(synapse, shape, layer.shape),
+                synapse_patches(synapse, shape, layer.shape),
                 exponent=synapse.exponent,
                 sources=int(np.prod(shape)),
                 targets=layer.size,
                 graded=synapse.source == INPUT,
                 out=_CURRENT[self._tag(layer)],
-                wide=_largest_sum(self.chip, synapse) > _INT32,
+                wide=_largest_sum(self.chip, synapse) > limits.INT32_MAX,
             ),
             batch=self.batch,
             window=self._window(0),
@@ -144,7 +143,7 @@ class BatchedGraph:
         bits = [(synapse, limits.STATE_FRACTION_BITS + synapse.exponent) for synapse in self.chip.into(layer)]
         total = sum(_largest_sum(self.chip, synapse) * 2 ** max(0, b) for synapse, b in bits)
         host = limits.BIAS_MAX << limits.STATE_FRACTION_BITS if self.chip.input.kind == "current" else 0
-        return "fixed_pt" if total + host <= _INT32 else "wide"
+        return "fixed_pt" if total + host <= limits.INT32_MAX else "wide"
 
 
 def _largest_sum(chip: ChipNetwork, synapse: Synapse) -> int:
@@ -158,5 +157,5 @@ def _readout_scatter(chip: ChipNetwork) -> Scatter:
     """The readout's synapse in the order of the last layer's process."""
     last, readout = chip.layers[-1], chip.readout
     synapse = DenseSynapse(source=last.name, target="classes", weight=readout.weight)
-    layout = patches(synapse, last.shape, (readout.classes,))
+    layout = synapse_patches(synapse, last.shape, (readout.classes,))
     return Scatter(layout, exponent=readout.exponent, sources=last.size, targets=readout.classes, graded=False, out=np.int64, wide=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.compiled.lava_kernels import deliver
+from fsnn_lava.compiled.lava_step import deliver
 from fsnn_lava.compiled.patches import Patches
 from fsnn_lava.compiled.scatter import form_of
 from fsnn_lava.limits import STATE_FRACTION_BITS
@@ -22,12 +22,13 @@ class Scatter:
     def __init__(self, patches: Patches, *, exponent: int, sources: int, targets: int, graded: bool, out: type, wide: bool) -> None:
         self.sources, self.targets, self._graded = sources, targets, graded
         self._weight = np.array(patches.blocks)  # a writable copy: compiled code is specialised on whether an array is writable
-        self._form, self._rows, self._columns = form_of(patches), np.array(patches.rows), np.array(patches.columns)
+        self._form = form_of(patches)
+        self._row_spans, self._column_spans = np.array(patches.row_spans), np.array(patches.column_spans)
         self._bits = STATE_FRACTION_BITS + exponent
         self._total = np.zeros(targets, dtype=np.int64 if wide else np.int32)
         self._places = np.zeros(sources + 1, dtype=np.int32)
         self(np.zeros((0, 1), dtype=np.uint8), np.zeros((0, targets), dtype=out))
 
     def __call__(self, messages: NDArray[np.uint8], out: NDArray[Any]) -> None:
-        layout = (self._weight, self._form, self._rows, self._columns)
+        layout = (self._weight, self._form, self._row_spans, self._column_spans)
         deliver(messages, self._graded, *layout, self._bits, self._total, self._places, out)

@@ -1,4 +1,4 @@
-"""E10's right side: the charge that arrived at every neuron, and how much of it rounding may have taken."""
+"""The right side of E10: the charge that arrived at every neuron, and how much of it rounding may have removed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Readout, Synapse
 from fsnn_lava.limits import DECAY_UNIT, MESSAGE_MAX, STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.currents import connect, connect_exact, fan_in, incoming, row_sum, total_shift
+from fsnn_lava.verify.synaptic_currents import exact_weighted_sum, fan_in, incoming, row_sum, total_shift, weighted_sum
 
 _EPS = 2.0**-53
 
 
 @dataclass(frozen=True)
-class Charge:
-    """E10's right side for some neurons, [B, ...] units 2**-6: what arrived, and how much of it rounding may have taken (R).
+class ArrivedCharge:
+    """The right side of E10 for some neurons, [B, ...] in units of 2**-6: what arrived, and how much of it rounding may have removed (R).
 
-    int64 for IF, float64 for a leak. u[T] + theta <s> must lie in arrived - lost[1] … arrived - lost[0].
+    int64 for IF, float64 for a leak. u[T] + theta <s> must lie between arrived - lost[1] and arrived - lost[0].
     """
 
     arrived: NDArray[Any]  # <D> + sum 2**n w.<s>_arrived; for IF and n < 0 already rounded down
@@ -36,48 +36,50 @@ class Charge:
         return self.arrived - self.lost[0]
 
     def violation(self, measured: NDArray[Any]) -> NDArray[Any]:
-        """0 inside; how far above (positive) or below (negative) outside."""
+        """0 inside the interval; otherwise how far above (positive) or below (negative) it."""
         return measured - np.clip(measured, self.low, self.high)
 
 
-def layer_charge(batch: Batch, layer: Layer) -> Charge:
-    """E10's right side of a layer's neurons."""
-    return batch.once(("charge", layer.name), lambda: _layer_charge(batch, layer))
+def layer_charge(batch: Batch, layer: Layer) -> ArrivedCharge:
+    """The right side of E10 for the neurons of a layer, [B, *shape]."""
+    return batch.once("charge", layer, _layer_charge)
 
 
-def _layer_charge(batch: Batch, layer: Layer) -> Charge:
+def _layer_charge(batch: Batch, layer: Layer) -> ArrivedCharge:
     chip, synapses = batch.chip, incoming(batch.chip, layer)
-    parts = [_arriving(batch, s, batch.arrived(s), max(0, batch.steps - chip.delay(s))) for s in synapses]
+    parts = [_through(batch, s, batch.arrived(s), max(0, batch.steps - chip.delay(s))) for s in synapses]
     theta = float(np.max(layer.threshold)) * 2.0**STATE_FRACTION_BITS
-    return _sum(batch, batch.drives[chip.index(layer.name)], parts, synapses, theta)
+    return _total(batch, batch.drives[chip.index(layer.name)], parts, synapses, theta)
 
 
-def readout_charge(batch: Batch) -> Charge:
-    """E10's right side of the readout, [B, classes]."""
+def readout_charge(batch: Batch) -> ArrivedCharge:
+    """The right side of E10 for the readout, [B, classes]."""
     chip, readout = batch.chip, batch.chip.readout
     spikes = batch.result.counts[-1].astype(np.int64) if chip.decay == 0 else batch.result.traces[-1]
     bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
     drive = bias * batch.steps if chip.decay == 0 else bias * chip.weight_sum(batch.steps)
-    return _sum(batch, drive, [_arriving(batch, readout, spikes, batch.steps)], [readout], 0.0)
+    return _total(batch, drive, [_through(batch, readout, spikes, batch.steps)], [readout], 0.0)
 
 
-def _sum(batch: Batch, drive: NDArray[Any], parts: list[Charge], synapses: Sequence[Synapse | Readout], theta: float) -> Charge:
+def _total(
+    batch: Batch, drive: NDArray[Any], parts: list[ArrivedCharge], synapses: Sequence[Synapse | Readout], theta: float
+) -> ArrivedCharge:
     slack: Any = 0
     if batch.chip.decay:
-        slack = truncation(batch.chip, batch.steps) + rounding(batch, synapses, drive, theta) + batch.tolerance
+        slack = truncation_loss(batch.chip, batch.steps) + float_error(batch, synapses, drive, theta) + batch.tolerance
     least, most = (sum((part.lost[i] for part in parts), start=0) for i in (0, 1))
-    return Charge(drive + sum((part.arrived for part in parts), start=0), (least - slack, most + slack))
+    return ArrivedCharge(drive + sum((part.arrived for part in parts), start=0), (least - slack, most + slack))
 
 
-def truncation(chip: ChipNetwork, steps: int) -> float:
-    """The most that rounding towards zero takes from a leaky neuron: (1 - 2**-12)(A - lambda**(T - 1)) (E10)."""
+def truncation_loss(chip: ChipNetwork, steps: int) -> float:
+    """The most that rounding towards zero can remove from a leaky neuron: (1 - 2**-12)(A - lambda**(T - 1)) (E10)."""
     return (1 - 1 / DECAY_UNIT) * (chip.weight_sum(steps) - chip.leak ** (steps - 1)) if chip.decay else 0.0
 
 
-def rounding(batch: Batch, synapses: Sequence[Synapse | Readout], drive: NDArray[Any], theta: float) -> float:
-    """The most by which float64 sums can be off: a sum of n terms has a relative error below n 2**-53 on the sum of sizes.
+def float_error(batch: Batch, synapses: Sequence[Synapse | Readout], drive: NDArray[Any], theta: float) -> float:
+    """Bound on the rounding error of the float64 sums: n terms have an error below n 2**-53 times the sum of their magnitudes.
 
-    A trace has 2 T roundings; `arrived` subtracts two and is scaled by lambda**-d, but never leaves [0, A].
+    A trace is rounded 2 T times; `arrived` subtracts two traces and is scaled by lambda**-d, but never leaves [0, A].
     """
     chip, steps = batch.chip, batch.steps
     total = chip.weight_sum(steps)
@@ -92,15 +94,17 @@ def rounding(batch: Batch, synapses: Sequence[Synapse | Readout], drive: NDArray
     return error
 
 
-def _arriving(batch: Batch, synapse: Synapse | Readout, arrived: NDArray[Any], steps: int) -> Charge:
-    """2**n w.<s>_arrived, and what floors can take in the `steps` steps in which something may arrive."""
+def _through(batch: Batch, synapse: Synapse | Readout, arrived: NDArray[Any], steps: int) -> ArrivedCharge:
+    """2**n w.<s>_arrived of one synapse, and what floors can remove in the `steps` steps in which something can arrive."""
     bits, chip = total_shift(synapse), batch.chip
     if chip.decay:
-        return Charge(connect(synapse, arrived) * 2.0**bits, (0.0, chip.weight_sum(steps) * (1 - 2.0**bits) if bits < 0 else 0.0))
-    exact = connect_exact(synapse, arrived)
+        return ArrivedCharge(
+            weighted_sum(synapse, arrived) * 2.0**bits, (0.0, chip.weight_sum(steps) * (1 - 2.0**bits) if bits < 0 else 0.0)
+        )
+    exact = exact_weighted_sum(synapse, arrived)
     if bits >= 0:
-        return Charge(exact << bits, (0, 0))
-    spikes = np.rint(connect(synapse, arrived, weight=synapse.weight != 0)).astype(np.int64)  # in other steps nothing is floored
+        return ArrivedCharge(exact << bits, (0, 0))
+    spikes = np.rint(weighted_sum(synapse, arrived, weight=synapse.weight != 0)).astype(np.int64)  # nothing is floored in the other steps
     lost = np.minimum(spikes, steps) * ((1 << -bits) - 1)
     whole = exact >> -bits
-    return Charge(whole, (0, whole + ((lost - exact) >> -bits)))  # sums of floors are whole numbers too: round the lower end up
+    return ArrivedCharge(whole, (0, whole + ((lost - exact) >> -bits)))  # a sum of floors is an integer too: round the lower end up

@@ -1,1 +1,1 @@
-"""One file per thing that must hold."""
+"""The checks of the comparator, one file each."""

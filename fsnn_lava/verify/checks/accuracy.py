@@ -1,4 +1,4 @@
-"""What the answers are worth: accuracy and agreement with their intervals, margins, dead and saturated neurons, clips."""
+"""How good the answers are: accuracy and agreement with their intervals, margins, dead and saturated neurons, clips."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.running_totals import Tally, either, first, total
+from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
+from fsnn_lava.verify.running_totals import RunningTotals, either, first, total
 from fsnn_lava.verify.thresholds import Thresholds
-from fsnn_lava.verify.verdict import OFFENDERS_KEPT, Check
 
 LINK = "float network → backend"
 _Z = 1.959963984540054  # 95 %
@@ -28,8 +28,8 @@ def wilson(right: int, total: int) -> tuple[float, float]:
     return max(0.0, (middle - half) / (1 + z2)), min(1.0, (middle + half) / (1 + z2))
 
 
-class AccuracyCheck(Tally):
-    """Counts; fails only where the user asked for more than was reached."""
+class AccuracyCheck(RunningTotals):
+    """Counts answers; fails only if a threshold of the user is missed."""
 
     RULES = {
         **dict.fromkeys(("samples", "labelled", "right", "judged", "agreeing", "float_right", "clips", "ties"), total),
@@ -48,10 +48,10 @@ class AccuracyCheck(Tally):
         self.paused = [np.zeros(layer.shape, dtype=bool) for layer in chip.layers]
         self.rate_sums = np.zeros(len(chip.layers))
         self.margins: list[float] = []
-        self.offenders: list[dict[str, Any]] = []
+        self.offenders: list[Offender] = []
 
     def add(self, batch: Batch, float_answers: NDArray[np.int64] | None) -> None:
-        """`float_answers`: what the float network says, [B]."""
+        """`float_answers`: the answers of the float network, [B]."""
         result = batch.result
         answers, logits = result.predictions, np.sort(result.logits, axis=1)
         margins = logits[:, -1] - logits[:, -2] if logits.shape[1] > 1 else np.abs(logits[:, -1])
@@ -69,7 +69,7 @@ class AccuracyCheck(Tally):
             self.judged += batch.samples
             self.agreeing += int(np.count_nonzero(answers == float_answers))
             for row in np.flatnonzero(answers != float_answers)[: OFFENDERS_KEPT - len(self.offenders)]:
-                what = f"answers {answers[row]}, the float network {float_answers[row]}; margin {margins[row]:.4g}"
+                what = f"answers {answers[row]}, the float network answers {float_answers[row]}; margin {margins[row]:.4g}"
                 self.offenders.append({"sample": batch.sample(row), "what": what})
 
     def _add_labels(self, labels: NDArray[np.int64], answers: NDArray[np.int64], float_answers: NDArray[np.int64] | None) -> None:
@@ -85,12 +85,12 @@ class AccuracyCheck(Tally):
             self.float_right += int(np.count_nonzero(float_answers == labels))
 
     def add_rows(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
-        """Samples of which only the answers are known; labels below 0 are unknown."""
+        """Add samples of which only the answers are known; labels below 0 are unknown."""
         self.samples_of_rows += len(answers)
         self._add_labels(labels, answers, None)
 
     def dead(self) -> float:
-        """Share of neurons that no sample made spike."""
+        """Share of neurons that spiked in no sample."""
         return float(np.mean(np.concatenate([~s.reshape(-1) for s in self.spiked]))) if self.samples else 0.0
 
     def check(self) -> Check:
@@ -107,7 +107,7 @@ class AccuracyCheck(Tally):
                 f"agreement must be at least {wanted.agreement_min:.2%}" + ("" if agreement is not None else ", but no model was given")
             )
         if wanted.dead_max is not None and self.dead() > wanted.dead_max:
-            problems.append(f"at most {wanted.dead_max:.2%} of the neurons may be dead")
+            problems.append(f"at most {wanted.dead_max:.2%} of the neurons may never spike")
         return Check(
             name="accuracy",
             link=LINK,

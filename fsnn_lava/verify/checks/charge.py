@@ -1,4 +1,4 @@
-"""Charge conservation (E10): what entered a neuron is in its potential or left as spikes. Exact integers for IF, an interval for a leak."""
+"""Charge conservation (E10): what entered a neuron is in its potential or left as spikes. Exact for IF, an interval with a leak."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.network import READOUT, ChipNetwork, Layer
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch, neuron_index
-from fsnn_lava.verify.bounds.arrived_charge import Charge, layer_charge, readout_charge
-from fsnn_lava.verify.bounds.rate_offset import clips, spoilt
-from fsnn_lava.verify.running_totals import Tally, first, largest, total
-from fsnn_lava.verify.verdict import OFFENDERS_KEPT, Check
+from fsnn_lava.verify.bounds.arrived_charge import ArrivedCharge, layer_charge, readout_charge
+from fsnn_lava.verify.bounds.clipping import clipped_neurons, harmfully_clipped
+from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
+from fsnn_lava.verify.running_totals import RunningTotals, first, largest, total
 
 LINK = "integer spikes → backend"
 
 
-def _place(offender: dict[str, Any]) -> tuple[int, int]:
-    """By sample, then by layer: a fault shows where it happened, not where it led to."""
+def _place(offender: Offender) -> tuple[int, int]:
+    """Sort by sample, then by layer: where a fault happened comes before what it led to."""
     return offender["sample"], offender["position"]
 
 
-class ChargeCheck(Tally):
+class ChargeCheck(RunningTotals):
     """E10 for every neuron of every sample, and for the readout."""
 
     RULES = {
@@ -37,7 +37,7 @@ class ChargeCheck(Tally):
         self.chip = chip
         self.neurons = self.violated = self.harmless = self.harmful = 0
         self.worst = self.width = 0.0
-        self.offenders: list[dict[str, Any]] = []
+        self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
         for index, layer in enumerate(self.chip.layers):
@@ -51,13 +51,13 @@ class ChargeCheck(Tally):
         theta = layer.per_neuron(layer.threshold).astype(np.int64) << STATE_FRACTION_BITS
         spikes = result.counts[index].astype(np.int64) if self.chip.decay == 0 else result.traces[index]
         measured = result.potentials[index].astype(np.int64) + theta * spikes
-        low, high = clips(batch, index)
+        low, high = clipped_neurons(batch, index)
         violation = expected.violation(measured)
         if layer.reset == "zero":
-            violation = np.maximum(violation, 0)  # a reset to zero takes more than theta: only an upper bound is left
+            violation = np.maximum(violation, 0)  # reset to zero removes more than theta: only the upper bound remains
         violation = np.where(low, np.minimum(violation, 0), violation)  # clipped at the bottom: charge was added
         violation = np.where(high, np.maximum(violation, 0), violation)
-        harmful = spoilt(batch, index)
+        harmful = harmfully_clipped(batch, index)
         self.harmless += int(np.count_nonzero((low | high) & ~harmful))
         self.harmful += int(np.count_nonzero(harmful))
         self._count(violation, expected)
@@ -65,9 +65,9 @@ class ChargeCheck(Tally):
             self._violated(batch, row, flat, index, measured, expected, violation)
         for row, flat in _first(harmful & (violation == 0)):
             where = "top" if high[row].reshape(-1)[flat] else "bottom"
-            spent = int(result.counts[index][row].reshape(-1)[flat])
-            what = f"clipped at the {where} with {spent} spikes in {batch.steps} steps: its rate is not what its input says"
-            self._note(batch, row, index, flat, "clip", what)
+            count = int(result.counts[index][row].reshape(-1)[flat])
+            what = f"clipped at the {where} with {count} spikes in {batch.steps} steps: its rate no longer follows from its input"
+            self.offenders.append(self._offender(batch, row, index, flat, "clip", what))
 
     def _add_readout(self, batch: Batch) -> None:
         expected, measured = readout_charge(batch), batch.result.readout.astype(np.int64)
@@ -79,25 +79,27 @@ class ChargeCheck(Tally):
         for row, flat in _first(violation != 0):
             self._violated(batch, row, flat, position, measured, expected, violation)
         for row, _ in _first((clipped > 0)[:, None]):
-            self._note(batch, row, position, None, "clip", f"the readout was clipped {int(clipped[row])} times: its logits are wrong")
+            what = f"the readout was clipped {int(clipped[row])} times: its logits are wrong"
+            self.offenders.append(self._offender(batch, row, position, None, "clip", what))
 
-    def _violated(self, batch: Batch, row: int, flat: int, position: int, measured: Any, expected: Charge, violation: Any) -> None:
+    def _violated(
+        self, batch: Batch, row: int, flat: int, position: int, measured: NDArray[Any], expected: ArrivedCharge, violation: NDArray[Any]
+    ) -> None:
         arrays = (measured, expected.low, expected.high, violation)
         got, low, high, off = (np.broadcast_to(a, measured.shape)[row].reshape(-1)[flat].item() for a in arrays)
         wanted = f"{low:.10g}" if low == high else f"{low:.8g} … {high:.8g}"
-        size = f"{abs(off):.6g} {'too much' if off > 0 else 'missing'} (units 2^-6)"
-        what = f"potential and spikes hold {got:.10g}, what arrived is {wanted}: {size}"
-        self._note(batch, row, position, flat, "charge", what, measured=got, low=low, high=high, off=off)
+        size = f"{abs(off):.6g} {'too much' if off > 0 else 'missing'} (units of 2^-6)"
+        what = f"potential and spikes hold {got:.10g}, but {wanted} arrived: {size}"
+        numbers: Offender = {"measured": got, "low": low, "high": high, "off": off}
+        self.offenders.append({**self._offender(batch, row, position, flat, "charge", what), **numbers})
 
-    def _note(self, batch: Batch, row: int, position: int, flat: int | None, kind: str, what: str, **numbers: float) -> None:
+    def _offender(self, batch: Batch, row: int, position: int, flat: int | None, kind: str, what: str) -> Offender:
         layer = self.chip.layers[position] if position < len(self.chip.layers) else None
-        neuron = {} if flat is None else {"neuron": neuron_index(layer, flat) if layer else [flat]}
+        neuron: Offender = {} if flat is None else {"neuron": neuron_index(layer, flat) if layer else [flat]}
         name = layer.name if layer else READOUT
-        self.offenders.append(
-            {"sample": batch.sample(row), "position": position, "layer": name, **neuron, "kind": kind, "what": what, **numbers}
-        )
+        return {"sample": batch.sample(row), "position": position, "layer": name, **neuron, "kind": kind, "what": what}
 
-    def _count(self, violation: NDArray[Any], expected: Charge) -> None:
+    def _count(self, violation: NDArray[Any], expected: ArrivedCharge) -> None:
         self.neurons += violation.size
         self.violated += int(np.count_nonzero(violation))
         self.worst = max(self.worst, float(np.abs(violation).max(initial=0)))
@@ -123,14 +125,14 @@ class ChargeCheck(Tally):
             )
             sentence += f"; the first is in layer {first['layer']!r}"
         elif self.harmful:
-            sentence = f"{self.harmful} neurons were clipped so that their rate or logit changed (E10)"
+            sentence = f"clipping changed the rate or logit of {self.harmful} neurons (E10)"
         else:
             rule = "exactly" if self.width == 0 else f"within {self.width:.3g} units of 2^-6"
             sentence = f"charge is conserved {rule} in all {self.neurons} neurons (E10)"
             if any(layer.reset == "zero" for layer in self.chip.layers):
-                sentence = f"none of {self.neurons} neurons holds more charge than arrived (E10; a reset to zero throws some away)"
+                sentence = f"none of {self.neurons} neurons holds more charge than arrived (E10; reset to zero discards some)"
         if self.harmless:
-            sentence += f"; {self.harmless} clips changed no rate beyond its bound"
+            sentence += f"; {self.harmless} neurons were clipped without changing their rate beyond its bound"
         return sentence
 
 

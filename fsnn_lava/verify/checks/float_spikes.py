@@ -1,23 +1,22 @@
-"""The first link: do the float network's spikes meet its own equilibrium (E11 in float64)?"""
+"""The first link: do the float network's spikes reach its own equilibrium (E11 in float64)?"""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fsnn_lava.verify.batch import Batch, neuron_index
-from fsnn_lava.verify.float_network import FloatNetwork, FloatPoint
-from fsnn_lava.verify.running_totals import Tally, first, largest, total
-from fsnn_lava.verify.verdict import OFFENDERS_KEPT, Check
+from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
+from fsnn_lava.verify.equilibrium import Equilibria
+from fsnn_lava.verify.float_network import FloatNetwork
+from fsnn_lava.verify.running_totals import RunningTotals, first, largest, total
 
 LINK = "float equilibrium → float spikes"
 
 
-class FloatSpikesCheck(Tally):
-    """|f(a) - a| of the float network in spikes within its bound, and how far its rates are from a*."""
+class FloatSpikesCheck(RunningTotals):
+    """|f(a) - a| of the float network's spikes is within its bound; also measures how far its rates are from a*."""
 
     RULES = {
         **dict.fromkeys(("samples", "above"), total),
@@ -29,24 +28,25 @@ class FloatSpikesCheck(Tally):
         self.network = network
         self.samples = self.above = 0
         self.residual_max = self.bound_max = self.distance_max = 0.0
-        self.offenders: list[dict[str, Any]] = []
+        self.offenders: list[Offender] = []
 
     @torch.no_grad()
-    def add(self, batch: Batch, rows: int, point: FloatPoint) -> None:
+    def add(self, batch: Batch, equilibria: Equilibria) -> None:
+        """`equilibria` are those of the float network for the first samples of the batch."""
         folded, steps = self.network.folded, batch.steps
-        values = torch.from_numpy(batch.values[:rows])
+        values = torch.from_numpy(batch.values[: equilibria.samples])
         trace = folded.simulate(values, steps, schedule=self.network.schedule)
-        mapped = self.network.mapped(trace.rates, folded.drive(values, steps))
+        mapped = self.network.apply(trace.rates, folded.drive(values, steps))
         for index, (after, rate) in enumerate(zip(mapped, trace.rates, strict=True)):
             residual, bound = (after - rate).abs(), self._bound(index, rate, trace.potentials[index], steps)
             self.residual_max = max(self.residual_max, float(residual.max()))
             self.bound_max = max(self.bound_max, float(bound.max()))
-            self.distance_max = max(self.distance_max, float(np.abs(rate.numpy() - point.rates[index]).max()))
+            self.distance_max = max(self.distance_max, float(np.abs(rate.numpy() - equilibria.rates[index]).max()))
             self._judge(batch, index, residual, bound)
-        self.samples += rows
+        self.samples += equilibria.samples
 
     def _bound(self, index: int, rate: Tensor, potential: Tensor, steps: int) -> Tensor:
-        """(|u| + sum |W| A_d) / (vth A): a spike on its way shifts a trace by at most A_d (E11). A rate at its end has only one side."""
+        """(|u| + sum |W| A_d) / (vth A): spikes that are under way change a trace by at most A_d (E11). Clipped to rates in [0, 1]."""
         folded = self.network.folded
         total = folded.neuron.weight_sum(steps)
         late: Tensor | float = 0.0
@@ -65,13 +65,14 @@ class FloatSpikesCheck(Tally):
         layer = batch.chip.layers[index]
         for position in over[: OFFENDERS_KEPT - len(self.offenders)]:
             row, flat = divmod(int(position), layer.size)
-            what = f"|f(a) - a| is {float(residual.flatten()[position]):.4g} in float, its bound {float(bound.flatten()[position]):.4g}"
+            got, most = float(residual.flatten()[position]), float(bound.flatten()[position])
+            what = f"|f(a) - a| of the float network is {got:.4g}, above its bound {most:.4g}"
             self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron_index(layer, flat), "what": what})
 
     def check(self) -> Check:
-        summary = f"the float network's residual is above its bound in {self.above} neurons (E11)"
+        summary = f"the float network's residual exceeds its bound in {self.above} neurons (E11)"
         if self.above == 0:
-            residual = f"in float |f(a) - a| is at most {self.residual_max:.4g} (bounds up to {self.bound_max:.4g})"
+            residual = f"in float, |f(a) - a| is at most {self.residual_max:.4g} (largest bound {self.bound_max:.4g})"
             summary = f"{residual}, |a - a*| at most {self.distance_max:.4g} ({self.samples} samples)"
         numbers = {
             "samples": self.samples,

@@ -1,4 +1,4 @@
-"""Equilibrium residual of a run against its bound (E11), neuron by neuron, and the distance to the equilibrium a*."""
+"""The equilibrium residual of a run against its bound (E11), neuron by neuron, and the distance to the equilibrium a*."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.rate_map import Rates
 from fsnn_lava.verify.batch import Batch, neuron_index
-from fsnn_lava.verify.bounds.rate_offset import residual_bound, spoilt
-from fsnn_lava.verify.checks.contraction import Certificate
-from fsnn_lava.verify.equilibrium import Point
-from fsnn_lava.verify.running_totals import Tally, first, largest, total
+from fsnn_lava.verify.bounds.certificate import Certificate
+from fsnn_lava.verify.bounds.clipping import harmfully_clipped
+from fsnn_lava.verify.bounds.rate_offset import residual_bound
+from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
+from fsnn_lava.verify.equilibrium import Equilibria
+from fsnn_lava.verify.running_totals import RunningTotals, first, largest, total
 from fsnn_lava.verify.thresholds import Thresholds
-from fsnn_lava.verify.verdict import OFFENDERS_KEPT, Check
 
 LINK = "equilibrium → integer spikes"
 SCATTER_KEPT = 4000  # points (a*, a) that a report plots
 
 
-class ResidualCheck(Tally):
-    """|f(a) - a| within E11 for every neuron; ||a - a*|| within (1 - M)**-1 ||f(a) - a|| where the network is certified."""
+class ResidualCheck(RunningTotals):
+    """|f(a) - a| is within E11 for every neuron; ||a - a*|| is within (1 - M)**-1 ||f(a) - a|| if the network is certified."""
 
     RULES = {
         **dict.fromkeys(("above", "too_far", "samples", "solved", "per_sample", "bound_per_sample"), total),
@@ -34,22 +35,22 @@ class ResidualCheck(Tally):
 
     def __init__(self, chip: ChipNetwork, certificate: Certificate, thresholds: Thresholds) -> None:
         self.chip, self.certificate, self.thresholds = chip, certificate, thresholds
-        zeros = np.zeros(len(chip.layers))  # one number per layer each, of everything seen so far
+        zeros = np.zeros(len(chip.layers))  # one number per layer, over all samples so far
         self.residual_max, self.residual_sum, self.bound_max = zeros.copy(), zeros.copy(), zeros.copy()
         self.distance_max, self.distance_sum = zeros.copy(), zeros.copy()
         self.above = self.too_far = self.samples = self.solved = 0
         self.per_sample: list[float] = []
         self.bound_per_sample: list[float] = []
         self.scatter: list[list[float]] = []
-        self.offenders: list[dict[str, Any]] = []
-        self.distance_share = 0.0  # of the bound, at most
+        self.offenders: list[Offender] = []
+        self.distance_share = 0.0  # the largest share of the bound
 
     @property
     def bounded(self) -> bool:
         return all(layer.reset == "subtract" for layer in self.chip.layers)
 
-    def add(self, batch: Batch, mapped: Rates, point: Point | None) -> None:
-        """`mapped` is f(a); `point` a* of the first samples of the batch."""
+    def add(self, batch: Batch, mapped: Rates, equilibria: Equilibria | None) -> None:
+        """`mapped` is f(a); `equilibria` is a* of the first samples of the batch."""
         residuals = [np.abs(f - a) for f, a in zip(mapped, batch.rates, strict=True)]
         sample_bound = np.zeros(batch.samples)
         for index, layer in enumerate(self.chip.layers):
@@ -59,21 +60,23 @@ class ResidualCheck(Tally):
         self.samples += batch.samples
         self.per_sample += list(np.max([r.reshape(batch.samples, -1).max(axis=1) for r in residuals], axis=0))
         self.bound_per_sample += list(sample_bound)
-        if point is not None:
-            self._add_distances(batch, residuals, point.rates, point.residual)
+        if equilibria is not None:
+            self._add_distances(batch, residuals, equilibria)
 
     def _add_layer(self, batch: Batch, index: int, layer: Layer, residual: NDArray[np.float64], bound: NDArray[np.float64]) -> None:
         self.residual_max[index] = max(self.residual_max[index], residual.max(initial=0.0))
         self.residual_sum[index] += residual.sum()
         self.bound_max[index] = max(self.bound_max[index], bound.max(initial=0.0))
-        over = (residual > bound) & ~spoilt(batch, index)  # where clipping took or added charge, the charge check says so
+        over = (residual > bound) & ~harmfully_clipped(batch, index)  # those are reported by the charge check
         if self.thresholds.residual_max is not None:
             over |= residual > self.thresholds.residual_max
         self.above += int(np.count_nonzero(over))
         for position in np.flatnonzero(over)[: OFFENDERS_KEPT - len(self.offenders)]:
             row, flat = divmod(int(position), residual[0].size)
             got, most = float(residual.reshape(-1)[position]), float(bound.reshape(-1)[position])
-            what = f"|f(a) - a| is {got:.4g}, its potential and late spikes allow {most:.4g}"
+            what = f"|f(a) - a| is {got:.4g}, but its potential and late spikes allow at most {most:.4g}"
+            if got <= most:
+                what = f"|f(a) - a| is {got:.4g}, more than the allowed {self.thresholds.residual_max:.4g}"
             self.offenders.append(
                 {
                     "sample": batch.sample(row),
@@ -85,48 +88,40 @@ class ResidualCheck(Tally):
                 }
             )
 
-    def _add_distances(
-        self, batch: Batch, residuals: list[NDArray[np.float64]], equilibrium: Rates, solver_residual: NDArray[np.float64]
-    ) -> None:
-        rows = len(solver_residual)
-        distances = [np.abs(a[:rows] - e).reshape(rows, -1) for a, e in zip(batch.rates, equilibrium, strict=True)]
+    def _add_distances(self, batch: Batch, residuals: list[NDArray[np.float64]], equilibria: Equilibria) -> None:
+        rows = equilibria.samples
+        distances = [np.abs(a[:rows] - e).reshape(rows, -1) for a, e in zip(batch.rates, equilibria.rates, strict=True)]
         self.solved += rows
         self.distance_max = np.maximum(self.distance_max, [distance.max(initial=0.0) for distance in distances])
         self.distance_sum += [distance.sum() for distance in distances]
-        self._scatter(batch, equilibrium, rows)
+        self._scatter(batch, equilibria.rates, rows)
         if self.certificate.certified:
-            self._judge_distances(batch, residuals, distances, solver_residual)
+            self._judge_distances(batch, residuals, distances, equilibria.residual)
         if self.thresholds.distance_max is not None:
             farthest = np.max([d.max(axis=1) for d in distances], axis=0)
             for row in np.flatnonzero(farthest > self.thresholds.distance_max):
-                self._far(
-                    batch,
-                    int(row),
-                    f"a neuron's rate is {farthest[row]:.4g} from the equilibrium, more than {self.thresholds.distance_max:.4g}",
-                )
+                what = f"a rate is {farthest[row]:.4g} away from the equilibrium, more than the allowed {self.thresholds.distance_max:.4g}"
+                self._offend(batch, int(row), what)
 
     def _judge_distances(
         self, batch: Batch, residuals: list[NDArray[np.float64]], distances: list[NDArray[np.float64]], solver: NDArray[np.float64]
     ) -> None:
-        """[N, B] Euclidean lengths: e <= (1 - M)**-1 (r + r*), r* the residual that a* itself was left with."""
+        """[N, B] Euclidean lengths: e <= (1 - M)**-1 (r + r*), where r* is the residual that the solver left in a*."""
         rows = len(solver)
         lengths = np.array([np.linalg.norm(r[:rows].reshape(rows, -1), axis=1) for r in residuals])
         left = np.array([np.sqrt(layer.size) * solver for layer in self.chip.layers])
-        most = self.certificate.reach(lengths + left)
+        most = self.certificate.distance_bound(lengths + left)
         far = np.array([np.linalg.norm(d, axis=1) for d in distances])
         self.distance_share = max(self.distance_share, float((far / np.maximum(most, np.finfo(float).tiny)).max(initial=0.0)))
         for index, row in zip(*np.nonzero(far > most), strict=True):
-            self._far(
-                batch,
-                int(row),
-                f"||a - a*|| is {far[index, row]:.4g}, its residual allows {most[index, row]:.4g}",
-                self.chip.layers[index].name,
-            )
+            what = f"||a - a*|| is {far[index, row]:.4g}, but its residual allows at most {most[index, row]:.4g}"
+            self._offend(batch, int(row), what, self.chip.layers[index].name)
 
-    def _far(self, batch: Batch, row: int, what: str, layer: str | None = None) -> None:
+    def _offend(self, batch: Batch, row: int, what: str, layer: str | None = None) -> None:
         self.too_far += 1
         if len(self.offenders) < OFFENDERS_KEPT:
-            self.offenders.append({"sample": batch.sample(row), **({"layer": layer} if layer else {}), "what": what})
+            where: Offender = {"layer": layer} if layer else {}
+            self.offenders.append({"sample": batch.sample(row), **where, "what": what})
 
     def _scatter(self, batch: Batch, equilibrium: Rates, rows: int) -> None:
         room = (SCATTER_KEPT - len(self.scatter)) // len(self.chip.layers)
@@ -141,11 +136,13 @@ class ResidualCheck(Tally):
         worst, bound = float(self.residual_max.max()), float(self.bound_max.max())
         passed = self.above == 0 and self.too_far == 0
         if self.above:
-            summary = f"the residual |f(a) - a| is above its bound in {self.above} neurons (E11)"
+            summary = f"the residual |f(a) - a| exceeds its bound in {self.above} neurons (E11)"
         elif self.bounded:
-            summary = f"|f(a) - a| is at most {worst:.4g} spikes per step; every neuron keeps its bound, the largest is {bound:.4g} (E11)"
+            summary = (
+                f"|f(a) - a| is at most {worst:.4g} spikes per step; every neuron is within its bound, the largest is {bound:.4g} (E11)"
+            )
         else:
-            summary = f"|f(a) - a| is at most {worst:.4g}; a reset to zero throws charge away, so there is no bound (E11)"
+            summary = f"|f(a) - a| is at most {worst:.4g} spikes per step; reset to zero discards charge, so there is no bound (E11)"
         if self.solved:
             summary += f"; |a - a*| is at most {self.distance_max.max():.4g} ({self.solved} samples)"
         if self.too_far:

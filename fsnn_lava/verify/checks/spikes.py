@@ -1,8 +1,6 @@
-"""Every spike and potential of a backend against the emulator: equal, or where they first part."""
+"""Every spike and potential of a backend against the emulator: equal, or where they first differ."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,26 +9,26 @@ from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.check import Check, Offender
 from fsnn_lava.verify.divergence import locate
-from fsnn_lava.verify.running_totals import Tally, first, total
-from fsnn_lava.verify.verdict import Check
+from fsnn_lava.verify.running_totals import RunningTotals, first, total
 
 LINK = "integer spikes → backend"
-EMULATOR_SAMPLES = 256  # of a run that the emulator itself made, so many are run again
-LOCATED = 3  # samples whose first divergence is looked for
+EMULATOR_SAMPLES = 256  # run again if the emulator itself made the run
+LOCATED = 3  # samples for which the first divergence is searched
 
 
-class SpikesCheck(Tally):
+class SpikesCheck(RunningTotals):
     """Runs the emulator beside the backend. A run of the emulator itself is repeated for its first samples only."""
 
     RULES = {**dict.fromkeys(("samples", "different", "recorded", "spikes", "distance"), total), "offenders": first(LOCATED)}
 
     def __init__(self, chip: ChipNetwork, *, exact: bool = True) -> None:
-        """`exact` False: the backend's neurons round by themselves, so differences are counted but not judged."""
+        """`exact` False: the backend's neurons round differently from E9, so differences are counted but not judged."""
         self.emulator, self.exact = Emulator(chip), exact
         self.samples = self.different = self.recorded = 0
-        self.spikes = self.distance = 0  # all spikes, and by how many counts they differ
-        self.offenders: list[dict[str, Any]] = []
+        self.spikes = self.distance = 0  # all spikes, and the sum of the differences in counts
+        self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
         rows = batch.samples
@@ -48,7 +46,7 @@ class SpikesCheck(Tally):
         self.distance += sum(int(np.abs(a - b).sum()) for a, b in zip(part.counts, expected.counts, strict=True))
         for row in np.flatnonzero(wrong)[: max(0, LOCATED - len(self.offenders))]:
             one = slice(int(row), int(row) + 1)
-            self.offenders.append({"sample": batch.sample(row), **locate(self.emulator, batch.values[one], part.part(one))})
+            self.offenders.append(locate(self.emulator, batch.values[one], part.part(one), sample=batch.sample(row)))
 
     def check(self) -> Check:
         numbers = {
@@ -64,20 +62,18 @@ class SpikesCheck(Tally):
     def _sentence(self) -> str:
         if self.different == 0:
             what = "spike" if self.recorded == self.samples else "spike count"
-            return f"every {what} and potential equals the emulator's ({self.samples} samples, {self.spikes} spikes)"
+            return f"every {what} and potential matches the emulator ({self.samples} samples, {self.spikes} spikes)"
         differ = f"{self.different} of {self.samples} samples differ from the emulator"
         if not self.exact:
-            return (
-                f"{differ}, by {self.distance} of {self.spikes} spikes; these neurons round by themselves, so the charge check judges them"
-            )
+            return f"{differ}, by {self.distance} of {self.spikes} spikes; stock neurons round differently, so only charge judges them"
         first = self.offenders[0]
-        place = f"layer {first['layer']!r}, neuron {tuple(first['neuron'])}" if "neuron" in first else "its bookkeeping"
+        place = f"layer {first['layer']!r}, neuron {tuple(first['neuron'])}" if "neuron" in first else "not in spikes or potentials"
         step = f", step {first['step']}" if "step" in first else ""
-        return f"{differ}, first sample {first['sample']} in {place}{step}"
+        return f"{differ}, first in sample {first['sample']}, {place}{step}"
 
 
 def differing(got: Result, expected: Result) -> NDArray[np.bool_]:
-    """[B] samples in which anything that a run leaves behind differs. Traces may differ by the rounding of 2 T operations."""
+    """[B] samples in which any part of the result differs. Traces may differ by the rounding of 2 T operations."""
     wrong = np.any(got.readout != expected.readout, axis=1) | np.any(got.clip_count != expected.clip_count, axis=1)
     for name in ("counts", "late", "potentials", "clipped", "spikes"):
         left, right = getattr(got, name), getattr(expected, name)

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import fsnn_lava
 from fsnn_lava.backends.availability import require
 from fsnn_lava.backends.lava.loihi2.job_files import ChipJob, read_result, write_job
 from fsnn_lava.errors import BackendFailed, BackendMissing, BadArgument, BadNetwork
@@ -126,7 +125,7 @@ def _no_answer(folder: Path, timeout: float, done: int, samples: int) -> str:
 
 def _environment() -> dict[str, str]:
     """This process's, with the folder that this package was imported from on the path."""
-    root = str(Path(fsnn_lava.__file__).parents[1])
+    root = str(Path(__file__).resolve().parents[4])
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
 
 

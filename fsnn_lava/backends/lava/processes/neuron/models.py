@@ -16,7 +16,7 @@ from fsnn_lava.backends.lava.neuron_record import NeuronRecord
 from fsnn_lava.backends.lava.processes.neuron.process import SoftResetNeuron
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.compiled.arithmetic import first_firing
-from fsnn_lava.compiled.lava_kernels import fire
+from fsnn_lava.compiled.lava_step import fire
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS
 
@@ -37,7 +37,7 @@ class _Model(PyLoihiProcessModel):
         driven: bool = proc_params["driven"]
         self._threshold = self._layer.per_neuron(self._layer.threshold).reshape(-1)[order]
         self._bias = np.zeros_like(self._layer.bias.reshape(-1)) if driven else self._layer.bias.reshape(-1)[order]
-        self._first = first_firing(self._layer).reshape(-1)[order]
+        self._first = first_firing(self._threshold, strict=self._layer.strict)
         self._spikes: NDArray[Any] | None = None
 
     def run_spk(self) -> None:

@@ -12,7 +12,7 @@ from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 
 from fsnn_lava.backends.lava.processes.readout.process import Classifier
 from fsnn_lava.backends.lava.window import Window
-from fsnn_lava.compiled.arithmetic import readout_step
+from fsnn_lava.compiled.arithmetic import integrate
 from fsnn_lava.limits import STATE_FRACTION_BITS
 
 
@@ -40,7 +40,7 @@ class PyClassifier(PyLoihiProcessModel):
             self._clip_count[:] = 0
         if 1 <= tau <= self._window.steps:
             self._scatter(spikes, self._current)
-            self.u[:], clipped = readout_step(self.u, self._current + self._bias, readout=self._readout)
+            self.u[:], clipped = integrate(self.u, self._current + self._bias, decay=self._readout.decay)
             self._clip_count += (clipped != 0).sum(axis=1)
         if tau == self._window.steps:
             self._potentials[...] = self.u

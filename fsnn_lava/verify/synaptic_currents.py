@@ -1,7 +1,8 @@
-"""What synapses make of messages, in float64 and in exact integers; written apart from the backends, so that it can judge them."""
+"""Currents that synapses make of messages, in float64 and in exact integers; shares no code with the backends, which it judges."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 import torch.nn.functional as nnf
 from numpy.typing import NDArray
+from torch import Tensor
 
 from fsnn_lava.ir.drive import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, Layer, Readout, Synapse, TransposedConvSynapse
@@ -23,15 +25,15 @@ def total_shift(synapse: Synapse | Readout) -> int:
     return STATE_FRACTION_BITS + synapse.exponent
 
 
-def connect(synapse: Synapse | Readout, messages: NDArray[Any], *, weight: NDArray[Any] | None = None) -> Floats:
+def weighted_sum(synapse: Synapse | Readout, messages: NDArray[Any], *, weight: NDArray[Any] | None = None) -> Floats:
     """weight @ messages, [B, *target] from [B, *source], neither shifted nor scaled. Exact where all sums stay below 2**53."""
     kernel = torch.tensor(np.asarray(synapse.weight if weight is None else weight), dtype=torch.float64)
     with torch.no_grad():
-        return operation(synapse)(torch.tensor(np.asarray(messages), dtype=torch.float64), kernel).numpy()
+        return _linear_operation(synapse)(torch.tensor(np.asarray(messages), dtype=torch.float64), kernel).numpy()
 
 
-def operation(synapse: Synapse | Readout) -> Any:
-    """The function (messages, weight) -> weight @ messages of a synapse, on tensors."""
+def _linear_operation(synapse: Synapse | Readout) -> Callable[[Tensor, Tensor], Tensor]:
+    """The function (messages, weight) -> weight @ messages of a synapse."""
     if isinstance(synapse, ConvSynapse):
         return partial(nnf.conv2d, stride=synapse.stride, padding=synapse.padding, groups=synapse.groups)
     if isinstance(synapse, TransposedConvSynapse):
@@ -39,9 +41,9 @@ def operation(synapse: Synapse | Readout) -> Any:
     return lambda messages, weight: nnf.linear(messages.flatten(1), weight)
 
 
-def connect_exact(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
-    """`connect` for integers: at most 2**17 taps of 127 times 2**16 spikes or 2**24 of message stay below 2**53."""
-    return np.rint(connect(synapse, messages)).astype(np.int64)
+def exact_weighted_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
+    """`weighted_sum` of integers: at most 2**17 taps of 127 times 2**16 spikes or 2**24 of message stay below 2**53."""
+    return np.rint(weighted_sum(synapse, messages)).astype(np.int64)
 
 
 def row_sum(synapse: Synapse | Readout) -> float:
@@ -53,7 +55,7 @@ def row_sum(synapse: Synapse | Readout) -> float:
 
 
 def fan_in(synapse: Synapse | Readout) -> int:
-    """The largest number of messages that one neuron of the target sums."""
+    """The most messages that one neuron of the target sums."""
     shape = synapse.weight.shape
     return int(np.prod(shape)) // (shape[1] if isinstance(synapse, TransposedConvSynapse) else shape[0])
 
@@ -72,31 +74,32 @@ def drive_trace(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], step
     synapse = next((s for s in chip.into(layer) if s.source == INPUT), None)
     weights = chip.leak ** np.arange(steps - 1, -1, -1, dtype=np.float64)
     if synapse is not None and chip.input.kind == "events":
-        return _events_trace(chip, synapse, values, weights) + _times(bias[None], weights, chip.decay)
+        return _events_trace(chip, synapse, values, weights) + _accumulated(bias[None], weights, chip.decay)
     if synapse is not None:
-        static = _shifted(connect_exact(synapse, values), total_shift(synapse)) + bias
+        static = _shifted(exact_weighted_sum(synapse, values), total_shift(synapse)) + bias
     elif layer is chip.layers[0] and chip.input.kind == "current":
         static = input_current(chip, values).astype(np.int64)
     else:
         static = bias[None]
-    return _times(static, weights, chip.decay)
+    return _accumulated(static, weights, chip.decay)
 
 
 def _events_trace(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], weights: Floats) -> Ints | Floats:
-    """<shift(w x[tau], n)>: a floor is taken at every step, so only a shift to the left may be taken out of the sum."""
+    """<shift(w x[tau], n)>: every step is floored, so only a shift to the left can be moved out of the sum."""
     bits = total_shift(synapse)
     if bits >= 0:
         if chip.decay == 0:
-            return connect_exact(synapse, values.sum(axis=1, dtype=np.int64)) << bits
-        return connect(synapse, np.tensordot(weights, values.astype(np.float64), axes=(0, 1))) * 2.0**bits
+            return exact_weighted_sum(synapse, values.sum(axis=1, dtype=np.int64)) << bits
+        return weighted_sum(synapse, np.tensordot(weights, values.astype(np.float64), axes=(0, 1))) * 2.0**bits
     total: Any = 0
     for step, weight in enumerate(weights):
-        current = _shifted(connect_exact(synapse, values[:, step]), bits)
+        current = _shifted(exact_weighted_sum(synapse, values[:, step]), bits)
         total = total + (current if chip.decay == 0 else weight * current)
     return total
 
 
-def _times(static: Ints, weights: Floats, decay: int) -> Ints | Floats:
+def _accumulated(static: Ints, weights: Floats, decay: int) -> Ints | Floats:
+    """The (leak-weighted) sum of a current that is the same in every step."""
     return static * len(weights) if decay == 0 else static.astype(np.float64) * float(weights.sum())
 
 

@@ -1,4 +1,7 @@
-"""Loops over a batch, compiled, for one thread: a process forked from a program with threads must not start its own."""
+"""One step of a synapse and of a neuron for a whole batch, as Lava's processes run it.
+
+On one thread: a process forked from a program with threads must not start its own.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +17,22 @@ from fsnn_lava.limits import DECAY_UNIT, STATE_MAX
 
 @compiled
 def deliver(
-    messages: Any, graded: bool, weight: Any, form: Any, rows: Any, columns: Any, bits: int, total: Any, places: Any, out: Any
+    messages: Any, graded: bool, weight: Any, form: Any, row_spans: Any, column_spans: Any, bits: int, total: Any, fired: Any, out: Any
 ) -> None:
-    """out[b] = shift(weight @ messages[b], bits), [B, n_target], for messages [B, n_source]: any number if `graded`, else 0 or 1.
+    """out[b] = shift(weight @ messages[b], bits), [B, n_target], for messages [B, n_source]: any integers if `graded`, else 0 or 1.
 
-    `total` [n_target] and `places` [n_source] are room to work in.
+    `total` [n_target] and `fired` [n_source] are scratch.
     """
     for b in range(len(messages)):
         total[:] = 0
         if graded:
-            scatter_graded(total, weight, messages[b], form, rows, columns)
+            scatter_graded(total, weight, messages[b], form, row_spans, column_spans)
         else:
             number = 0
             for i in range(messages.shape[1]):
-                places[number] = i
+                fired[number] = i
                 number += messages[b, i]
-            scatter(total, weight, places[:number], messages[b, :0], form, rows, columns)
+            scatter(total, weight, fired[:number], messages[b, :0], form, row_spans, column_spans)
         for j in range(len(total)):
             out[b, j] = shift(np.int64(total[j]), bits)
 
@@ -38,9 +41,9 @@ def deliver(
 def fire(
     u: Any, current: Any, bias: Any, threshold: Any, first: Any, keep: int, subtract: bool, spikes: Any, flags: Any, clips: Any
 ) -> None:
-    """One step of every neuron (E9): u [B, n], spikes and flags are updated in place, clips [B] is increased.
+    """One step of every neuron (E9): u, spikes and flags [B, n] are updated in place, clips [B] are added to `clips`.
 
-    current [B, n], bias, threshold and first [n] (the smallest u that spikes), all in units of 2**-6.
+    current [B, n], bias, threshold and first [n] (the smallest u that spikes) are in units of 2**-6.
     """
     for b in range(len(u)):
         for i in range(u.shape[1]):
@@ -62,7 +65,7 @@ def fire(
 
 
 def compile_fire(current: type) -> None:
-    """Afterwards `fire` is compiled for currents of this type: a forked process does not have to."""
+    """Compile `fire` for currents of this type, so that forked processes need not."""
     states, ones = np.zeros((0, 1), dtype=np.int32), np.zeros(1, dtype=np.int32)
     flags = np.zeros((0, 1), dtype=np.uint8)
     fire(states, np.zeros((0, 1), dtype=current), ones, ones, ones, DECAY_UNIT, True, flags, flags, np.zeros(0, dtype=np.int64))

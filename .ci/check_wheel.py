@@ -1,0 +1,61 @@
+"""python .ci/check_wheel.py: build the wheel into dist/, install it into an empty environment, and use it in an empty folder.
+
+What a release has to pass besides `make test`. The environment is made anew and removed; TORCH names the torch to install first.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NEEDED = ("models/digits.h5", "placement/boards/loihi2.toml", "report/style.css", "backends/lava/pins/lava-nc.txt", "py.typed")
+COMMANDS = (
+    ("fsnn-doctor",),
+    ("fsnn-run", "digits", "--backend", "emu", "--out", "results.h5", "--report", "report.html"),
+    ("fsnn-compare", "results.h5"),
+    ("fsnn-export", "--help"),
+)
+
+
+def main() -> int:
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    shutil.rmtree(ROOT / "build", ignore_errors=True)
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--wheel-dir", "dist", ".", cwd=ROOT)
+    (wheel,) = (ROOT / "dist").glob("*.whl")
+    check_content(wheel)
+    with tempfile.TemporaryDirectory() as folder:
+        environment, work = Path(folder) / "environment", Path(folder) / "work"
+        venv.create(environment, with_pip=True)
+        work.mkdir()
+        run(environment / "bin" / "python", "-m", "pip", "install", "-q", os.environ.get("TORCH") or "torch==2.13.0", wheel, cwd=work)
+        for command, *arguments in COMMANDS:
+            run(environment / "bin" / command, *arguments, cwd=work)
+    print(f"\n{wheel.relative_to(ROOT)}: {wheel.stat().st_size / 1e6:.1f} MB, installed and used in an empty environment")
+    return 0
+
+
+def check_content(wheel: Path) -> None:
+    """Nothing but the library is installed, and its data files are there."""
+    names = zipfile.ZipFile(wheel).namelist()
+    strangers = sorted({name.split("/")[0] for name in names if not name.startswith(("fsnn_lava/", "fsnn_lava-"))})
+    missing = [name for name in NEEDED if f"fsnn_lava/{name}" not in names]
+    if strangers or missing:
+        sys.exit(f"{wheel}: must hold the library alone, also holds {strangers}; lacks {missing}")
+
+
+def run(*command: str | Path, cwd: Path) -> None:
+    print("$", *(Path(word).name if Path(word).is_absolute() else word for word in command), flush=True)
+    done = subprocess.run([str(word) for word in command], cwd=cwd, check=False)
+    if done.returncode != 0:
+        sys.exit(f"exit code {done.returncode}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""What couples the samples of a batch in training: dropout masks drawn together, batch norm's statistics, the scale of residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from fsnn_lava.nn.dropout import draw_masks
+from fsnn_lava.solvers.solution import every_sample, lengths
+
+
+class SampleCoupling:
+    """The batch of this forward pass is the whole batch.
+
+    Where it is a share of a joint batch, a subclass takes each of these over all shares (training/distributed.py).
+    """
+
+    def draw_masks(self, shapes: Sequence[tuple[int, ...]], samples: int, dropped: float, like: Tensor) -> list[Tensor]:
+        """Dropout masks, [samples, *shape] for every shape."""
+        return draw_masks(shapes, samples, dropped, like)
+
+    def batch_norm(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, current: Tensor) -> Tensor:
+        """Normalise with the statistics of the mini-batch, and update the running ones (E7)."""
+        return norm(current)
+
+    def scale(self, constant: Tensor) -> Tensor:
+        """[B] what the lengths of the residuals of a linear system with this constant are divided by."""
+        return lengths(constant)
+
+    def stop(self, solved: Tensor) -> bool:
+        """Whether a solver may stop, given which samples are solved."""
+        return every_sample(solved)
+
+
+WHOLE_BATCH = SampleCoupling()

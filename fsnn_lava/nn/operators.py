@@ -1,0 +1,179 @@
+"""Linear operations between layers by their geometry: dense, convolution, transposed convolution. The weights are passed in.
+
+One owner of what each kind does: apply, transpose, the gradient of its weight, a bound of its norm, and pooling folded in.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from math import prod
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch.nn.functional as nnf
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.grad import conv2d_weight
+
+from fsnn_lava.nn.operator_norm import convolution_norm_bound, matrix_norm
+
+Shape = tuple[int, ...]
+Pair = tuple[int, int]
+Kind = Literal["dense", "conv", "transposed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator(ABC):
+    """W from values [B, *in_shape] to [B, *out_shape]."""
+
+    in_shape: Shape
+    channels: int  # of the target; dense: its neurons
+
+    kind: ClassVar[Kind]
+    target_axis: ClassVar[int] = 0  # the axis of the weight that counts target channels
+
+    @property
+    @abstractmethod
+    def out_shape(self) -> Shape: ...
+
+    @property
+    @abstractmethod
+    def weight_shape(self) -> Shape: ...
+
+    @abstractmethod
+    def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
+        """W values + bias: [B, *out_shape] from [B, *in_shape], bias [channels]."""
+
+    @abstractmethod
+    def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
+        """W^T values: [B, *in_shape] from [B, *out_shape]."""
+
+    @abstractmethod
+    def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
+        """dL/dW for L = <grads, W values>, summed over the samples."""
+
+    @abstractmethod
+    def norm_bound(self, weight: NDArray[np.float64]) -> float:
+        """A guaranteed upper bound of the operator's norm, zero padding included (E6)."""
+
+    def per_target(self, values: Tensor) -> Tensor:
+        """[channels] in a shape that broadcasts against the weight."""
+        return values.view([-1 if axis == self.target_axis else 1 for axis in range(len(self.weight_shape))])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dense(Operator):
+    """weight [channels, prod(in_shape)]; a (C, H, W) source is flattened in that order."""
+
+    kind: ClassVar[Kind] = "dense"
+
+    @property
+    def out_shape(self) -> Shape:
+        return (self.channels,)
+
+    @property
+    def weight_shape(self) -> Shape:
+        return (self.channels, prod(self.in_shape))
+
+    def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
+        return nnf.linear(values.flatten(1), weight, bias)
+
+    def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
+        return (values @ weight).view(len(values), *self.in_shape)
+
+    def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
+        return grads.flatten(1).t() @ values.flatten(1)
+
+    def norm_bound(self, weight: NDArray[np.float64]) -> float:
+        return matrix_norm(weight)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convolution(Operator):
+    """weight [channels, C_in / groups, kH, kW]: correlation with zero padding, as torch's conv2d."""
+
+    kernel: Pair
+    stride: Pair = (1, 1)
+    padding: Pair = (0, 0)
+    groups: int = 1
+
+    kind: ClassVar[Kind] = "conv"
+
+    @property
+    def out_shape(self) -> Shape:
+        sizes = zip(self.in_shape[1:], self.kernel, self.stride, self.padding, strict=True)
+        return (self.channels, *((n + 2 * p - k) // s + 1 for n, k, s, p in sizes))
+
+    @property
+    def weight_shape(self) -> Shape:
+        return (self.channels, self.in_shape[0] // self.groups, *self.kernel)
+
+    def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
+        return nnf.conv2d(values, weight, bias, self.stride, self.padding, groups=self.groups)
+
+    def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
+        sizes = zip(self.in_shape[1:], self.out_shape[1:], self.kernel, self.stride, self.padding, strict=True)
+        rest = [n - ((out - 1) * s - 2 * p + k) for n, out, k, s, p in sizes]
+        return nnf.conv_transpose2d(values, weight, None, self.stride, self.padding, rest, self.groups)
+
+    def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
+        return conv2d_weight(values, self.weight_shape, grads, stride=self.stride, padding=self.padding, groups=self.groups)
+
+    def norm_bound(self, weight: NDArray[np.float64]) -> float:
+        inner = (self.in_shape[0] // self.groups, *self.in_shape[1:])
+        groups = np.split(weight, self.groups)
+        return max(convolution_norm_bound(part, in_shape=inner, stride=self.stride, padding=self.padding) for part in groups)
+
+    def pooled(self, size: int) -> Convolution:
+        """The operator that also averages its output over size x size: kernel k + s (size - 1), stride s size."""
+        reach = [s * (size - 1) for s in self.stride]
+        kernel, stride = (self.kernel[0] + reach[0], self.kernel[1] + reach[1]), (self.stride[0] * size, self.stride[1] * size)
+        return replace(self, kernel=kernel, stride=stride)
+
+    def fold_pooling(self, weight: Tensor, size: int) -> Tensor:
+        """The weight of `pooled(size)`, from the weight of this operator."""
+        if size == 1:
+            return weight
+        (rows, columns), (down, right) = self.kernel, self.stride
+        wide = weight.new_zeros(self.pooled(size).weight_shape)
+        for i in range(size):
+            for j in range(size):
+                wide[:, :, i * down : i * down + rows, j * right : j * right + columns] += weight
+        return wide / size**2
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransposedConvolution(Operator):
+    """weight [C_in, channels, kH, kW], as torch's conv_transpose2d."""
+
+    kernel: Pair
+    stride: Pair = (1, 1)
+    padding: Pair = (0, 0)
+    output_padding: Pair = (0, 0)
+
+    kind: ClassVar[Kind] = "transposed"
+    target_axis: ClassVar[int] = 1
+
+    @property
+    def out_shape(self) -> Shape:
+        sizes = zip(self.in_shape[1:], self.kernel, self.stride, self.padding, self.output_padding, strict=True)
+        return (self.channels, *((n - 1) * s - 2 * p + k + o for n, k, s, p, o in sizes))
+
+    @property
+    def weight_shape(self) -> Shape:
+        return (self.in_shape[0], self.channels, *self.kernel)
+
+    def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
+        return nnf.conv_transpose2d(values, weight, bias, self.stride, self.padding, self.output_padding)
+
+    def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
+        return nnf.conv2d(values, weight, None, self.stride, self.padding)
+
+    def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
+        """It is the transpose of a convolution, whose values are these gradients."""
+        return conv2d_weight(grads, self.weight_shape, values, stride=self.stride, padding=self.padding)
+
+    def norm_bound(self, weight: NDArray[np.float64]) -> float:
+        """The norm of the convolution it is the transpose of."""
+        return convolution_norm_bound(weight, in_shape=self.out_shape, stride=self.stride, padding=self.padding)

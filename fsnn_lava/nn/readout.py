@@ -1,0 +1,26 @@
+"""The non-spiking readout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch.nn.functional as nnf
+from torch import Tensor, nn
+
+
+class Readout(nn.Linear):
+    """Logits of the last layer's rates.
+
+    `rounding`, if set, maps the stored weight to the one that is used; gradients go through it to the stored one.
+    """
+
+    def __init__(self, neurons: int, classes: int) -> None:
+        super().__init__(neurons, classes)
+        self.rounding: Callable[[Tensor], Tensor] | None = None
+
+    def used_weight(self) -> Tensor:
+        """The weight that is used, rounded if it is trained through the rounding."""
+        return self.weight if self.rounding is None else self.rounding(self.weight)
+
+    def forward(self, rates: Tensor) -> Tensor:
+        return nnf.linear(rates, self.used_weight(), self.bias)

@@ -1,0 +1,83 @@
+"""Solver: which method solves an affine system x = A x + b, how exactly, and at what cost at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.solvers.anderson import anderson
+from fsnn_lava.solvers.broyden import broyden
+from fsnn_lava.solvers.damped import damped
+from fsnn_lava.solvers.fixed_point import fixed_point
+from fsnn_lava.solvers.gmres import gmres_in_parts
+from fsnn_lava.solvers.solution import Map, Norm, Solution, Stop, every_sample, lengths
+
+LINEAR_METHODS = ("gmres", "fixed-point", "damped", "anderson", "broyden")
+_ITERATIONS = {"fixed-point": fixed_point, "damped": damped, "broyden": broyden}
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How the gradient's linear system (E5) is solved.
+
+    Args:
+        method: "gmres" (fewest products), "anderson", "broyden" (the paper's), "damped" or "fixed-point".
+        tol: relative residual to stop at; bench/gradient_error.py shows what that means for the gradient.
+        max_steps: vector-Jacobian products at most. 0 is the Jacobian-free gradient: nothing is solved.
+    """
+
+    method: str = "gmres"
+    tol: float = 1e-2
+    max_steps: int = 30
+
+    def __post_init__(self) -> None:
+        if self.method not in LINEAR_METHODS:
+            raise BadArgument(f"solver method must be one of {', '.join(LINEAR_METHODS)}, got {self.method!r}")
+        if not self.tol > 0:
+            raise BadArgument(f"solver tol must be positive, got {self.tol}")
+        if self.max_steps < 0:
+            raise BadArgument(f"solver max_steps must be 0 (Jacobian-free) or more, got {self.max_steps}")
+
+    def solve_affine(
+        self,
+        product: Map,
+        constant: Tensor,
+        *,
+        gain: Tensor | None = None,
+        independent: bool = True,
+        scale: Norm = lengths,
+        stop: Stop = every_sample,
+    ) -> Solution:
+        """Solve x = product(gain x) + constant to a relative residual of `tol`.
+
+        Args:
+            product: a linear map of [B, ...].
+            constant: [B, ...].
+            gain: [B, ...], 1 if not given.
+            independent: no sample's product depends on another sample, and `product` accepts any subset of them. Batch norm inside the
+                loop breaks this; residuals then need a product, and Anderson mixing replaces GMRES (as it does on a GPU).
+            scale: what the lengths of residuals are divided by, [B] of `constant`.
+            stop: decides by the solved samples [B] whether to stop. Processes that solve together must stop together.
+
+        GMRES returns one plain iteration beyond the point whose residual it reports, at no cost. Anderson mixing in its place cannot,
+        and goes on to half of `tol`.
+        """
+        if self.max_steps == 0:
+            return Solution(constant, torch.full((len(constant),), torch.nan), 0, False)
+        scales = scale(constant)
+        if self.method == "gmres" and independent and constant.device.type == "cpu":
+            return gmres_in_parts(product, constant, scale=scales, gain=gain, ahead=True, tol=self.tol, max_steps=self.max_steps)
+
+        def affine(x: Tensor) -> Tensor:
+            return product(x if gain is None else x * gain).add_(constant)
+
+        def norm(difference: Tensor) -> Tensor:
+            return difference.flatten(1).norm(dim=1) / scales
+
+        if self.method in _ITERATIONS:
+            return _ITERATIONS[self.method](affine, constant, tol=self.tol, max_steps=self.max_steps, norm=norm, stop=stop)
+        tol, known_affine = (self.tol / 2, False) if self.method == "gmres" else (self.tol, independent)
+        return anderson(affine, constant, tol=tol, max_steps=self.max_steps, norm=norm, stop=stop, affine=known_affine)

@@ -1,0 +1,35 @@
+"""The contraction certificate (E6, E11): gains between layers, their spectral radius, and the distances that residuals allow."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.rate_map import RateMap
+
+
+class Certificate:
+    """The gains M between layers (E11). Certified if their spectral radius is below 1."""
+
+    def __init__(self, rate_map: RateMap) -> None:
+        self.gains = rate_map.gains()
+        self.radius = float(np.abs(np.linalg.eigvals(self.gains)).max())
+        self.certified = self.radius < 1.0
+
+    def amplification(self) -> NDArray[np.float64]:
+        """(1 - M)**-1: from residuals to distances, layer by layer; valid only if `certified`. Rounding cannot make an entry negative."""
+        return np.maximum(np.linalg.inv(np.eye(len(self.gains)) - self.gains), 0.0)
+
+    def distance_bound(self, residuals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[N, B] largest distances that [N, B] residuals allow, Euclidean per layer; includes room for float64 rounding."""
+        return self.amplification() @ residuals * (1 + 1e-9) + 1e-12
+
+
+def loop_gain(chip: ChipNetwork, gains: NDArray[np.float64]) -> float | None:
+    """L: the product of the gains around the loop, if there is exactly one loop."""
+    if len(chip.feedback) != 1:
+        return None
+    first, last = chip.index(chip.feedback[0].target), chip.index(chip.feedback[0].source)
+    forward = [gains[position + 1, position] for position in range(first, last)]
+    return float(gains[first, last] * np.prod(forward))

@@ -1,0 +1,74 @@
+"""Check: one thing that must hold, whether it held, and where it did not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+OFFENDERS_KEPT = 20  # listed per check; all of them are counted
+
+
+class Offender(TypedDict, total=False):
+    """One place where a check failed. Every check sets `what`; the other keys are there where they apply."""
+
+    sample: int  # number within the run
+    layer: str
+    neuron: list[int]  # position in the layer's shape
+    weight: list[int]  # position in the weight array
+    step: int  # in the layer's own time, from 1
+    what: str  # what is wrong, and by how much
+    kind: str  # of the charge check: "charge" or "clip"
+    position: int  # of the layer; the readout comes last
+    measured: float
+    low: float
+    high: float
+    off: float
+    residual: float
+    bound: float
+    backend: list[int]  # spike count and final potential
+    emulator: list[int]
+    backend_spike: int
+    emulator_spike: int
+    emulator_before: int  # potentials, units 2**-6
+    emulator_after: int
+    threshold: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """The outcome of one check. A check that was not done (`done` False) neither passes nor fails a verdict."""
+
+    name: str  # "charge", "residual", "contraction", "shift", "spikes", "accuracy", "float"; of an export "file", "folding", …
+    link: str = ""  # which link of the chain it judges
+    passed: bool
+    summary: str  # one sentence
+    done: bool = True
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    offenders: Sequence[Offender] = ()  # the first OFFENDERS_KEPT
+    series: Mapping[str, Any] = field(default_factory=dict)  # what a report plots
+
+    @property
+    def mark(self) -> str:
+        if not self.done:
+            return "--"
+        return "ok" if self.passed else "FAIL"
+
+
+def not_done(name: str, link: str, why: str) -> Check:
+    """A check that could not be done, and why."""
+    return Check(name=name, link=link, passed=True, done=False, summary=f"not done: {why}")
+
+
+def offender_text(offender: Offender) -> str:
+    """`sample 3, layer 'conv1', neuron (0, 4, 5): …` of one offender."""
+    where = []
+    if "sample" in offender:
+        where.append(f"sample {offender['sample']}")
+    if "layer" in offender:
+        where.append(f"layer {offender['layer']!r}")
+    if "neuron" in offender:
+        where.append(f"neuron {tuple(offender['neuron'])}")
+    if "step" in offender:
+        where.append(f"step {offender['step']}")
+    return f"{', '.join(where)}: {offender.get('what', '')}"

@@ -1,0 +1,164 @@
+"""Export: fold, quantise, write, read back, run, and check that the integers are still the network. A failed check leaves no file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fsnn_lava.errors import CheckFailed
+from fsnn_lava.files.atomic import atomic_path
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.quantisation.folded_network import FoldedNetwork
+from fsnn_lava.quantisation.quantisation_report import QuantisationReport, report
+from fsnn_lava.quantisation.quantise import Quantised, quantise_in_full
+from fsnn_lava.running.run import run
+from fsnn_lava.verify.check import Check
+from fsnn_lava.verify.export_checks import (
+    Accuracies,
+    check_accuracy,
+    check_clips,
+    check_contraction,
+    check_equilibrium,
+    check_file,
+    check_folding,
+)
+
+BATCH = 100
+FOLDING_SAMPLES = 8  # on which folding is checked
+
+Write = Callable[[ChipNetwork, Path], None]
+Read = Callable[[Path], ChipNetwork]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Raw values with their labels (None: unknown)."""
+
+    values: NDArray[np.uint8]
+    labels: NDArray[np.int64] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """What was written (or refused), and what its checks found."""
+
+    path: str
+    digest: str
+    size: int  # bytes
+    quantisation: QuantisationReport
+    checks: tuple[Check, ...]
+    agreement: float  # share of samples for which the integer and the folded network give the same answer
+    rate_error: float  # mean |rate - rate| of the last layer, integer against folded network, after the same steps
+    clipped: tuple[int, ...]  # clips per layer, the readout last
+    accuracies: Accuracies | None = None
+
+    @property
+    def passed(self) -> bool:
+        return all(check.passed for check in self.checks)
+
+    def as_dict(self) -> dict[str, Any]:
+        checks = [{"name": check.name, "passed": check.passed, "sentence": check.summary} for check in self.checks]
+        return {**asdict(self), "checks": checks, "passed": self.passed}
+
+
+def export(
+    net: FSNN,
+    path: str | Path,
+    *,
+    write: Write,
+    read: Read,
+    bits: int = 8,
+    input: str | None = None,
+    reset: str = "subtract",
+    per_channel: bool = False,
+    steps: int | None = None,
+    calibration: NDArray[np.uint8] | None = None,
+    test: Samples | None = None,
+    max_drop: float = 1.0,
+    force: bool = False,
+    notes: dict[str, str] | None = None,
+) -> Exported:
+    """Write the network in integers to `path`. If a check fails, raise ExportRefused and leave `path` unchanged, unless `force`.
+
+    `write` and `read` decide the format. `bits`, `input`, `reset`, `per_channel`, `steps` and `calibration` are those of `quantise`.
+    `max_drop`: percentage points of accuracy that the integers may lose on `test`, besides chance.
+    """
+    target = Path(path)
+    with atomic_path(target) as temporary:
+        made = quantise_in_full(net, bits=bits, input=input, reset=reset, per_channel=per_channel, calibration=calibration, steps=steps)
+        made.chip.notes.update(notes or {})
+        write(made.chip, temporary)
+        back = read(temporary)
+        outcome = _examine(net, made, back, test, max_drop, target, temporary.stat().st_size)
+        if not outcome.passed and not force:
+            raise ExportRefused(outcome)
+    return outcome
+
+
+class ExportRefused(CheckFailed):
+    """A check failed and nothing was written; `outcome` says which."""
+
+    def __init__(self, outcome: Exported) -> None:
+        failed = "; ".join(check.summary for check in outcome.checks if not check.passed)
+        super().__init__(f"{outcome.path} was not written: {failed} (use --force to write it anyway)")
+        self.outcome = outcome
+
+
+def _examine(net: FSNN, made: Quantised, back: ChipNetwork, test: Samples | None, max_drop: float, target: Path, size: int) -> Exported:
+    found = report(made)
+    samples = test if test is not None else Samples(made.calibration, None)
+    values = samples.values[:, : back.steps] if back.input.kind == "events" else samples.values
+    result = run(back, values)
+    rates, answers = _folded_run(made.folded, values)
+    accuracies = None
+    if samples.labels is not None:
+        accuracies = _accuracies(net, values, samples.labels, answers, result, back.steps)
+    checks = [
+        check_file(made.chip, back),
+        check_folding(net, made.folded, values[:FOLDING_SAMPLES]),
+        check_contraction(made),
+        check_equilibrium(found),
+        check_clips(result),
+    ]
+    if accuracies is not None:
+        checks.append(check_accuracy(accuracies, max_drop))
+    return Exported(
+        path=str(target),
+        digest=back.digest(),
+        size=size,
+        quantisation=found,
+        checks=tuple(checks),
+        agreement=float(np.mean(result.predictions == answers)),
+        rate_error=float(np.mean(np.abs(result.rates[-1] - rates))),
+        clipped=tuple(int(n) for n in result.clip_count.sum(axis=0)),
+        accuracies=accuracies,
+    )
+
+
+def _folded_run(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The last layer's rates and the answers of the folded network in spikes, pipelined as on the chip."""
+    rates, answers = [], []
+    for start in range(0, len(values), BATCH):
+        last = folded.simulate(torch.from_numpy(values[start : start + BATCH])).rates[-1]
+        rates.append(last.numpy())
+        answers.append(folded.logits(last).argmax(1).numpy())
+    return np.concatenate(rates), np.concatenate(answers)
+
+
+@torch.no_grad()
+def _accuracies(
+    net: FSNN, values: NDArray[np.uint8], labels: NDArray[np.int64], answers: NDArray[np.int64], result: Result, steps: int
+) -> Accuracies:
+    right = 0
+    for start in range(0, len(values), BATCH):
+        logits = net(torch.from_numpy(values[start : start + BATCH]), steps)
+        right += int((logits.argmax(1).numpy() == labels[start : start + BATCH]).sum())
+    return Accuracies(len(labels), right, int(np.sum(answers == labels)), int(np.sum(result.predictions == labels)))

@@ -1,0 +1,97 @@
+"""The checks of an export: is the file that was written still the network that was trained?"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.quantisation.fold import fold
+from fsnn_lava.quantisation.folded_network import FoldedNetwork
+from fsnn_lava.quantisation.quantisation_report import QuantisationReport
+from fsnn_lava.quantisation.quantise import Quantised
+from fsnn_lava.verify.check import Check
+
+FOLD_TOLERANCE = 1e-9  # of rates in float64
+
+
+@dataclass(frozen=True)
+class Accuracies:
+    """Correct answers out of `samples`, after the same number of steps."""
+
+    samples: int
+    float: int  # as trained, in its own schedule
+    folded: int  # folded, float64, pipelined
+    integer: int
+
+
+def check_file(written: ChipNetwork, back: ChipNetwork) -> Check:
+    same = written.digest() == back.digest()
+    summary = "the file reads back as the network that was written" if same else "the file reads back as a different network"
+    return Check(name="file", passed=same, summary=summary)
+
+
+@torch.no_grad()
+def check_folding(net: FSNN, folded: FoldedNetwork, values: NDArray[np.uint8]) -> Check:
+    """The rate map of the network against that of the folded one, at random rates, both in float64."""
+    exact = copy.deepcopy(net).double().eval()
+    images = torch.from_numpy(values)
+    shape = folded.layers[-1].shape
+    last = torch.rand(len(values), *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    average = exact.average(exact.normalise(images), folded.steps)
+    unfolded_rates = exact.rate_map(average)(last)
+    folded_rates = fold(net).around(last, folded.drive(images))
+    gap = max(float((a - b).abs().max()) for a, b in zip(folded_rates, unfolded_rates, strict=True))
+    return Check(name="folding", passed=gap <= FOLD_TOLERANCE, summary=f"folded and unfolded rates differ by at most {gap:.1e} in float64")
+
+
+def check_contraction(made: Quantised) -> Check:
+    """A float network that is certified must stay so in integers."""
+    before, after = made.gain_before, made.gain_after
+    if before >= 1.0:
+        return Check(name="contraction", passed=True, summary=f"the float network is not certified either (gain bound {before:.3f})")
+    shrunk = "" if made.shrunk == 1.0 else f", after shrinking the feedback by {100 * (1 - made.shrunk):.2f} %"
+    return Check(name="contraction", passed=after < 1.0, summary=f"gain bound {before:.3f} in float, {after:.3f} in integers{shrunk}")
+
+
+def check_equilibrium(found: QuantisationReport) -> Check:
+    """The shift of the equilibrium is within its bound (E12)."""
+    name = "equilibrium"
+    if not found.certified:
+        return Check(name=name, passed=True, summary="not certified, so there is no bound on its shift")
+    if not found.converged:
+        return Check(name=name, passed=False, summary="no equilibrium was found")
+    last = found.layers[-1]
+    held = all(row.bound_holds for row in found.layers)
+    return Check(name=name, passed=held, summary=f"shifted by {last.shift:.3g} in the last layer, bound {last.shift_bound:.3g}")
+
+
+def check_clips(result: Result) -> Check:
+    """A clip is harmless at the bottom in a silent neuron, and at the top in a saturated one; otherwise a rate or an answer is wrong."""
+    harmful = 0
+    for clipped, counts in zip(result.clipped, result.counts, strict=True):
+        harmless = (clipped == 0) | ((clipped == 1) & (counts == 0)) | ((clipped == 2) & (counts == result.steps))
+        harmful += int(np.sum(~harmless))
+    readout = int(result.clip_count[:, -1].sum())
+    if harmful or readout:
+        summary = f"{harmful} neurons lost charge to clipping and the readout was clipped {readout} times"
+        return Check(name="head-room", passed=False, summary=summary)
+    clips = int(result.clip_count[:, :-1].sum())
+    return Check(name="head-room", passed=True, summary="nothing was clipped" if clips == 0 else f"{clips} clips, all of them harmless")
+
+
+def check_accuracy(found: Accuracies, max_drop: float) -> Check:
+    """The drop may exceed `max_drop` percentage points by one standard error of the accuracy, which chance explains."""
+    drop = 100.0 * (found.folded - found.integer) / found.samples
+    p = found.folded / found.samples
+    chance = 100.0 * math.sqrt(max(p * (1 - p), 1 / found.samples) / found.samples)
+    shares = [100.0 * n / found.samples for n in (found.float, found.folded, found.integer)]
+    summary = f"accuracy {shares[0]:.2f} % float, {shares[1]:.2f} % folded, {shares[2]:.2f} % in integers ({found.samples} samples)"
+    return Check(name="accuracy", passed=drop <= max_drop + chance, summary=summary)
