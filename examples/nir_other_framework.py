@@ -4,7 +4,7 @@
     python examples/nir_other_framework.py [net.nir]
 
 snnTorch 1.0's own importer knows neither IF neurons without a leak nor feedback through a convolution, so its neurons and torch's
-layers are put together here, node by node. Where NIR has no word (reset by subtraction, a bias that differs at the border), the
+layers are put together here, node by node. Where NIR has no node (reset by subtraction, a bias that differs at the border), the
 graph's metadata says what is meant. The reset is done here too: snnTorch's own takes a second threshold, without a spike, from a neuron
 that is still above it after the first.
 """

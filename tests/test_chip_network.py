@@ -53,14 +53,14 @@ def test_groups_that_do_not_divide_the_channels_are_refused(groups, channels):
 @pytest.mark.parametrize("option", [{"stride": (0, 2)}, {"padding": (-1, 0)}, {"output_padding": (2, 0)}, {"output_padding": (0, -1)}])
 def test_a_transposed_convolution_that_torch_would_not_do_is_refused(option):
     back = TransposedConvSynapse(source="l1", target="l1", weight=np.ones((2, 3, 3, 3), int), **option)
-    with pytest.raises(BadNetwork, match="do not go together"):
+    with pytest.raises(BadNetwork, match="are inconsistent"):
         back.output_shape((2, 5, 5))
 
 
 @pytest.mark.parametrize("option", [{"stride": (0, 1)}, {"padding": (-1, 0)}])
 def test_a_convolution_with_sizes_that_are_none_is_refused(option):
     conv = ConvSynapse(source="input", target="l1", weight=np.ones((2, 3, 3, 3), int), **option)
-    with pytest.raises(BadNetwork, match="must be sizes"):
+    with pytest.raises(BadNetwork, match="padding non-negative"):
         conv.output_shape((3, 5, 5))
 
 

@@ -62,7 +62,7 @@ def test_a_damaged_file_is_fetched_again(tmp_path, server, monkeypatch):
     load("mnist", tmp_path / "root", download=True)
     damaged = tmp_path / "root/MNIST/raw/t10k-labels-idx1-ubyte.gz"
     damaged.write_bytes(b"rubbish")
-    with pytest.raises(BadData, match="does not unpack"):
+    with pytest.raises(BadData, match="cannot be unpacked"):
         load("mnist", tmp_path / "root")
     assert len(load("mnist", tmp_path / "root", download=True).test) == 5
 
@@ -77,7 +77,7 @@ def test_without_being_asked_nothing_is_fetched(tmp_path, server, monkeypatch):
 def test_a_wrong_checksum_leaves_no_file(tmp_path, server):
     folder, address = server
     (folder / "a.gz").write_bytes(b"something else")
-    with pytest.raises(BadData, match=r"cannot download a\.gz \(.*absent/a\.gz: .*a\.gz: the MD5 sum is [0-9a-f]{32}, it must be 0000"):
+    with pytest.raises(BadData, match=r"cannot download a\.gz \(.*absent/a\.gz: .*a\.gz: the MD5 sum must be 0000.*got [0-9a-f]{32}"):
         download((resource(folder / "a.gz", address, md5="0" * 32),), tmp_path / "root")
     assert list((tmp_path / "root").iterdir()) == []
 
@@ -126,6 +126,6 @@ def test_an_archive_without_the_set_is_refused(tmp_path, server):
     folder, address = server
     with zipfile.ZipFile(folder / "train.zip", "w") as archive:
         archive.writestr("readme.txt", "nothing here")
-    with pytest.raises(BadData, match=r"train\.zip holds no file like Train"):
+    with pytest.raises(BadData, match=r"train\.zip has no file that matches Train"):
         download((resource(folder / "train.zip", address, members=r"Train/\d/\d+\.bin"),), tmp_path / "root")
     assert list((tmp_path / "root").iterdir()) == []

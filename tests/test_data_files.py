@@ -32,13 +32,13 @@ IMAGES = idx_bytes(random_images(12, 28, 28))
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "it must begin as an IDX file of unsigned bytes with 3 axes, got nothing"),
-        (IMAGES[:7], "it must begin as an IDX file"),
-        (b"\x00\x00\x0d\x03" + IMAGES[4:], "must begin as an IDX file of unsigned bytes with 3 axes, got 00 00 0d 03"),
-        (IMAGES[:-1], "its header says 9408 bytes, it holds 9407"),
-        (IMAGES + b"x", "its header says 9408 bytes, it holds more"),
-        (IMAGES[:4] + struct.pack(">3I", 2**31, 28, 28), r"its header says shape \[2147483648, 28, 28\]"),
-        (IMAGES[:4] + struct.pack(">3I", 0, 28, 28), r"its header says shape \[0, 28, 28\]"),
+        (b"", "it must start as an IDX file of unsigned bytes with 3 axes, got nothing"),
+        (IMAGES[:7], "it must start as an IDX file"),
+        (b"\x00\x00\x0d\x03" + IMAGES[4:], "must start as an IDX file of unsigned bytes with 3 axes, got 00 00 0d 03"),
+        (IMAGES[:-1], "its header gives 9408 bytes, but it holds 9407"),
+        (IMAGES + b"x", "its header gives 9408 bytes, but it holds more"),
+        (IMAGES[:4] + struct.pack(">3I", 2**31, 28, 28), r"its header gives the shape \[2147483648, 28, 28\]"),
+        (IMAGES[:4] + struct.pack(">3I", 0, 28, 28), r"its header gives the shape \[0, 28, 28\]"),
         (idx_bytes(random_images(12, 28, 27)), "its images must be 28 x 28, got 28 x 27"),
     ],
     ids=range(8),
@@ -47,7 +47,7 @@ def test_a_damaged_idx_file_is_named_with_what_is_wrong(tmp_path, content, sente
     write_mnist(tmp_path)
     path = tmp_path / "MNIST/raw/train-images-idx3-ubyte"
     path.write_bytes(content)
-    with pytest.raises(BadData, match=f"^{re.escape(str(path))} is damaged: .*{sentence}.*get it again$"):
+    with pytest.raises(BadData, match=f"^{re.escape(str(path))} is damaged: .*{sentence}.*download it again$"):
         load("mnist", tmp_path)
 
 
@@ -59,7 +59,7 @@ def test_a_damaged_idx_file_is_named_with_what_is_wrong(tmp_path, content, sente
 def test_a_damaged_gzip_file_is_named(tmp_path, content):
     write_mnist(tmp_path, suffix=".gz")
     (tmp_path / "MNIST/raw/train-images-idx3-ubyte.gz").write_bytes(content)
-    with pytest.raises(BadData, match=r"train-images-idx3-ubyte\.gz is damaged: it does not unpack"):
+    with pytest.raises(BadData, match=r"train-images-idx3-ubyte\.gz is damaged: it cannot be unpacked"):
         load("mnist", tmp_path)
 
 
@@ -178,9 +178,9 @@ def test_events_become_frames_of_three_milliseconds(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "a whole number of events of 5 bytes, .*got 0 bytes"),
-        (event_bytes([(1, 2, 3, 1)])[:4], "a whole number of events of 5 bytes, .*got 4 bytes"),
-        (event_bytes([(1, 2, 3, 1), (34, 2, 3, 1)]), "an event lies at x = 34, y = 2, off the 34 x 34 sensor"),
+        (b"", "whole 5-byte events, .*got 0 bytes"),
+        (event_bytes([(1, 2, 3, 1)])[:4], "whole 5-byte events, .*got 4 bytes"),
+        (event_bytes([(1, 2, 3, 1), (34, 2, 3, 1)]), "an event is at x = 34, y = 2, off the 34 x 34 sensor"),
     ],
 )
 def test_a_damaged_recording_is_named_when_it_is_read(tmp_path, content, sentence):

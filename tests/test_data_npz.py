@@ -72,20 +72,20 @@ def test_flat_samples_share_one_mean_and_events_are_taken_as_they_are(tmp_path):
     [
         ({"x": X, "y": Y, "x_train": X}, "the array 'y_train' is missing"),
         ({"x": X, "y": Y, "y_train": Y}, "the array 'x_train' is missing"),
-        ({"x": X, "y": Y, "x_train": X[:, :, 1:], "y_train": Y}, r"x_train has samples of shape \[1, 3, 5\], x of \[1, 4, 5\]"),
-        ({"x": X, "y": Y, "x_train": X, "y_train": Y[:1]}, "y_train must be 3 whole numbers in one row"),
+        ({"x": X, "y": Y, "x_train": X[:, :, 1:], "y_train": Y}, r"x_train have shape \[1, 3, 5\], those of x \[1, 4, 5\]"),
+        ({"x": X, "y": Y, "x_train": X, "y_train": Y[:1]}, "y_train must be a vector of 3 integers"),
         ({"y": Y}, "the array 'x' is missing; write it with numpy.savez"),
         ({"x": X}, "the array 'y' is missing"),
         ({"x": X / 2, "y": Y}, r"x must be uint8 of shape \[B, C, H, W\] .*got float64 of shape \[3, 1, 4, 5\]"),
         ({"x": X[0, 0, 0], "y": Y}, r"x must be uint8 .*got uint8 of shape \[5\]"),
         ({"x": X[:0], "y": Y[:0]}, r"x must be uint8 .*got uint8 of shape \[0, 1, 4, 5\]"),
-        ({"x": X, "y": Y[:2]}, r"y must be 3 whole numbers in one row, got int32 of shape \[2\]"),
-        ({"x": X, "y": Y / 1}, "y must be 3 whole numbers in one row, got float64"),
+        ({"x": X, "y": Y[:2]}, r"y must be a vector of 3 integers, got int32 of shape \[2\]"),
+        ({"x": X, "y": Y / 1}, "y must be a vector of 3 integers, got float64"),
         ({"x": X, "y": Y - 1}, r"class numbers from 0, got -1 … 1"),
         ({"x": np.array([print, len]), "y": Y}, "'x' must hold plain numbers, got object"),
         ({"x": b"no header", "y": Y}, "'x' has no readable header"),
-        ({"x": npy(X)[:-1], "y": Y}, "'x' has shape .* its file holds"),
-        ({"x": npy(X) + b"x", "y": Y}, "'x' has shape .* its file holds"),
+        ({"x": npy(X)[:-1], "y": Y}, "'x' has shape .* but its entry holds"),
+        ({"x": npy(X) + b"x", "y": Y}, "'x' has shape .* but its entry holds"),
         ({"x": npy(X).replace(b"(3, 1, 4, 5)", b"(3, 9**9**9)"), "y": Y}, "'x' has no readable header"),
     ],
 )
@@ -107,7 +107,7 @@ def test_a_file_that_is_no_archive_or_is_not_there_is_refused(tmp_path):
         load(tmp_path / "absent.npz")
     path = write(tmp_path / "cut.npz", x=X, y=Y)
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(BadData, match=r"cut\.npz is not a whole \.npz file"):
+    with pytest.raises(BadData, match=r"cut\.npz is not a complete \.npz file"):
         load(path)
 
 

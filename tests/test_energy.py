@@ -51,5 +51,5 @@ def test_connection_sparsity_is_the_share_of_zero_weights():
 def test_a_result_of_another_network_is_refused():
     values = np.zeros((1, 7), dtype=np.uint8)
     result = simulate(dense_network(seed=1), values)
-    with pytest.raises(BadArgument, match="of another network"):
+    with pytest.raises(BadArgument, match="belongs to another network"):
         estimate(dense_network(seed=2), result, constants=LOIHI_1)

@@ -76,7 +76,7 @@ DAMAGE = {
     "no format": (lambda f: f["fsnn"].attrs.__delitem__("format"), "attribute 'format' is missing"),
     "newer": (
         lambda f: f["fsnn"].attrs.__setitem__("version", 2),
-        "version 2 of the format, this program reads version 1: install a newer",
+        "version 2 of the format, but this version reads 1: install a newer",
     ),
     "no layers": (lambda f: f["fsnn"].__delitem__("layers"), "'layers' is missing"),
     "a gap": (lambda f: f["fsnn/layers"].move("0", "3"), "must be numbered"),
@@ -91,7 +91,7 @@ DAMAGE = {
     "weights not integers": (lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.zeros((5, 7))), "must hold integers, got float64"),
     "weights out of range": (lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.full((5, 7), -128)), "must lie in -127 … 127"),
     "wrong axes": (lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.zeros((5, 7, 1), np.int8)), "must have 2 axes"),
-    "huge": (lambda f: huge(f["fsnn/synapses/0"]), "takes 1099511627776 bytes, out of a file of"),
+    "huge": (lambda f: huge(f["fsnn/synapses/0"]), "takes 1099511627776 bytes, too many for a file of"),
     "soft link": (lambda f: relink(f["fsnn/readout"], h5py.SoftLink("/fsnn/layers/0/bias")), "is a link"),
     "external link": (lambda f: relink(f["fsnn/readout"], h5py.ExternalLink("/etc/passwd", "/x")), "is a link"),
     "a group for an array": (lambda f: relink(f["fsnn/readout"], None), "must be an array"),
@@ -180,7 +180,7 @@ def test_the_file_says_what_stock_netx_gets_of_it(path):
     assert dense["complete"]
     assert dense["exact"]
     conv = standard(path, conv_network(1, kind="events"))
-    assert not conv["complete"], "NetX has no word for a transposed convolution back"
+    assert not conv["complete"], "NetX has no layer for a transposed convolution back"
     assert not conv["exact"], "NetX resets to zero"
     assert "rate" in str(standard(path, dense_network(1))["input"]), "pixels at 2**-6 beside whole feedback weights do not fit int8"
 
@@ -271,13 +271,13 @@ def test_a_file_of_slayer_is_read(path):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"layers": {1: {"type": "convT"}}}, "layers of type 'convT' are not read"),
+        ({"layers": {1: {"type": "convT"}}}, "layers of type 'convT' are not supported"),
         ({"layers": {1: {"dilation": np.array([2, 2])}}}, "dilated"),
-        ({"layers": {1: {"delay": np.array([1.0])}}}, "delays are not read"),
+        ({"layers": {1: {"delay": np.array([1.0])}}}, "delays are not supported"),
         ({"layers": {3: {"weight": np.full((4, 45), 0.5, np.float32)}}}, "whole numbers"),
         ({"layers": {3: {"weight": np.full((4, 45), 129, np.float32)}}}, r"must lie in -127 … 127, got 129"),
         ({"layers": {3: {"bias": np.zeros(3)}}}, "'bias' must be one per channel"),
-        ({"neuron": {"type": "SDNN"}}, "neurons of type 'SDNN' are not read"),
+        ({"neuron": {"type": "SDNN"}}, "neurons of type 'SDNN' are not supported"),
         ({"neuron": {"iDecay": 1024}}, "current_decay = 1"),
         ({"layers": {0: {"type": "dense"}}}, "the first layer must be an input"),
     ],
@@ -291,5 +291,5 @@ def test_what_cannot_be_read_of_slayer_is_said(changes, sentence, path):
 def test_class_names_that_are_no_texts_are_refused(path):
     dense_network(1).save(path)
     edit(path, lambda f: replace_data(f["fsnn"], "class_names", np.frombuffer(json.dumps([1, 2, 3]).encode(), np.uint8)))
-    with pytest.raises(BadFile, match="list of texts"):
+    with pytest.raises(BadFile, match="list of strings"):
         netx.read(path)

@@ -12,7 +12,7 @@ from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.network import ConvSynapse, TransposedConvSynapse
 from fsnn_lava.placement.board import FOLDER, board_names, load_board
 from fsnn_lava.placement.core_map import svg
-from fsnn_lava.placement.core_memory import Connection, connection, weight_bits
+from fsnn_lava.placement.core_memory import Connection, connection_of, weight_bits
 from fsnn_lava.placement.placement import MARGIN, place
 from fsnn_lava.placement.placement_table import per_core, table
 from fsnn_lava.placement.tiling import Population, split
@@ -177,7 +177,7 @@ def test_the_sparse_form_counts_the_entries_of_the_written_out_matrix():
     target = synapse.output_shape(source)
     board = load_board("oheo-gulch")
     entries = np.count_nonzero(matrix_of(synapse, source, target))
-    use = connection(synapse, source).use(target, target, board)
+    use = connection_of(synapse, source).use(target, target, board)
     sources = 3 * 4 * 5
     assert use.axon_in == sources
     assert use.synapses == sources * -(-(-(-entries // sources) * 8) // board.dense_word_bits)
@@ -189,7 +189,7 @@ def test_groups_of_a_convolution_share_no_lists():
     def synapses(groups: int) -> int:
         weight = np.full((8, 8 // groups, 3, 3), 127, dtype=np.int8)
         synapse = ConvSynapse(source="a", target="b", weight=weight, padding=(1, 1), groups=groups)
-        return connection(synapse, (8, 6, 6)).use((8, 6, 6), (8, 6, 6), board).synapses
+        return connection_of(synapse, (8, 6, 6)).use((8, 6, 6), (8, 6, 6), board).synapses
 
     assert synapses(1) == 8 * 9 * 2  # 64 + 64 bits: 2 words
     assert synapses(4) == 8 * 9 * 1  # 64 + 16 bits: 1 word
@@ -220,7 +220,7 @@ def test_boards_have_a_source_for_every_number_and_say_what_is_unknown():
 
 
 def test_an_unknown_board_is_answered_with_the_known_ones():
-    with pytest.raises(BadArgument, match="no board 'kapoho': choose one of oheo-gulch, kapoho-point, hala-point"):
+    with pytest.raises(BadArgument, match="no board 'kapoho': use one of oheo-gulch, kapoho-point, hala-point"):
         place(dense_network(), board="kapoho")
 
 
@@ -229,7 +229,7 @@ def test_a_board_of_ones_own_is_read_from_a_file_and_checked(tmp_path):
     own.write_text((FOLDER / "template.toml").read_text().replace('"template"', '"own"').replace("value = 1\n", "value = 3\n"))
     assert (load_board(own).name, load_board(str(own)).cores) == ("own", 360)
     own.write_text('name = "own"\nchip = "loihi2"\n[chips]\nvalue = "unknown"\nsource = "nobody knows"\n')
-    with pytest.raises(BadFile, match="chips must be a whole number from 1 on, got 'unknown'"):
+    with pytest.raises(BadFile, match="chips must be an integer of at least 1, got 'unknown'"):
         load_board(own)
     own.write_text('name = "own"\nchip = "loihi2"\n[chips]\nvalue = 1\n')
     with pytest.raises(BadFile, match="chips must have a value and a source"):
@@ -264,7 +264,7 @@ def test_a_number_of_a_board_file_may_be_as_large_as_its_limit_and_no_larger(tmp
         path = tmp_path / f"{value}.toml"
         path.write_text(re.sub(r"value = \d+", f"value = {value}", text, count=1))
         if refused:
-            with pytest.raises(BadFile, match="must be a whole number from 1 on"):
+            with pytest.raises(BadFile, match="must be an integer of at least 1"):
                 load_board(path)
         else:
             load_board(path)

@@ -95,14 +95,14 @@ def test_a_run_that_breaks_off_leaves_the_old_file(tmp_path: Path) -> None:
 def test_two_runs_do_not_share_a_file(tmp_path: Path) -> None:
     chip, values, labels, result = a_run(5)
     with (
-        pytest.raises(BadArgument, match="a results file holds one run"),
+        pytest.raises(BadArgument, match="every batch of a results file must have the same"),
         results.writing(tmp_path / "r.h5", chip, steps=result.steps + 1) as writer,
     ):
         writer.add(result, values, labels)
-    with pytest.raises(BadArgument, match="no sample was run"), results.writing(tmp_path / "r.h5", chip, steps=3):
+    with pytest.raises(BadArgument, match="no samples were run"), results.writing(tmp_path / "r.h5", chip, steps=3):
         pass
     with (
-        pytest.raises(BadArgument, match="7 results need as many values"),
+        pytest.raises(BadArgument, match="a batch of 7 results needs as many values"),
         results.writing(tmp_path / "r.h5", chip, steps=result.steps) as writer,
     ):
         writer.add(result, values[:3])
@@ -119,10 +119,10 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     ("name", "harm", "sentence"),
     [
         ("no mark", lambda f: f.attrs.__delitem__("fsnn_results"), "not results"),
-        ("newer", lambda f: f.attrs.modify("fsnn_results", 99), "format 99; this program reads format 1"),
+        ("newer", lambda f: f.attrs.modify("fsnn_results", 99), "format 99, but this version reads format 1"),
         ("more samples", lambda f: f.attrs.modify("samples", 10**9), "must be int64 \\(1000000000,\\)"),
-        ("no steps", lambda f: f.attrs.modify("steps", 0), "do not go together"),
-        ("other steps", lambda f: f.attrs.modify("steps", 70000), "do not go together"),
+        ("no steps", lambda f: f.attrs.modify("steps", 0), "are inconsistent"),
+        ("other steps", lambda f: f.attrs.modify("steps", 70000), "are inconsistent"),
         ("lost column", lambda f: f.__delitem__("rows/readout"), "'readout' is missing"),
         (
             "other type",
@@ -135,8 +135,8 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
             "links are not followed",
         ),
         ("no network", lambda f: f.__delitem__("network"), "'network' is missing"),
-        ("broken network", lambda f: f["network"].__setitem__(slice(0, 64), 0), "the network inside is damaged"),
-        ("other network", lambda f: f.attrs.modify("digest", "0" * 64), "the run was of 000000000000"),
+        ("broken network", lambda f: f["network"].__setitem__(slice(0, 64), 0), "the network in it is damaged"),
+        ("other network", lambda f: f.attrs.modify("digest", "0" * 64), "but the run used 000000000000"),
         ("versions", lambda f: f.attrs.modify("versions", "{"), "must be JSON"),
         ("group", lambda f: (f.__delitem__("detail/values"), f.create_group("detail/values")), "'values' must be an array"),
     ],

@@ -142,7 +142,7 @@ def test_a_network_that_names_no_data_asks_for_it(files: tuple, capsys: pytest.C
 def test_a_network_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no-such.h5", "--backend", "emu", "--data", "digits"]) == 2
     assert "there is no file no-such.h5" in capsys.readouterr().err
-    with pytest.raises(BadFile, match="no network of that name comes with the package"):
+    with pytest.raises(BadFile, match="no shipped network of that name"):
         find("../data/x")
 
 
@@ -221,6 +221,6 @@ def test_the_first_process_says_when_another_broke_off(
 def test_many_processes_need_a_file_to_meet_in(files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     *_, folder = files
     assert run_as(1, 2, arguments(folder, "--no-compare"), monkeypatch) == 2
-    assert "2 processes meet in the results file: give --out" in capsys.readouterr().err
+    assert "2 processes join their shares in the results file: add --out" in capsys.readouterr().err
     assert run_as(2, 2, arguments(folder, "--no-compare"), monkeypatch) == 2
     assert "do not say which process of how many this is" in capsys.readouterr().err

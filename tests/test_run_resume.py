@@ -202,7 +202,7 @@ def test_a_command_that_is_started_once_more_goes_on_by_itself(
 
 def test_resume_needs_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(folder / "net.h5"), "--data", str(folder / "own.npz"), "--backend", "emu", "--resume"]) == 2
-    assert "--resume goes on with the run into a results file: give --out" in capsys.readouterr().err
+    assert "--resume continues the run of a results file: add --out" in capsys.readouterr().err
 
 
 def test_a_damaged_part_is_named(folder: Path, after: Callable[[int | None], None], capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,7 +266,7 @@ def test_a_second_run_into_the_same_file_is_refused(folder: Path, size: int, cap
     layout = Layout((), ())
     try:
         with (
-            pytest.raises(BadArgument, match=r"another run \(process 77 of 1\) is writing .*r\.h5; wait for it, or give another --out"),
+            pytest.raises(BadArgument, match=r"another run \(process 77 of 1\) is writing .*r\.h5; wait for it, or choose another --out"),
             open_journal(folder / "r.h5", layout, {}, number=4, processes=Processes(size - 1, size), resume=False),
         ):
             pass

@@ -81,7 +81,7 @@ def test_the_hosts_drive_is_rounded_finer_and_that_is_said():
     chip = dense_network(kind="current")
     chip = replace(chip, synapses=tuple(replace(s, exponent=-3) for s in chip.synapses))
     made, said = stock_equivalent(chip)
-    assert any("it moves by up to 1/2 former unit" in sentence for sentence in said)
+    assert any("it changes by up to 1/2 old unit" in sentence for sentence in said)
     values = random_values(np.random.default_rng(2), chip, 3)
     drift = np.abs(input_current(chip, values) * 8 - input_current(made, values)).max()
     assert 0 < drift <= 8 * 32  # half of a former unit, in 2**-6 of the finer one
@@ -135,7 +135,7 @@ def test_a_bias_beyond_16_bits_is_rounded_and_said():
     layer = replace(chip.layers[0], bias=np.array([32767, 32768, 65539, -70001, 5]))
     made, said = stock_equivalent(replace(chip, layers=(layer,)))
     np.testing.assert_array_equal(made.layers[0].bias, [32767, 32768, 65540, -70000, 5])
-    assert any("2 biases are beyond 16 bits and rounded, by up to 1 of 70001" in sentence for sentence in said)
+    assert any("2 biases need more than 16 bits and are rounded, by up to 1 of 70001" in sentence for sentence in said)
 
 
 def test_mantissas_fit_16_bits():

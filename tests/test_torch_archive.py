@@ -94,7 +94,7 @@ def test_a_view_that_ends_outside_its_storage_is_refused(tmp_path, shape):
 
 def test_a_view_that_begins_outside_its_storage_is_refused(tmp_path):
     path = saved(tmp_path / "x.pt", torch.arange(4.0))
-    refused(repickled(path, lambda pkl: pkl.replace(b"QK\x00", b"QK\x01")), r"shape \(4,\), but of its storage the file holds 4 numbers")
+    refused(repickled(path, lambda pkl: pkl.replace(b"QK\x00", b"QK\x01")), r"shape \(4,\), but its storage in the file holds 4 numbers")
 
 
 def test_items_are_set_on_dictionaries_only(tmp_path):

@@ -208,7 +208,7 @@ def killed(tmp_path_factory) -> tuple[Recipe, Path, str]:
 
 def test_two_runs_do_not_share_a_folder(killed):
     _, folder, refused = killed
-    assert refused.endswith(f"is writing into {folder}; wait for it, or give another --out")
+    assert refused.endswith(f"is writing into {folder}; wait for it, or choose another --out")
 
 
 def test_killed_with_signal_9_in_an_epoch_and_resumed_is_never_stopped(killed, tmp_path):

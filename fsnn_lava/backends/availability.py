@@ -43,4 +43,4 @@ def _board() -> tuple[str, ...]:
     by_queue = shutil.which("sinfo") is not None and "NOSLURM" not in os.environ
     if by_queue or os.environ.get("NXSDKHOST"):
         return ()
-    return ("a board (neither SLURM's command sinfo nor the address of a board's host in NXSDKHOST was found)",)
+    return ("a board (neither SLURM's command sinfo, nor the address of a board's host in NXSDKHOST)",)

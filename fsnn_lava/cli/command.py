@@ -1,4 +1,4 @@
-"""What every command does alike: errors become one sentence and an exit code (0 done, 1 failed check, 2 bad input, 3 no backend)."""
+"""Shared by all commands: an error becomes one line and an exit code (0 done, 1 check failed, 2 bad input, 3 backend missing)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 
 class Parser(argparse.ArgumentParser):
-    """A wrong argument is one line on stderr and exit code 2, as all bad input is."""
+    """Reports a wrong argument as one line on stderr, with exit code 2 like all bad input."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
@@ -36,7 +36,7 @@ def _terminate(_signal: int, _frame: FrameType | None) -> None:
 
 
 def run_command(name: str, function: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
-    """Run a command's function; afterwards every error the user can act on has become one line on stderr."""
+    """Run a command's function and turn every error that the user can act on into one line on stderr."""
     _open_streams()
     previous: Any = signal.signal(signal.SIGTERM, _terminate)
     try:
@@ -51,15 +51,15 @@ def run_command(name: str, function: Callable[[argparse.Namespace], int], args: 
         print(f"{name}: {error if isinstance(error, Interrupted) else 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        _give_up_stdout()
+        _discard_stdout()
         return 0
     except OSError as error:
-        _give_up_stdout()
+        _discard_stdout()
         where = f" ({error.filename})" if error.filename else ""
         print(f"{name}: cannot read or write: {error.strerror or error}{where}", file=sys.stderr)
         return 2
     except ImportError as error:
-        print(f"{name}: a library cannot be loaded ({error}): too little memory, or a damaged installation", file=sys.stderr)
+        print(f"{name}: a library cannot be loaded ({error}): out of memory, or a damaged installation", file=sys.stderr)
         return 2
     except MemoryError:
         print(f"{name}: out of memory: use a smaller --batch or --limit", file=sys.stderr)
@@ -69,14 +69,14 @@ def run_command(name: str, function: Callable[[argparse.Namespace], int], args: 
 
 
 def _open_streams() -> None:
-    """Closed standard streams lead nowhere (left closed, the next file to be opened would get what is printed); open ones take any text."""
+    """Open closed standard streams on /dev/null, so that no other file gets their descriptors; let the open ones print any text."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             try:
-                os.fstat(number)  # a file has got it already: it keeps it
+                os.fstat(number)  # another file already has this descriptor: leave it
             except OSError:
-                os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free: this one
-            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115 (for as long as the process lives)
+                os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor: this one
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115 (open until the process ends)
     codecs.register_error("escape", _escape)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -84,19 +84,19 @@ def _open_streams() -> None:
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:
-    """What the terminal's letters lack is printed as \\uXXXX: readable, and still JSON where JSON is printed."""
+    """Print characters that the terminal lacks as \\uXXXX: readable, and still valid JSON."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2)), error.end
 
 
-def _give_up_stdout() -> None:
-    """What is still to be printed is not: Python would try again at its end, and fail again."""
+def _discard_stdout() -> None:
+    """Discard buffered output, which Python would otherwise try to print again at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def command_line() -> str:
-    """What the user typed, for the record: without the folder the program lies in."""
+    """The command that the user typed, without the folder of the program."""
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])

@@ -26,9 +26,9 @@ def _parser() -> Parser:
     parser.add_argument("network", help="net.h5, as fsnn-export writes it, or the name of a shipped network")
     parser.add_argument("--board", default="oheo-gulch", help=f"{', '.join(board_names())}, or a .toml file (default: %(default)s)")
     parser.add_argument(
-        "--readout", choices=("auto", "chip", "host"), default="auto", help="where the readout is computed (default: %(default)s)"
+        "--readout", choices=("auto", "chip", "host"), default="auto", help="where to compute the readout (default: %(default)s)"
     )
-    parser.add_argument("--results", type=Path, help="results.h5 of a run of this network: adds its operations and an energy estimate")
+    parser.add_argument("--results", type=Path, help="results.h5 of a run of this network: adds operation counts and an energy estimate")
     parser.add_argument("--cores", action="store_true", help="also list every core")
     parser.add_argument("--svg", type=Path, help="write a picture of the core map")
     parser.add_argument("--json", action="store_true", help="print a machine-readable result")
@@ -51,7 +51,7 @@ def _run(args: argparse.Namespace) -> int:
     else:
         print(_text(args, placement, metrics))
         for sentence in obstacles(chip):
-            print(f"cannot run on the chip as it is: {sentence}")
+            print(f"cannot run on the chip: {sentence}")
         for sentence in risks(chip):
             print(f"may lose charge or be refused on the chip: {sentence}")
         latency = _latency(chip)
@@ -67,9 +67,9 @@ def _metrics(chip: ChipNetwork, path: Path) -> dict[str, Any]:
     return estimate(stock_equivalent(chip)[0] if result.graph == "stock" else chip, result)
 
 
-def _latency(chip: ChipNetwork) -> dict[str, Any]:
+def _latency(chip: ChipNetwork) -> dict[str, int | str]:
     window = ChipWindow(steps=chip.steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1)
-    return {"chip_steps_per_sample": window.length, "time_per_step": "the time of a step is unknown: it is not public, measure it"}
+    return {"chip_steps_per_sample": window.length, "time_per_step": "the time per step is not public and must be measured"}
 
 
 def _core(core: Core) -> dict[str, Any]:

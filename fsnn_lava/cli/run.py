@@ -124,7 +124,7 @@ def _check_arguments(args: argparse.Namespace) -> None:
     if args.no_compare and (args.report or args.model or thresholds(args) != Thresholds()):
         raise BadArgument("--report, --model and thresholds need the comparison: remove --no-compare")
     if args.figures is not None and args.report is None:
-        raise BadArgument("--figures needs --report")
+        raise BadArgument("--figures needs a report: give --report too")
     if args.detail is not None and args.detail < 0:
         raise BadArgument(f"--detail must be 0 or more samples, got {args.detail}")
     if args.resume and args.out is None:

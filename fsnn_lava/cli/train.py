@@ -1,4 +1,4 @@
-"""fsnn-train: train the network of a recipe."""
+"""fsnn-train: train a network from a recipe."""
 
 from __future__ import annotations
 
@@ -20,31 +20,29 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, train, and say what came out; 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
+    """Exit code 0: done, 1: diverged, 2: bad input, 130: interrupted, with the last complete epoch on disk."""
     return run_command("fsnn-train", _run, _parser().parse_args(argv))
 
 
 def _parser() -> Parser:
     parser = Parser(
         prog="fsnn-train",
-        description="Train a feedback spiking network from a recipe. Every epoch leaves best.pt, last.pt, state.pt and a log line.",
+        description="Train a feedback spiking network from a recipe. Every epoch writes best.pt, last.pt, state.pt and a line of the log.",
         epilog="On several processes: torchrun --standalone --nproc_per_node 2 -m fsnn_lava.cli.train RECIPE …",
     )
     parser.add_argument("recipe", type=Path, help="a recipe, for example train/digits.toml")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run (default: runs/<name of the recipe>)")
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the data sets (default: $FSNN_DATA)")
-    parser.add_argument("--download", action="store_true", help="fetch the data set if it is not there")
-    parser.add_argument("--resume", action="store_true", help="continue the run in the folder, bit for bit")
+    parser.add_argument("--download", action="store_true", help="download the data set if it is missing")
+    parser.add_argument("--resume", action="store_true", help="continue the run in the folder; the result is bit-identical")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="changes", help="change a key of the recipe, for example seed=2"
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads to compute with (default: all cores)")
     parser.add_argument("--device", default="cpu", help="cpu (default) or cuda")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument(
-        "--curves", type=Path, metavar="PNG", help="a picture of loss, accuracy, rates and residuals, new after every epoch"
-    )
-    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help="write the same for TensorBoard, after every epoch")
+    parser.add_argument("--curves", type=Path, metavar="PNG", help="plot loss, accuracy, rates and residuals; updated after every epoch")
+    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help="write the same curves for TensorBoard")
     return parser
 
 
@@ -56,7 +54,7 @@ def _run(args: argparse.Namespace) -> int:
             return _train(args, group)
         except BackendFailed:
             raise
-        except FsnnError as error:  # of several processes, one says it
+        except FsnnError as error:  # only one of several processes reports it
             if group.first:
                 raise
             return error.exit_code
@@ -84,7 +82,7 @@ def _train(args: argparse.Namespace, group: ProcessGroup) -> int:
 
 
 def _watchers(args: argparse.Namespace) -> tuple[Watcher, ...]:
-    """What was asked for; what cannot be had is said before the first epoch."""
+    """The requested outputs; one that is not available raises before the first epoch."""
     if args.curves is None and args.tensorboard is None:
         return ()
     from fsnn_lava.training.curves import curves, tensorboard
@@ -94,7 +92,7 @@ def _watchers(args: argparse.Namespace) -> tuple[Watcher, ...]:
 
 
 def _show(args: argparse.Namespace, outcome: Outcome) -> None:
-    """The result on standard output."""
+    """Print the result."""
     folder = outcome.folder
     if args.json:
         print(json.dumps({**dataclasses.asdict(outcome), "folder": str(folder)}))

@@ -1,4 +1,4 @@
-"""Where the public data sets can be had, and the MD5 sums of what comes from there."""
+"""Download addresses of the public data sets, and the MD5 sums of their files."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Resource:
-    """One file to fetch. Without `members` it is kept as it is in `folder`; otherwise it is an archive, of which the files whose
-    names match are unpacked into `folder`."""
+    """One file to download into `folder`; if `members` is given, an archive whose matching files are unpacked into `folder`."""
 
     urls: tuple[str, ...]
     md5: str

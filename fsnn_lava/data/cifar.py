@@ -55,7 +55,7 @@ LAYOUT = {
 
 
 def load_cifar(name: str, root: str | Path | None = None) -> Dataset:
-    """CIFAR-10 or CIFAR-100 ("cifar10", "cifar100"); where both layouts are there, the binary one."""
+    """CIFAR-10 or CIFAR-100 ("cifar10", "cifar100"); the binary layout is preferred if both exist."""
     layout = LAYOUT[name]
     folder = find_folder(name, root, page=PAGE)
     return Dataset(
@@ -91,7 +91,7 @@ def _read_binary(path: Path, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _read_python(path: Path, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """The same from one file of the python layout, of which nothing is executed."""
+    """The same from one file of the python layout; nothing in it is executed."""
     try:
         content = read_plain_pickle(_read(path))
         if not isinstance(content, dict):
@@ -103,7 +103,7 @@ def _read_python(path: Path, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     if images.ndim != 2 or images.shape[1] != PIXELS or not len(images):
         raise damaged(path, f"its images must have shape [N, {PIXELS}], got {list(images.shape)}")
     if not (isinstance(labels, list) and len(labels) == len(images) and all(type(label) is int and 0 <= label < 256 for label in labels)):
-        raise damaged(path, f"its {layout.label_key} must be {len(images)} small numbers")
+        raise damaged(path, f"its {layout.label_key} must be {len(images)} integers from 0 to 255")
     return images, np.array(labels, np.int64)
 
 

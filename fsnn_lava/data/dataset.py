@@ -1,4 +1,4 @@
-"""What every data set looks like once it is loaded: raw uint8 values and class numbers, in a training and a test split."""
+"""A loaded data set: raw uint8 values and class numbers, in a training and a test split."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class Split(Protocol):
     def __len__(self) -> int: ...
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
-        """The raw values of these samples, [B, *shape] uint8, in an array of their own."""
+        """The raw values of these samples, [B, *shape] uint8, as a copy."""
 
 
 @dataclass(frozen=True, eq=False)
 class ArraySplit:
-    """Samples that lie in memory."""
+    """Samples held in memory."""
 
     values: np.ndarray  # [N, ...] uint8
     labels: np.ndarray  # [N] int64
 
     def __post_init__(self) -> None:
         if self.values.dtype != np.uint8:
-            raise BadData(f"values must be raw numbers of type uint8, got {self.values.dtype}")
+            raise BadData(f"values must be raw uint8 numbers, got {self.values.dtype}")
         if self.labels.shape != (len(self.values),):
-            raise BadData(f"{len(self.values)} samples need as many labels in one row, got labels of shape {self.labels.shape}")
+            raise BadData(f"{len(self.values)} samples need a vector of as many labels, got labels of shape {self.labels.shape}")
         object.__setattr__(self, "labels", np.ascontiguousarray(self.labels, np.int64))
 
     @property
@@ -57,7 +57,7 @@ class ArraySplit:
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A data set, raw; `normalisation` says how a network sees it, `augment` what training does to it."""
+    """A raw data set; `normalisation` is what a network applies to it, `augment` what training applies."""
 
     name: str
     train: Split
@@ -67,7 +67,7 @@ class Dataset:
     class_names: tuple[str, ...] = ()
     kind: Literal["static", "events"] = "static"
     augment: Literal["none", "crop-flip"] = "none"
-    source: Path | None = None  # where it was read from; None: it came with a package
+    source: Path | None = None  # where it was read from; None for one that comes with a package
 
     @property
     def shape(self) -> tuple[int, ...]:

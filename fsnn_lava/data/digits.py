@@ -1,4 +1,4 @@
-"""scikit-learn's digits: 1,797 real images of 8 x 8 pixels that come with the package, so they need no file."""
+"""scikit-learn's digits: 1,797 real images of 8 x 8 pixels that come with the package, so no file is needed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from fsnn_lava.data.dataset import ArraySplit, Dataset
 from fsnn_lava.nn.normalisation import Normalisation
 
-EVERY = 5  # the 1st, 6th, 11th, … image of every digit is for the test
+EVERY = 5  # the 1st, 6th, 11th, … image of every digit is a test sample
 NORMALISATION = Normalisation(16.0, (0.3054,), (0.3763,))  # pixels are 0 … 16; over all training pixels
 
 
 def load_digits() -> Dataset:
-    """The digits with a split that depends on nothing but their order."""
+    """The digits, with a split that depends only on their order."""
     from sklearn import datasets
 
     bunch = datasets.load_digits()

@@ -1,4 +1,4 @@
-"""Fetch a data set from its public address: checked against its MD5 sum, in place only when it is whole."""
+"""Download a data set and verify its MD5 sum; files appear in place only when they are complete."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHUNK = 2**20
 
 
 def download(resources: tuple[Resource, ...], root: str | Path | None = None) -> Path:
-    """Every file is then in `root` (default: $FSNN_DATA or ~/.cache/fsnn-data), which is returned; nothing there is deleted."""
+    """Download every file into `root` (default: $FSNN_DATA or ~/.cache/fsnn-data) and return it; nothing there is deleted."""
     base = Path(root).expanduser() if root is not None else default_root()
     for resource in resources:
         folder = base / resource.folder
@@ -58,7 +58,7 @@ def _fetch_into(folder: Path, resource: Resource) -> None:
 
 
 def _fetch(resource: Resource, target: Path) -> None:
-    """`target` holds what the first working address sent, and its MD5 sum is right."""
+    """Download from the first address that sends a file with the right MD5 sum."""
     reasons = []
     for url in resource.urls:
         try:
@@ -69,7 +69,7 @@ def _fetch(resource: Resource, target: Path) -> None:
         found = _md5(target)
         if found == resource.md5:
             return
-        reasons.append(f"{url}: the MD5 sum is {found}, it must be {resource.md5}")
+        reasons.append(f"{url}: the MD5 sum must be {resource.md5}, got {found}")
     raise BadData(f"cannot download {resource.name} ({'; '.join(reasons)})")
 
 
@@ -91,7 +91,7 @@ def _md5(path: Path) -> str:
 
 
 def _unpack(archive: Path, members: str, target: Path) -> list[Path]:
-    """The regular files whose whole name matches, unpacked; whatever else the archive holds is left in it."""
+    """Unpack the regular files whose whole name matches, and nothing else."""
     paths = []
     for name, stream in _matching(archive, re.compile(members)):
         path = target / name
@@ -100,7 +100,7 @@ def _unpack(archive: Path, members: str, target: Path) -> list[Path]:
             shutil.copyfileobj(stream, file)
         paths.append(path)
     if not paths:
-        raise BadData(f"{archive.name} holds no file like {members}")
+        raise BadData(f"{archive.name} has no file that matches {members}")
     return paths
 
 

@@ -19,9 +19,9 @@ NAMES = ("digits", "mnist", "fashion-mnist", "cifar10", "cifar100", "nmnist")
 
 
 def load(name: str | Path, root: str | Path | None = None, *, download: bool = False) -> Dataset:
-    """The data set of that name, or the samples in an .npz file.
+    """Load a data set by name, or the samples of an .npz file.
 
-    It is looked for in `root`; without one in $FSNN_DATA, ~/.cache/fsnn-data and ./data. With `download` it is fetched if it is not whole.
+    Searches `root`, or by default $FSNN_DATA, ~/.cache/fsnn-data and ./data. With `download`, a missing or damaged set is downloaded.
     """
     text = str(name)
     if text.endswith(".npz"):
@@ -44,4 +44,4 @@ def _reader(name: str) -> Callable[[str | Path | None], Dataset]:
         return lambda root: load_mnist(name, root)
     if name in LAYOUT:
         return lambda root: load_cifar(name, root)
-    raise BadArgument(f"there is no data set {name!r}: it must be one of {', '.join(NAMES)}, or a file that ends in .npz")
+    raise BadArgument(f"there is no data set {name!r}: use one of {', '.join(NAMES)}, or a file that ends in .npz")

@@ -16,7 +16,7 @@ CLASSES = 10
 
 @dataclass(frozen=True)
 class Family:
-    """What tells the sets of this family apart."""
+    """What differs between the sets of this family."""
 
     page: str
     normalisation: Normalisation  # mean and standard deviation over all training pixels

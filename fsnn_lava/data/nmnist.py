@@ -1,8 +1,8 @@
 """N-MNIST: MNIST seen by a moving event camera, as frames of 3 ms.
 
-A pixel of a frame is 1 if its polarity fired at least once in those 3 ms (as the preprocessing that the paper follows does it:
-several events of a pixel in one frame are rare, and a spike is a spike), and the first 30 frames are kept. Channel 0 holds the OFF
-events, channel 1 the ON events. The drift of the saccades is left in.
+A pixel of a frame is 1 if its polarity fired at least once in those 3 ms, as in the preprocessing that the paper follows (several
+events of a pixel in one frame are rare). The first 30 frames are kept. Channel 0 holds the OFF events, channel 1 the ON events. The
+drift of the saccades is not removed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EVENT = np.dtype([("x", int), ("y", int), ("t", int), ("p", int)])
 
 @dataclass(frozen=True, eq=False)
 class EventSplit:
-    """Recordings that stay in their files until a batch needs them."""
+    """Recordings that are read from their files when a batch needs them."""
 
     paths: tuple[Path, ...]
     labels: np.ndarray  # [N] int64
@@ -47,7 +47,7 @@ class EventSplit:
 
 
 def load_nmnist(root: str | Path | None = None) -> Dataset:
-    """N-MNIST from DIR/NMNIST/{Train,Test}/DIGIT/*.bin, however many files are there."""
+    """N-MNIST from DIR/NMNIST/{Train,Test}/DIGIT/*.bin; any number of files."""
     folder = find_folder("nmnist", root, page=PAGE)
     return Dataset(
         name="nmnist",
@@ -68,7 +68,7 @@ def _split(folder: Path) -> EventSplit:
 
 
 def _draw(frames: np.ndarray, path: Path) -> None:
-    """Set frames[t, p, y, x] (all zero) to 1 for every event of the recording that falls into them."""
+    """Set frames[t, p, y, x], initially zero, to 1 for every event of the recording within them."""
     events = read_events(path)
     time = events["t"] // FRAME_MICROSECONDS
     kept = time < len(frames)
@@ -76,18 +76,18 @@ def _draw(frames: np.ndarray, path: Path) -> None:
 
 
 def read_events(path: Path) -> np.ndarray:
-    """The events (x, y, t in microseconds, p) of one recording, every one of them on the sensor."""
+    """The events (x, y, t in microseconds, p) of one recording, all of them on the sensor."""
     from tonic.io import read_mnist_file
 
     try:
         size = path.stat().st_size
         if not 0 < size <= MOST_BYTES or size % EVENT_BYTES:
-            raise damaged(path, f"a recording is a whole number of events of {EVENT_BYTES} bytes, at most {MOST_BYTES}, got {size} bytes")
+            raise damaged(path, f"a recording must be whole {EVENT_BYTES}-byte events, at most {MOST_BYTES} bytes, got {size} bytes")
         events = read_mnist_file(str(path), dtype=EVENT)
     except OSError as error:
         raise BadData(f"cannot read {path}: {error.strerror or error}") from error
     off_sensor = (events["x"] >= SIDE) | (events["y"] >= SIDE)
     if off_sensor.any():
         first = events[off_sensor][0]
-        raise damaged(path, f"an event lies at x = {first['x']}, y = {first['y']}, off the {SIDE} x {SIDE} sensor")
+        raise damaged(path, f"an event is at x = {first['x']}, y = {first['y']}, off the {SIDE} x {SIDE} sensor")
     return np.asarray(events)

@@ -27,9 +27,9 @@ LEAST_STD = 1 / 255  # of a channel that never changes
 
 
 def load_npz(path: str | Path) -> Dataset:
-    """The samples of an .npz file: x and y for the test, x_train and y_train, where they are there, for training.
+    """Load an .npz file: x and y are the test samples, x_train and y_train, if present, the training samples.
 
-    Nothing in it is executed, sizes are checked before they are believed.
+    Nothing in the file is executed, and sizes are checked before memory is allocated.
     """
     source = Path(path).expanduser()
     try:
@@ -43,9 +43,9 @@ def load_npz(path: str | Path) -> Dataset:
     except BadData:
         raise
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError, OverflowError) as error:
-        raise BadData(f"{source} is not a whole .npz file ({error}); {HOW_TO_WRITE}") from error
+        raise BadData(f"{source} is not a complete .npz file ({error}); {HOW_TO_WRITE}") from error
     if train.shape != test.shape:
-        raise BadData(f"{source}: x_train has samples of shape {list(train.shape)}, x of {list(test.shape)}")
+        raise BadData(f"{source}: the samples of x_train have shape {list(train.shape)}, those of x {list(test.shape)}: they must be equal")
     events = AXES[test.values.ndim] == "events"
     return Dataset(
         name=source.stem,
@@ -66,16 +66,14 @@ def _split(archive: zipfile.ZipFile, source: Path, which: str) -> ArraySplit:
     if values.dtype != np.uint8 or values.ndim not in AXES or not values.size:
         raise BadData(f"{source}: x{which} must be uint8 of shape {SHAPES}, got {values.dtype} of shape {list(values.shape)}")
     if labels.dtype.kind not in "iu" or labels.shape != values.shape[:1]:
-        raise BadData(
-            f"{source}: y{which} must be {len(values)} whole numbers in one row, got {labels.dtype} of shape {list(labels.shape)}"
-        )
+        raise BadData(f"{source}: y{which} must be a vector of {len(values)} integers, got {labels.dtype} of shape {list(labels.shape)}")
     if labels.min() < 0 or labels.max() >= 2**31:
         raise BadData(f"{source}: y{which} must hold class numbers from 0, got {labels.min()} … {labels.max()}")
-    return ArraySplit(values, labels.astype(np.int64))  # an array of its own, which may be written to
+    return ArraySplit(values, labels.astype(np.int64))  # a copy that may be written to
 
 
 def _normalisation(train: np.ndarray, *, events: bool) -> Normalisation:
-    """Events as they are; images by the mean and deviation of every channel of the training samples, flat ones by those of all values."""
+    """Events unchanged; images by mean and standard deviation per channel of the training samples, flat ones over all values."""
     if events:
         return Normalisation(1.0)
     if not train.size:
@@ -96,9 +94,9 @@ def _read(archive: zipfile.ZipFile, name: str, source: Path) -> np.ndarray:
         if expected > MOST_BYTES:
             raise BadData(f"{source}: the array {name!r} has {expected} bytes, more than {MOST_BYTES}: split the file")
         if expected > max(SMALL, MOST_RATIO * entry.compress_size):
-            raise BadData(f"{source}: the array {name!r} would unpack from {entry.compress_size} to {expected} bytes: store it plainly")
+            raise BadData(f"{source}: the array {name!r} unpacks from {entry.compress_size} to {expected} bytes: store it uncompressed")
         if entry.file_size - stream.tell() != expected:
-            raise BadData(f"{source} is damaged: {name!r} has shape {list(shape)} of {dtype}, its file holds {entry.file_size} bytes")
+            raise BadData(f"{source} is damaged: {name!r} has shape {list(shape)} of {dtype}, but its entry holds {entry.file_size} bytes")
         body = stream.read(expected)
     if len(body) != expected:
         raise BadData(f"{source} is damaged: {name!r} has {len(body)} of {expected} bytes")

@@ -1,4 +1,4 @@
-"""Where data sets are looked for, and what to say when one is not there."""
+"""Where data sets are searched for, and the messages for missing or damaged ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from fsnn_lava.errors import BadData
 
 VARIABLE = "FSNN_DATA"
-FOLDERS = {  # of every set that is read from files, in torchvision's layout; the preferred layout first
+FOLDERS = {  # of every set that is read from files, in torchvision's layout, the preferred one first
     "mnist": ("MNIST/raw",),
     "fashion-mnist": ("FashionMNIST/raw",),
     "cifar10": ("cifar-10-batches-bin", "cifar-10-batches-py"),
@@ -18,13 +18,13 @@ FOLDERS = {  # of every set that is read from files, in torchvision's layout; th
 
 
 def default_root() -> Path:
-    """The folder that downloads go to when none is named."""
+    """The folder for downloads if none is named."""
     named = os.environ.get(VARIABLE)
     return Path(named).expanduser() if named else Path("~/.cache/fsnn-data").expanduser()
 
 
 def roots(root: str | Path | None) -> tuple[Path, ...]:
-    """The folders to search, in order: the one that is named and no other; or $FSNN_DATA, ~/.cache/fsnn-data and ./data."""
+    """The folders to search, in order: only the one named, or $FSNN_DATA, ~/.cache/fsnn-data and ./data."""
     if root is not None:
         return (Path(root).expanduser(),)
     candidates = (default_root(), Path("~/.cache/fsnn-data").expanduser(), Path("data"))
@@ -42,7 +42,7 @@ def find_folder(name: str, root: str | Path | None, *, page: str) -> Path:
     found = first_folder(folders, root)
     if found is None:
         where = ", ".join(str(place / folder) for place in roots(root) for folder in folders)
-        raise BadData(f"data set {name!r} is not here: looked for {where}. {remedy(page)}")
+        raise BadData(f"data set {name!r} was not found: searched {where}. {remedy(page)}")
     return found
 
 
@@ -55,9 +55,9 @@ def find_file(name: str, folder: Path, spellings: tuple[str, ...], *, page: str)
 
 
 def remedy(page: str) -> str:
-    return f"Get it with --download where there is internet, or from {page}; --data DIR or {VARIABLE} name another place"
+    return f"Download it with --download or from {page}; --data DIR or {VARIABLE} names another folder"
 
 
 def damaged(path: Path, what: str) -> BadData:
-    """The error for a file that is there but not what it should be."""
-    return BadData(f"{path} is damaged: {what}. Delete it and get it again")
+    """The error for a file that exists but is not valid."""
+    return BadData(f"{path} is damaged: {what}. Delete it and download it again")

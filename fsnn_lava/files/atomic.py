@@ -1,4 +1,4 @@
-"""Write a file so that the old one or the new one is there, never a half."""
+"""Replace a file atomically: a reader sees the old one or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fsnn_lava.errors import BadFile
 
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; flushed and renamed onto it if the block ends well, removed if it does not."""
+    """Yield a temporary path beside `path`; flushed and renamed to `path` if the block succeeds, removed if it raises."""
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent or ".")
@@ -34,7 +34,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def move(made: Path, path: Path) -> None:
-    """Put a finished and flushed file of the same disk in place of `path`."""
+    """Replace `path` with a finished, flushed file on the same disk."""
     try:
         os.replace(made, path)
         _flush(path.parent)

@@ -1,6 +1,6 @@
-"""HDF5 without surprises: a file is made in memory and written in one go; a file that is read is not trusted.
+"""HDF5 files: written atomically from memory, and read without trusting them.
 
-Reading checks kind, shape and size of everything before memory is taken for it, follows no link, and opens no other file.
+Reading checks type, shape and size of everything before memory is allocated for it, follows no link, and opens no other file.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from fsnn_lava.files.hdf5_heap import check_heaps
 BYTES_MAX = 2**30  # of everything that is read from one file
 TEXT_MAX = 2**16  # characters of one text
 CHILDREN_MAX = 1024  # members of one numbered list
-CHUNK_MAX = 2**27  # bytes of one stored piece: a piece is unpacked as a whole, however little of it is read
+CHUNK_MAX = 2**27  # bytes of one chunk: a chunk is always unpacked as a whole
 SMALL = 2**26  # bytes of an array that any file may hold …
 RATIO_MAX = 100  # … and how many times its file a larger one may be
-_COMPRESS_FROM = 4096  # bytes; smaller arrays are stored as they are
+_COMPRESS_FROM = 4096  # bytes; smaller arrays are stored uncompressed
 
 _DAMAGE = (
     OSError,
@@ -43,7 +43,7 @@ _DAMAGE = (
 
 
 def write_file(path: str | Path, fill: Callable[[h5py.File], None]) -> None:
-    """`path` afterwards holds what `fill` made, or what it held before: never a part of either (BadFile says why)."""
+    """Write what `fill` creates to `path` atomically; on failure (BadFile) an existing file is left unchanged."""
     with h5py.File("memory", "w", driver="core", backing_store=False) as file:
         fill(file)
         file.flush()
@@ -53,7 +53,7 @@ def write_file(path: str | Path, fill: Callable[[h5py.File], None]) -> None:
 
 
 def put(group: h5py.Group, name: str, array: NDArray[Any]) -> h5py.Dataset:
-    """Store an array, compressed if it is worth it."""
+    """Store an array, compressed unless it is small."""
     if array.nbytes < _COMPRESS_FROM:
         return group.create_dataset(name, data=array)
     return group.create_dataset(name, data=array, compression="gzip", compression_opts=6, shuffle=array.dtype.itemsize > 1)
@@ -61,7 +61,7 @@ def put(group: h5py.Group, name: str, array: NDArray[Any]) -> h5py.Dataset:
 
 @contextlib.contextmanager
 def open_file(path: str | Path) -> Iterator[Node]:
-    """The root of a file; whatever goes wrong inside the block becomes BadFile with the file's name in it."""
+    """Yield the root of a file; any error inside the block becomes BadFile with the file's name in it."""
     target = Path(path)
     if not target.exists():
         raise BadFile(f"{target} does not exist")
@@ -74,17 +74,17 @@ def open_file(path: str | Path) -> Iterator[Node]:
     except FsnnError as error:
         raise BadFile(str(error) if str(target) in str(error) else f"{target}: {error}") from error
     except PermissionError as error:
-        raise BadFile(f"{target} may not be read: {error.strerror}") from error
+        raise BadFile(f"{target} cannot be read: {error.strerror}") from error
     except _DAMAGE as error:
-        raise BadFile(f"{target} is not an HDF5 file, or it is damaged: {_first_sentence(error)}") from error
+        raise BadFile(f"{target} is not an HDF5 file, or it is damaged: {_one_line(error)}") from error
 
 
-def _first_sentence(error: BaseException) -> str:
+def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
 
 
 class Node:
-    """A group of a file that is not trusted."""
+    """A group of an untrusted file."""
 
     def __init__(self, group: h5py.Group, where: str, budget: list[int]) -> None:
         self._group, self.where, self._budget = group, where, budget
@@ -109,7 +109,7 @@ class Node:
         parent = self.group(name)
         count = len(parent._group)
         if count > CHILDREN_MAX:
-            raise parent.fail(f"holds {count} members, at most {CHILDREN_MAX} are read")
+            raise parent.fail(f"has {count} members, at most {CHILDREN_MAX} are allowed")
         missing = [i for i in range(count) if not parent.has(str(i))]
         if missing:
             raise parent.fail(f"members must be numbered 0 … {count - 1}; {missing[0]} is missing")
@@ -119,37 +119,37 @@ class Node:
         if not self.has(name):
             raise self.fail(f"{name!r} is missing")
         if self._group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
-            raise self.fail(f"{name!r} is a link, and links are not followed")
+            raise self.fail(f"{name!r} is a link; links are not followed")
         return self._group[name]
 
     def dataset(self, name: str) -> h5py.Dataset:
-        """An array of this file, not read yet: the caller checks its type and shape before it takes slices."""
+        """An array of this file, not read yet; the caller checks its type and shape before slicing it."""
         item = self._member(name)
         if not isinstance(item, h5py.Dataset):
             raise self.fail(f"{name!r} must be an array")
         if item.shape is None or item.dtype.shape:
             raise self.fail(f"{name!r} must hold plain numbers, got {item.dtype}")
         if item.external or item.is_virtual:
-            raise self.fail(f"{name!r} lies in another file, which is not opened")
+            raise self.fail(f"{name!r} is stored in another file, which is not opened")
         size, stored = _bytes(item.shape, item), self._budget[1]
         if size > max(SMALL, RATIO_MAX * stored):
-            raise self.fail(f"{name!r} takes {size} bytes, out of a file of {stored}")
+            raise self.fail(f"{name!r} takes {size} bytes, too many for a file of {stored}")
         if item.chunks is not None and _bytes(item.chunks, item) > CHUNK_MAX:
-            raise self.fail(f"{name!r} is stored in pieces of {_bytes(item.chunks, item)} bytes, at most {CHUNK_MAX} are unpacked")
+            raise self.fail(f"{name!r} is stored in chunks of {_bytes(item.chunks, item)} bytes, at most {CHUNK_MAX} are allowed")
         return item
 
     def array(self, name: str, kinds: str, axes: tuple[int, ...] | None = None) -> NDArray[Any]:
         """A dataset of one of the numpy `kinds` ("iu", "f", …) with one of these numbers of axes."""
         item = self.dataset(name)
         if item.dtype.kind not in kinds:
-            raise self.fail(f"{name!r} must hold {_names(kinds)}, got {item.dtype}")
+            raise self.fail(f"{name!r} must hold {_kind_names(kinds)}, got {item.dtype}")
         if axes is not None and len(item.shape) not in axes:
             raise self.fail(f"{name!r} must have {' or '.join(map(str, axes))} axes, got shape {item.shape}")
         if item.dtype.kind == "O" and item.size > CHILDREN_MAX:
-            raise self.fail(f"{name!r} holds {item.size} texts, at most {CHILDREN_MAX} are read")
+            raise self.fail(f"{name!r} holds {item.size} strings, at most {CHILDREN_MAX} are allowed")
         size = _bytes(item.shape, item)
         if size > self._budget[0]:
-            raise self.fail(f"{name!r} takes {size} bytes; at most {BYTES_MAX} are read from one file")
+            raise self.fail(f"{name!r} takes {size} bytes, but at most {BYTES_MAX} are read from one file")
         self._budget[0] -= size
         return np.asarray(item[()])
 
@@ -157,7 +157,7 @@ class Node:
         value = self._attribute(name)
         value = value.decode("utf-8") if isinstance(value, bytes) else value
         if not isinstance(value, str) or len(value) > TEXT_MAX:
-            raise self.fail(f"attribute {name!r} must be a text of at most {TEXT_MAX} characters")
+            raise self.fail(f"attribute {name!r} must be a string of at most {TEXT_MAX} characters")
         return value
 
     def integer(self, name: str) -> int:
@@ -196,8 +196,8 @@ class Node:
         identity = self._group.attrs.get_id(name)
         if identity.get_storage_size() > TEXT_MAX:
             raise self.fail(f"attribute {name!r} is too large")
-        if identity.dtype.kind == "O" and identity.shape != ():  # each of them could be as large as the file
-            raise self.fail(f"attribute {name!r} must be numbers or one text")
+        if identity.dtype.kind == "O" and identity.shape != ():  # each string could be as large as the file
+            raise self.fail(f"attribute {name!r} must be numbers or a single string")
         return self._group.attrs[name]
 
 
@@ -205,6 +205,6 @@ def _bytes(shape: tuple[int, ...], item: h5py.Dataset) -> int:
     return math.prod(shape) * int(item.dtype.itemsize)
 
 
-def _names(kinds: str) -> str:
+def _kind_names(kinds: str) -> str:
     words = {"i": "integers", "u": "integers", "f": "numbers", "S": "text", "O": "text", "b": "booleans"}
     return " or ".join(dict.fromkeys(words[k] for k in kinds))

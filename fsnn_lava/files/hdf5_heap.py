@@ -1,4 +1,4 @@
-"""What libhdf5 believes about a file without looking: damaged global heaps, in which texts lie, send it into an endless loop."""
+"""Check the global heaps of an HDF5 file, which hold its strings: libhdf5 loops forever on damaged ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTH = 8  # bytes of an offset and of a length
 
 
 def check_heaps(path: Path) -> None:
-    """ValueError unless every object of every global heap of the file ends inside its heap, after its beginning."""
+    """ValueError unless every object of every global heap of the file lies inside its heap."""
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[:8] != _SIGNATURE:
             raise ValueError("file signature not found")
@@ -35,7 +35,7 @@ def _check_heap(data: mmap.mmap, start: int) -> None:
         free = data[at : at + 2] == b"\x00\x00"  # its size counts its header too
         length = size if free else _HEADER + -(-size // 8) * 8
         if not _HEADER <= length <= end - at:
-            raise ValueError("a global heap has an object that does not fit into it")
+            raise ValueError("an object of a global heap does not fit into it")
         at += length
 
 

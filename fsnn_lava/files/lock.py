@@ -1,4 +1,4 @@
-"""A lock on a file that goes when the process goes, however it ends; processes it has forked do not hold it."""
+"""A lock on a file, released when the process ends, however it ends; forked processes do not inherit it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from pathlib import Path
 
 from fsnn_lava.errors import BadArgument
 
-ATTEMPTS, PAUSE_SECONDS = 3, 0.1  # whoever held it before may just be removing it
+ATTEMPTS, PAUSE_SECONDS = 3, 0.1  # the previous owner may just be removing it
 _FLOCK = "hhqqi"  # struct flock of Linux: type, whence, start, length, process
 
 
 @contextlib.contextmanager
 def locked(path: Path, *, note: str, what: str) -> Iterator[None]:
-    """Hold the lock while the block lasts; its folder is made. `note` tells others who does. BadArgument if another process holds it."""
-    handle = _taken(path, what)
+    """Hold the lock while the block lasts, creating its folder; BadArgument if another process holds it.
+
+    `note` is written into the file and tells others who holds it; `what` names the output in the error message.
+    """
+    handle = _take(path, what)
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, note.encode(), 0)
@@ -29,22 +32,22 @@ def locked(path: Path, *, note: str, what: str) -> Iterator[None]:
         os.close(handle)
 
 
-def _taken(path: Path, what: str) -> int:
+def _take(path: Path, what: str) -> int:
     owner = "unknown"
     for _ in range(ATTEMPTS):
         path.parent.mkdir(exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        if _try(handle) and _is(handle, path):
+        if _try(handle) and _is_file_at(handle, path):
             return handle
         owner = _note(handle)
         os.close(handle)
         time.sleep(PAUSE_SECONDS)
-    raise BadArgument(f"another run (process {owner}) is writing {what}; wait for it, or give another --out")
+    raise BadArgument(f"another run (process {owner}) is writing {what}; wait for it, or choose another --out")
 
 
 def held_elsewhere(path: Path) -> str | None:
-    """The note of the process that holds the lock; None if nobody does. Only asked: a lock taken to find out could stop its owner."""
-    if sys.platform != "linux":  # elsewhere the question has another form
+    """The note of the process that holds the lock; None if it is free. Does not take the lock, which could stop its owner."""
+    if sys.platform != "linux":  # struct flock differs on other systems
         return None
     try:
         handle = os.open(path, os.O_RDONLY)
@@ -70,8 +73,8 @@ def _note(handle: int) -> str:
     return os.pread(handle, 64, 0).decode(errors="replace").strip() or "unknown"
 
 
-def _is(handle: int, path: Path) -> bool:
-    """Whether the file is still there under its name: who held the lock before may have removed it."""
+def _is_file_at(handle: int, path: Path) -> bool:
+    """Whether `path` is still this file: the previous owner of the lock may have removed it."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:

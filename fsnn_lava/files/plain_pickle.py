@@ -1,6 +1,6 @@
-"""Read a pickle as data: its instructions are followed on a stack of inert values, so nothing is imported and nothing is called.
+"""Read a pickle as data: its opcodes are executed on a stack of inert values, so nothing is imported or called.
 
-Enough of the language for the files that arrays, tensors, lists, dictionaries, numbers and texts are kept in (protocols 2 to 4).
+Supports the opcodes of protocols 2 to 4 that arrays, tensors, lists, dicts, numbers and strings need.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _RECONSTRUCT = {"numpy.core.multiarray _reconstruct", "numpy._core.multiarray _r
 
 
 class NotPlain(ValueError):
-    """The pickle holds more than data, or is damaged."""
+    """The pickle contains more than data, or is damaged."""
 
 
 @dataclass(frozen=True)
 class Name:
-    """What would have been imported."""
+    """A name that unpickling would import."""
 
     path: str
 
 
 @dataclass
 class Call:
-    """What would have been called, and the state it would have been given."""
+    """A call that unpickling would make, and the state it would set on the result."""
 
     function: Name
     arguments: tuple[Any, ...]
@@ -44,13 +44,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What lies outside the pickle, by the label that the pickle has for it."""
+    """Data outside the pickle, referred to by a label (a persistent id)."""
 
     label: Any
 
 
 def read_plain_pickle(data: bytes) -> Any:
-    """The value in a pickle, arrays and tensors as `Call` (see `array_of`); texts of Python 2 become str, one character per byte."""
+    """The value in a pickle, with arrays and tensors as `Call` (see `array_of`); strings of Python 2 become str, one character per byte."""
     machine = _Machine()
     try:
         for opcode, argument, _ in pickletools.genops(data):
@@ -93,7 +93,7 @@ class _Machine:
         elif name not in _IGNORED:
             action = getattr(self, f"do_{name.lower()}", None)
             if action is None:
-                raise NotPlain(f"the pickle uses {name}, which plain data has no need of")
+                raise NotPlain(f"the pickle uses the opcode {name}, which plain data does not need")
             action(argument)
 
     def do_mark(self, _: None) -> None:
@@ -163,7 +163,7 @@ class _Machine:
 
     def do_build(self, _: None) -> None:
         state = self.pop()
-        if not isinstance(self.stack[-1], dict):  # what hangs on a dictionary beside its items is not data
+        if not isinstance(self.stack[-1], dict):  # attributes of a dict are not data
             _expect(self.stack[-1], Call).state = state
 
     def do_binpersid(self, _: None) -> None:
@@ -177,35 +177,35 @@ def _expect(value: Any, kind: type) -> Any:
 
 
 def _plain_key(key: Any) -> Any:
-    """Tuples of tuples of one another take exponential time to hash; a data set has no such keys."""
+    """Nested tuples may take exponential time to hash; data sets do not use them as keys."""
     if not isinstance(key, (str, bytes, int)):
-        raise NotPlain("the pickle has a key that is neither text nor number")
+        raise NotPlain("the pickle has a key that is neither a string nor a number")
     return key
 
 
 def array_of(value: Any) -> np.ndarray:
-    """The array of unsigned bytes that a `Call` describes; its shape agrees with the bytes that are there."""
+    """The array of unsigned bytes that a `Call` describes; its shape is checked against its bytes."""
     call = _expect(value, Call)
     if call.function.path not in _RECONSTRUCT:
-        raise NotPlain(f"an array is missing, the pickle has {call.function.path!r} in its place")
+        raise NotPlain(f"expected an array, the pickle has {call.function.path!r}")
     if not (isinstance(call.state, tuple) and len(call.state) == 5):
-        raise NotPlain("an array has no content")
+        raise NotPlain("an array has no contents")
     _, shape, dtype, fortran, raw = call.state
     if not (isinstance(dtype, Call) and dtype.function.path == "numpy dtype" and dtype.arguments[:1] in (("u1",), ("|u1",))):
         raise NotPlain("an array must hold unsigned bytes")
     try:
         content = raw.encode("latin-1") if isinstance(raw, str) else _expect(raw, bytes)
     except UnicodeEncodeError as error:
-        raise NotPlain("an array holds text") from error
+        raise NotPlain("an array contains text") from error
     if not (isinstance(shape, tuple) and len(shape) <= AXES_MAX and all(isinstance(side, int) and side >= 0 for side in shape)):
-        raise NotPlain("an array has no shape")
+        raise NotPlain("an array has no valid shape")
     if math.prod(shape) != len(content):
         raise NotPlain(f"an array of shape {shape} has {len(content)} bytes")
     return np.frombuffer(content, np.uint8).reshape(shape, order="F" if fortran else "C")
 
 
 def _value_of(call: Call) -> Call | bytes | dict[Any, Any]:
-    """Protocol 2 has no bytes and no ordered dictionaries: they are written as calls, which are undone here without calling anything."""
+    """Protocol 2 writes bytes and ordered dicts as calls; they are decoded here without calling anything."""
     if call.function.path == "_codecs encode" and call.arguments[1:] == ("latin1",):
         return _expect(call.arguments[0], str).encode("latin-1")
     if call.function.path == "__builtin__ bytes" and call.arguments == ():

@@ -1,6 +1,6 @@
-"""A file of torch.save from a stranger: tensors and plain values only, no larger in memory than on the disk.
+"""Read an untrusted file of torch.save: only tensors and plain values, no larger in memory than on disk.
 
-torch.load is not called: with and without weights_only it has run code, and read memory beyond the file, in versions that Lava is held to.
+torch.load is not used: some versions that users may have ran code or read memory outside the file, even with weights_only.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import torch
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.plain_pickle import Call, Elsewhere, Name, NotPlain, read_plain_pickle
 
-PICKLE_MAX = 2**24  # bytes: everything but the tensors' numbers; ours have some ten thousand
-VALUES_MAX = 2**20  # lists may hold each other: few bytes, endless content
+PICKLE_MAX = 2**24  # bytes of everything except the tensors' numbers; ours have about ten thousand
+VALUES_MAX = 2**20  # lists may contain each other: few bytes, unlimited contents
 AXES_MAX = 32
 _MAGIC = b"PK\x03\x04"
 _PICKLE = "data.pkl"
@@ -36,18 +36,20 @@ _DTYPES = {
 
 
 def unpack(path: Path, *, what: str) -> Any:
-    """The content of the file, tensors on the CPU; BadFile says why it is not one (`what`: "a model of fsnn-lava")."""
+    """The contents of the file, tensors on the CPU; BadFile if it is not `what` (for example "a model of fsnn-lava")."""
     try:
         with path.open("rb") as stream:
             begins = stream.read(4) == _MAGIC
         if not begins or not zipfile.is_zipfile(path):
-            raise BadFile(f"{path} is not {what}, or it is cut short")
+            raise BadFile(f"{path} is not {what}, or it is truncated")
         with zipfile.ZipFile(path) as archive:
             return _Archive(path, archive, what).content()
     except OSError as error:
         raise BadFile(f"cannot read {path}: {error.strerror or error}") from error
     except NotPlain as error:
-        raise BadFile(f"{path} holds more than tensors and plain values, and loading it could execute code; refused ({error})") from error
+        raise BadFile(
+            f"{path} contains more than tensors and plain values; refused, since loading it could execute code ({error})"
+        ) from error
     except (zipfile.BadZipFile, RecursionError, RuntimeError, ValueError, TypeError, LookupError, EOFError, ArithmeticError) as error:
         if isinstance(error, BadFile):
             raise
@@ -56,33 +58,33 @@ def unpack(path: Path, *, what: str) -> Any:
 
 class _Archive:
     def __init__(self, path: Path, archive: zipfile.ZipFile, what: str) -> None:
-        """An archive as torch writes it: nothing compressed, so nothing in it can be larger than the file."""
+        """Accept only archives as torch writes them: uncompressed, so that no entry is larger than the file."""
         self.path, self.archive = path, archive
         self.storages: dict[str, torch.Tensor] = {}
         self.values_left = VALUES_MAX
         entries = archive.infolist()
         unpacked = sum(entry.file_size for entry in entries)
         if unpacked > path.stat().st_size or any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-            raise BadFile(f"{path} would unpack to {unpacked} bytes; torch does not compress, so it did not write this: refused")
-        if any(entry.compress_size != entry.file_size for entry in entries):  # how much is read at once
-            raise BadFile(f"{path} is damaged: an entry's two sizes differ, and torch does not compress")
+            raise BadFile(f"{path} would unpack to {unpacked} bytes; torch does not write compressed files, so it is refused")
+        if any(entry.compress_size != entry.file_size for entry in entries):  # the two decide how much is read
+            raise BadFile(f"{path} is damaged: the two sizes of an entry differ, but torch does not compress")
         names = [entry.filename for entry in entries]
         if any(Path(name).name == _SCRIPT for name in names):
             raise BadFile(f"{path} is a TorchScript program, not {what}: refused")
         pickles = [entry for entry in entries if entry.filename.endswith(f"/{_PICKLE}")]
         if len(pickles) != 1:
-            raise BadFile(f"{path} is not {what}: it must hold {_PICKLE} once, and does {len(pickles)} times")
+            raise BadFile(f"{path} is not {what}: it must contain {_PICKLE} exactly once, got {len(pickles)}")
         if pickles[0].file_size > PICKLE_MAX:
             raise BadFile(f"{path} is damaged: its {_PICKLE} has {pickles[0].file_size} bytes, more than {PICKLE_MAX}")
         self.folder = pickles[0].filename.removesuffix(_PICKLE)
         if f"{self.folder}byteorder" in names and archive.read(f"{self.folder}byteorder") != b"little":
-            raise BadFile(f"{path} was written on a machine of the other byte order: save it again on one like this")
+            raise BadFile(f"{path} was written on a big-endian machine: save it again on a little-endian one")
 
     def content(self) -> Any:
         return self._value(read_plain_pickle(self.archive.read(self.folder + _PICKLE)))
 
     def _value(self, value: Any) -> Any:
-        """A copy of the value with tensors in their places. What is held twice is copied twice: cycles and knots run out of values."""
+        """A copy of the value with its tensors. Shared values are copied each time, so cycles run into VALUES_MAX."""
         self.values_left -= 1
         if self.values_left < 0:
             raise BadFile(f"{self.path} is damaged: it holds more than {VALUES_MAX} values")
@@ -97,21 +99,21 @@ class _Archive:
         return value
 
     def _tensor(self, call: Call) -> torch.Tensor:
-        """A view of numbers that are all in the file."""
+        """A tensor whose numbers are all in the file."""
         if call.function.path != _TENSOR or len(call.arguments) not in (6, 7):
             raise NotPlain(f"it calls {call.function.path}")
         stored, offset, size, stride = call.arguments[:4]
         numbers = self._storage(stored)
         if not (_sides(size) and _sides(stride) and _sides((offset,)) and len(size) == len(stride)):
-            raise BadFile(f"{self.path} is damaged: a tensor has no shape")
+            raise BadFile(f"{self.path} is damaged: a tensor has no valid shape")
         needed = math.prod(size)
         last = offset + sum((side - 1) * step for side, step in zip(size, stride)) if needed else offset - 1
         if needed > numbers.numel() or last >= numbers.numel():
-            raise BadFile(f"{self.path} is damaged: a tensor has shape {size}, but of its storage the file holds {numbers.numel()} numbers")
+            raise BadFile(f"{self.path} is damaged: a tensor has shape {size}, but its storage in the file holds {numbers.numel()} numbers")
         return numbers.as_strided(size, stride, offset)
 
     def _storage(self, stored: Any) -> torch.Tensor:
-        """All numbers of a storage, [N]; N is what the pickle says and what is there."""
+        """All numbers of a storage, [N]; its length is checked against the pickle."""
         kind, dtype, key, _, count = stored.label if isinstance(stored, Elsewhere) else (None,) * 5
         if kind != "storage" or not isinstance(dtype, Name) or dtype.path not in _DTYPES or not isinstance(key, str):
             raise NotPlain("it has a tensor of an unknown kind")

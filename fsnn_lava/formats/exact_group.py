@@ -1,12 +1,14 @@
-"""The group /fsnn of a network file: a ChipNetwork exactly as it is. Stock NetX ignores it; we read nothing else where it is there."""
+"""The group /fsnn of a network file: the exact ChipNetwork. Stock NetX ignores it; if it exists, we read nothing else."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.hdf5 import Node, put
@@ -33,16 +35,16 @@ def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
         _write_synapse(synapses.create_group(str(i)), synapse)
     readout = root.create_group("readout")
     readout.attrs.update(exponent=chip.readout.exponent, decay=chip.readout.decay)
-    _put_all(readout, weight=chip.readout.weight, bias=chip.readout.bias, scale=chip.readout.scale)
+    _put_all(readout, {"weight": chip.readout.weight, "bias": chip.readout.bias, "scale": chip.readout.scale})
     if chip.host_drive is not None:
         drive = root.create_group("host_drive")
         drive.attrs.update(stride=chip.host_drive.stride, padding=chip.host_drive.padding)
-        _put_all(drive, weight=chip.host_drive.weight, bias=chip.host_drive.bias)
+        _put_all(drive, {"weight": chip.host_drive.weight, "bias": chip.host_drive.bias})
 
 
 def _write_layer(group: h5py.Group, layer: Layer) -> None:
     group.attrs.update(name=layer.name, shape=layer.shape, decay=layer.decay, reset=layer.reset, strict=int(layer.strict))
-    _put_all(group, threshold=layer.threshold, bias=layer.bias, scale=layer.scale)
+    _put_all(group, {"threshold": layer.threshold, "bias": layer.bias, "scale": layer.scale})
 
 
 def _write_synapse(group: h5py.Group, synapse: Synapse) -> None:
@@ -51,26 +53,26 @@ def _write_synapse(group: h5py.Group, synapse: Synapse) -> None:
     for name in ("stride", "padding", "output_padding", "groups"):
         if hasattr(synapse, name):
             group.attrs[name] = getattr(synapse, name)
-    _put_all(group, weight=synapse.weight)
+    _put_all(group, {"weight": synapse.weight})
 
 
-def _put_all(group: h5py.Group, **arrays: Any) -> None:
+def _put_all(group: h5py.Group, arrays: Mapping[str, NDArray[Any]]) -> None:
     for name, array in arrays.items():
         put(group, name, np.asarray(array))
 
 
-def _write_json(group: h5py.Group, name: str, value: Any) -> None:
+def _write_json(group: h5py.Group, name: str, value: object) -> None:
     put(group, name, np.frombuffer(json.dumps(value, ensure_ascii=False, sort_keys=True).encode(), dtype=np.uint8))
 
 
 def read_exact(root: Node) -> ChipNetwork:
-    """The network, equal to the one that was written: its digest is compared with the one in the file."""
+    """The network that was written; its digest is checked against the one in the file."""
     if root.text("format") != FORMAT:
         raise root.fail(f"format must be {FORMAT!r}, got {root.text('format')!r}")
     version = root.integer("version")
     if version != VERSION:
         newer = "install a newer fsnn-lava" if version > VERSION else "export it again"
-        raise root.fail(f"written as version {version} of the format, this program reads version {VERSION}: {newer}")
+        raise root.fail(f"written in version {version} of the format, but this version reads {VERSION}: {newer}")
     chip = ChipNetwork(
         input=_read_input(root.group("input")),
         layers=tuple(_read_layer(node) for node in root.numbered("layers")),
@@ -82,7 +84,7 @@ def read_exact(root: Node) -> ChipNetwork:
         notes=_read_notes(root),
     )
     if chip.digest() != root.text("digest"):
-        raise root.fail("the digest does not fit the content: the file is damaged or was changed by hand")
+        raise root.fail("the digest does not match the contents: the file is damaged or was edited")
     return chip
 
 
@@ -130,23 +132,24 @@ def _read_drive(node: Node) -> HostDrive:
     return HostDrive(weight=weight, bias=bias, stride=node.pair("stride"), padding=node.pair("padding"))
 
 
-def _read_json(node: Node, name: str) -> Any:
+def _read_json(node: Node, name: str) -> object:
     data = node.array(name, "u", (1,))
     try:
-        return json.loads(data.astype(np.uint8).tobytes().decode("utf-8"))
+        value: object = json.loads(data.astype(np.uint8).tobytes().decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise BadFile(f"{node.where}: {name!r} must be JSON in UTF-8") from error
+    return value
 
 
 def _texts(node: Node, name: str) -> tuple[str, ...]:
     value = _read_json(node, name)
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise node.fail(f"{name!r} must be a list of texts")
+        raise node.fail(f"{name!r} must be a list of strings")
     return tuple(value)
 
 
 def _read_notes(node: Node) -> dict[str, str]:
     value = _read_json(node, "notes")
     if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-        raise node.fail("'notes' must be texts by name")
+        raise node.fail("'notes' must be a JSON object of strings")
     return value

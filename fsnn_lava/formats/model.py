@@ -1,4 +1,4 @@
-"""model.pt: a float network with everything export needs. Read as data, so that a stranger's file executes nothing."""
+"""model.pt: a float network with everything that export needs. Read as data: an untrusted file cannot execute anything."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def write(net: FSNN, path: str | Path) -> None:
 
 
 def read(path: str | Path) -> FSNN:
-    """The network in `path`, in eval mode; BadFile says what is wrong with anything else."""
+    """The network in `path`, in eval mode; BadFile says what is wrong with the file."""
     content = unpack(Path(path), what="a model of fsnn-lava (train one with fsnn-train)")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadFile(f"{path} is not a model of fsnn-lava (train one with fsnn-train)")
     version = content.get("version")
     if not isinstance(version, int) or not 1 <= version <= VERSION:
-        raise BadFile(f"{path} has model format version {version}; this program reads 1 … {VERSION}: update fsnn-lava")
+        raise BadFile(f"{path} has model format version {version}, but this version reads 1 … {VERSION}: update fsnn-lava")
     try:
         config, state = content["config"], content["state"]
         _check_sizes(Path(path), config, state)
@@ -57,17 +57,17 @@ def read(path: str | Path) -> FSNN:
 
 
 def _check_sizes(path: Path, config: Any, state: Any) -> None:
-    """The architecture in the file must be as large as its tensors, before memory is taken for it."""
+    """Check the size of the architecture against the tensors in the file before memory is allocated for it."""
     from fsnn_lava.nn.notation import parse
 
     if not isinstance(config, dict) or not isinstance(state, dict):
-        raise BadFile(f"{path} is damaged: config and state must be tables")
+        raise BadFile(f"{path} is damaged: config and state must be dicts")
     if not all(isinstance(name, str) and isinstance(tensor, torch.Tensor) for name, tensor in state.items()):
-        raise BadFile(f"{path} is damaged: the state must hold tensors")
+        raise BadFile(f"{path} is damaged: the state must contain only tensors")
     architecture = parse(str(config["architecture"]), input_shape=tuple(config["input_shape"]), classes=int(config["classes"]))
     storages = {
         tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in state.values()
     }
-    held = sum(storages.values())  # each once, however many tensors are views of it
+    held = sum(storages.values())  # each storage once, even if several tensors share it
     if architecture.parameters > held:
         raise BadFile(f"{path} is damaged: {architecture} has {architecture.parameters} weights, the file holds {held} numbers")

@@ -1,7 +1,7 @@
 """Network files: one HDF5 file that stock NetX loads (group /layer) and that holds the ChipNetwork exactly (group /fsnn).
 
-A file written is the file read back: `read(path).digest() == chip.digest()`. Files without /fsnn, as lava-dl's slayer exports
-them, are read too (hard reset, no feedback but dense_rec). The name may end in .h5 or .net.
+Reading back what was written gives the same network: `read(path).digest() == chip.digest()`. Files without /fsnn, as lava-dl's slayer
+exports them, can be read too (reset to zero, no feedback except dense_rec). The name may end in .h5 or .net.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fsnn_lava.ir.network import ChipNetwork
 
 
 def write(chip: ChipNetwork, path: str | Path) -> None:
-    """`path` afterwards holds `chip`; on any failure it holds what it held before (BadFile says why)."""
+    """Write `chip` to `path` atomically; on failure (BadFile) an existing file is left unchanged."""
 
     def fill(file: h5py.File) -> None:
         exact_group.write_exact(file, chip)
@@ -26,7 +26,7 @@ def write(chip: ChipNetwork, path: str | Path) -> None:
 
 
 def read(path: str | Path) -> ChipNetwork:
-    """The network in a file; BadFile with a sentence if it is missing, damaged, newer than this program, or something else."""
+    """The network in a file; BadFile if it is missing, damaged, not a network, or of a newer format."""
     with open_file(path) as root:
         if root.has(exact_group.GROUP):
             return exact_group.read_exact(root.group(exact_group.GROUP))

@@ -1,8 +1,8 @@
 """The network as a NIR graph, for other frameworks. The file also holds the ChipNetwork exactly (group /fsnn), which is what we read.
 
 All numbers are in weight units: a connection's weights are integer * 2**exponent, a threshold is an integer, dt is one step. NIR
-fires at v > v_threshold and E9 at u >= threshold, with u in steps of 2**-6: v_threshold lies half such a step lower. What NIR has no
-word for stands in a neuron's metadata: `reset` ("subtract" or "zero"), `scale` (physical value of a weight unit), and `bias` where
+fires at v > v_threshold and E9 at u >= threshold, with u in steps of 2**-6: v_threshold is half such a step lower. What NIR has no
+node for is in the metadata of a neuron: `reset` ("subtract" or "zero"), `scale` (physical value of a weight unit), and `bias` where
 it differs within a channel (zero padding, E8): the graph's own bias is then that of the channel's middle. A transposed convolution,
 for which NIR has no node, is written as a convolution between grids stored space to depth (`space_to_depth` of a layer: rows, columns).
 """
@@ -30,7 +30,7 @@ _HALF_STEP = 2.0 ** -(limits.STATE_FRACTION_BITS + 1)
 
 
 def write(chip: ChipNetwork, path: str | Path) -> None:
-    """`path` afterwards holds `chip` as a NIR graph and exactly; on any failure it holds what it held before."""
+    """Write `chip` to `path` atomically, as a NIR graph and exactly; on failure an existing file is left unchanged."""
     memory = io.BytesIO()
     nir.write(memory, graph(chip))
     with h5py.File(memory, "r+") as file:
@@ -40,16 +40,16 @@ def write(chip: ChipNetwork, path: str | Path) -> None:
 
 
 def read(path: str | Path) -> ChipNetwork:
-    """The network of a file that `write` made; a NIR graph from elsewhere is refused, for it does not say what E9 needs."""
+    """The network in a file made by `write`. Other NIR graphs are refused: they do not contain what E9 needs."""
     with open_file(path) as root:
         if not root.has(exact_group.GROUP):
-            raise root.fail("a NIR graph without the group 'fsnn' does not say exponents, units and windows; only our own are read")
+            raise root.fail("a NIR graph without the group 'fsnn' has no exponents, units and windows; only files of fsnn-lava are read")
         return exact_group.read_exact(root.group(exact_group.GROUP))
     raise AssertionError("unreachable")
 
 
 def graph(network: ChipNetwork) -> nir.NIRGraph:
-    """Input, one node per connection and layer with the feedback as an edge back, a readout that integrates, output."""
+    """Input, a node per connection and layer, feedback as a backward edge, an integrating readout, output."""
     chip, factors = space_to_depth(network)
     nodes: dict[str, Any] = {}
     edges: list[tuple[str, str]] = []
@@ -67,14 +67,14 @@ def graph(network: ChipNetwork) -> nir.NIRGraph:
     return nir.NIRGraph(nodes=nodes, edges=edges, metadata=meta)
 
 
-def _middle(layer: Layer) -> NDArray[np.float32]:
-    """[C] bias of each channel's middle, [N] of a dense layer as it is."""
+def _centre_bias(layer: Layer) -> NDArray[np.float32]:
+    """[C] bias at the centre of each channel; [N] the bias of a dense layer."""
     bias = layer.bias.astype(np.float32)
     return bias if bias.ndim == 1 else np.ascontiguousarray(bias[:, bias.shape[1] // 2, bias.shape[2] // 2])
 
 
 def _neuron(layer: Layer, factor: tuple[int, int], *, driven: bool) -> nir.NIRNode:
-    """`driven`: the whole drive, bias included, comes from outside."""
+    """`driven`: the whole drive, bias included, is an input of the graph."""
     threshold = layer.per_neuron(layer.threshold).astype(np.float32) - np.float32(0.0 if layer.strict else _HALF_STEP)
     meta: dict[str, Any] = {"reset": layer.reset, "scale": np.asarray(layer.scale).reshape(-1)}
     if factor != (1, 1):
@@ -97,7 +97,7 @@ def _connect(chip: ChipNetwork, synapse: Synapse, nodes: dict[str, Any], edges: 
         nodes[flat] = nir.Flatten(input_type={"input": np.array(source)}, start_dim=0, end_dim=-1)
         edges.append((entry, flat))
         entry = flat
-    bias = _middle(target) if chip.is_forward(synapse) else None
+    bias = _centre_bias(target) if chip.is_forward(synapse) else None
     nodes[name] = _connection(synapse, source, target, bias)
     edges.extend([(entry, name), (name, synapse.target)])
 
@@ -117,16 +117,16 @@ def _connection(synapse: Synapse, source: tuple[int, ...], target: Layer, bias: 
             groups=synapse.groups,
             bias=np.zeros(target.shape[0], np.float32) if bias is None else bias,
         )
-    raise BadNetwork(f"{synapse}: NIR has no word for {type(synapse).__name__}")
+    raise BadNetwork(f"{synapse}: NIR has no node for {type(synapse).__name__}")
 
 
 def _square(synapse: ConvSynapse, weight: NDArray[np.float32]) -> tuple[NDArray[np.float32], tuple[int, int]]:
-    """The same convolution with a square kernel: the package nir works out shapes as if every kernel were one."""
+    """The same convolution with a square kernel: the package nir computes shapes as if every kernel were square."""
     height, width = weight.shape[2:]
     down, right = max(width - height, 0), max(height - width, 0)
     if down % 2 or right % 2:
         raise BadNetwork(
-            f"{synapse}: a kernel of {height} x {width} cannot be made square by zeros on both sides, as the package nir needs it"
+            f"{synapse}: a kernel of {height} x {width} cannot be padded to a square with zeros on both sides, as the package nir requires"
         )
     padded = np.pad(weight, ((0, 0), (0, 0), (down // 2,) * 2, (right // 2,) * 2))
     return padded, (synapse.padding[0] + down // 2, synapse.padding[1] + right // 2)

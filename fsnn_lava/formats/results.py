@@ -1,11 +1,11 @@
-"""results.h5: a run with its provenance. Rows for every sample, every neuron for the first `detail` samples, and the network itself.
+"""results.h5: a run with its provenance. One row per sample, every neuron of the first `detail` samples, and the network itself.
 
     /             attributes: backend, graph, steps, digest, samples, detail, data, data_sha256, command, date, versions, …
     /network      uint8, the bytes of net.h5
     /rows/…       one row per sample: labels, predictions, logits, readout, operations, updates, clip_count, layer_spikes, residual
     /detail/…     values; layer/<i>/{counts, traces, potentials, clipped, spikes}; late/<i>/{counts, traces}
 
-Traces of a network without a leak equal its counts and are not stored. Written batch by batch; the file appears when it is whole.
+Traces of a network without a leak equal its counts and are not stored. Written batch by batch; the file appears when it is complete.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -36,7 +35,7 @@ from fsnn_lava.ir.result import Result
 __all__ = ["Provenance", "Reader", "Results", "Writer", "default_detail", "read", "reading", "write", "writing"]
 
 DETAIL = 1000
-SPARE_BYTES = 2**22  # for the network, HDF5's own tables and the last pieces
+SPARE_BYTES = 2**22  # for the network, HDF5's own tables and the last chunks
 DETAIL_BYTES = 2**29  # the default `detail` takes no more than this, before compression
 
 
@@ -58,7 +57,7 @@ def writing(
     spikes: bool = False,
     residual: bool = False,
 ) -> Iterator[Writer]:
-    """A Writer while the block lasts; the file is at `path` if the block ends well, and untouched if not."""
+    """Yield a Writer; the file appears at `path` if the block succeeds, and is left unchanged if it raises."""
     require_room(Path(path), 0)
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
         keep = default_detail(chip, steps, spikes=spikes) if detail is None else detail
@@ -74,11 +73,21 @@ def write(
     values: NDArray[np.uint8],
     *,
     labels: NDArray[np.int64] | None = None,
-    **options: Any,
+    data: str = "",
+    command: str | None = None,
+    detail: int | None = None,
 ) -> None:
-    """One finished run as a file; `options` are those of `writing`."""
-    options.update(spikes=result.spikes is not None, residual=result.residual is not None)
-    with writing(path, chip, steps=result.steps, **options) as writer:
+    """Write one finished run to a file; the options are those of `writing`."""
+    with writing(
+        path,
+        chip,
+        steps=result.steps,
+        data=data,
+        command=command,
+        detail=detail,
+        spikes=result.spikes is not None,
+        residual=result.residual is not None,
+    ) as writer:
         writer.add(result, values, labels)
 
 
@@ -103,9 +112,9 @@ class Writer:
         """Append the samples of one batch; labels of -1 are unknown."""
         origin = (result.backend, result.graph, result.digest)
         if result.steps != self._steps or (self._origin or origin) != origin:
-            raise BadArgument(f"a results file holds one run: backend, graph, network and {self._steps} steps must stay the same")
+            raise BadArgument(f"every batch of a results file must have the same backend, graph and network, and {self._steps} steps")
         if len(values) != result.samples or (labels is not None and len(labels) != result.samples):
-            raise BadArgument(f"{result.samples} results need as many values, and labels if there are any, got {len(values)} values")
+            raise BadArgument(f"a batch of {result.samples} results needs as many values and, if given, labels; got {len(values)} values")
         self._origin = origin
         rest = min(self._detail - self._kept, result.samples)
         self._require_room(result.samples, rest)
@@ -126,9 +135,9 @@ class Writer:
         require_room(Path(self._file.filename), samples * row + max(details, 0) * detail)
 
     def join(self, part: Part) -> None:
-        """Append the samples of a part of this run; the caller notes its data."""
+        """Append the samples of a part of this run; the caller updates `data`."""
         if (self._origin or part.origin) != part.origin:
-            raise BadArgument("only parts of one run can be joined: backend, graph and network must be the same")
+            raise BadArgument("only parts of the same run can be joined: backend, graph and network must be the same")
         self._origin = part.origin
         rest = min(self._detail - self._kept, part.details)
         self._require_room(part.samples, rest)
@@ -144,7 +153,7 @@ class Writer:
     def finish(self, *, data: str, command: str) -> None:
         """Write the network and the provenance."""
         if self._origin is None:
-            raise BadArgument("there is nothing to write: no sample was run")
+            raise BadArgument("there is nothing to write: no samples were run")
         backend, graph, digest = self._origin
         image = np.frombuffer(_image(self._chip), dtype=np.uint8)
         self._file.create_dataset("network", data=image, chunks=(min(len(image), 2**20),), compression="gzip", compression_opts=1)
@@ -166,11 +175,11 @@ class Writer:
 
 
 def require_room(path: Path, size: int) -> None:
-    """BadFile if `size` bytes and what HDF5 needs beside them do not fit the disk: libhdf5 may crash when a write fails inside it."""
+    """BadFile if `size` bytes plus HDF5's overhead do not fit on the disk: libhdf5 may crash if a write fails."""
     folder = path.parent if path.parent.is_dir() else Path(".")
     free = shutil.disk_usage(folder).free
     if free < size + SPARE_BYTES:
-        raise BadFile(f"cannot write {path.name}: {free} bytes are free in {folder}, {size + SPARE_BYTES} are needed; give another --out")
+        raise BadFile(f"cannot write {path.name}: {free} bytes are free in {folder}, {size + SPARE_BYTES} are needed; choose another --out")
 
 
 def _image(chip: ChipNetwork) -> bytes:

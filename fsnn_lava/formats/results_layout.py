@@ -1,4 +1,4 @@
-"""The arrays of results.h5: their names, types and shapes follow from the network and the number of steps alone."""
+"""The arrays of results.h5; names, types and shapes depend only on the network and the number of steps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Column:
 
     @property
     def bytes(self) -> int:
-        """Of one sample."""
+        """Bytes of one sample."""
         return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
 
     @property
@@ -51,11 +51,11 @@ class Column:
         dataset[at:] = rows
 
     def store(self, file: h5py.File, rows: NDArray[Any]) -> None:
-        """All rows at once, fast rather than small, with checksums."""
+        """Store all rows, fast rather than small, with checksums."""
         file.create_dataset(self.name, data=rows.astype(self.dtype, copy=False), compression="lzf", fletcher32=True, **self._options)
 
     def stored(self, root: Node, rows: int) -> h5py.Dataset:
-        """The array in a file that is not trusted: its type and shape are what they must be, or BadFile."""
+        """The array in an untrusted file; BadFile unless its type and shape are right."""
         *groups, last = self.name.split("/")
         node = root
         for group in groups:
@@ -66,12 +66,12 @@ class Column:
             raise node.fail(f"{last!r} must be {np.dtype(self.dtype)} {wanted}, got {dataset.dtype} {dataset.shape}")
         chunk = int(np.prod(dataset.chunks or (1,), dtype=object)) * dataset.dtype.itemsize
         if chunk > max(CHUNK_BYTES_MAX, 2 * self.bytes):
-            raise node.fail(f"{last!r} is stored in pieces of {chunk} bytes, too large to be read")
+            raise node.fail(f"{last!r} is stored in chunks of {chunk} bytes, which is too large")
         return dataset
 
 
 def row_columns(chip: ChipNetwork, *, residual_steps: int = 0) -> tuple[Column, ...]:
-    """What every sample has; with its residual after each of so many steps, if there are any."""
+    """The columns kept of every sample, including its residual after each of `residual_steps` steps."""
     classes, layers = chip.readout.classes, len(chip.layers)
     residual = [Column("rows/residual", np.float64, (residual_steps,), lambda r, v, y: _curve(r))] if residual_steps else []
     return (
@@ -88,7 +88,7 @@ def row_columns(chip: ChipNetwork, *, residual_steps: int = 0) -> tuple[Column, 
 
 
 def detail_columns(chip: ChipNetwork, steps: int, *, spikes: bool) -> tuple[Column, ...]:
-    """What only the first samples have: every neuron."""
+    """The columns kept only of the first samples: every neuron."""
     inputs = (steps, *chip.input.shape) if chip.input.kind == "events" else chip.input.shape
     columns = [Column("detail/values", np.uint8, inputs, lambda r, values, y: values)]
     for i, layer in enumerate(chip.layers):
@@ -112,7 +112,7 @@ def _neurons(name: str, shape: tuple[int, ...], i: int, counts: str, traces: str
 
 def _curve(result: Result) -> NDArray[np.float64]:
     if result.residual is None:
-        raise BadArgument("this run was to keep its residual after every step, and has none")
+        raise BadArgument("the residual after every step was requested, but the run has none")
     return result.residual
 
 

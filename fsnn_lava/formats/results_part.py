@@ -1,6 +1,6 @@
-"""A part of results.h5: some samples of a run that is not finished. It is whole on the disk, or not there.
+"""A part of results.h5: some samples of an unfinished run. The file is complete or does not exist.
 
-/                     attributes: fsnn_part, run (whose part it is), first, samples, detail, seconds, backend, graph, digest, data_sha256
+/                     attributes: fsnn_part, run (its digest), first, samples, detail, seconds, backend, graph, digest, data_sha256
 /rows/…, /detail/…    as in results.h5
 /found                uint8, JSON: what the comparison found about these samples
 """
@@ -44,7 +44,7 @@ class Part:
     seconds: float
     origin: tuple[str, str, str]  # backend, graph, digest of the network
     columns: dict[str, NDArray[Any]]
-    found: Any  # as Comparator.hand_over gave it; None without a comparison
+    found: object  # as Comparator.hand_over returned it, JSON values; None without a comparison
 
 
 def write_part(
@@ -57,9 +57,9 @@ def write_part(
     run: str,
     first: int,
     details: int,
-    found: Any,
+    found: object,
 ) -> None:
-    """One batch of the run of that name, from sample `first` on; BadFile if there is no room for it."""
+    """Write one batch of the run, starting with sample `first`; BadFile if it does not fit on the disk."""
     data = DataHash()
     data.note(values, labels)
     few = result.part(slice(0, details))
@@ -79,16 +79,16 @@ def write_part(
 
 
 class PartFile:
-    """An open part; it is not trusted."""
+    """An open part, not trusted."""
 
     def __init__(self, root: Node, layout: Layout, *, run: str, first: int, samples: int) -> None:
         self._root, self._layout = root, layout
         if not root.has_attribute("fsnn_part") or root.integer("fsnn_part") != FORMAT:
-            raise root.fail(f"not a part of results in format {FORMAT}")
+            raise root.fail(f"not a part of a results file in format {FORMAT}")
         if root.text("run") != run:
-            raise root.fail("a part of another run")
+            raise root.fail("it belongs to another run")
         if (root.integer("first"), root.integer("samples")) != (first, samples):
-            raise root.fail(f"its name says samples {first} … {first + samples - 1}, it holds others")
+            raise root.fail(f"it does not hold samples {first} … {first + samples - 1}, as its name says")
         self.first, self.samples, self.details = first, samples, root.integer("detail")
         if not 0 <= self.details <= samples:
             raise root.fail(f"detail must lie in 0 … {samples}, got {self.details}")
@@ -117,6 +117,6 @@ class PartFile:
 
 @contextmanager
 def reading_part(path: Path, layout: Layout, *, run: str, first: int, samples: int) -> Iterator[PartFile]:
-    """An open part, which must be of that run and hold those samples; BadFile with a sentence if not."""
+    """Yield an open part; BadFile unless it belongs to the run and holds these samples."""
     with open_file(path) as root:
         yield PartFile(root, layout, run=run, first=first, samples=samples)

@@ -1,4 +1,4 @@
-"""Where a run came from: network, data, versions, backend, command, date."""
+"""Provenance of a run: network, data, versions, backend, command, date."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGES = ("numpy", "numba", "h5py", "torch", "lava-nc")
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Where a run came from."""
+    """What a run was made from, and with what."""
 
     backend: str
     graph: str
@@ -33,7 +33,7 @@ class Provenance:
     seconds: float  # of the run itself
 
     def attributes(self) -> dict[str, Any]:
-        """As attributes of a file: bytes of a file's name that are no UTF-8 as \\udcXX, since a text in HDF5 must be."""
+        """As attributes of a file; bytes of a file name that are not UTF-8 become \\udcXX, because HDF5 strings must be UTF-8."""
         values = {**asdict(self), "versions": json.dumps(self.versions)}
         return {name: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for name, v in values.items()}
 
@@ -53,11 +53,11 @@ class Provenance:
 
 
 class DataHash:
-    """The SHA-256 of samples that are noted one batch after the other, however they are split."""
+    """The SHA-256 of samples, added batch by batch; it does not depend on how they are split."""
 
     def __init__(self) -> None:
         self._values, self._labels = hashlib.sha256(), hashlib.sha256()
-        self.samples = 0  # noted so far
+        self.samples = 0  # added so far
 
     def note(self, values: NDArray[np.uint8], labels: NDArray[np.int64]) -> None:
         self._values.update(values.tobytes())
@@ -69,7 +69,7 @@ class DataHash:
 
 
 def versions() -> dict[str, str]:
-    """What ran: Python, the machine, and the packages that matter, as far as they are installed."""
+    """Versions of Python, the machine type, and the relevant packages that are installed."""
     from fsnn_lava.version import __version__
 
     found = {"fsnn-lava": __version__, "python": platform.python_version(), "machine": platform.machine()}

@@ -1,4 +1,4 @@
-"""Read results.h5: nothing in it is trusted. Types and shapes must be those that its network asks for, before memory is taken."""
+"""Read results.h5 without trusting it: types and shapes are checked against its network before memory is allocated."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ SAMPLES_MAX = 2**31
 
 
 class Reader:
-    """An open results file; `rows` of all samples, `detail(first, end)` of those that are kept in detail."""
+    """An open results file: `row` reads a column of all samples, `detail` every neuron of the samples kept in detail."""
 
     def __init__(self, root: Node) -> None:
         self._root = root
         if not root.has_attribute("fsnn_results"):
-            raise root.fail("an HDF5 file, but not results: it has no attribute 'fsnn_results'")
+            raise root.fail("an HDF5 file, but not a results file: it has no attribute 'fsnn_results'")
         if root.integer("fsnn_results") != FORMAT:
-            raise root.fail(f"results of format {root.integer('fsnn_results')}; this program reads format {FORMAT}: use a newer one")
+            raise root.fail(f"results of format {root.integer('fsnn_results')}, but this version reads format {FORMAT}: update fsnn-lava")
         self.provenance = Provenance.of(root)
         self.samples, self.details = root.integer("samples"), root.integer("detail")
         self.has_spikes = root.integer("spikes") == 1
         steps = self.provenance.steps
         if not (1 <= steps <= STEPS_MAX and 0 <= self.details <= self.samples and 1 <= self.samples <= SAMPLES_MAX):
-            raise root.fail(f"steps {steps}, samples {self.samples} and detail {self.details} do not go together")
-        self.has_residual = root.has_attribute("residual") and root.integer("residual") == 1  # files from before it have none
+            raise root.fail(f"steps {steps}, samples {self.samples} and detail {self.details} are inconsistent")
+        self.has_residual = root.has_attribute("residual") and root.integer("residual") == 1  # older files do not have it
         self.chip = self._network()
         self._rows = row_columns(self.chip, residual_steps=steps if self.has_residual else 0)
         for column in self._rows:
@@ -60,7 +60,7 @@ class Reader:
         return self._details()["detail/values"][first : self.details if end is None else end]
 
     def detail(self, first: int = 0, end: int | None = None) -> Result:
-        """The run as it was, samples first … end - 1 of those kept in detail."""
+        """The Result of samples first … end - 1 of those kept in detail."""
         end = self.details if end is None else end
         found = {name: dataset[first:end] for name, dataset in self._details().items() if name != "detail/values"}
         layers, late = range(len(self.chip.layers)), range(len(self.chip.feedback))
@@ -104,22 +104,22 @@ class Reader:
             try:
                 chip = netx.read(path)
             except BadFile as error:
-                raise self._root.fail(f"the network inside is damaged: {str(error).replace(str(path), 'network')}") from error
+                raise self._root.fail(f"the network in it is damaged: {str(error).replace(str(path), 'network')}") from error
         if self.provenance.graph != "stock" and chip.digest() != self.provenance.digest:
-            raise self._root.fail(f"the network inside is {chip.digest()[:12]}, the run was of {self.provenance.digest[:12]}")
+            raise self._root.fail(f"the network in it has digest {chip.digest()[:12]}, but the run used {self.provenance.digest[:12]}")
         return chip
 
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[Reader]:
-    """An open Reader while the block lasts; BadFile with a sentence if the file is missing, damaged or something else."""
+    """Yield an open Reader; BadFile if the file is missing, damaged or not a results file."""
     with open_file(path) as root:
         yield Reader(root)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Results:
-    """A results file in memory: `result`, `values` and `labels` are the samples kept in detail, `rows` are all."""
+    """A results file in memory: `result`, `values` and `labels` of the samples kept in detail, `rows` of all samples."""
 
     provenance: Provenance
     chip: ChipNetwork
@@ -127,11 +127,11 @@ class Results:
     rows: dict[str, NDArray[Any]]
     result: Result
     values: NDArray[np.uint8]
-    labels: NDArray[np.int64] | None  # None where they are unknown
+    labels: NDArray[np.int64] | None  # None if unknown
 
 
 def read(path: str | Path) -> Results:
-    """Everything in a results file, at once. For files larger than memory use `reading`."""
+    """Read a whole results file into memory; use `reading` for one that is too large."""
     with reading(path) as reader:
         rows = {name: reader.row(name) for name in (column.name.split("/")[1] for column in reader._rows)}
         labels = rows["labels"][: reader.details]

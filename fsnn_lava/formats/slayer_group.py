@@ -1,7 +1,7 @@
-"""Reads the group /layer that lava-dl's slayer exports: a chain of dense and convolutional layers with reset to zero.
+"""Read the group /layer that lava-dl's slayer exports: a chain of dense and convolutional layers with reset to zero.
 
-What such a file does not say: classes are counted by their spikes (the readout adds the last layer up), a weight unit is worth 1,
-and the number of steps is STEPS unless the caller knows better.
+Assumptions about what such a file leaves open: the readout counts the spikes of the last layer, a weight unit is worth 1, and the
+number of steps is STEPS.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fsnn_lava.files.hdf5 import Node
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
 
 STEPS = 32
-NEURONS_MAX = 2**20  # of one layer: its shape follows from numbers in the file that take no room there
+NEURONS_MAX = 2**20  # of one layer: a small file could describe a huge one
 NUMBERS_MAX = 8  # of a shape, stride or decay
 COUNTED_MAX = 4096  # neurons of a last layer that is its own readout
 _READ = ("dense", "dense_rec", "conv")
@@ -28,14 +28,14 @@ def read_slayer(root: Node) -> ChipNetwork:
     if not nodes or nodes[0][1] != "input" or not nodes[0][0].has("shape"):
         raise root.fail("the first layer must be an input with a shape")
     if nodes[0][0].has("neuron"):
-        raise nodes[0][0].fail("an input layer with neurons of its own is not read; export the network without it")
+        raise nodes[0][0].fail("an input layer with neurons is not supported; export the network without it")
     shape = tuple(int(n) for n in _numbers(nodes[0][0], "shape"))
     builder = _Builder(shape if len(shape) != 2 else (1, *shape))
     for node, kind in nodes[1:]:
         if kind == "flatten":
             continue
         if kind not in _READ:
-            raise node.fail(f"layers of type {kind!r} are not read, only {', '.join(_READ)}, flatten and input")
+            raise node.fail(f"layers of type {kind!r} are not supported, only {', '.join(_READ)}, flatten and input")
         builder.add(node, kind)
     return builder.network(root)
 
@@ -56,7 +56,7 @@ class _Builder:
         before = self.layers[-1].shape if self.layers else self.input.shape
         name = f"layer{len(self.layers) + 1}"
         if node.has("delay") and np.any(_numbers(node, "delay")):
-            raise node.fail("synaptic delays are not read")
+            raise node.fail("synaptic delays are not supported")
         weight, exponent = _weight(node, "weight")
         if kind == "conv":
             synapse: Synapse = _conv(node, source, name, weight, exponent)
@@ -84,7 +84,7 @@ class _Builder:
             raise root.fail("there is no layer with neurons")
         last = self.layers[-1]
         if self.readout is None and last.size > COUNTED_MAX:
-            raise root.fail(f"the last layer counts the classes and has {last.size} neurons, at most {COUNTED_MAX} are read")
+            raise root.fail(f"the last layer has one neuron per class and has {last.size} of them, at most {COUNTED_MAX} are supported")
         weight, bias, exponent = self.readout or (np.eye(last.size, dtype=np.int8), np.zeros(last.size, np.int32), 0)
         readout = Readout(weight=weight, bias=bias, scale=np.array(1.0), exponent=exponent, decay=last.decay)
         notes = {"origin": "slayer"}
@@ -95,7 +95,7 @@ class _Builder:
 
 def _conv(node: Node, source: str, target: str, weight: NDArray[Any], exponent: int) -> ConvSynapse:
     if any(v != 1 for v in _pair(node, "dilation")):
-        raise node.fail("a dilated convolution is not read")
+        raise node.fail("dilated convolutions are not supported")
     weight = weight.reshape(weight.shape[:4])
     stride, padding, groups = _pair(node, "stride"), _pair(node, "padding"), int(_numbers(node, "groups")[0])
     return ConvSynapse(source=source, target=target, weight=weight, exponent=exponent, stride=stride, padding=padding, groups=groups)
@@ -104,14 +104,14 @@ def _conv(node: Node, source: str, target: str, weight: NDArray[Any], exponent: 
 def _whole(node: Node, name: str) -> NDArray[Any]:
     array = node.array(name, "iuf")
     if array.dtype.kind == "f" and not (np.all(np.isfinite(array)) and np.array_equal(array, np.rint(array))):
-        raise node.fail(f"{name!r} must hold whole numbers; export a quantised network")
+        raise node.fail(f"{name!r} must hold integers; export a quantised network")
     if array.size and float(np.abs(array).max()) > 2**31:
-        raise node.fail(f"{name!r} holds numbers beyond 32 bits")
+        raise node.fail(f"{name!r} holds numbers of more than 32 bits")
     return array.astype(np.int64)
 
 
 def _weight(node: Node, name: str) -> tuple[NDArray[Any], int]:
-    """slayer's weights are even numbers up to 254: halved, with an exponent that says so."""
+    """slayer's weights are even numbers up to 254: halve them and raise the exponent."""
     weight, exponent = _whole(node, name), 0
     while weight.size and np.abs(weight).max() > limits.WEIGHT_MAX and not np.any(weight % 2):
         weight, exponent = weight // 2, exponent + 1
@@ -136,7 +136,7 @@ def _bias(node: Node, shape: tuple[int, ...]) -> NDArray[Any]:
 def _neuron(node: Node, shape: tuple[int, ...]) -> tuple[NDArray[Any], int]:
     kind = _text(node, "type")
     if kind not in ("CUBA", "LOIHI"):
-        raise node.fail(f"neurons of type {kind!r} are not read, only CUBA and LOIHI")
+        raise node.fail(f"neurons of type {kind!r} are not supported, only CUBA and LOIHI")
     if int(_numbers(node, "iDecay")[0]) != limits.DECAY_UNIT:
         raise node.fail("the synaptic current must not persist: train with current_decay = 1")
     threshold = _whole(node, "vThMant")

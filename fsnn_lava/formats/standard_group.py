@@ -1,9 +1,9 @@
-"""The group /layer of a network file: what lava-dl's NetX can load and run of a ChipNetwork.
+"""The group /layer of a network file: the part of a ChipNetwork that lava-dl's NetX can load and run.
 
-NetX knows a chain of layers, one weight unit per layer, int8 weights, int16 biases, reset to zero and a spike at v > threshold.
-So each layer is written in a unit in which all of it is an integer where that fits (`exact`), and rounded into the range where
-it does not. A feedback of a dense layer onto itself becomes `dense_rec`; any other feedback has no word in NetX and is left
-out (`complete` is false). The readout is a last dense layer whose threshold is never reached: its potential is the answer.
+NetX supports a chain of layers, one weight unit per layer, int8 weights, int16 biases, reset to zero and a spike at v > threshold.
+Each layer is therefore written in a unit that makes all its numbers integers if they fit (`exact`), and rounded to the range if they
+do not. Feedback of a dense layer onto itself becomes `dense_rec`; NetX has no layer for any other feedback, which is left out
+(`complete` is false). The readout is a final dense layer whose threshold is never reached: its potentials are the answer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORWARDING = {
 
 @dataclass(frozen=True)
 class Expressed:
-    """One layer in NetX's words: every array an integer array, in units of `1 / factor` weight units of the layer."""
+    """One layer in NetX's terms: integer arrays in units of `1 / factor` weight units of the layer."""
 
     weight: NDArray[np.int64]
     recurrent: NDArray[np.int64] | None
@@ -43,7 +43,7 @@ class Expressed:
 
 
 def express(weight: NDArray[Any], recurrent: NDArray[Any] | None, threshold: NDArray[Any], bias: NDArray[Any]) -> Expressed:
-    """The four arrays (in the layer's weight units, float64) times the largest factor with which they fit NetX."""
+    """The four arrays (float64, in the layer's weight units) times the largest factor with which they fit in NetX's ranges."""
     parts = [weight] if recurrent is None else [weight, recurrent]
     exact = _integer_factor([*parts, threshold, bias])
     largest = max((float(np.abs(p).max()) for p in parts if p.size), default=0.0)
@@ -98,7 +98,7 @@ def _same_neuron(layer: Layer) -> bool:
 
 
 def _same_rounding(chip: ChipNetwork, layer: Layer, expressed: Expressed) -> bool:
-    """In a finer unit nothing may be rounded that E9 rounds: neither a leaking potential nor a current below 2**-6."""
+    """Whether a finer unit keeps E9's rounding, of a leaking potential and of a current below 2**-6."""
     fraction = min((s.exponent for s in chip.into(layer)), default=0)
     return expressed.factor == 1.0 or (layer.decay == 0 and fraction >= -limits.STATE_FRACTION_BITS)
 
@@ -109,7 +109,7 @@ def _written_shape(chip: ChipNetwork) -> tuple[int, ...]:
 
 
 def _first_layer(chip: ChipNetwork) -> tuple[str, Expressed]:
-    """Pixels are sent as they are where that fits; where it does not, the first layer is written for spikes at their rate."""
+    """Pixels are sent as values if that fits; otherwise the first layer is written for spikes at the pixels' rate."""
     layer = chip.layers[0]
     plain = _express_layer(chip, layer, 1)
     if chip.input.kind != "pixels" or plain.exact:
@@ -120,7 +120,7 @@ def _first_layer(chip: ChipNetwork) -> tuple[str, Expressed]:
 def _express_layer(chip: ChipNetwork, layer: Layer, gain: int) -> Expressed:
     synapse, loop = _forward(chip, layer), _self_loop(chip, layer)
     if synapse is None:
-        weight: NDArray[Any] = np.eye(layer.shape[0])  # the drive comes from outside, neuron by neuron
+        weight: NDArray[Any] = np.eye(layer.shape[0])  # the drive is an input, one per neuron
         weight = weight[:, :, None, None] if len(layer.shape) == 3 else weight
     else:
         weight = synapse.weight * 2.0**synapse.exponent * gain
@@ -168,7 +168,7 @@ def _write_layer(root: h5py.Group, layer: Layer, synapse: Synapse | None, expres
 
 
 def _share_weights(file: h5py.File, chip: ChipNetwork, group: h5py.Group, forward: Synapse | None, loop: Synapse | None) -> None:
-    """Weights that equal those of the exact group are stored once, under both names."""
+    """Store weights that equal those of the exact group only once, linked under both names."""
     for name, synapse in (("weight", forward), ("weight_rec", loop)):
         if synapse is not None and np.array_equal(group[name][()], synapse.weight):
             del group[name]
@@ -190,7 +190,7 @@ def _write_geometry(group: h5py.Group, layer: Layer, synapse: Synapse | None) ->
 def _write_bias(group: h5py.Group, bias: NDArray[np.int64]) -> None:
     if not np.any(bias):
         return
-    if bias.ndim == 3:  # NetX wants one per channel, or one per neuron in (W, H, C) order
+    if bias.ndim == 3:  # NetX takes one per channel, or one per neuron in (W, H, C) order
         per_channel = np.array_equal(bias, np.broadcast_to(bias[:, :1, :1], bias.shape))
         bias = bias[:, 0, 0] if per_channel else bias.transpose(2, 1, 0)
     put(group, "bias", np.ascontiguousarray(bias).astype(np.int32))

@@ -1,1 +1,1 @@
-"""Everything integer: the network as the chip holds it, and how it gets there from the float one."""
+"""The network in integers, as the chip holds it; every tool after export reads only this."""

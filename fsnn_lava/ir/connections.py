@@ -38,7 +38,7 @@ class Synapse:
         return f"synapse {self.source!r} -> {self.target!r}"
 
     def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
-        """Shape of the current that messages of shape `source` make; BadNetwork if they do not fit."""
+        """Shape of the current for messages of shape `source`; BadNetwork if they do not fit."""
         raise BadNetwork(f"{self}: use a DenseSynapse, ConvSynapse or TransposedConvSynapse")
 
 
@@ -52,7 +52,7 @@ class DenseSynapse(Synapse):
     def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
         require(
             self.weight.shape[1] == int(np.prod(source)),
-            f"{self}: weight takes {self.weight.shape[1]} sources, there are {int(np.prod(source))}",
+            f"{self}: weight has {self.weight.shape[1]} inputs, but the source has {int(np.prod(source))} neurons",
         )
         return (self.weight.shape[0],)
 
@@ -75,11 +75,14 @@ class ConvSynapse(Synapse):
             self.groups > 0 and inner * self.groups == source[0] and out % self.groups == 0,
             f"{self}: weight {self.weight.shape} with {self.groups} groups does not take {source[0]} channels",
         )
-        require(min(self.stride) > 0 and min(self.padding) >= 0, f"{self}: stride {self.stride} and padding {self.padding} must be sizes")
+        require(
+            min(self.stride) > 0 and min(self.padding) >= 0,
+            f"{self}: stride must be positive and padding non-negative, got {self.stride} and {self.padding}",
+        )
         size = [(n + 2 * p - k) // s + 1 for n, k, s, p in zip(source[1:], kernel, self.stride, self.padding, strict=True)]
         require(
             min(size) > 0,
-            f"{self}: kernel {tuple(kernel)}, stride {self.stride}, padding {self.padding} leave nothing of {source}",
+            f"{self}: kernel {tuple(kernel)}, stride {self.stride}, padding {self.padding} leave no output for a source of shape {source}",
         )
         return (out, *size)
 
@@ -97,16 +100,18 @@ class TransposedConvSynapse(Synapse):
 
     def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
         require(len(source) == 3, f"{self}: a transposed convolution needs a (C, H, W) source, got {source}")
-        require(self.weight.shape[0] == source[0], f"{self}: weight takes {self.weight.shape[0]} channels, the source has {source[0]}")
+        require(
+            self.weight.shape[0] == source[0], f"{self}: weight has {self.weight.shape[0]} input channels, but the source has {source[0]}"
+        )
         require(
             min(self.stride) > 0
             and min(self.padding) >= 0
             and all(0 <= o < s for o, s in zip(self.output_padding, self.stride, strict=True)),
-            f"{self}: stride {self.stride}, padding {self.padding}, output padding {self.output_padding} do not go together",
+            f"{self}: stride {self.stride}, padding {self.padding}, output padding {self.output_padding} are inconsistent",
         )
         size = [
             (n - 1) * s - 2 * p + k + o
             for n, k, s, p, o in zip(source[1:], self.weight.shape[2:], self.stride, self.padding, self.output_padding, strict=True)
         ]
-        require(min(size) > 0, f"{self}: nothing is left of {source}")
+        require(min(size) > 0, f"{self}: no output is left for a source of shape {source}")
         return (self.weight.shape[1], *size)

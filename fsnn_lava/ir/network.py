@@ -1,8 +1,8 @@
-"""ChipNetwork: the network as the chip holds it, integers only. The one hub between export and everything after it.
+"""ChipNetwork: the network as the chip holds it, in integers. Everything after export reads only this.
 
-Time (pipelined, the chip's): every synapse takes one step. Layers are numbered 1 … N; layer l is at rest (u = 0, silent)
-before step l and counts its *window*, the T steps l … l + T - 1. In a layer's own time tau = 1 … T a synapse from layer k to
-layer l therefore arrives `k - l + 1` steps late: 0 for feed-forward, 1 for a layer onto itself, N from the last to the first.
+Time is pipelined, as on the chip: every synapse takes one step. Layers are numbered 1 … N; layer l is at rest (u = 0, no spikes)
+before step l, and its spikes are counted in its *window*, the T steps l … l + T - 1. In the layers' own time tau = 1 … T, a spike from
+layer k therefore arrives at layer l `k - l + 1` steps late: 0 for feed-forward, 1 for a layer onto itself, N from the last to the first.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ READOUT = "readout"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Input:
-    """What arrives from outside, and how raw values became the float network's input: x = (value / divisor - mean) / std.
+    """The network's input, and how the float network normalised raw values: x = (value / divisor - mean) / std.
 
     kind "pixels":  [B, *shape] uint8, sent as a graded message at every step through the input synapse;
          "events":  [B, T, *shape] uint8, one message per step through the input synapse;
-         "current": [B, *shape] uint8, the host computes F¹x + b¹ once per sample (`ChipNetwork.drive`); no input synapse.
+         "current": [B, *shape] uint8, the host computes F¹x + b¹ once per sample (`ChipNetwork.host_drive`); no input synapse.
     """
 
     kind: Literal["pixels", "events", "current"]
@@ -66,7 +66,7 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layer:
-    """Spiking neurons with one arithmetic (E9). Units: one weight unit is worth `scale` of the float network's potential."""
+    """A layer of spiking neurons (E9). One weight unit equals `scale` in the units of the float network's potential."""
 
     name: str
     shape: tuple[int, ...]  # (N,) or (C, H, W)
@@ -79,7 +79,7 @@ class Layer:
 
     def __post_init__(self) -> None:
         what = f"layer {self.name!r}"
-        require(self.name not in ("", INPUT, READOUT), f"{what}: the name is taken")
+        require(self.name not in ("", INPUT, READOUT), f"{what}: this name is reserved")
         shape = checked_shape(self.shape, what)
         object.__setattr__(self, "shape", shape)
         threshold = checked_integers(self.threshold, np.int32, 1, limits.THRESHOLD_MAX, f"{what}: threshold")
@@ -136,7 +136,7 @@ class Readout:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HostDrive:
-    """Input kind "current": what the host computes in float64 per sample: F¹x + b¹ on raw values, in the float network's units.
+    """Input kind "current": F¹x + b¹ of raw values, which the host computes per sample in float64, in the float network's units.
 
     Dense: weight [N, N_in]; convolution: weight [C_out, C_in, kH, kW] with `stride` and `padding`; bias is per neuron.
     """
@@ -159,7 +159,7 @@ class HostDrive:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChipNetwork:
-    """A feedback network in integers, checked once when it is made."""
+    """A feedback network in integers, checked once when it is created."""
 
     input: Input
     layers: tuple[Layer, ...]
@@ -177,7 +177,7 @@ class ChipNetwork:
         object.__setattr__(self, "steps", int(self.steps))
         require(1 <= self.steps <= limits.STEPS_MAX, f"steps must lie in 1 … {limits.STEPS_MAX}, got {self.steps}")
         names = [layer.name for layer in self.layers]
-        require(len(set(names)) == len(names), f"layer names must differ, got {names}")
+        require(len(set(names)) == len(names), f"layer names must be unique, got {names}")
         require(len({layer.decay for layer in self.layers} | {self.readout.decay}) == 1, "all layers and the readout must share one decay")
         for synapse in self.synapses:
             self._check_synapse(synapse, names)
@@ -185,11 +185,11 @@ class ChipNetwork:
         last = self.layers[-1]
         require(
             self.readout.weight.shape[1] == last.size,
-            f"readout: weight takes {self.readout.weight.shape[1]} neurons, the last layer has {last.size}",
+            f"readout: weight has {self.readout.weight.shape[1]} inputs, but the last layer has {last.size} neurons",
         )
         require(
             len(self.class_names) in (0, self.readout.classes),
-            f"there are {self.readout.classes} classes and {len(self.class_names)} class names",
+            f"class_names must be empty or name all {self.readout.classes} classes, got {len(self.class_names)}",
         )
 
     def _check_synapse(self, synapse: Synapse, names: list[str]) -> None:
@@ -198,7 +198,7 @@ class ChipNetwork:
         source = self.input.shape if synapse.source == INPUT else self.layer(synapse.source).shape
         target = self.layer(synapse.target).shape
         made = synapse.output_shape(source)
-        require(made == target, f"{synapse}: makes a current of shape {made}, the layer has {target}")
+        require(made == target, f"{synapse}: its output has shape {made}, but the layer has shape {target}")
         skips = self.delay(synapse) < 0 if synapse.source != INPUT else synapse.target != names[0]
         require(not skips, f"{synapse}: a connection may not skip a layer")
 
@@ -207,10 +207,11 @@ class ChipNetwork:
             before = [s for s in self.synapses if s.target == layer.name and self.is_forward(s)]
             wanted = 0 if position == 0 and self.input.kind == "current" else 1
             require(
-                len(before) == wanted, f"layer {layer.name!r} must have {wanted} connection from what stands before it, got {len(before)}"
+                len(before) == wanted, f"layer {layer.name!r} must have {wanted} connection from the layer before it, got {len(before)}"
             )
         require(
-            (self.host_drive is not None) == (self.input.kind == "current"), "a host drive belongs to input kind 'current', and only to it"
+            (self.host_drive is not None) == (self.input.kind == "current"),
+            "host_drive belongs to input kind 'current' and to no other",
         )
         if self.host_drive is not None:
             require(
@@ -250,40 +251,50 @@ class ChipNetwork:
         return self.layers[0].leak
 
     def weight_sum(self, steps: int) -> float:
-        """Sum of lambda**(T - tau) over tau = 1 … T: what a rate is divided by (E3)."""
+        """Sum of lambda**(T - tau) over tau = 1 … T: the denominator of a rate (E3)."""
         return float(np.sum(self.leak ** np.arange(steps, dtype=np.float64)))
 
     def digest(self) -> str:
-        """SHA-256 over everything that makes a run what it is (not the notes)."""
+        """SHA-256 of everything that a run depends on (not the notes)."""
         state = hashlib.sha256()
-        _feed(state, {f.name: getattr(self, f.name) for f in fields(self) if f.name != "notes"})
+        _hash_into(state, {f.name: getattr(self, f.name) for f in fields(self) if f.name != "notes"})
         return state.hexdigest()
 
     def save(self, path: str | Path) -> None:
+        """Write the network to an HDF5 file that also loads in lava-dl's NetX; an existing file is replaced atomically.
+
+        Raises:
+            BadFile: the file cannot be written; an existing one is left unchanged.
+        """
         from fsnn_lava.formats import netx
 
         netx.write(self, path)
 
     @staticmethod
     def load(path: str | Path) -> ChipNetwork:
+        """Read a network from a file made by `save`, or exported by lava-dl's slayer. The file need not be trusted.
+
+        Raises:
+            BadFile: the file is missing, damaged, not a network, or of a newer format.
+        """
         from fsnn_lava.formats import netx
 
         return netx.read(path)
 
 
-def _feed(state: Any, value: Any) -> None:
+def _hash_into(state: hashlib._Hash, value: object) -> None:
     if isinstance(value, np.ndarray):
         state.update(f"{value.dtype.str}{value.shape}".encode())
         state.update(np.ascontiguousarray(value).tobytes())
     elif is_dataclass(value):
         state.update(type(value).__name__.encode())
-        _feed(state, {f.name: getattr(value, f.name) for f in fields(value)})
+        _hash_into(state, {f.name: getattr(value, f.name) for f in fields(value)})
     elif isinstance(value, dict):
         for key, item in value.items():
             state.update(key.encode())
-            _feed(state, item)
+            _hash_into(state, item)
     elif isinstance(value, tuple):
         for item in value:
-            _feed(state, item)
+            _hash_into(state, item)
     else:
         state.update(repr(value).encode())

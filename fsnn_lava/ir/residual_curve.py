@@ -1,4 +1,4 @@
-"""||f(a[t]) - a[t]|| after every step t of a run: does the network settle?"""
+"""The residual ||f(a[t]) - a[t]|| after every step t of a run, which shows whether the network settles."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Arrays, Result
 
-BYTES_MAX = 2**25  # of one number per neuron for the samples that are looked at together
+BYTES_MAX = 2**25  # of one number per neuron, for the samples that are processed together
 
 
 class ResidualCurve:
-    """The residual of one network's runs, Euclidean over all neurons, each layer in its own time, as the chip's map f has it (E4, E11)."""
+    """Residuals of runs of one network with the chip's map f (E4, E11): Euclidean norm over all neurons, each layer in its own time."""
 
     def __init__(self, chip: ChipNetwork) -> None:
-        """`chip` is the network that really ran (see `executed`)."""
+        """`chip` is the network that actually ran (see `executed`)."""
         self.chip, self.rate_map = chip, RateMap(chip)
         self.rows = max(1, BYTES_MAX // (8 * sum(layer.size for layer in chip.layers)))
 
     def added(self, result: Result, values: NDArray[np.uint8], *, keep_spikes: bool) -> Result:
-        """`result`, which has spike trains, with its residual [B, T]; without the trains unless they are to be kept."""
+        """`result`, which must have spike trains, with its residual [B, T] and, unless `keep_spikes`, without the trains."""
         if result.spikes is None:
-            raise BadArgument(f"backend {result.backend!r} recorded no spike trains: there is no residual of every step")
+            raise BadArgument(f"backend {result.backend!r} recorded no spike trains, which the residual after every step needs")
         parts = [slice(start, start + self.rows) for start in range(0, result.samples, self.rows)]
         curves = [self._curve(tuple(train[rows] for train in result.spikes), values[rows]) for rows in parts]
         return replace(result, residual=np.concatenate(curves), spikes=result.spikes if keep_spikes else None)

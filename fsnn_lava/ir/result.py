@@ -1,4 +1,4 @@
-"""Result: what a run of a ChipNetwork left behind, the same for every backend."""
+"""Result: the outcome of a run of a ChipNetwork, the same for every backend."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ _PER_SAMPLE_TUPLES = ("counts", "traces", "late", "late_traces", "potentials", "
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
-    """B samples over T steps, each layer in its own time tau = 1 … T. Not checked: backends make it, files check it."""
+    """Counts, potentials and answers of B samples over T steps, each layer in its own time tau = 1 … T.
+
+    Not checked here: backends create it, and readers of files check it.
+    """
 
     backend: str  # "emu", "sim" or "loihi2"
     graph: str = ""  # "", "batched" or "stock": which Lava processes
     steps: int  # T
     digest: str  # of the ChipNetwork
-    weight_sum: float  # chip.weight_sum(steps): what a trace is divided by (E3)
+    weight_sum: float  # chip.weight_sum(steps): the denominator of a rate (E3)
     readout_scale: float  # chip.readout.scale
     counts: Arrays  # int32 [B, *shape] per layer: spikes in the window
     traces: Arrays  # float64 [B, *shape] per layer: trace <- trace * lambda + s at every step
-    late: Arrays  # int32 [B, *source shape] per feedback synapse: spikes that never arrived
+    late: Arrays  # int32 [B, *source shape] per feedback synapse: spikes that had not arrived at the end
     late_traces: Arrays  # float64, the same weighted by lambda**(T - tau)
     potentials: Arrays  # int32 [B, *shape] per layer: u at the end, units 2**-6
     readout: NDArray[np.int32]  # [B, classes] at the end, units 2**-6
@@ -40,7 +43,7 @@ class Result:
     updates: NDArray[np.int64]  # [B] neuron updates
     spikes: Arrays | None = None  # uint8 [B, T, *shape] per layer, on request
     residual: NDArray[np.float64] | None = None  # [B, T] ||f(a[t]) - a[t]|| after every step (E11), on request
-    seconds: float = 0.0  # wall time of the run itself
+    seconds: float = 0.0  # wall-clock time of the run itself
 
     @property
     def samples(self) -> int:
@@ -53,7 +56,7 @@ class Result:
 
     @property
     def logits(self) -> NDArray[np.float64]:
-        """[B, classes] in the float network's units: the (weighted) average of what the readout was given per step."""
+        """[B, classes] in the float network's units: the (weighted) average input of the readout per step."""
         return self.readout * (self.readout_scale / 2**STATE_FRACTION_BITS / self.weight_sum)
 
     @property
@@ -62,7 +65,7 @@ class Result:
         return np.argmax(self.readout, axis=1).astype(np.int64)
 
     def part(self, which: slice) -> Result:
-        """The same run, only these samples, with their share of the time."""
+        """The Result of these samples only, with their share of the time."""
         changes: dict[str, Any] = {name: array[which] for name in _PER_SAMPLE if (array := getattr(self, name)) is not None}
         changes["seconds"] = self.seconds * len(changes["readout"]) / max(1, self.samples)
         for name in _PER_SAMPLE_TUPLES:
@@ -72,7 +75,7 @@ class Result:
 
 
 def concatenate(results: Sequence[Result]) -> Result:
-    """One Result of all samples, in order. All must come from one network, backend and number of steps."""
+    """One Result of all samples, in order. All parts must come from the same network, backend and number of steps."""
     if not results:
         raise BadArgument("concatenate needs at least one result, got none")
     first = results[0]

@@ -1,8 +1,6 @@
-"""Checks of what a run is given, the same for every backend."""
+"""Checks of the arguments of a run, the same for every backend."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +17,8 @@ def checked_steps(chip: ChipNetwork, steps: int | None) -> int:
     return steps
 
 
-def check_values(chip: ChipNetwork, values: Any, steps: int) -> None:
-    """BadArgument unless `values` are raw inputs of this network for so many steps, at least one sample."""
+def check_values(chip: ChipNetwork, values: object, steps: int) -> None:
+    """BadArgument unless `values` are raw inputs of this network for `steps` steps, with at least one sample."""
     kind, shape = chip.input.kind, chip.input.shape
     form = f"[B, {', '.join(map(str, (steps, *shape) if kind == 'events' else shape))}]"
     wanted = f"values must be raw uint8 {form} for this network (input kind {kind!r}"

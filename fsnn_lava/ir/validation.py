@@ -1,11 +1,12 @@
-"""Checks that every part of a ChipNetwork goes through once, when it is made."""
+"""Checks of every part of a ChipNetwork when it is created."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, SupportsInt
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fsnn_lava import limits
 from fsnn_lava.errors import BadNetwork
@@ -16,44 +17,44 @@ def require(condition: bool, message: str) -> None:
         raise BadNetwork(message)
 
 
-def checked_shape(value: Any, what: str) -> tuple[int, ...]:
+def checked_shape(value: Iterable[int], what: str) -> tuple[int, ...]:
     shape = tuple(int(n) for n in value)
     require(len(shape) in (1, 3), f"{what}: shape must be (N,) or (C, H, W), got {shape}")
     require(all(n > 0 for n in shape), f"{what}: every size must be positive, got {shape}")
     return shape
 
 
-def checked_integers(value: Any, dtype: type, low: int, high: int, what: str) -> NDArray[Any]:
+def checked_integers(value: ArrayLike, dtype: type, low: int, high: int, what: str) -> NDArray[Any]:
     array = np.asarray(value)
     require(array.dtype.kind in "iu", f"{what}: must hold integers, got {array.dtype}")
     if array.size:
         lowest, highest = int(array.min()), int(array.max())
         require(low <= lowest and highest <= high, f"{what}: must lie in {low} … {high}, got {lowest} … {highest}")
-    array = np.array(array, dtype=dtype)  # a copy of our own, so that nobody changes it under us
+    array = np.array(array, dtype=dtype)  # a private, read-only copy
     array.setflags(write=False)
     return array
 
 
-def checked_exponent(value: Any, what: str) -> int:
+def checked_exponent(value: SupportsInt, what: str) -> int:
     exponent = int(value)
     allowed = limits.EXPONENT_RANGE
     require(exponent in allowed, f"{what}: exponent must lie in {allowed[0]} … {allowed[-1]}, got {exponent}")
     return exponent
 
 
-def checked_pair(value: Any, what: str) -> tuple[int, int]:
+def checked_pair(value: Iterable[int], what: str) -> tuple[int, int]:
     pair = tuple(int(n) for n in value)
     require(len(pair) == 2, f"{what} must be two numbers, got {pair}")
     return pair[0], pair[1]
 
 
-def checked_decay(value: Any, what: str) -> int:
+def checked_decay(value: SupportsInt, what: str) -> int:
     decay = int(value)
     require(0 <= decay < limits.DECAY_UNIT, f"{what}: decay must lie in 0 … {limits.DECAY_UNIT - 1} (1/4096), got {decay}")
     return decay
 
 
-def checked_scale(value: Any, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
+def checked_scale(value: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
     scale = np.array(value, dtype=np.float64)
     require(scale.shape in ((), shape[:1]), f"{what}: scale must be one number or one per channel, got shape {scale.shape}")
     require(bool(np.all(np.isfinite(scale)) and np.all(scale > 0)), f"{what}: scale must be positive and finite")

@@ -1,4 +1,4 @@
-"""Trained networks found by name: digits comes with the package, the others lie in the source tree's examples/models."""
+"""Find trained networks by name: digits comes with the package, the others are in examples/models of the source tree."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ def find(name_or_path: str | Path) -> Path:
     names = shipped()
     if str(name_or_path) in names:
         return names[str(name_or_path)]
-    raise BadFile(f"there is no file {path}, and no network of that name comes with the package ({', '.join(names) or 'none does'})")
+    raise BadFile(f"there is no file {path} and no shipped network of that name (shipped: {', '.join(names) or 'none'})")

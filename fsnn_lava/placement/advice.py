@@ -1,4 +1,4 @@
-"""The verdict on a placement as a sentence, and the ways out of one that does not fit: each is tried before it is said."""
+"""The verdict on a placement in words, and what would make a network fit; every suggestion is tried before it is made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fsnn_lava.placement.board import board_names, load_board
 if TYPE_CHECKING:
     from fsnn_lava.placement.placement import Outline, PlacedLayer, Placement, ReadoutPlace
 
-_FEWEST_BITS = 4  # with fewer, training for them is needed: no advice
+_FEWEST_BITS = 4  # fewer bits need training for them, so they are not suggested
 _FEWER = {
     "AxonIn": "fewer source neurons (a stride or pooling before it)",
     "Synapses": "fewer input channels or a smaller kernel",
@@ -19,25 +19,25 @@ _FEWER = {
 
 
 def verdict(placement: Placement) -> str:
-    """One or two sentences: fits or not, and what stands in the way."""
+    """One or two sentences: whether it fits, and the limiting resource if not."""
     board = placement.board
-    stuck = [layer for layer in placement.layers if layer.tiling is None]
-    if stuck:
-        return "does not fit: " + "; ".join(_too_much(layer, placement) for layer in stuck) + _ways(placement)
+    too_large = [layer for layer in placement.layers if layer.tiling is None]
+    if too_large:
+        return "does not fit: " + "; ".join(_core_overflow(layer, placement) for layer in too_large) + _suggestions(placement)
     largest = max(placement.layers, key=lambda layer: layer.cores or 0)
     if not placement.fits:
         where = f"layer {largest.name!r} alone takes {largest.cores}, limited by {largest.use.tightest(board)}"
-        return f"does not fit: the network needs {placement.cores} cores, {board.name} has {board.cores}; {where}{_ways(placement)}"
+        return f"does not fit: the network needs {placement.cores} cores, {board.name} has {board.cores}; {where}{_suggestions(placement)}"
     host = "; the readout is computed by the host from the spike counts" if placement.readout == "host" else ""
-    tight = "; but it is tight: the compiler may need a third more cores than this model" if placement.tight else ""
+    tight = "; this is tight: the compiler may need up to a third more cores than this model" if placement.tight else ""
     return f"fits: {placement.cores} of {board.cores} cores of {board.name}{host}{tight}"
 
 
-def _ways(placement: Placement) -> str:
+def _suggestions(placement: Placement) -> str:
     return ": " + ", or ".join(placement.way_out) if placement.way_out else ""
 
 
-def _too_much(layer: PlacedLayer, placement: Placement) -> str:
+def _core_overflow(layer: PlacedLayer, placement: Placement) -> str:
     name = layer.least.tightest(placement.board)
     needs, has = layer.least.columns()[name], placement.board.core_limits[name]
     unit = {"AxonIn": "in-axons", "Neurons": "neurons", "Synapses": "words of synapses"}.get(name, "words of memory")
@@ -45,16 +45,16 @@ def _too_much(layer: PlacedLayer, placement: Placement) -> str:
 
 
 def way_out(outline: Outline, placement: Placement, readout: ReadoutPlace) -> tuple[str, ...]:
-    """What would make it fit on this board, or which board would take it."""
+    """What would make it fit on this board, or a board that it fits on."""
     found = []
-    stuck = [layer for layer in placement.layers if layer.tiling is None]
+    too_large = [layer for layer in placement.layers if layer.tiling is None]
     if readout == "chip" and _fits(outline, placement, "host", bits=placement.bits):
         found.append("compute the readout on the host (--readout host)")
     for bits in range(placement.bits - 1, _FEWEST_BITS - 1, -1):
         if _fits(outline, placement, readout, bits=bits):
             found.append(f"use {bits} bits")
             break
-    if not stuck:
+    if not too_large:
         larger = [name for name in board_names() if load_board(name).cores >= (placement.cores or 0)]
         found.extend([f"use {larger[0]} ({load_board(larger[0]).cores} cores)"] if larger else [])
         widest = max((layer for layer in placement.layers if layer.name != READOUT), key=lambda layer: layer.cores or 0)
@@ -62,7 +62,7 @@ def way_out(outline: Outline, placement: Placement, readout: ReadoutPlace) -> tu
             found.append(f"a stride, pooling or fewer channels in front of layer {widest.name!r}")
         else:
             found.append(f"fewer neurons in layer {widest.name!r}")
-    for layer in stuck:
+    for layer in too_large:
         advice = _FEWER.get(layer.least.tightest(placement.board))
         found.extend([f"give layer {layer.name!r} {advice}"] if advice else [])
     return tuple(found)

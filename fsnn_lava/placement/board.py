@@ -1,11 +1,10 @@
-"""Boards: what a core holds and how many there are, every number with its source. Data files in `boards/`."""
+"""Boards: capacity of a core and number of cores, every number with its source. Data files are in `boards/`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.toml import read_toml
@@ -33,7 +32,7 @@ _NUMBERS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """What the placement needs to know. Memory is counted in the words of the Loihi 2 compiler's table (see boards/loihi2.toml)."""
+    """What placement needs to know about a board. Memory is counted in words of the Loihi 2 compiler's table (see boards/loihi2.toml)."""
 
     name: str
     chips: int
@@ -51,7 +50,7 @@ class Board:
     neuron_words: int
     partitions: tuple[str, ...] = ()
     sources: Mapping[str, str]  # of every entry of the file
-    unknown: tuple[str, ...]  # entries nothing public says
+    unknown: tuple[str, ...]  # entries without a public source
 
     @property
     def cores(self) -> int:
@@ -59,7 +58,7 @@ class Board:
 
     @property
     def core_limits(self) -> dict[str, int]:
-        """Most of each resource on one core, in the order of the table's columns."""
+        """Capacity of one core for each resource, in the order of the table's columns."""
         return {
             "AxonIn": self.axons_in_per_core,
             "Neurons": self.neurons_per_core,
@@ -77,45 +76,50 @@ def board_names() -> tuple[str, ...]:
 
 
 def load_board(name: str | Path) -> Board:
-    """The board of that name, or of that TOML file; its chip's entries come from boards/<chip>.toml."""
+    """Load a board by name or from a TOML file; entries of its chip come from boards/<chip>.toml."""
     path = Path(name)
     if path.suffix != ".toml":
         path = FOLDER / f"{name}.toml"
         if str(name) in _NOT_A_BOARD or not path.is_file():
-            raise BadArgument(
-                f"there is no board {str(name)!r}: choose one of {', '.join(board_names())}, or give the path of a .toml file"
-            )
-    values = read_toml(path, what="board file")
-    chip = values.pop("chip", None)
+            raise BadArgument(f"there is no board {str(name)!r}: use one of {', '.join(board_names())}, or the path of a .toml file")
+    table: dict[str, object] = read_toml(path, what="board file")
+    chip = table.pop("chip", None)
     if chip is not None:
         if not isinstance(chip, str) or not chip.isidentifier():
             raise BadFile(f"board file {path}: chip must be a name, got {chip!r}")
-        values = {**read_toml(FOLDER / f"{chip}.toml", what="board file"), **values}
-    return _board(path, values)
+        table = {**read_toml(FOLDER / f"{chip}.toml", what="board file"), **table}
+    return _board(path, table)
 
 
-def _board(path: Path, values: dict[str, Any]) -> Board:
-    name, partitions = values.pop("name", path.stem), values.pop("partitions", [])
+@dataclass(frozen=True)
+class _Entry:
+    value: object
+    source: str
+
+
+def _board(path: Path, table: dict[str, object]) -> Board:
+    name, partitions = table.pop("name", path.stem), table.pop("partitions", [])
     if not isinstance(partitions, list):
         raise BadFile(f"board file {path}: partitions must be a list of names, got {partitions!r}")
-    for entry, content in values.items():
-        if not isinstance(content, dict) or not isinstance(content.get("source"), str) or "value" not in content:
-            raise BadFile(f"board file {path}: {entry} must have a value and a source")
-    numbers = {entry: _number(path, entry, values) for entry in _NUMBERS}
+    entries = {name: _entry(path, name, content) for name, content in table.items()}
     return Board(
         name=str(name),
         partitions=tuple(str(partition) for partition in partitions),
-        sources={entry: content["source"] for entry, content in values.items()},
-        unknown=tuple(entry for entry, content in values.items() if content["value"] == UNKNOWN),
-        **numbers,
+        sources={name: entry.source for name, entry in entries.items()},
+        unknown=tuple(name for name, entry in entries.items() if entry.value == UNKNOWN),
+        **{name: _number(path, name, entries.get(name)) for name in _NUMBERS},
     )
 
 
-def _number(path: Path, entry: str, values: dict[str, Any]) -> int:
-    value = values.get(entry, {}).get("value")
-    lowest = 0 if entry == "dense_header_bits" else 1
+def _entry(path: Path, name: str, content: object) -> _Entry:
+    if not isinstance(content, dict) or not isinstance(content.get("source"), str) or "value" not in content:
+        raise BadFile(f"board file {path}: {name} must have a value and a source")
+    return _Entry(content["value"], content["source"])
+
+
+def _number(path: Path, name: str, entry: _Entry | None) -> int:
+    value = None if entry is None else entry.value
+    lowest = 0 if name == "dense_header_bits" else 1
     if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= _NUMBER_MAX:
-        raise BadFile(
-            f"board file {path}: {entry} must be a whole number from {lowest} on, got {value!r}: the placement cannot do without it"
-        )
+        raise BadFile(f"board file {path}: {name} must be an integer of at least {lowest}, got {value!r}")
     return value

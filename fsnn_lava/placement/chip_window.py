@@ -1,4 +1,4 @@
-"""How many chip steps a sample takes: the chip resets neurons at a power of two, so the rest of a window is spent on falling silent."""
+"""How many chip steps a sample takes: the chip resets neurons every 2**k steps, so the network is silenced for the rest of a window."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class ChipWindow:
 
     @property
     def used(self) -> int:
-        """The last step that anything counts."""
+        """The last step in which anything is counted."""
         return self.closes(self.layers + 1) + self.latency
 
     @property
     def length(self) -> int:
-        """The smallest power of two that leaves at least one step to fall silent in."""
+        """The smallest power of two that leaves at least one step to silence the network."""
         return 1 << self.used.bit_length()
 
     def opens(self, layer: int) -> int:
@@ -32,6 +32,6 @@ class ChipWindow:
 
     def __str__(self) -> str:
         return (
-            f"T = {self.steps} runs in windows of {self.length} chip steps, a power of two as the chip's reset wants it; "
-            f"the steps after T of each layer are not counted"
+            f"T = {self.steps} runs in windows of {self.length} chip steps, a power of two as the chip's reset requires; "
+            f"steps after a layer's T are not counted"
         )

@@ -1,4 +1,4 @@
-"""A picture of the occupied cores, as an SVG text of its own: colour is the layer, darkness how full the core is."""
+"""A picture of the occupied cores as SVG: colour shows the layer, opacity how full the core is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_CHIPS = 32
 
 
 def svg(placement: Placement) -> str:
-    """One grid per chip in use, a list rather than a floor plan (that is not public); hover over a core for its numbers."""
+    """One grid per chip in use: a list, not a floor plan, which is not public. Hover over a core for its numbers."""
     cores = placement.core_list()
     chips = min(max(1, placement.chips or 1), _MOST_CHIPS)
     down = -(-placement.board.cores_per_chip // _ACROSS)

@@ -1,12 +1,12 @@
-"""What one core's share of a layer takes of its memory: a model of the Loihi 2 compiler's table (see boards/loihi2.toml).
+"""How much of a core's memory its tile of a layer uses: a model of the Loihi 2 compiler's table (see boards/loihi2.toml).
 
-Assumptions, beside the numbers of the board file:
+Assumptions, besides the numbers of the board file:
 - a core holds a tile of one layer, its neurons and every synapse that ends on them;
 - Conv: one list of weights per (input channel, kernel tap), shared by all pixels of the tile; one in-axon per connection;
 - Dense and Sparse: one list and one in-axon per source neuron that reaches the tile; zeros of a Dense are stored;
 - AxonMap: one entry per pixel where the target is a convolution, per neuron where it is dense or sparse;
 - AxonMem: one entry per pixel and group of target channels for convolutions, none for dense targets (as the public tables show);
-- a transposed convolution is a Sparse, or the whole network is folded by space-to-depth and has none; the stock graph's choice counts;
+- a transposed convolution is a Sparse, or the network is packed by space-to-depth and has none, as the stock graph decides;
 - static input is written as a bias once per sample and takes no synapse; event input does.
 """
 
@@ -26,8 +26,8 @@ Form = Literal["dense", "conv", "sparse"]
 Shape3 = tuple[int, int, int]
 
 
-def grid(shape: tuple[int, ...]) -> Shape3:
-    """(N,) is N channels of one pixel."""
+def spatial_shape(shape: tuple[int, ...]) -> Shape3:
+    """The shape as (C, H, W); (N,) is N channels of one pixel."""
     return (shape[0], 1, 1) if len(shape) == 1 else (shape[0], shape[1], shape[2])
 
 
@@ -39,7 +39,7 @@ def weight_bits(weight: np.ndarray) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """What one core uses, in the table's columns; synapses, maps and totals in words."""
+    """What one core uses, in the columns of the table; synapses, maps and totals are in words."""
 
     axon_in: int = 0
     neurons: int = 0
@@ -63,7 +63,7 @@ class Use:
         }
 
     def shares(self, board: Board) -> dict[str, float]:
-        """Every column as a share of what a core has; above 1 it does not fit."""
+        """Every column as a share of the core's capacity; above 1 it does not fit."""
         return {name: value / board.core_limits[name] for name, value in self.columns().items()}
 
     def tightest(self, board: Board) -> str:
@@ -73,7 +73,7 @@ class Use:
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """A synapse as the memory model sees it: shapes, bits and form, no weights."""
+    """A connection in the memory model: shapes, bits and form, without weights."""
 
     source: str
     source_shape: Shape3
@@ -88,7 +88,7 @@ class Connection:
         return replace(self, bits=min(bits, self.bits))
 
     def reach(self, tile: Shape3, target: Shape3) -> int:
-        """Source neurons with a synapse onto a tile of the target (no more than; borders are not counted off)."""
+        """Upper bound on the source neurons connected to a tile of the target; borders are not subtracted."""
         channels, rows, columns = self.source_shape
         if self.form == "dense":
             return prod(self.source_shape)
@@ -106,7 +106,7 @@ class Connection:
             return Use(axon_in=sources, synapses=sources * _dense_words(tile[0], self.bits, board))
         if self.form == "sparse":
             return self._sparse(tile, target, board)
-        groups = ceil(tile[0] * self.groups / target[0])  # of the convolution, that this tile has a part of
+        groups = ceil(tile[0] * self.groups / target[0])  # groups of the convolution that this tile overlaps
         lists = self.source_shape[0] // self.groups * groups * prod(self.kernel)
         per_list = ceil(tile[0] / groups)
         return Use(axon_in=1, synapses=lists * ceil((board.conv_header_bits + per_list * self.bits) / board.conv_word_bits))
@@ -131,9 +131,9 @@ def _pairs(sources: int, targets: int, kernel: int, stride: int, padding: int) -
     return sum(0 <= stride * i - padding + k < targets for i in range(sources) for k in range(kernel))
 
 
-def connection(synapse: Synapse, source_shape: tuple[int, ...]) -> Connection:
-    """How the memory model sees a synapse; a transposed convolution is a Sparse one (see space_to_depth for the other way)."""
-    shape, bits = grid(source_shape), weight_bits(synapse.weight)
+def connection_of(synapse: Synapse, source_shape: tuple[int, ...]) -> Connection:
+    """The memory model of a synapse; a transposed convolution counts as Sparse (space_to_depth is the alternative)."""
+    shape, bits = spatial_shape(source_shape), weight_bits(synapse.weight)
     if isinstance(synapse, DenseSynapse):
         return Connection(source=synapse.source, source_shape=shape, bits=bits, form="dense")
     kernel = (int(synapse.weight.shape[2]), int(synapse.weight.shape[3]))

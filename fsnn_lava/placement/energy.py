@@ -1,4 +1,4 @@
-"""What a run would cost: NeuroBench's counts, and an energy estimate from published constants. Always an estimate.
+"""The cost of a run: NeuroBench's counts, and an energy estimate from published constants.
 
 Loihi 1's constants are public; Intel has published none for Loihi 2, so nothing here is a Loihi 2 number.
 """
@@ -25,7 +25,7 @@ class EnergyConstants:
     chip: str
     per_operation: float  # one synaptic operation
     per_update: float  # one neuron update
-    per_spike: float  # one spike within a tile: a lower bound, every hop of the mesh comes on top
+    per_spike: float  # one spike within a tile: a lower bound, hops across the mesh are not included
     source: str
 
 
@@ -57,14 +57,14 @@ def connection_sparsity(chip: ChipNetwork) -> float:
 
 
 def static_metrics(chip: ChipNetwork) -> dict[str, Any]:
-    """NeuroBench's names for what needs no run."""
+    """NeuroBench's metrics that do not need a run."""
     return {"footprint": footprint(chip), "connection_sparsity": connection_sparsity(chip)}
 
 
 def estimate(chip: ChipNetwork, result: Result, *, constants: EnergyConstants = LOIHI_1) -> dict[str, Any]:
-    """Counts per sample under NeuroBench's names, and what they would cost at `constants`."""
+    """NeuroBench's counts per sample, and their energy with `constants`."""
     if result.digest != chip.digest():
-        raise BadArgument("the result is of another network than the one given: pass the network it was run with")
+        raise BadArgument("the result belongs to another network: pass the network that was run")
     spikes = np.zeros(result.samples, dtype=np.int64)
     for counts in result.counts:
         spikes += counts.reshape(result.samples, -1).sum(axis=1)

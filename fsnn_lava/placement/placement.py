@@ -1,4 +1,4 @@
-"""Where every layer goes on the chip, what it uses, and whether it fits. A model, not the vendor's compiler."""
+"""Place every layer on the chip: what it uses, and whether it fits. A model, not the vendor's compiler."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fsnn_lava.ir.space_to_depth import space_to_depth
 from fsnn_lava.ir.stock_network import stored_weights
 from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
-from fsnn_lava.placement.core_memory import Connection, Form, Shape3, Use, connection, grid, weight_bits
+from fsnn_lava.placement.core_memory import Connection, Form, Shape3, Use, connection_of, spatial_shape, weight_bits
 from fsnn_lava.placement.tiling import Population, Tiling, split
 
 ReadoutPlace = Literal["auto", "chip", "host"]
 _PASSES = 4
 
-MARGIN = 4 / 3  # the most cores the compiler used per core of this model, layer by layer, in the public tables it was fitted to
+MARGIN = 4 / 3  # the compiler's cores per core of this model, the worst layer of the public tables it was fitted to
 DISCLAIMER = (
     "A model, not the vendor's compiler, and not run on silicon. In the two public tables it was fitted to, "
     "the compiler used 1.00 to 1.33 times the model's cores per layer, 1.14 times in all."
@@ -29,7 +29,7 @@ DISCLAIMER = (
 
 @dataclass(frozen=True, kw_only=True)
 class PlacedLayer:
-    """One row of the table. `tiling` is None where one neuron alone is too much for a core."""
+    """One row of the table. `tiling` is None if not even one neuron fits on a core."""
 
     name: str
     shape: Shape3
@@ -48,7 +48,7 @@ class PlacedLayer:
 
 @dataclass(frozen=True, kw_only=True)
 class Core:
-    """One occupied core: its place on the board and the tile it holds."""
+    """One occupied core: its position on the board and the tile it holds."""
 
     chip: int
     core: int
@@ -66,13 +66,13 @@ class Placement:
     layers: tuple[PlacedLayer, ...]
     readout: Literal["chip", "host"]
     bits: int  # of the widest weight
-    alternatives: tuple[tuple[str, int | None], ...] = ()  # cores with transposed convolutions as Sparse, or by space-to-depth
-    lowered: str = ""  # which of these it is
-    way_out: tuple[str, ...] = ()  # what would make it fit, each tried
+    alternatives: tuple[tuple[str, int | None], ...] = ()  # cores needed with transposed convolutions as Sparse, and with space-to-depth
+    lowered: str = ""  # which of the two is used
+    way_out: tuple[str, ...] = ()  # what would make it fit, each checked
 
     @property
     def cores(self) -> int | None:
-        """Cores of the whole network; None if some layer has no tile that fits."""
+        """Cores of the whole network; None if a layer does not fit on any number of cores."""
         parts = [layer.cores for layer in self.layers]
         return None if any(part is None for part in parts) else sum(part for part in parts if part is not None)
 
@@ -82,7 +82,7 @@ class Placement:
 
     @property
     def tight(self) -> bool:
-        """It fits, but not with the margin that the compiler may need."""
+        """Whether it fits, but without the margin that the compiler may need."""
         return self.cores is not None and self.cores <= self.board.cores < MARGIN * self.cores
 
     @property
@@ -91,7 +91,7 @@ class Placement:
 
     @property
     def limiting(self) -> str:
-        """The resource that stands in the way, or would first: of the layer that takes most of the board."""
+        """The resource that is used up first, in the layer that takes the most cores."""
         largest = max(self.layers, key=lambda layer: float("inf") if layer.cores is None else layer.cores)
         return f"{largest.use.tightest(self.board)} ({largest.name})"
 
@@ -100,7 +100,7 @@ class Placement:
         return advice.verdict(self)
 
     def core_list(self) -> tuple[Core, ...]:
-        """Every occupied core, layers in order from core 0 of chip 0 on."""
+        """Every occupied core; layers are placed in order, starting at core 0 of chip 0."""
         found: list[Core] = []
         for layer in self.layers:
             if layer.tiling is None:
@@ -149,9 +149,23 @@ def _row(layer: PlacedLayer, board: Board) -> dict[str, Any]:
 
 
 def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readout: ReadoutPlace = "auto") -> Placement:
-    """Place a network on a board: tiles, memory, axons and messages per layer, a verdict, and what would make it fit.
+    """Place a network on a board, without the board: cores, memory, axons and messages per layer, and whether it fits.
 
-    `readout`: "chip" as a layer of integrators, "host" from the spike counts (it is linear in them), "auto" on the chip if it fits.
+    Args:
+        chip: the network, from `quantise` or `ChipNetwork.load`.
+        board: the name of a shipped board, the path of a .toml file, or a `Board`.
+        readout: "chip" computes the readout as a layer of integrators, "host" from the spike counts, in which it is linear; "auto"
+            puts it on the chip if it fits there.
+
+    Returns:
+        A `Placement`; `fits` and `verdict` say whether it fits, `way_out` what would make it fit. It is a model fitted to public
+        tables, not the vendor's compiler, which used up to a third more cores.
+
+    Raises:
+        BadArgument: there is no board of that name, or `readout` is not one of the three.
+
+    Example:
+        >>> fl.place(chip, board="oheo-gulch").verdict
     """
     if readout not in ("auto", "chip", "host"):
         raise BadArgument(f"readout must be auto, chip or host, got {readout!r}")
@@ -162,7 +176,7 @@ def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readou
     else:
         packed, _ = space_to_depth(chip)
         outlines = {"sparse": outline_of(chip), "space-to-depth": outline_of(packed)}
-        chosen = "space-to-depth" if stored_weights(packed) <= stored_weights(chip) else "sparse"  # as the stock graph does
+        chosen = "space-to-depth" if stored_weights(packed) <= stored_weights(chip) else "sparse"  # the stock graph chooses alike
         outline = outlines[chosen]
         found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
         placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))
@@ -171,13 +185,13 @@ def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readou
 
 @dataclass(frozen=True, kw_only=True)
 class Outline:
-    """What of a network matters here: its populations, the readout last, and the bits of its widest weight."""
+    """The part of a network that placement needs: its populations, the readout last, and the bits of its widest weight."""
 
     populations: tuple[Population, ...]
     bits: int
 
     def with_bits(self, bits: int) -> Outline:
-        """The same if no weight had more than `bits` bits."""
+        """The same outline with weights of at most `bits` bits."""
         narrow = [replace(p, inputs=tuple(c.with_bits(bits) for c in p.inputs)) for p in self.populations]
         return Outline(populations=tuple(narrow), bits=min(bits, self.bits))
 
@@ -186,10 +200,10 @@ def outline_of(chip: ChipNetwork) -> Outline:
     found = []
     for layer in chip.layers:
         synapses = [s for s in chip.into(layer) if s.source != INPUT or chip.input.kind == "events"]
-        inputs = tuple(connection(s, _source_shape(chip, s)) for s in synapses)
-        found.append(Population(name=layer.name, shape=grid(layer.shape), inputs=inputs))
+        inputs = tuple(connection_of(s, _source_shape(chip, s)) for s in synapses)
+        found.append(Population(name=layer.name, shape=spatial_shape(layer.shape), inputs=inputs))
     last = chip.layers[-1]
-    dense = Connection(source=last.name, source_shape=grid(last.shape), form="dense", bits=weight_bits(chip.readout.weight))
+    dense = Connection(source=last.name, source_shape=spatial_shape(last.shape), form="dense", bits=weight_bits(chip.readout.weight))
     found.append(Population(name=READOUT, shape=(chip.readout.classes, 1, 1), inputs=(dense,)))
     return Outline(populations=tuple(found), bits=max(c.bits for p in found for c in p.inputs))
 
@@ -207,7 +221,7 @@ def _source_shape(chip: ChipNetwork, synapse: Synapse) -> tuple[int, ...]:
 
 
 def _with_targets(populations: Sequence[Population]) -> list[Population]:
-    """Fill in how every population's spikes leave: by pixel to convolutions, by neuron to dense and sparse targets."""
+    """Add how every population sends its spikes: per pixel to convolutions, per neuron to dense and sparse targets."""
     result = []
     for population in populations:
         leaving = [(target.name, c.form) for target in populations for c in target.inputs if c.source == population.name]
@@ -218,7 +232,7 @@ def _with_targets(populations: Sequence[Population]) -> list[Population]:
 
 
 def _place_all(populations: list[Population], board: Board) -> tuple[PlacedLayer, ...]:
-    """Split again until the groups of channels that every layer sends to stand still."""
+    """Repeat the tiling until the number of channel groups that every layer sends to no longer changes."""
     groups = {population.name: 1 for population in populations}
     tilings: list[Tiling | None] = []
     for _ in range(_PASSES):

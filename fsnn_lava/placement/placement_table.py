@@ -8,7 +8,7 @@ _COLUMNS = ("AxonIn", "Neurons", "Synapses", "AxonMap", "AxonMem", "Total")
 
 
 def table(placement: Placement) -> str:
-    """Per layer: shares of the fullest core, cores, tile, messages; then the verdict and what the numbers rest on."""
+    """Per layer: use of the fullest core, cores, tile, messages; then the verdict and a note on the model."""
     header = "|" + "|".join(f"{name:>8}" for name in (*_COLUMNS, "Cores")) + "| layer"
     rule = "|" + "-" * (9 * (len(_COLUMNS) + 1) - 1) + "|"
     lines = ["Per core utilization (fullest core of each layer):", header, rule]
@@ -39,13 +39,13 @@ def _row(layer: PlacedLayer, placement: Placement) -> str:
 
 
 def _messages(layer: PlacedLayer) -> str:
-    sources = ", ".join(f"{source} ({form})" for source, form in layer.forms) or "nothing (static input is a bias)"
+    sources = ", ".join(f"{source} ({form})" for source, form in layer.forms) or "no layer (static input is a bias)"
     messages = 0 if layer.tiling is None else layer.tiling.messages
     return f"{layer.name}: takes spikes from {sources}; at most {messages} messages per step, if every source neuron spikes"
 
 
 def _forms(placement: Placement) -> list[str]:
-    """Both ways to hold a transposed convolution; a layer folded by space-to-depth is listed with its stored shape."""
+    """The two ways to store transposed convolutions; a layer packed by space-to-depth is listed with its packed shape."""
     if not placement.alternatives:
         return []
     cores = [(form, "no core can hold it" if cores is None else f"{cores} cores") for form, cores in placement.alternatives]

@@ -1,4 +1,4 @@
-"""Split a population over as few cores as its memory allows: all tiles equal, [c, h, w] of [C, H, W]."""
+"""Split a population into equal tiles [c, h, w] of [C, H, W], one per core, using as few cores as memory allows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsnn_lava.placement.core_memory import Connection, Shape3, Use
 
 @dataclass(frozen=True, kw_only=True)
 class Population:
-    """A layer or the readout: its neurons, what ends on them, and how its spikes leave."""
+    """A layer or the readout: its neurons, its incoming connections, and how it sends its spikes."""
 
     name: str
     shape: Shape3
@@ -25,7 +25,7 @@ class Population:
         return self.shape[0] * self.shape[1] * self.shape[2]
 
     def use(self, tile: Shape3, board: Board, target_groups: int = 1) -> Use:
-        """What one core that holds `tile` uses; `target_groups` counts the channel groups its convolutions are split into."""
+        """What a core with `tile` uses; `target_groups` is the number of channel groups that its target convolutions are split into."""
         incoming = [connection.use(tile, self.shape, board) for connection in self.inputs]
         pixels, neurons = tile[1] * tile[2], tile[0] * tile[1] * tile[2]
         return Use(
@@ -58,7 +58,7 @@ class Tiling:
 
     @property
     def messages(self) -> int:
-        """Messages that arrive per step if every source neuron spikes."""
+        """Incoming messages per step if every source neuron spikes."""
         return self.cores * sum(connection.reach(self.tile, self.population.shape) for connection in self.population.inputs)
 
     def tiles(self) -> Iterator[tuple[Shape3, Shape3]]:
@@ -75,7 +75,7 @@ def fits(use: Use, board: Board) -> bool:
 
 
 def split(population: Population, board: Board, target_groups: int = 1) -> Tiling | None:
-    """The tiling with the fewest cores, of these the one whose largest tile is the smallest; None if one neuron is too much."""
+    """The tiling with the fewest cores and, among those, the least memory per core; None if not even one neuron fits."""
     best: tuple[int, int] | None = None
     found: Tiling | None = None
     channels, rows, columns = population.shape
@@ -92,5 +92,5 @@ def split(population: Population, board: Board, target_groups: int = 1) -> Tilin
 
 
 def _sizes(whole: int) -> list[int]:
-    """Tile sizes that are worth trying: the smallest for each number of tiles, largest first."""
+    """Candidate tile sizes: the smallest for each number of tiles, largest first."""
     return sorted({ceil(whole / parts) for parts in range(1, whole + 1)}, reverse=True)

@@ -1,4 +1,4 @@
-"""A folder to copy to a machine with a board: network, inputs, this program, versions, and a check that it computes the same there."""
+"""Make a folder to copy to a machine with a board: network, inputs, this package, versions, and a check of the results there."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ CHECKED_SAMPLES = 8
 _NEEDED = ("numpy", "h5py", "numba", "scipy", "scikit-learn", "tqdm", "matplotlib", "torch", "nir", "tonic")
 _RUN = """\
 #!/bin/sh
-# sh run.sh --check   are these the files that left home, and does this machine compute the same?
-# sh run.sh [OPTIONS] run them on the chip; PARTITION, BOARD, NXSDKHOST and LOIHI_GEN say where (deploy/README.md)
+# sh run.sh --check   check that the files are unchanged and that this machine computes the same
+# sh run.sh [OPTIONS] run on the chip; PARTITION, BOARD, NXSDKHOST and LOIHI_GEN select the board (deploy/README.md)
 set -eu
 cd "$(dirname "$0")"
 PYTHONPATH="$PWD/lib${PYTHONPATH:+:$PYTHONPATH}"
@@ -41,15 +41,15 @@ FSNN_PROFILE="$PWD/results.profile.json" export FSNN_PROFILE
 set -- network.h5 --backend loihi2 --data inputs.npz --steps @STEPS@ --no-compare --out results.h5 "$@"
 exec "${PYTHON:-python3}" -m fsnn_lava.cli.run "$@"
 """
-_CHIP_PYTHON = "3.10"  # of the boards' machines: lava-loihi is made for it
+_CHIP_PYTHON = "3.10"  # on the boards' machines: lava-loihi is built for it
 _READ_ME = """\
-Made by fsnn-run --package on Python @MADE@, to be run on Python @CHIP@. Not run on silicon before it left home.
+Made by fsnn-run --package on Python @MADE@, to be run on Python @CHIP@. It has not been run on silicon.
 
     pip install -r requirements.txt      once, on Python @CHIP@; then Intel's lava-loihi
-    sh run.sh --check                    files, versions, the emulator's results, what the chip's backend lacks here
-    PARTITION=oheogulch sh run.sh        writes results.h5; copy it home, then: fsnn-compare results.h5
+    sh run.sh --check                    checks files and the emulator's results, lists what the backend lacks
+    PARTITION=oheogulch sh run.sh        writes results.h5; copy it back, then: fsnn-compare results.h5
 
-network.h5 is the network, inputs.npz its inputs (x) and labels (y), expected.json what the emulator gave at home, lib/ the program.
+network.h5 is the network, inputs.npz its inputs (x) and labels (y), expected.json the emulator's results, lib/ the package.
 """
 
 
@@ -61,16 +61,16 @@ def package(
     labels: NDArray[np.int64] | None = None,
     steps: int | None = None,
 ) -> Path:
-    """Afterwards `out_dir` is that folder, whole; an existing one is not touched. Labels that are not known are written as 0."""
+    """Make the folder `out_dir`, which must not exist yet; it appears when it is complete. Unknown labels are written as 0."""
     chip = ChipNetwork.load(chip_path)
     steps = checked_steps(chip, steps)
     check_values(chip, values, steps)
     target = Path(out_dir)
     if target.exists():
-        raise BadArgument(f"{target} is already there: give the name of a new folder")
+        raise BadArgument(f"{target} already exists: choose a new folder")
     known = np.zeros(len(values), dtype=np.int64) if labels is None else labels
     if known.shape != (len(values),):
-        raise BadArgument(f"{len(values)} samples need as many labels, got {known.shape}")
+        raise BadArgument(f"labels must be one per sample, [{len(values)}], got {list(known.shape)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
@@ -103,12 +103,12 @@ def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArra
 
 
 def requirements() -> str:
-    """The versions here if this is the boards' Python; on any other pip chooses, since newer versions may not exist for that one."""
+    """The installed versions if this is the boards' Python; otherwise unpinned, since they may not exist for the boards' Python."""
     here = platform.python_version()
     pinned = here.startswith(f"{_CHIP_PYTHON}.")
     lines = [f"# for Python {_CHIP_PYTHON}; then Intel's lava-loihi, which is not public", "lava-nc==0.10.0"]
     if not pinned:
-        lines.insert(1, f"# made on Python {here}, whose versions may not exist for Python {_CHIP_PYTHON}: pip chooses")
+        lines.insert(1, f"# made on Python {here}, whose package versions may not exist for Python {_CHIP_PYTHON}: not pinned")
     for name in _NEEDED:
         try:
             version = importlib.metadata.version(name).split("+")[0]
@@ -119,7 +119,7 @@ def requirements() -> str:
 
 
 def expected(chip: ChipNetwork, values: NDArray[np.uint8], steps: int) -> dict[str, Any]:
-    """What the emulator says of the first samples, on the network itself and on the one that stock processes run."""
+    """The emulator's results on the first samples, for the network itself and for its stock equivalent."""
     first = values[:CHECKED_SAMPLES]
     equivalent, said = stock_equivalent(chip)
     return {
@@ -134,7 +134,7 @@ def expected(chip: ChipNetwork, values: NDArray[np.uint8], steps: int) -> dict[s
 
 
 def fingerprint(result: Result) -> dict[str, Any]:
-    """Hashes of every count and potential, predictions to read."""
+    """Hashes of all counts and potentials, and the predictions."""
     arrays = [*result.counts, *result.potentials, result.readout]
     hashes = [hashlib.sha256(np.ascontiguousarray(array, dtype="<i8").tobytes()).hexdigest() for array in arrays]
     return {
@@ -145,7 +145,7 @@ def fingerprint(result: Result) -> dict[str, Any]:
 
 
 def check(folder: str | Path) -> list[str]:
-    """What holds of a package that arrived, a line each; CheckFailed names the first thing that does not."""
+    """Check a copied package; returns a line per passed check, CheckFailed names the first that fails."""
     base = Path(folder)
     try:
         sums = json.loads((base / MANIFEST).read_text(encoding="utf-8"))
@@ -153,16 +153,16 @@ def check(folder: str | Path) -> list[str]:
         with np.load(base / INPUTS) as file:
             values = file["x"]
     except (OSError, ValueError, KeyError) as error:
-        raise BadFile(f"{base} is not a package of fsnn-run: {error}") from error
+        raise BadFile(f"{base} is not a folder made by fsnn-run --package: {error}") from error
     wrong = [name for name, value in sums.items() if not (base / name).is_file() or _sha256(base / name) != value]
     if wrong:
         raise CheckFailed(f"{len(wrong)} of {len(sums)} files are missing or changed, the first is {wrong[0]}: copy the folder again")
-    lines = [f"{len(sums)} files are as they left home"]
+    lines = [f"all {len(sums)} files are unchanged"]
     found = expected(ChipNetwork.load(base / NETWORK), values, wanted["steps"])
     for name in ("network", "stock"):
         if found[name] != wanted[name]:
-            raise CheckFailed(f"the emulator gives other results here than at home ({name}): are the versions those of requirements.txt?")
-    lines.append(f"the emulator gives the results of home on {wanted['samples']} samples, {wanted['steps']} steps")
+            raise CheckFailed(f"the emulator gives different results here ({name}): check that the versions are those of requirements.txt")
+    lines.append(f"the emulator gives the expected results on {wanted['samples']} samples, {wanted['steps']} steps")
     return [*lines, f"made on Python {wanted['python']}, this is {platform.python_version()}; the boards' machines run {_CHIP_PYTHON}"]
 
 
@@ -171,7 +171,7 @@ def _sha256(path: Path) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """python -m fsnn_lava.running.bundle FOLDER: check it, and say what the chip's backend lacks here."""
+    """python -m fsnn_lava.running.bundle FOLDER: check the folder and print what backend loihi2 lacks here."""
     from fsnn_lava.backends.availability import lacking
     from fsnn_lava.errors import FsnnError
 

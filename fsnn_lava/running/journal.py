@@ -214,7 +214,7 @@ def _refuse_other_size(folder: Path, processes: Processes, out: Path) -> None:
             if owner is None or owner.endswith(f" of {processes.size}"):
                 break
             if attempt == NOTE_ATTEMPTS - 1:
-                raise BadArgument(f"another run (process {owner}) is writing {out}; wait for it, or give another --out")
+                raise BadArgument(f"another run (process {owner}) is writing {out}; wait for it, or choose another --out")
             time.sleep(POLL_SECONDS)
 
 

@@ -42,7 +42,7 @@ def test_runs_and_stops():
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
-    with pytest.raises(BackendFailed, match="stopped; build them anew"):
+    with pytest.raises(BackendFailed, match="stopped; build new ones"):
         session.run(1)
 
 

@@ -27,7 +27,7 @@ class StockGraph:
 
     def __init__(self, lowered: Lowered, sample: NDArray[np.uint8], current: NDArray[np.int32] | None, *, steps: int) -> None:
         self._chip, self._factors, self._steps = lowered.chip, lowered.factors, steps
-        self._first = 1 if current is not None else 2  # the Lava step at which layer 1 opens: a source takes one of its own
+        self._first = 1 if current is not None else 2  # the Lava step at which layer 1's window opens: a source takes one step
         self._total = self._first + len(self._chip.layers) + steps - 1
         self._beat = shared_array((1,), np.int64)
         self._neurons = [self._neuron(i, current if i == 0 else None) for i in range(len(self._chip.layers))]

@@ -89,7 +89,7 @@ def open_host(host: Host) -> None:
 
 
 def _check_queue(host: Host) -> None:
-    """ValueError unless SLURM knows the board or partition and it is up. Lava 0.10.0 cannot check it: sinfo's empty last line breaks it."""
+    """ValueError unless SLURM knows the board or partition and it is up. Lava 0.10.0 cannot check: sinfo's empty last line breaks it."""
     from lava.utils import slurm
 
     if not (host.board or host.partition):
