@@ -6,7 +6,7 @@ python := .ci/with-python
 
 help:
 	@echo 'make demo          set up, then the whole pipeline on the embedded digits'
-	@echo 'make test          set up, then style, types and tests      (ARGS="tests/test_data.py -x" for some of them)'
+	@echo 'make test          set up, then style, types and tests      (ARGS="tests/data -x" for some of them)'
 	@echo 'make test-lava     set up, then only the tests that run Lava, and hw_tests on emu, sim and stock'
 	@echo 'make test-pythons  the tests on every supported Python that is found, as a table (ARGS="3.11 3.13" for some of them)'
 	@echo 'make docs          set up, then the documentation as a site: site/index.html'
@@ -26,7 +26,7 @@ test: lint
 	@test -n "$(ARGS)" || for target in emu sim stock; do $(python) -m pytest hw_tests --target $$target || exit 1; done
 
 test-lava:
-	@$(python) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal tests/lava tests/test_lava_compat.py tests/test_netx_stock.py
+	@$(python) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal tests/backends/lava tests/test_lava_compat.py tests/formats/test_netx_stock.py
 	@for target in emu sim stock; do $(python) -m pytest hw_tests --target $$target || exit 1; done
 
 test-pythons:

@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import fsnn_lava as fl
 from fsnn_lava.verify.comparator import Comparator
-from tests.reference import simulate
-from tests.strategies import random_network, random_values
+from tests.helpers.naive_simulator import simulate
+from tests.helpers.strategies import random_network, random_values
 
 
 def main() -> int:

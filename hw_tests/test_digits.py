@@ -12,7 +12,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.models.find import find
 from fsnn_lava.placement.obstacles import obstacles, risks
 from hw_tests.test_synapses import assert_same
-from tests.reference import simulate
+from tests.helpers.naive_simulator import simulate
 
 
 @pytest.mark.parametrize("reset", ["as trained", "zero"])

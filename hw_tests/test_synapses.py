@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hw_tests.networks import STOCK_LIF, with_synapse
-from tests.reference import simulate
+from tests.helpers.naive_simulator import simulate
 
 
 def assert_same(result, expected):

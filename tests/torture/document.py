@@ -33,7 +33,7 @@ LINES = [  # key, fault, promise, tested by
         "readers",
         "files made by hand: bombs, links out, endless heaps, claims of terabytes, code in a pickle",
         "refused with a sentence, nothing executed, no `torch.load`",
-        "`test_readers.py`, `tests/test_torch_archive.py`, `tests/test_plain_pickle.py`",
+        "`test_readers.py`, `tests/files/test_torch_archive.py`, `tests/files/test_plain_pickle.py`",
     ),
     ("kill write net.h5", "`kill -9` while net.h5 is being overwritten", HALF, "`tests/torture/kill_cases.py`"),
     ("kill write model.pt", "`kill -9` while model.pt is being overwritten", HALF, "`kill_cases.py`"),
@@ -42,7 +42,7 @@ LINES = [  # key, fault, promise, tested by
         "kill fsnn-run",
         "`kill -9` of `fsnn-run`, then `--resume`",
         "old results or new ones; no finished batch lost; resumed, the results of a run in one go",
-        "`kill_cases.py`, `tests/test_run_resume.py`",
+        "`kill_cases.py`, `tests/running/test_job.py`",
     ),
     ("resume", "`fsnn-run` of one sample a batch, ended in all ways", "the same", "`tests/torture/resume_cases.py`"),
     (
@@ -51,7 +51,7 @@ LINES = [  # key, fault, promise, tested by
         "state.pt, last.pt and best.pt load; resumed, the same bits as without a kill",
         "`kill_cases.py`",
     ),
-    ("twice", "two runs into one folder or file", "the second refuses", "`tests/test_training.py`, `tests/test_run_resume.py`"),
+    ("twice", "two runs into one folder or file", "the second refuses", "`tests/training/test_loop.py`, `tests/running/test_job.py`"),
     (
         "disks",
         "full disk (64 KiB), read-only file system",
@@ -71,9 +71,9 @@ LINES = [  # key, fault, promise, tested by
         "supply",
         "packages",
         "locks with hashes meet `setup.cfg`, every advisory that hits has an answer",
-        "`tests/test_supply_chain.py`",
+        "`tests/whole/test_supply_chain.py`",
     ),
-    ("privacy", "what leaves the machine", "no socket, no secret of the environment printed or written", "`tests/test_privacy.py`"),
+    ("privacy", "what leaves the machine", "no socket, no secret of the environment printed or written", "`tests/whole/test_privacy.py`"),
 ]
 
 

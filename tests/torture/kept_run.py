@@ -27,7 +27,7 @@ from fsnn_lava.training.loop import TrainingRun
 from fsnn_lava.training.processes import Processes
 from fsnn_lava.training.recipe import Recipe
 from fsnn_lava.verify.comparator import Comparator
-from tests.chip_networks import dense_network
+from tests.helpers.chip_networks import dense_network
 
 SAMPLES, BATCH = 4, 2
 PART = Span(0, BATCH).name

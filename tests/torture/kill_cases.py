@@ -30,7 +30,7 @@ from fsnn_lava.errors import BadFile
 from fsnn_lava.files.torch_archive import unpack
 from fsnn_lava.formats import model, netx, results
 from fsnn_lava.nn.fsnn import FSNN
-from tests.chip_networks import conv_network
+from tests.helpers.chip_networks import conv_network
 from tests.torture.originals import ROOT
 
 PATIENCE = 300.0  # seconds that a child may take before its first write

@@ -25,25 +25,25 @@ QUICK = 4.0  # seconds: the fastest tests of a line, which are asked first
 COMPUTING = 240  # seconds of computing that the tests of one change may take
 WAIT = 1800  # seconds by the clock
 WATCH = "[run]\nsource = fsnn_lava\ndynamic_context = test_function\ndata_file = {}\n"
-EMULATOR = "tests/test_emulator.py"
+EMULATOR = "tests/backends/emulator/test_run.py"
 BITS = f"{EMULATOR}::test_every_bit_equals_the_plain_reference"
 SILENT = f"{EMULATOR}::test_where_most_neurons_fire_the_silent_ones_are_counted_with_the_same_bits"
 SCATTERED = f"{EMULATOR}::test_scattering_to_any_number_of_channels_gives_the_matrix_product"
 FEW = [f"{BITS}[0]", f"{BITS}[1]", f"{SILENT}[0]"]
-FLOATS = "tests/test_event_simulation.py"
-PARTS = "tests/test_emulator_parts.py"
+FLOATS = "tests/nn/test_event_simulation.py"
+PARTS = "tests/compiled/test_scatter.py"
 # Compiled lines cannot be watched, and compiling takes longest: for these files the tests are chosen by hand, round after round.
 COMPILED = {
     "compiled/patches.py": [[f"{SCATTERED}[7]"], FEW, [EMULATOR, FLOATS]],
     "compiled/scatter.py": [[PARTS, f"{SCATTERED}[7]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
-    "compiled/row_": [[PARTS, "tests/test_row_sums.py", f"{SCATTERED}[63]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
+    "compiled/row_": [[PARTS, "tests/compiled/test_row_sums.py", f"{SCATTERED}[63]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
     "compiled/float_run.py": [[PARTS, FLOATS]],
-    "compiled/arithmetic.py": [["tests/test_arithmetic.py"], FEW, [EMULATOR]],
-    "compiled/convolution.py": [["tests/test_arithmetic.py"], FEW, [EMULATOR]],
+    "compiled/arithmetic.py": [["tests/compiled/test_arithmetic.py"], FEW, [EMULATOR]],
+    "compiled/convolution.py": [["tests/compiled/test_arithmetic.py"], FEW, [EMULATOR]],
     "compiled/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
     "backends/emulator/layout.py": [[PARTS, f"{BITS}[0]"], FEW[1:], [EMULATOR]],
     "backends/emulator/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
-    "ir/drive.py": [["tests/test_arithmetic.py"], FEW, [EMULATOR]],
+    "ir/drive.py": [["tests/compiled/test_arithmetic.py"], FEW, [EMULATOR]],
 }
 
 
@@ -164,7 +164,7 @@ class LastTest:
 
 
 def _node(context: str) -> str:
-    """ "tests.test_fold.test_bias" → "tests/test_fold.py::test_bias" """
+    """ "tests.quantisation.test_fold.test_bias" → "tests/quantisation/test_fold.py::test_bias" """
     module, _, function = context.rpartition(".")
     return f"{module.replace('.', '/')}.py::{function}"
 

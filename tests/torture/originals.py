@@ -22,8 +22,8 @@ from fsnn_lava.limits import DECAY_UNIT
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.board import FOLDER, load_board
 from fsnn_lava.training.recipe import load_recipe
-from tests.chip_networks import conv_network, dense_network
-from tests.data_files import event_bytes, idx_bytes, random_images, write_idx
+from tests.helpers.chip_networks import conv_network, dense_network
+from tests.helpers.data_files import event_bytes, idx_bytes, random_images, write_idx
 from tests.torture import kept_run
 
 ROOT = Path(__file__).parent.parent.parent

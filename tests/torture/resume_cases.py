@@ -20,7 +20,7 @@ from random import Random
 import torch
 
 from fsnn_lava.cli.run import main as fsnn_run
-from tests.run_files import arguments, content, write_inputs
+from tests.helpers.run_files import arguments, content, write_inputs
 
 WAIT = 0.002  # seconds between looks
 TRIES = 20

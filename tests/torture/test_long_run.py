@@ -20,8 +20,8 @@ import pytest
 
 from fsnn_lava.cli.run import main as fsnn_run
 from fsnn_lava.running.run import run, run_batches
-from tests.chip_networks import conv_network
-from tests.run_files import content
+from tests.helpers.chip_networks import conv_network
+from tests.helpers.run_files import content
 
 TORTURE = os.environ.get("FSNN_TORTURE") == "1"
 SIZES = {"emu": (2400, 20), "sim": (80, 4)}  # samples, batch

@@ -15,7 +15,7 @@ import torch
 
 from fsnn_lava.formats import model, netx
 from fsnn_lava.nn.fsnn import FSNN
-from tests.chip_networks import dense_network
+from tests.helpers.chip_networks import dense_network
 from tests.torture.originals import ROOT
 
 WRITES, COMMANDS = 12, 2

@@ -14,7 +14,7 @@ import torch
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.plain_pickle import NotPlain, read_plain_pickle
 from fsnn_lava.formats import model, netx
-from tests.chip_networks import dense_network
+from tests.helpers.chip_networks import dense_network
 from tests.torture import kept_run
 from tests.torture.fuzz import fuzz
 from tests.torture.originals import _slayer

@@ -1,0 +1,45 @@
+"""The whole way of deploy/README.md on the mock board: package at home, check and run there, compare at home."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fsnn_lava.backends.availability import lacking
+from fsnn_lava.cli import compare, run
+from hw_tests.networks import with_synapse
+from tests.backends.lava.loihi2.mock import mock_environment
+
+pytestmark = pytest.mark.skipif(bool(lacking("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(lacking('sim'))}")
+
+
+def in_the_cloud(job, *arguments):
+    """run.sh of a package, with the mock vendor's package but not this repository's code."""
+    environment = mock_environment(PARTITION="oheogulch", PYTHON=sys.executable)
+    environment["PYTHONPATH"] = environment["PYTHONPATH"].split(":")[1]
+    return subprocess.run(
+        ["sh", str(job / "run.sh"), *arguments], env=environment, cwd=job.parent, capture_output=True, text=True, timeout=250
+    )
+
+
+def test_package_check_run_and_compare(tmp_path, capsys):
+    chip = with_synapse("conv")
+    chip.save(tmp_path / "net.h5")
+    values = np.random.default_rng(1).integers(0, 256, (2, *chip.input.shape), dtype=np.uint8)
+    np.savez(tmp_path / "data.npz", x=values, y=np.array([0, 1]))
+    job = tmp_path / "job"
+    assert run.main([str(tmp_path / "net.h5"), "--data", str(tmp_path / "data.npz"), "--package", str(job)]) == 0
+    checked = in_the_cloud(job, "--check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "backend loihi2 has what it needs here" in checked.stdout
+    done = in_the_cloud(job)
+    assert done.returncode == 0, done.stderr
+    assert (job / "results.profile.json").is_file()
+    capsys.readouterr()
+    assert compare.main([str(job / "results.h5")]) == 0
+    said = capsys.readouterr().out
+    assert "PASS  loihi2 (stock): 2 samples" in said
+    assert "charge is conserved exactly" in said

@@ -1,0 +1,116 @@
+"""fsnn-compare: exit codes, JSON, thresholds, reports, and files it refuses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fsnn_lava as fl
+from fsnn_lava.cli.compare import main
+from fsnn_lava.formats import results
+from tests.helpers.chip_networks import dense_network
+from tests.verify.test_float_network import model, pixels
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    chip = dense_network(3, size=6)
+    values = np.random.default_rng(0).integers(0, 256, (9, 7), dtype=np.uint8)
+    result = fl.run(chip, values)
+    results.write(tmp_path / "results.h5", result, chip, values, labels=result.predictions, detail=6)
+    return tmp_path / "results.h5"
+
+
+def test_a_good_run_passes_with_one_screen(run_file, capsys):
+    assert main([str(run_file)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("PASS")
+    assert "100.00%" in out
+    assert "9 samples" in out  # accuracy counts the samples that are not kept in detail
+
+
+def test_json_is_the_whole_verdict(run_file, capsys):
+    assert main([str(run_file), "--json", "--equilibria", "2"]) == 0
+    verdict = json.loads(capsys.readouterr().out)
+    assert verdict["passed"] is True
+    checks = {check["name"]: check for check in verdict["checks"]}
+    assert checks["residual"]["numbers"]["samples"] == 6
+    assert checks["residual"]["numbers"]["solved"] == 2
+    assert checks["accuracy"]["numbers"]["samples"] == 9
+
+
+def test_limit_looks_at_the_first_samples_only(run_file, capsys):
+    assert main([str(run_file), "--json", "--limit", "4"]) == 0
+    checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert checks["spikes"]["numbers"]["samples"] == checks["accuracy"]["numbers"]["samples"] == 4
+
+
+def test_a_damaged_run_fails_with_one_and_names_the_place(tmp_path, capsys):
+    chip = dense_network(3, size=6)
+    values = np.random.default_rng(0).integers(0, 256, (3, 7), dtype=np.uint8)
+    result = fl.run(chip, values)
+    potentials = result.potentials[0].copy()
+    potentials[2, 4] -= 7
+    results.write(tmp_path / "r.h5", replace(result, potentials=(potentials,)), chip, values)
+    assert main([str(tmp_path / "r.h5")]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("FAIL")
+    assert "sample 2, layer 'l1', neuron (4,)" in out
+    assert "7 missing" in out
+
+
+def test_a_threshold_of_the_user_fails_with_one(run_file, capsys):
+    assert main([str(run_file), "--residual-max", "1e-9"]) == 1
+    assert "FAIL residual" in capsys.readouterr().out
+
+
+def test_the_model_adds_its_links(tmp_path, capsys):
+    net = model("dense")
+    values = pixels(net)
+    net.save(tmp_path / "model.pt")
+    chip = fl.quantise(net, calibration=values)
+    results.write(tmp_path / "r.h5", fl.run(chip, values), chip, values)
+    assert main([str(tmp_path / "r.h5"), "--model", str(tmp_path / "model.pt"), "--shift-max", "0.2", "--json"]) == 0
+    assert all(check["done"] for check in json.loads(capsys.readouterr().out)["checks"])
+
+
+def test_a_report_is_written(run_file, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    page = tmp_path / "report.html"
+    assert main([str(run_file), "--report", str(page)]) == 0
+    assert "<html" in page.read_text(encoding="utf-8").lower()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--accuracy-min", "90"], "accuracy_min must be a share between 0 and 1"),
+        (["--limit", "0"], "--limit must be at least 1"),
+        (["--model", "nowhere.pt"], "nowhere.pt"),
+    ],
+)
+def test_bad_options_end_with_two_and_one_line(run_file, capsys, options, sentence):
+    assert main([str(run_file), *options]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("fsnn-compare: ")
+    assert sentence in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_file_that_is_no_result_ends_with_two(tmp_path, capsys):
+    (tmp_path / "no.h5").write_bytes(b"nothing")
+    assert main([str(tmp_path / "no.h5")]) == 2
+    assert main([str(tmp_path / "missing.h5")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_results_without_detail_are_refused(tmp_path, capsys):
+    chip = dense_network(3, size=6)
+    values = np.random.default_rng(0).integers(0, 256, (3, 7), dtype=np.uint8)
+    results.write(tmp_path / "r.h5", fl.run(chip, values), chip, values, detail=0)
+    assert main([str(tmp_path / "r.h5")]) == 2
+    assert "nothing to compare" in capsys.readouterr().err

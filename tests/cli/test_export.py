@@ -1,0 +1,196 @@
+"""fsnn-export from the outside: what it writes, what it says, what it refuses."""
+
+from __future__ import annotations
+
+import errno
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import fsnn_lava as fl
+from fsnn_lava.cli.export import main
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.nn.fsnn import FSNN
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small network for digits; its weights are random, so its accuracy says nothing but is kept by export."""
+    torch.manual_seed(0)
+    net = FSNN("6C3s (F6C3)", input_shape=(1, 8, 8), classes=10, steps=10, normalisation=fl.Normalisation(16.0, (0.3,), (0.4,))).eval()
+    net.metrics = {"data": "digits", "accuracy": 0.1}
+    path = tmp_path_factory.mktemp("model") / "model.pt"
+    net.save(path)
+    return path
+
+
+def refused(capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    """The one line on stderr of a call that must exit with 2."""
+    assert main(list(args)) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("fsnn-export: ")
+    assert error.count("\n") == 1
+    assert "Traceback" not in error
+    return error
+
+
+def test_a_model_becomes_a_file_that_loads(model, tmp_path, capsys):
+    target = tmp_path / "net.h5"
+    assert main([str(model), str(target), "--limit", "60"]) == 0
+    chip = ChipNetwork.load(target)
+    assert chip.notes["data"] == "digits"
+    said = capsys.readouterr().out
+    for word in ("SQNR", "threshold", "bound", "ok    file", "ok    accuracy", "digits", chip.digest()[:12]):
+        assert word in said
+    assert [entry.name for entry in tmp_path.iterdir()] == ["net.h5"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--per-channel"], ["--input", "current"], ["--reset", "zero", "--max-drop", "100"], ["--bits", "5", "--steps", "7"]],
+    ids=" ".join,
+)
+def test_every_way_to_export_gives_a_network_that_loads(model, options, tmp_path):
+    target = tmp_path / "net.net"
+    assert main([str(model), str(target), "--limit", "40", *options]) == 0
+    chip = ChipNetwork.load(target)
+    if "--steps" in options:
+        assert chip.steps == 7
+        assert chip.notes["bits"] == "5"
+
+
+def test_the_result_as_json(model, tmp_path, capsys):
+    assert main([str(model), str(tmp_path / "net.h5"), "--limit", "40", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["passed"]
+    assert said["kept"]
+    assert said["accuracies"]["samples"] == 40
+    assert said["size"] == (tmp_path / "net.h5").stat().st_size
+    assert {check["name"] for check in said["checks"]} == {"file", "folding", "contraction", "equilibrium", "head-room", "accuracy"}
+    assert said["quantisation"]["layers"][0]["shift"] > 0
+
+
+def test_explain_says_what_the_numbers_mean(model, tmp_path, capsys):
+    assert main([str(model), str(tmp_path / "net.h5"), "--limit", "20", "--explain"]) == 0
+    assert "spectral radius" in capsys.readouterr().out
+
+
+def test_own_data_calibrates_and_tests(model, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "own.npz", x=rng.integers(0, 17, (30, 1, 8, 8), dtype=np.uint8), y=rng.integers(0, 10, 30))
+    assert main([str(model), str(tmp_path / "net.h5"), "--data", str(tmp_path / "own.npz")]) == 0
+    assert "own.npz" in capsys.readouterr().out
+
+
+def test_without_data_it_says_so(tmp_path, capsys):
+    net = FSNN("6C3s (F6C3)", input_shape=(1, 8, 8), classes=10, steps=5).eval()
+    net.save(tmp_path / "model.pt")
+    assert main([str(tmp_path / "model.pt"), str(tmp_path / "net.h5")]) == 0
+    assert "synthetic data" in capsys.readouterr().out
+
+
+def test_a_failed_check_exits_with_1_and_leaves_nothing(model, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("fsnn_lava.verify.export.check_clips", lambda *_: failed_check())
+    target = tmp_path / "net.h5"
+    assert main([str(model), str(target), "--limit", "20"]) == 1
+    assert "FAIL  head-room" in (said := capsys.readouterr()).out
+    assert "was not written" in said.err
+    assert list(tmp_path.iterdir()) == []
+    target.write_text("what was there before")
+    assert main([str(model), str(target), "--limit", "20"]) == 1
+    assert target.read_text() == "what was there before"
+    assert main([str(model), str(target), "--limit", "20", "--force"]) == 1
+    ChipNetwork.load(target)
+
+
+def failed_check() -> Any:
+    from fsnn_lava.verify.check import Check
+
+    return Check(name="head-room", passed=False, summary="a check that fails")
+
+
+def test_a_file_that_reads_back_as_another_network_is_not_kept(model, tmp_path, monkeypatch):
+    from fsnn_lava.formats import netx
+    from tests.helpers.chip_networks import conv_network
+
+    other = tmp_path / "other.h5"
+    conv_network(1).save(other)
+    whole = netx.read
+    monkeypatch.setattr(netx, "read", lambda path: _changed(whole(path)))
+    assert main([str(model), str(tmp_path / "net.h5"), "--limit", "10"]) == 1
+    assert not (tmp_path / "net.h5").exists()
+
+
+def _changed(chip: ChipNetwork) -> ChipNetwork:
+    from dataclasses import replace
+
+    return replace(chip, steps=chip.steps + 1)
+
+
+class Executes:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (print, ("executed",))
+
+
+def test_what_is_not_a_model_is_refused(model, tmp_path, capsys):
+    target, bad = str(tmp_path / "net.h5"), tmp_path / "bad.pt"
+    assert "No such file" in refused(capsys, str(tmp_path / "missing.pt"), target)
+    bad.write_text("not a model")
+    assert "not a model" in refused(capsys, str(bad), target)
+    torch.save({"format": "fsnn-lava model", "version": 1, "config": Executes()}, bad)
+    assert "could execute code" in refused(capsys, str(bad), target)
+    bad.write_bytes(pickle.dumps(Executes()))
+    said = refused(capsys, str(bad), target)
+    assert "not a model" in said
+    bad.write_bytes(model.read_bytes()[:-700])
+    assert "cut short" in refused(capsys, str(bad), target) or "damaged" in refused(capsys, str(bad), target)
+    assert not Path(target).exists()
+
+
+def test_weights_that_are_not_numbers_are_refused(model, tmp_path, capsys):
+    net = FSNN.load(model)
+    with torch.no_grad():
+        net.readout.weight[0, 0] = float("nan")
+    net.save(tmp_path / "nan.pt")
+    assert "NaN" in refused(capsys, str(tmp_path / "nan.pt"), str(tmp_path / "net.h5"))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["net.h5", "--bits", "9"], "bits must lie in 2 … 8, got 9"),
+        (["net.h5", "--steps", "0"], "steps must lie in"),
+        (["net.h5", "--limit", "0"], "--limit must be at least 1"),
+        (["net.h5", "--data", "imagenet"], "there is no data set 'imagenet'"),
+        (["net.h5", "--data", "mnist", "--data-dir", "nowhere"], "mnist"),
+        (["net.pt"], "the file name must end in"),
+        (["net.h5", "--format", "nir"], "the file name must end in .nir"),
+        (["missing/net.h5"], "cannot write"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_usage_is_one_sentence(model, options, sentence, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert sentence in refused(capsys, str(model), *options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_the_file_of_before(model, tmp_path, capsys, monkeypatch):
+    target = tmp_path / "net.h5"
+    assert main([str(model), str(target), "--limit", "10"]) == 0
+    before = target.read_bytes()
+    capsys.readouterr()
+
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert "No space left on device" in refused(capsys, str(model), str(target), "--limit", "10", "--bits", "4")
+    monkeypatch.undo()
+    assert target.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["net.h5"]

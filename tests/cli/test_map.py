@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from fsnn_lava.cli.map import main
+from fsnn_lava.formats import results
+from fsnn_lava.placement.obstacles import obstacles, risks
+from fsnn_lava.running.run import run
+from hw_tests.networks import one_neuron
+from tests.helpers.chip_networks import conv_network
+from tests.helpers.paper_networks import paper_network
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("map")
+    for name in ("fashion", "alexnet-f"):
+        paper_network(name).save(folder / f"{name}.h5")
+    return folder
+
+
+def test_a_network_that_fits_exits_0_with_table_and_verdict(files, capsys):
+    assert main([str(files / "fashion.h5"), "--cores"]) == 0
+    out = capsys.readouterr().out
+    assert "fits: 5 of 120 cores of oheo-gulch" in out
+    assert "Per core utilization" in out
+    assert "footprint" in out
+
+
+def test_a_network_that_does_not_fit_exits_1_and_says_why(files, capsys):
+    assert main([str(files / "alexnet-f.h5")]) == 1
+    assert "does not fit: the network needs 133 cores, oheo-gulch has 120" in capsys.readouterr().out
+    assert main([str(files / "alexnet-f.h5"), "--board", "kapoho-point"]) == 0
+
+
+def test_json_holds_layers_metrics_and_the_warning(files, capsys):
+    assert main([str(files / "fashion.h5"), "--json", "--cores", "--board", "hala-point"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["board"], found["cores"], found["fits"]) == ("hala-point", 5, True)
+    assert found["layers"][0]["use"]["Synapses"] == 12800
+    assert found["layers"][0]["share"]["Synapses"] == 0.8
+    assert {"footprint", "connection_sparsity"} <= set(found["metrics"])
+    assert "not run on silicon" in found["model"]
+    assert "time_per_step" in found["unknown"]
+    assert len(found["core_list"]) == 5
+    assert found["latency"]["chip_steps_per_sample"] == 32  # T = 30, one layer and the readout
+
+
+def test_the_picture_is_written_and_nothing_half(files, tmp_path, capsys):
+    assert main([str(files / "fashion.h5"), "--svg", str(tmp_path / "map.svg")]) == 0
+    assert (tmp_path / "map.svg").read_text().endswith("</svg>\n")
+    assert main([str(files / "fashion.h5"), "--svg", str(tmp_path / "no" / "map.svg")]) == 2
+    assert "fsnn-map: cannot write" in capsys.readouterr().err
+    assert [p.name for p in tmp_path.iterdir()] == ["map.svg"]
+
+
+def test_what_the_chips_neurons_cannot_hold_is_said_before_a_job_is_queued(tmp_path, capsys):
+    one_neuron(threshold=9001, steps=30).save(tmp_path / "net.h5")
+    assert main([str(tmp_path / "net.h5")]) == 0
+    out = capsys.readouterr().out
+    assert "cannot run on the chip: layer 'l1': ATRLIF on the chip holds a threshold of at most 8190 weight units, this" in out
+    assert "a neuron that fires at every step reaches 279031; export with --bits 6" in out  # 9001 * 31; a fourth of it is below 131071
+    one_neuron(threshold=4000, steps=30).save(tmp_path / "small.h5")
+    assert main([str(tmp_path / "small.h5"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["obstacles"], found["risks"]) == ([], [])
+    per_channel = conv_network(per_channel=True)
+    assert any("one threshold per layer" in sentence for sentence in obstacles(per_channel))
+    leaky = one_neuron(threshold=10, decay=205)
+    assert obstacles(leaky) == []
+    assert "13 bits" in risks(leaky)[0]
+
+
+def test_the_results_of_a_run_add_operations_and_a_labelled_estimate(files, tmp_path, capsys):
+    chip = paper_network("fashion")
+    values = np.full((2, 784), 3, dtype=np.uint8)
+    result = run(chip, values, backend="emu", steps=4)
+    results.write(tmp_path / "results.h5", result, chip, values)
+    assert main([str(files / "fashion.h5"), "--results", str(tmp_path / "results.h5"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["metrics"]
+    assert found["estimate"] is True
+    assert found["synaptic_operations"] == result.operations.mean()
+    assert found["constants"]["chip"] == "Loihi 1"
+    assert main([str(files / "fashion.h5"), "--results", str(tmp_path / "results.h5")]) == 0
+    out = capsys.readouterr().out
+    assert "estimate: " in out
+    assert "Intel has published no energy per operation of Loihi 2" in out
+    assert main([str(files / "alexnet-f.h5"), "--results", str(tmp_path / "results.h5")]) == 2
+    assert "another network" in capsys.readouterr().err
+
+
+def test_bad_input_exits_2_with_one_line(files, tmp_path, capsys):
+    assert main([str(files / "fashion.h5"), "--board", "moon"]) == 2
+    assert main([str(tmp_path / "none.h5")]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert "there is no board 'moon'" in lines[0]
+    assert "none.h5" in lines[1]

@@ -1,0 +1,221 @@
+"""From float to integers: ranges, exponents, certificates, head-room, and how far the equilibrium may move."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import fsnn_lava as fl
+from fsnn_lava.errors import BadArgument, BadNetwork
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.quantisation.fold import fold
+from fsnn_lava.quantisation.folded_network import FoldedNetwork, spectral_radius
+from fsnn_lava.quantisation.quantisation_report import measure_quantisation
+from fsnn_lava.quantisation.quantise import quantise, quantise_in_full
+from fsnn_lava.quantisation.state_range import check_step, step_bounds
+from tests.helpers.chip_networks import conv_network, dense_network
+from tests.quantisation.test_fold import NETWORKS, network, raw
+
+
+def scaled(folded: FoldedNetwork, *, feedback: float = 1.0, forward: float = 1.0) -> FoldedNetwork:
+    back = folded.feedback
+    layers = tuple(replace(layer, connection=layer.connection.with_weight(layer.connection.weight * forward)) for layer in folded.layers)
+    return replace(folded, layers=layers, feedback=back and back.with_weight(back.weight * feedback))
+
+
+def float_weights(folded: FoldedNetwork, chip: ChipNetwork) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(float weight, integers, value of one integer) of every synapse."""
+    found = []
+    for synapse in chip.synapses:
+        forward = chip.is_forward(synapse)
+        connection = folded.layers[chip.index(synapse.target)].connection if forward else folded.feedback
+        target = chip.layer(synapse.target)
+        scale = np.broadcast_to(target.scale, target.shape[:1]) * 2.0**synapse.exponent
+        axes = tuple(i for i in range(synapse.weight.ndim) if i != connection.target_axis)
+        found.append((connection.weight.numpy(), synapse.weight.astype(np.int64), np.expand_dims(scale, axes)))
+    return found
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_integers_are_the_rounded_float_network(name, bits, per_channel):
+    net = network(name)
+    folded, chip = fold(net), quantise(net, bits=bits, per_channel=per_channel)
+    top = 2 ** (bits - 1) - 1
+    for weight, integers, step in float_weights(folded, chip):
+        assert np.abs(integers).max() <= top
+        inside = np.abs(weight / step) <= top
+        assert np.abs(integers - weight / step)[inside].max() <= 0.5 + 1e-9
+        assert np.all(np.sign(integers) * np.sign(weight) >= 0)
+    for layer, mine in zip(folded.layers, chip.layers, strict=True):
+        scale = mine.per_neuron(mine.scale)
+        assert np.abs(mine.bias * scale - layer.bias.numpy()).max() <= 0.5 * scale.max() + 1e-12
+        assert np.abs(mine.threshold * mine.scale - folded.vth).max() <= 0.5 * scale.max() + 1e-12
+
+
+@pytest.mark.parametrize("ratio", [0.01, 0.3, 30.0])
+def test_feedback_and_feed_forward_each_use_their_range_whatever_their_ratio(ratio):
+    made = quantise_in_full(scaled(fold(network("conv")), feedback=ratio), bits=8)
+    assert all(row.range_used > 0.5 for row in measure_quantisation(made).synapses), measure_quantisation(made).synapses
+    assert len({synapse.exponent for synapse in made.chip.synapses}) == 2
+
+
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "conv then dense"])
+def test_the_equilibrium_moves_by_no_more_than_its_bound(name):
+    folded = fold(network(name))
+    gain = spectral_radius(folded.gains())
+    if gain >= 0.9:
+        folded = scaled(folded, feedback=(0.9 / gain) ** len(folded.layers))
+    found = measure_quantisation(quantise_in_full(folded, bits=5, calibration=raw(network(name), 16).numpy()))
+    assert found.certified
+    assert found.converged
+    for row in found.layers:
+        assert row.shift_bound is not None
+        assert row.bound_holds
+        assert row.shift > 0
+
+
+def test_more_bits_move_the_equilibrium_less():
+    net, images = network("conv"), raw(network("conv"), 16).numpy()
+    shifts = [measure_quantisation(quantise_in_full(net, bits=bits, calibration=images)).layers[0].shift for bits in (3, 5, 8)]
+    assert shifts[0] > 2 * shifts[1] > 4 * shifts[2]
+
+
+def test_an_outlier_is_clipped_when_that_is_better_for_the_rates():
+    folded = fold(network("conv"))
+    weight = folded.feedback.weight.clone()
+    weight[1, 2, 0, 1] = 3.0 * weight.abs().max()
+    folded = replace(folded, feedback=folded.feedback.with_weight(weight))
+    rows = measure_quantisation(quantise_in_full(folded, bits=3, calibration=raw(network("conv"), 16).numpy())).synapses
+    assert rows[1].name == "l1 -> l1"
+    assert rows[1].clipped > 0
+
+
+def test_one_unit_per_channel_is_finer_where_channels_differ():
+    folded = fold(network("conv"))
+    gain = torch.tensor([0.05, 1.0, 0.2, 0.6, 0.1], dtype=torch.float64).view(-1, 1, 1, 1)
+    layer = folded.layers[0]
+    folded = replace(
+        folded, layers=(replace(layer, connection=layer.connection.with_weight(layer.connection.weight * gain)),), feedback=None
+    )
+    images = raw(network("conv"), 16).numpy()
+    alike, each = (
+        measure_quantisation(quantise_in_full(folded, bits=4, per_channel=flag, calibration=images)).layers[0] for flag in (False, True)
+    )
+    assert each.drive_error < 0.5 * alike.drive_error
+
+
+def test_a_contraction_that_rounding_breaks_is_projected_back():
+    folded = fold(network("conv"))
+    edge = scaled(folded, feedback=0.99999 / spectral_radius(folded.gains()))
+    found = [quantise_in_full(edge, bits=bits, calibration=raw(network("conv"), 8).numpy()) for bits in (4, 6, 8)]
+    assert all(made.gain_before < 1.0 and made.gain_after < 1.0 for made in found)
+    assert any(made.shrunk < 1.0 for made in found), "rounding to some number of bits must push the norm over the edge"
+
+
+def test_a_network_that_is_no_contraction_is_left_as_it_is():
+    made = quantise_in_full(scaled(fold(network("conv")), feedback=10.0))
+    assert made.gain_before > 1.0
+    assert made.shrunk == 1.0
+
+
+@pytest.mark.parametrize("kind", ["pixels", "current"])
+def test_integer_rates_follow_the_float_rates(kind):
+    net = network("transposed")
+    images = raw(net, 8)
+    chip = quantise(net, input=kind, calibration=images.numpy())
+    assert (chip.host_drive is not None) == (kind == "current")
+    mine, theirs = RateMap(chip).solve(images.numpy()), fold(net).solve(images)
+    for a, b in zip(mine.rates, theirs.rates, strict=True):
+        assert np.abs(a - b.numpy()).mean() < 0.01
+
+
+def test_a_sequence_makes_an_event_network_of_its_length():
+    net = network("conv")
+    events = (np.random.default_rng(0).random((6, 7, *net.architecture.input_shape)) < 0.2).astype(np.uint8)
+    chip = quantise(net, calibration=events)
+    assert chip.input.kind == "events"
+    assert chip.steps == 7
+    point, exact = RateMap(chip).solve(events), fold(net).solve(torch.from_numpy(events), steps=7)
+    assert np.abs(point.rates[0] - exact.rates[0].numpy()).mean() < 0.01
+
+
+def test_without_options_it_is_8_bits_one_unit_per_layer_and_a_reset_that_subtracts():
+    chip = quantise(network("conv"))
+    assert chip.digest() == quantise(network("conv"), bits=8, input="pixels", reset="subtract", per_channel=False).digest()
+    assert chip.layers[0].threshold.shape == ()
+    assert quantise_in_full(network("conv")).chip.digest() == chip.digest()
+    assert quantise(network("conv"), per_channel=True).layers[0].threshold.shape == (5,)
+
+
+def test_leak_steps_reset_and_names_are_carried_over():
+    net = network("dense", neuron=fl.LIF(0.95), class_names=("a", "b", "ç"))
+    chip = quantise(net, reset="zero", steps=77)
+    assert chip.decay == 205  # round(0.05 * 4096)
+    assert chip.readout.decay == 205
+    assert chip.steps == 77
+    assert chip.layers[0].reset == "zero"
+    assert chip.class_names == ("a", "b", "ç")
+    assert chip.notes["architecture"] == "12 (F12)"
+
+
+@pytest.mark.parametrize("steps", [5, 1000, 20000])
+def test_the_readout_fits_its_state_over_a_whole_run(steps):
+    net = network("conv")
+    images = raw(net, 8)
+    chip = quantise(net, steps=steps, calibration=images.numpy())
+    rates = RateMap(chip).solve(images.numpy()).rates[-1].reshape(8, -1)
+    final = steps * np.abs(rates @ chip.readout.weight.T.astype(np.float64) * 2.0**chip.readout.exponent + chip.readout.bias)
+    assert final.max() < 131071
+
+
+def test_the_same_network_gives_the_same_integers():
+    assert quantise(network("pooled"), bits=6).digest() == quantise(network("pooled"), bits=6).digest()
+
+
+def test_what_one_step_can_add_is_found_exactly():
+    chip = dense_network(3, inputs=3, size=2)
+    values = np.array(list(itertools.product([0, 255], repeat=3)), dtype=np.uint8)
+    spikes = np.array(list(itertools.product([0, 1], repeat=2)))
+    rate_map = RateMap(chip)
+    each = rate_map.drive(values)[:, None] + rate_map.apply_synapse(chip.feedback[0], spikes)[None]
+    bound = step_bounds(chip)[0]
+    assert bound.lowest == each.min()
+    assert bound.highest == each.max()
+
+
+def test_what_one_step_can_add_knows_about_padding():
+    chip = conv_network(2)
+    bound = step_bounds(chip, message_max=3)[0]
+    weight = np.abs(chip.synapses[0].weight.astype(np.int64)).sum(axis=(1, 2, 3)).max() * 3 / 64
+    assert bound.highest <= weight + 9 * 127 * 4 + 200
+    check_step(chip)
+
+
+def test_a_step_that_can_wrap_24_bits_is_refused():
+    with pytest.raises(BadNetwork, match="24 bits hold"):
+        quantise(scaled(fold(network("conv")), forward=3000.0, feedback=1.0))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"bits": 9}, "bits must lie in 2 … 8, got 9"),
+        ({"bits": 1}, "bits must lie in 2 … 8, got 1"),
+        ({"reset": "soft"}, "reset must be 'subtract' or 'zero'"),
+        ({"steps": 0}, "steps must lie in 1 … 65535"),
+        ({"input": "audio"}, "input must be pixels, events or current"),
+        ({"calibration": np.zeros((2, 2, 9, 8))}, "dtype uint8, got float64"),
+        ({"calibration": np.zeros((2, 9, 8), np.uint8)}, r"calibration must be \[B, 2, 9, 8\]"),
+        ({"input": "events", "calibration": np.zeros((2, 2, 9, 8), np.uint8)}, "does not go with a calibration batch"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, sentence):
+    with pytest.raises(BadArgument, match=sentence):
+        quantise(network("conv"), **options)

@@ -1,0 +1,160 @@
+"""Recipes: read, checked, changed from the command line, printed back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fsnn_lava.errors import BadArgument, BadFile
+from fsnn_lava.training.recipe import Recipe, differences, load_recipe, parse_recipe
+from fsnn_lava.training.schedule import learning_rate
+
+RECIPES = sorted((Path(__file__).parents[2] / "train").glob("*.toml"))
+SMALL = {"data": "digits", "architecture": "12 (F12)", "neuron": "if", "steps": 5, "epochs": 3}
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "some.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_every_recipe_reads_and_prints_back_to_itself(path, tmp_path):
+    recipe = load_recipe(path)
+    assert load_recipe(write(tmp_path, recipe.to_toml())) == recipe
+
+
+def test_there_is_a_recipe_for_every_row_of_the_paper():
+    names = {path.stem for path in RECIPES}
+    rows = {f"{data}-{neuron}" for data in ("mnist", "fashion-mnist", "nmnist") for neuron in ("if", "lif")}
+    rows |= {f"cifar10-{net}-{neuron}-{steps}" for net in ("alexnet-f", "cifarnet-f") for neuron in ("if", "lif") for steps in (30, 100)}
+    rows |= {f"cifar100-cifarnet-f-{neuron}-{steps}" for neuron in ("if", "lif") for steps in (30, 100)}
+    rows |= {"cifar100-alexnet-f-if-100", "cifar10-alexnet-f-lif-5", "digits"}
+    assert rows <= names
+
+
+OWN = ("digits", "cifar10-small-if-12")  # not of the paper
+
+
+@pytest.mark.parametrize("path", [path for path in RECIPES if path.stem not in OWN], ids=lambda path: path.stem)
+def test_the_recipes_say_what_the_paper_says(path):
+    recipe = load_recipe(path)
+    cifar = recipe.data.startswith("cifar")
+    assert (recipe.vth, recipe.limit, recipe.dropout, recipe.epochs, recipe.batch) == (2.0, 1.0, 0.2, 100, 128)
+    assert (recipe.optimiser.learning_rate, recipe.optimiser.momentum, recipe.optimiser.weight_decay) == (0.05, 0.9, 5e-4)
+    assert recipe.leak == (1.0 if recipe.neuron == "if" else 0.99 if cifar else 0.95)
+    assert (recipe.learning_rate.every, recipe.learning_rate.milestones) == ((0, (50, 75)) if cifar else (30, ()))
+    assert recipe.learning_rate.warmup == (400 if cifar else 0)
+    assert recipe.augment == cifar
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"epoch": 5}, r"unknown key 'epoch'; did you mean 'epochs'\?"),
+        ({"zzz": 5}, "unknown key 'zzz'; known here: data, architecture"),
+        ({"steps": 0}, "'steps' must be a whole number >= 1, got 0"),
+        ({"steps": 2.5}, "'steps' must be a whole number >= 1, got 2.5"),
+        ({"steps": True}, "'steps' must be a whole number >= 1, got True"),
+        ({"steps": "5"}, "'steps' must be a whole number >= 1, got '5'"),
+        ({"dropout": 1.0}, "'dropout' must be a number >= 0 and < 1, got 1.0"),
+        ({"vth": 0}, "'vth' must be a number > 0, got 0"),
+        ({"vth": float("nan")}, "'vth' must be a number > 0, got nan"),
+        ({"neuron": "adex"}, "'neuron' must be one of 'if', 'lif', got 'adex'"),
+        ({"neuron": "lif"}, "neuron 'lif' needs 'leak' below 1"),
+        ({"leak": 0.9}, "neuron 'if' has no leak"),
+        ({"learning_rate": {"cosine": True, "every": 3}}, "'learning_rate.cosine' replaces 'every' and 'milestones'"),
+        ({"label_smoothing": 1.0}, "'label_smoothing' must be a number >= 0 and < 1, got 1.0"),
+        ({"data": "imagenet"}, r"'data' must be one of 'digits'.*, or a \.npz file, got 'imagenet'"),
+        ({"augment": True}, "'augment' .* is for CIFAR only"),
+        ({"shift": 2, "data": "nmnist"}, "'shift' is for images"),
+        ({"augment": 1}, "'augment' must be true or false, got 1"),
+        ({"optimiser": {"momentum": 1.5}}, "'optimiser.momentum' must be a number >= 0 and < 1, got 1.5"),
+        ({"optimiser": {"lr": 0.1}}, "unknown key 'optimiser.lr'"),
+        ({"optimiser": 3}, "'optimiser' must be a table, got 3"),
+        ({"learning_rate": {"every": 3, "milestones": [5]}}, "not both"),
+        ({"learning_rate": {"milestones": [7, 5]}}, "must be in increasing order"),
+        ({"learning_rate": {"milestones": [0]}}, "'learning_rate.milestones' must be a list, each a whole number >= 1"),
+        ({"solver": {"method": "newton"}}, "'solver.method' must be one of 'gmres', 'fixed-point'"),
+        ({"solver": {"tol": 0.0}}, "'solver.tol' must be a number > 0, got 0.0"),
+        ({"quantise": {"bits": 9}}, "'quantise.bits' must be a whole number >= 2 and <= 8, got 9"),
+        ({"quantise": {}}, "key 'quantise.bits' is missing"),
+    ],
+)
+def test_a_bad_recipe_is_refused_with_file_and_key(change, sentence):
+    with pytest.raises(BadFile, match=sentence) as caught:
+        parse_recipe({**SMALL, **change}, where="my.toml")
+    assert str(caught.value).startswith("my.toml: ")
+
+
+@pytest.mark.parametrize("key", SMALL)
+def test_a_missing_key_is_named(key):
+    with pytest.raises(BadFile, match=f"key '{key}' is missing"):
+        parse_recipe({name: value for name, value in SMALL.items() if name != key})
+
+
+def test_set_changes_plain_and_dotted_keys(tmp_path):
+    path = write(tmp_path, parse_recipe(SMALL).to_toml())
+    recipe = load_recipe(path, changes=["seed=7", "optimiser.momentum = 0.5", "neuron=lif", "leak=0.9", "learning_rate.milestones=[2, 3]"])
+    assert (recipe.seed, recipe.optimiser.momentum, recipe.neuron, recipe.leak) == (7, 0.5, "lif", 0.9)
+    assert recipe.learning_rate.milestones == (2, 3)
+
+
+def test_set_is_checked_like_the_file(tmp_path):
+    path = write(tmp_path, parse_recipe(SMALL).to_toml())
+    with pytest.raises(BadFile, match=r"some\.toml with --set seed=-1: 'seed' must be a whole number >= 0"):
+        load_recipe(path, changes=["seed=-1"])
+    with pytest.raises(BadArgument, match="--set must be key=value"):
+        load_recipe(path, changes=["seed"])
+    with pytest.raises(BadArgument, match="'seed' is a value, not a table"):
+        load_recipe(path, changes=["seed.deep=1"])
+
+
+def test_a_file_that_is_no_recipe_is_refused_with_a_sentence(tmp_path):
+    with pytest.raises(BadFile, match=r"cannot read the recipe .*none\.toml: No such file"):
+        load_recipe(tmp_path / "none.toml")
+    with pytest.raises(BadFile, match="is not a TOML file"):
+        load_recipe(write(tmp_path, "data = \n"))
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadFile, match="not a text file"):
+        load_recipe(binary)
+
+
+def test_recipes_differ_in_every_key_but_epochs():
+    first = parse_recipe(SMALL)
+    assert differences(first, parse_recipe({**SMALL, "epochs": 9})) == []
+    other = parse_recipe({**SMALL, "solver": {"tol": 1e-4}, "quantise": {"bits": 4}})
+    assert differences(first, other) == ["quantise.bits: None, 4", "solver.tol: 0.01, 0.0001"]
+
+
+def rates(plan: dict[str, object], epochs: int) -> list[float]:
+    recipe: Recipe = parse_recipe({**SMALL, "optimiser": {"learning_rate": 1.0}, "learning_rate": plan})
+    return [learning_rate(recipe, epoch=epoch, iteration=1000) for epoch in range(epochs)]
+
+
+def test_the_learning_rate_steps_down_after_every_n_epochs_or_at_milestones():
+    assert rates({"decay": 0.5, "every": 2}, 5) == [1.0, 1.0, 0.5, 0.5, 0.25]
+    assert rates({"decay": 0.5, "milestones": [1, 4]}, 5) == [1.0, 0.5, 0.5, 0.5, 0.25]
+    assert rates({}, 3) == [1.0, 1.0, 1.0]
+
+
+def test_warm_up_rises_linearly_to_the_full_rate():
+    recipe = parse_recipe({**SMALL, "optimiser": {"learning_rate": 0.8}, "learning_rate": {"warmup": 4}})
+    assert [learning_rate(recipe, epoch=0, iteration=i) for i in range(6)] == pytest.approx([0.2, 0.4, 0.6, 0.8, 0.8, 0.8])
+
+
+def test_half_a_cosine_falls_from_the_full_rate_towards_zero_after_the_warmup():
+    recipe = parse_recipe({**SMALL, "epochs": 4, "learning_rate": {"cosine": True, "warmup": 2}, "optimiser": {"learning_rate": 0.2}})
+    rates = [learning_rate(recipe, epoch=epoch, iteration=10) for epoch in range(4)]
+    assert rates == pytest.approx([0.2, 0.1 * (1 + 2**-0.5), 0.1, 0.1 * (1 - 2**-0.5)])
+    assert learning_rate(recipe, epoch=0, iteration=0) == pytest.approx(0.1)
+
+
+def test_more_epochs_are_another_recipe_where_the_rate_depends_on_them():
+    plain, cosine = (parse_recipe({**SMALL, "learning_rate": {"cosine": value}}) for value in (False, True))
+    longer = parse_recipe({**SMALL, "epochs": 9}), parse_recipe({**SMALL, "epochs": 9, "learning_rate": {"cosine": True}})
+    assert differences(plain, longer[0]) == []
+    assert differences(cosine, longer[1]) == ["epochs: 3, 9"]

@@ -1,0 +1,116 @@
+"""Documents are true: links lead somewhere, blocks and commands run as they are printed, the reference is the parsers' own."""
+
+import importlib
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fsnn_lava.cli.run import main as run_command
+from tests.helpers.document_shell import FRAGMENTS, LAVA, Shell, blocks, check_names, elsewhere, furnish, inline, lines
+from tests.helpers.documentation import build
+
+ROOT = Path(__file__).parents[2]
+HISTORY = ROOT / "CHANGELOG.md"  # tells what was, not what to do
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("train/*.md"), *ROOT.glob("deploy/**/*.md"), *ROOT.glob("examples/**/*.md")]
+)
+NEWCOMER = ROOT / "docs" / "index.md"  # tests/whole/test_newcomer.py runs it
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def named(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_somewhere(page):
+    for link in LINK.findall(page.read_text()):
+        if not link.startswith(("http://", "https://", "#", "mailto:")):
+            assert (page.parent / link.partition("#")[0]).exists(), f"{page.name}: {link}"
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    pages = {page.stem for page in build(tmp_path).glob("*.html")}
+    assert {page.stem for page in ROOT.glob("docs/*.md")} <= pages
+    assert {"loihi2", "results", "contributing", "changelog"} <= pages
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("furnished")
+    furnish(folder)
+    arguments = [str(folder / "net.h5"), "--backend", "emu", "--data", "digits", "--limit", "24", "--no-compare"]
+    assert run_command([*arguments, "--out", str(folder / "results.h5")]) == 0
+    return folder
+
+
+@pytest.fixture
+def shell(furnished, tmp_path, monkeypatch, capfd):
+    folder = tmp_path / "clone"
+    shutil.copytree(furnished, folder, symlinks=True)
+    return Shell(folder, monkeypatch, capfd)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in (NEWCOMER, HISTORY) and (blocks(page) or inline(page))], ids=named)
+def test_what_a_page_tells_to_run_runs_as_it_is_printed(page, shell):
+    for block in blocks(page):
+        assert block.kind in ("sh", "python", "text", "toml"), f"say what the block is: ```sh, ```python, ```text or ```toml\n{block.body}"
+        if block.kind == "python" and (LAVA or "fsnn_lava.backends.lava" not in block.body):
+            exec(compile(block.body, page.name, "exec"), {"__name__": "block"})
+        if block.kind == "sh":
+            run_all(lines(block), shell)
+    run_all((command for command in inline(page) if command not in FRAGMENTS), shell)
+
+
+def run_all(commands, shell):
+    for command in commands:
+        if elsewhere(command):
+            check_names(command)
+        else:
+            shell.run(command)
+
+
+def test_the_verdict_in_the_readme_is_the_one_that_is_printed(shell):
+    shell.run("fsnn-run digits --backend emu --data digits --model model.pt")
+    printed = shell.printed[shell.printed.index("PASS") :]
+    shown = next(block.body for block in blocks(ROOT / "README.md") if block.body.startswith("PASS"))
+    assert words(shown).replace("sim (batched)", "emu") == words(printed)
+    for pattern in (r"network \w+", r"accuracy [\d.]+%", r"at most [\d.]+ < 1", r"all \d+ neurons"):
+        assert re.search(pattern, shown).group() == re.search(pattern, printed).group()
+
+
+def words(text):
+    """The text in one line, every number of it as N."""
+    return re.sub(r"\d[\d.]*", "N", " ".join(text.split()))
+
+
+def test_a_command_that_does_not_work_is_noticed(shell):
+    with pytest.raises(AssertionError, match="exit code 2"):
+        shell.run("fsnn-run net.h5 --backend emu --no-such-option")
+    with pytest.raises(AssertionError, match=r"bench/absent\.py"):
+        check_names("python bench/absent.py")
+    with pytest.raises(AssertionError, match="--absent"):
+        check_names("python bench/emulator.py --absent")
+
+
+def test_the_command_reference_is_up_to_date():
+    assert runpy.run_path(str(ROOT / "docs" / "make_commands.py"))["page"]() == (ROOT / "docs" / "commands.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["train", "export", "run", "compare", "map", "doctor"])
+def test_every_command_explains_itself(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module(f"fsnn_lava.cli.{name}").main(["--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: fsnn-{name}")
+
+
+def test_a_command_starts_from_the_outside():
+    done = subprocess.run([sys.executable, "-m", "fsnn_lava.cli.doctor"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("fsnn-lava")
