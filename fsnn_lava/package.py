@@ -110,9 +110,7 @@ def requirements() -> str:
     pinned = here.startswith(f"{_CHIP_PYTHON}.")
     lines = [f"# for Python {_CHIP_PYTHON}; then Intel's lava-loihi, which is not public", "lava-nc==0.10.0"]
     if not pinned:
-        lines.insert(
-            1, f"# made on Python {here}, whose versions may not exist for Python {_CHIP_PYTHON}: pip chooses"
-        )
+        lines.insert(1, f"# made on Python {here}, whose versions may not exist for Python {_CHIP_PYTHON}: pip chooses")
     for name in _NEEDED:
         try:
             version = importlib.metadata.version(name).split("+")[0]
