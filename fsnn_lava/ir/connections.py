@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ class Synapse:
 
     source: str  # "input" or a layer's name
     target: str  # a layer's name
-    weight: NDArray[np.int8]
+    weight: NDArray[np.int8] = field(repr=False)
     exponent: int = 0
 
     weight_axes = 0  # set by each kind
