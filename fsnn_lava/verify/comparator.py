@@ -235,13 +235,16 @@ def compare(
 ) -> Verdict:
     """Judge a whole run: is what ran still the network that was exported, and, with `model`, the one that was trained?
 
+    The comparator works from the integers of `chip` and the equations, not from the backend. For a run that does not fit into memory, add
+    its batches to a `fsnn_lava.verify.comparator.Comparator`.
+
     Args:
         result: what `run` returned.
-        chip: the network that was exported.
+        chip: the network that was exported, not one quantised again with other options.
         values: the raw input of the run, [B, *shape], or [B, T, *shape] of events.
-        labels: [B], for the accuracy; unknown labels are below 0.
+        labels: int64 [B], for the accuracy; unknown labels are below 0. Without them the accuracy is not checked.
         model: the float network that `chip` was made from; adds the checks "float" and "shift", and the agreement.
-        thresholds: what the run must reach beyond the bounds of the equations.
+        thresholds: what the run must reach beyond the bounds of the equations; by default nothing.
 
     Returns:
         The verdict; `passed` says whether every check that was done passed.
@@ -249,7 +252,11 @@ def compare(
     Raises:
         BadArgument: `result`, `chip`, `values`, `labels` or `model` do not belong together.
 
-    For a run that does not fit into memory, `add` its batches to a `Comparator`.
+    Example:
+        >>> verdict = fl.compare(result, chip, pixels, model=net)
+        >>> verdict.passed
+        True
+        >>> verdict.to_html("report.html")
     """
     comparator = Comparator(chip, model=model, thresholds=thresholds, graph=result.graph)
     comparator.add(result, values, labels)
