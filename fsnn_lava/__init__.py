@@ -75,13 +75,15 @@ __all__ = [*_MODULES, "__version__"]
 lava_compat.install()  # before anybody imports Lava; imports neither Lava nor numpy itself
 
 
-def __getattr__(name: str) -> object:
-    """Public names are imported when they are first used: `import fsnn_lava` is fast and needs neither Lava nor a board."""
-    if name not in _MODULES:
-        raise AttributeError(f"module 'fsnn_lava' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(f"fsnn_lava.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker that sees it would accept misspelt names
+
+    def __getattr__(name: str) -> object:
+        """Public names are imported when they are first used: `import fsnn_lava` is fast and needs neither Lava nor a board."""
+        if name not in _MODULES:
+            raise AttributeError(f"module 'fsnn_lava' has no attribute {name!r}")
+        value: object = getattr(importlib.import_module(f"fsnn_lava.{_MODULES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ class FsnnError(Exception):
     Attributes:
         exit_code: 2 for bad input or usage, 1 if something ran and a check failed, 3 if a backend cannot run here.
 
-    Example:
+    Examples:
         >>> try:
         ...     fl.FSNN.load("absent.pt")
         ... except fl.FsnnError as error:

@@ -57,7 +57,7 @@ class ChipNetwork:
     Raises:
         BadNetwork: the parts do not fit together, or exceed the chip's arithmetic.
 
-    Example:
+    Examples:
         >>> chip = fl.quantise(net)
         >>> chip.layers[0].shape
         (4, 2, 2)
@@ -225,7 +225,7 @@ class ChipNetwork:
         Raises:
             BadFile: the file cannot be written.
 
-        Example:
+        Examples:
             >>> chip.save("net.h5")
             >>> fl.ChipNetwork.load("net.h5").digest() == chip.digest()
             True

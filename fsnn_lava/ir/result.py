@@ -47,7 +47,7 @@ class Result:
         residual: float64 [B, T]: ||f(a) - a|| after every step (E11); None unless asked for.
         seconds: wall-clock time of the run itself.
 
-    Example:
+    Examples:
         >>> result = fl.run(chip, pixels)
         >>> result.predictions.shape, result.rates[0].shape
         ((8,), (8, 4, 2, 2))

@@ -69,7 +69,7 @@ class FSNN(nn.Module):
         BadArchitecture: `architecture` cannot be parsed, or its shapes do not fit together.
         BadArgument: another argument is out of range.
 
-    Example:
+    Examples:
         >>> net = fl.FSNN("4C3s (F4C3)", input_shape=(1, 4, 4), classes=3, neuron=fl.LIF(0.95))
         >>> loss = torch.nn.functional.cross_entropy(net(images), labels)
         >>> loss.backward()
@@ -171,7 +171,7 @@ class FSNN(nn.Module):
         Raises:
             BadArgument: `images` has the wrong shape, or a sequence is shorter than `steps`.
 
-        Example:
+        Examples:
             >>> trace = net.simulate(images, steps=20)
             >>> trace.counts[0].shape
             torch.Size([8, 4, 2, 2])
@@ -206,7 +206,7 @@ class FSNN(nn.Module):
         Raises:
             BadArgument: `images` has the wrong shape, or a sequence is shorter than `steps`.
 
-        Example:
+        Examples:
             >>> point = net.equilibrium(images)
             >>> point.converged
             True
@@ -362,7 +362,7 @@ class FSNN(nn.Module):
         Raises:
             BadFile: the file cannot be written.
 
-        Example:
+        Examples:
             >>> net.save("model.pt")
             >>> net = fl.FSNN.load("model.pt")
         """

@@ -21,7 +21,7 @@ def fsnn_summary(net: FSNN) -> Summary:
     feedback, last = architecture.feedback, len(architecture.layers)
     if feedback is not None and net.feedback is not None:
         kind = {"dense": "dense", "conv": "convolution", "transposed": "transposed convolution"}[feedback.kind]
-        alpha = float(net.feedback.limited(net.feedback.alpha))
+        alpha = float(net.feedback.limited(net.feedback.alpha.detach()))
         rows.append((f"l{last} -> l1", "", "", feedback.weights, f"feedback, {kind}, alpha {alpha:.3g}, limit {net.limit:g}"))
     rows.append(("readout", str(architecture.classes), architecture.classes, architecture.layers[-1].size * architecture.classes, "dense"))
     return Summary(

@@ -20,7 +20,7 @@ class LIF:
     Raises:
         BadArgument: `leak` is out of range.
 
-    Example:
+    Examples:
         >>> fl.LIF(0.9).weight_sum(2)
         1.9
     """

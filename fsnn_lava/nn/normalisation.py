@@ -22,7 +22,7 @@ class Normalisation:
     Raises:
         BadArgument: `divisor` or an entry of `std` is not positive, or an entry is not finite, or `mean` and `std` differ in length.
 
-    Example:
+    Examples:
         >>> mnist = fl.Normalisation(mean=(0.1307,), std=(0.3081,))
     """
 

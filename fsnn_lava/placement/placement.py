@@ -208,7 +208,7 @@ def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readou
 
     Args:
         chip: the network, from `quantise` or `ChipNetwork.load`.
-        board: "oheo-gulch" (one chip, the default because most people start there), "kapoho-point" or "hala-point"; the path of a TOML
+        board: "oheo-gulch" (one chip, the smallest), "kapoho-point" or "hala-point"; the path of a TOML
             file; or a Board.
         readout: "chip" makes it a layer of integrators; "host" computes it from the spike counts, in which it is linear; "auto" puts it on
             the chip if a core can hold it.
@@ -220,7 +220,7 @@ def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readou
         BadArgument: there is no such board, or `readout` is something else.
         BadFile: the board's file is missing or lacks a number.
 
-    Example:
+    Examples:
         >>> placement = fl.place(chip, board="oheo-gulch")
         >>> placement.fits, placement.cores
         (True, 2)

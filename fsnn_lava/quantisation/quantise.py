@@ -80,7 +80,7 @@ def quantise(
         BadArgument: an option is out of range, or the calibration batch does not fit the network.
         BadNetwork: the network does not fit the ranges of the chip, or a weight is not finite.
 
-    Example:
+    Examples:
         >>> chip = fl.quantise(net, bits=6, calibration=pixels)
         >>> chip.notes["bits"]
         '6'

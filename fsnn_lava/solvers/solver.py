@@ -34,7 +34,7 @@ class Solver:
     Raises:
         BadArgument: the method is unknown, or a number is out of range.
 
-    Example:
+    Examples:
         >>> exact = fl.Solver(tol=1e-6, max_steps=200)
     """
 

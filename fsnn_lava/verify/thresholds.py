@@ -29,7 +29,7 @@ class Thresholds:
     Raises:
         BadArgument: a number is out of range.
 
-    Example:
+    Examples:
         >>> verdict = fl.compare(result, chip, pixels, model=net, thresholds=fl.Thresholds(agreement_min=0.5))
     """
 

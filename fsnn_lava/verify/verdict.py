@@ -56,7 +56,7 @@ class Verdict:
         about: which run was judged, and its totals: backend, steps, samples, digest, seconds, operations, updates, spikes.
         run: the run itself, for `to_html` to draw; None if the verdict does not come from `compare`.
 
-    Example:
+    Examples:
         >>> print(verdict.check("charge").mark)
         ok
     """
