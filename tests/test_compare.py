@@ -45,7 +45,7 @@ def loop_network(
 
 @pytest.mark.parametrize("part", range(4))
 def test_random_correct_runs_raise_no_alarm(part):
-    """Every feature of the network, 200 runs. Where charge was clipped, or there is no equilibrium, the alarm is true."""
+    """Every feature of the network, 200 runs. If charge was clipped, or there is no equilibrium, the alarm is justified."""
     for seed in range(50 * part, 50 * (part + 1)):
         rng = np.random.default_rng([7, seed])
         chip = random_network(rng, layers=int(rng.integers(1, 4)), wild=seed % 5 == 0)
@@ -133,7 +133,7 @@ def test_a_saturated_neuron_passes_no_change_on():
     assert jacobian_radius(rate_map, point.rates, drive)[0] == pytest.approx(0.30)
 
 
-def test_an_unstable_equilibrium_is_none_and_only_a_wish_makes_it_fail():
+def test_an_unstable_equilibrium_is_none_and_fails_only_if_a_threshold_demands_more():
     """W = 1.5 on itself with bias -20 of 100: a = 0.4 solves a = 1.5 a - 0.2, and repels; 0 and 1 attract."""
     chip = loop_network([[150 - 23, 0], [0, 127]], threshold=80, bias=(-19, 55))
     zero = np.zeros((1, 1), np.uint8)
@@ -144,7 +144,7 @@ def test_an_unstable_equilibrium_is_none_and_only_a_wish_makes_it_fail():
     assert [check.name for check in strict.failed] == ["contraction"]
 
 
-def test_the_equilibrium_is_solved_to_a_billionth_and_the_distance_keeps_its_bound():
+def test_the_equilibrium_is_solved_to_a_billionth_and_the_distance_is_within_its_bound():
     chip = loop_network([[30, -20], [25, 10]])
     zero = np.zeros((1, 1), np.uint8)
     verdict = compare(simulate(chip, zero), chip, zero)
@@ -165,7 +165,7 @@ def test_distance_bounds_of_several_layers_multiply_around_the_loop():
     assert certificate.radius == pytest.approx(sqrt(gain))
 
 
-def test_a_chain_without_feedback_keeps_its_distances_to_the_last_bit():
+def test_the_distances_of_a_chain_without_feedback_are_within_their_bounds():
     """(1 - M)**-1 of a strictly triangular M: rounding must not make an entry that is 0 negative."""
     rng = np.random.default_rng([0, 197])
     chip = random_network(rng)
@@ -254,7 +254,7 @@ def test_the_verdict_is_one_screen_and_plain_json():
     )
 
 
-def test_what_does_not_belong_together_is_refused():
+def test_a_result_that_does_not_belong_to_the_network_or_the_values_is_refused():
     chip, other = dense_network(3), dense_network(4)
     values = np.random.default_rng(0).integers(0, 256, (3, 7), dtype=np.uint8)
     result = simulate(chip, values)
@@ -274,7 +274,7 @@ def test_what_does_not_belong_together_is_refused():
         comparator.add(replace(result, backend="sim"), values)
 
 
-def test_compare_is_public_before_and_after_its_package_is_imported():
+def test_compare_works_before_and_after_its_package_is_imported():
     chip = dense_network(3)
     values = np.random.default_rng(0).integers(0, 256, (2, 7), dtype=np.uint8)
     result = simulate(chip, values)

@@ -1,4 +1,4 @@
-"""What was asked for of the answers is reached at the number itself, and missed just beyond it; margins and shares by hand."""
+"""A threshold is met at its exact value and missed just beyond it; margins and shares computed by hand."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tests.chip_networks import dense_network
 from tests.reference import simulate
 
 
-def counted(**limits: float) -> AccuracyCheck:
+def counted(**thresholds: float) -> AccuracyCheck:
     """Three of four right, one of two agreeing, two of five neurons dead."""
-    check = AccuracyCheck(dense_network(1), Thresholds(**limits))
+    check = AccuracyCheck(dense_network(1), Thresholds(**thresholds))
     check.samples, check.labelled, check.right, check.judged, check.agreeing = 4, 4, 3, 2, 1
     check.spiked = [np.array([True, False, True, False, True])]
     return check
 
 
 @pytest.mark.parametrize(("name", "share", "beyond"), [("accuracy_min", 0.75, 1.0), ("agreement_min", 0.5, 1.0), ("dead_max", 0.4, 0.0)])
-def test_a_limit_is_kept_at_its_own_number(name, share, beyond):
+def test_a_threshold_is_met_at_its_exact_value(name, share, beyond):
     assert counted(**{name: share}).check().passed
     assert not counted(**{name: nextafter(share, beyond)}).check().passed
 
 
 @pytest.mark.parametrize("name", ["accuracy_min", "agreement_min", "dead_max"])
-def test_a_share_may_be_nothing_and_all_and_nothing_beyond(name):
+def test_a_share_may_be_0_and_1_but_not_beyond(name):
     for share in (0.0, 1.0):
         assert getattr(Thresholds(**{name: share}), name) == share
     for share in (nextafter(0.0, -1.0), nextafter(1.0, 2.0), float("nan")):
@@ -40,7 +40,7 @@ def test_a_share_may_be_nothing_and_all_and_nothing_beyond(name):
 
 
 def checked(chip, *runs):
-    """What is found of runs of the network in which these are replaced."""
+    """The numbers of the check for runs in which these fields are replaced."""
     check, values = AccuracyCheck(chip, Thresholds()), np.zeros((1, *chip.input.shape), np.uint8)
     for run in runs:
         check.add(Batch(chip=chip, result=replace(simulate(chip, values), **run), values=values, labels=None, offset=check.samples), None)
@@ -56,7 +56,7 @@ def test_the_margin_is_that_of_the_first_answer_over_the_second(readout, units):
     assert numbers["ties"] == (units == 0)
 
 
-def test_a_neuron_is_saturated_that_spiked_in_every_step_of_every_sample():
+def test_a_neuron_that_spiked_in_every_step_of_every_sample_is_saturated():
     """Of five neurons in two samples of 20 steps the first is; the second paused once in one of them; the third never spiked."""
     counts = np.array([[20, 20, 0, 7, 19], [20, 19, 0, 0, 20]], np.int32)
     layer = checked(dense_network(1), *({"counts": (row[None],), "traces": (row[None] * 1.0,)} for row in counts))["layers"][0]

@@ -71,16 +71,16 @@ def test_the_share_of_the_bound_is_the_share():
     assert 0.01 < numbers["share_of_bound"] < 0.95
 
 
-def test_what_is_conserved_exactly_is_said_so():
-    """Integrate-and-fire in integers: the interval has no width. With a leak it has, and its width is said."""
+def test_the_summary_says_whether_charge_is_conserved_exactly():
+    """Integrate-and-fire in integers: the interval has no width. With a leak it has one, and the summary says it."""
     for decay, rule in ((0, "conserved exactly in all 24 neurons"), (100, r"conserved within [\d.]+ units of 2\^-6 in all 24 neurons")):
         chip = dense_network(1, decay=decay)
         values = np.random.default_rng(0).integers(0, 256, (3, *chip.input.shape), dtype=np.uint8)
         assert re.search(rule, compare(simulate(chip, values), chip, values).check("charge").summary)
 
 
-def test_a_clipped_readout_is_no_lost_charge():
-    """It fails as a clip; which of its classes was clipped is not recorded, so no class is accused."""
+def test_a_clipped_readout_is_not_reported_as_lost_charge():
+    """It fails as a clip; which class was clipped is not recorded, so no class is named."""
     base = dense_network(1, size=5)
     chip = replace(base, readout=replace(base.readout, bias=np.array([5, 2**17 - 1, 9])))
     values = np.random.default_rng(0).integers(0, 256, (3, *chip.input.shape), dtype=np.uint8)
@@ -151,7 +151,7 @@ def test_an_equilibrium_is_found_at_a_billionth_and_not_beyond():
     assert list(Equilibria((), np.array([0.0, 1e-9, nextafter(1e-9, 1.0)])).converged) == [True, True, False]
 
 
-def test_a_second_try_is_taken_only_where_it_came_nearer(monkeypatch):
+def test_a_second_try_is_used_only_where_it_is_closer(monkeypatch):
     """From rest the first sample is solved and the others stay at 1/2; from the run's rates the second is no better, the third is."""
     from_rest = SimpleNamespace(rates=(np.zeros((3, 2)),), residual=np.array([0.0, 0.5, 0.5]))
     monkeypatch.setattr(equilibrium, "_solve_from", lambda *_: Equilibria((np.ones((2, 2)),), np.array([0.5, 0.25])))
@@ -160,10 +160,10 @@ def test_a_second_try_is_taken_only_where_it_came_nearer(monkeypatch):
     assert point.rates[0].tolist() == [[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
 
 
-@pytest.mark.parametrize(("solved", "looked_at"), [(4, 1), (24, 3), (1000, 32)])
-def test_the_jacobian_is_looked_at_for_an_eighth_of_the_equilibria(solved, looked_at):
+@pytest.mark.parametrize(("solved", "examined"), [(4, 1), (24, 3), (1000, 32)])
+def test_the_jacobian_is_examined_for_an_eighth_of_the_equilibria(solved, examined):
     """But at least for one sample, and at most for 32."""
-    assert Comparator(loop_network([[127, 0], [0, 127]]), equilibrium_samples=solved).radius_samples == looked_at
+    assert Comparator(loop_network([[127, 0], [0, 127]]), equilibrium_samples=solved).radius_samples == examined
 
 
 def test_a_host_drive_that_is_not_the_models_is_found_in_the_first_layer():
@@ -229,7 +229,7 @@ def test_means_are_over_all_neurons_of_all_samples(size, samples):
     assert layer["distance_mean"] == pytest.approx(0.25 / (samples * size))
 
 
-def test_a_report_plots_no_more_points_than_it_was_promised():
+def test_the_scatter_plot_has_at_most_the_stated_number_of_points():
     """Two layers of 600 neurons: three samples are 3600 points; of the fourth every third, 200 of each layer, fit into 4000."""
     check = ResidualCheck(conv_network(1), SimpleNamespace(certified=False), Thresholds())
     rates = (np.zeros((1, 600)), np.ones((1, 600)))

@@ -38,7 +38,7 @@ def places(verdict: Verdict) -> set[tuple[str, tuple[int, ...]]]:
 
 
 def first_difference(chip: ChipNetwork, broken: Result, right: Result) -> tuple[int, str, tuple[int, ...], int]:
-    """(sample, layer, neuron, step) where two runs part in the chip's time, found the plain way."""
+    """(sample, layer, neuron, step) where two runs first differ in the chip's time, by exhaustive search."""
     assert broken.spikes is not None and right.spikes is not None
     for sample in range(SAMPLES):
         for time in range(chip.steps + len(chip.layers)):
@@ -127,7 +127,7 @@ def test_a_lost_spike_is_found_in_the_layer_that_missed_it(name, decay):
     for offender in charge.offenders:
         if offender["layer"] == forward.target:
             missing = weights[np.ravel_multi_index(offender["neuron"], chip.layer(forward.target).shape)]
-            assert np.sign(offender["off"]) == -np.sign(missing)  # what it should have been given is what it lacks
+            assert np.sign(offender["off"]) == -np.sign(missing)  # it lacks what it should have received
             if decay == 0:
                 assert offender["off"] == -64 * missing
 
@@ -205,7 +205,7 @@ def test_feedback_that_is_one_step_later_is_found_in_the_first_layer(name, decay
 
 
 @BOTH
-def test_an_accumulator_that_is_clipped_in_secret_is_found_in_its_neuron(name):
+def test_an_accumulator_that_is_clipped_but_not_counted_is_found_in_its_neuron(name):
     chip = NETWORKS[name]()
     values = values_of(chip)
     right = simulate(chip, values)
@@ -240,7 +240,7 @@ def test_a_counted_clip_of_an_active_neuron_fails_by_name():
 
 
 def test_a_clip_that_changes_a_rate_fails_even_in_a_correct_run():
-    """Down by 16.6 million, clipped at 8.4, up by 16.6 million again: the neuron spikes though nothing was given to it in sum."""
+    """Down by 16.6 million, clipped at 8.4, up by 16.6 million again: the neuron spikes although its input sums to zero."""
     base = dense_network(1, kind="events", inputs=2, size=1)
     weight = np.array([[-127, 127]])
     chip = replace(base, synapses=(replace(base.synapses[0], weight=weight, exponent=3), base.synapses[1]), steps=4)
@@ -323,7 +323,7 @@ def test_a_hard_reset_fails_charge_and_residual(name, decay):
     broken = simulate(replace(chip, layers=tuple(replace(layer, reset="zero") for layer in chip.layers)), values)
     verdict = judge(chip, broken, values)
     assert not verdict.check("charge").passed
-    assert all(o["off"] < 0 for o in verdict.check("charge").offenders)  # a reset to zero throws charge away
+    assert all(o["off"] < 0 for o in verdict.check("charge").offenders)  # reset to zero discards charge
     assert not verdict.check("residual").passed
     assert not verdict.check("spikes").passed
 
@@ -357,7 +357,7 @@ def test_what_is_first_is_decided_in_the_chips_time():
     assert first_divergence(right, right) is None
 
 
-def test_runs_of_a_single_step_can_part_too():
+def test_runs_of_a_single_step_can_diverge_too():
     right = (np.zeros((1, 1, 2, 3), dtype=np.uint8),)
     broken = (right[0].copy(),)
     broken[0][0, 0, 1, 2] = 1
@@ -393,7 +393,7 @@ def test_differences_of_all_batches_are_counted_and_three_samples_are_located():
         assert (found["backend"], found["emulator"]) == ([count + 2, potential], [count, potential])
 
 
-def test_a_lie_about_late_spikes_is_found():
+def test_wrong_late_spikes_are_found():
     chip = dense_network(3, size=6)
     values = values_of(chip)
     result = simulate(chip, values)

@@ -1,4 +1,4 @@
-"""What comparators of parts of a run hand over adds up to what one comparator finds; what cannot be that is refused."""
+"""What comparators of parts of a run hand over adds up to what one comparator finds; damaged records are refused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def in_one(comparator: Comparator, run: tuple[Any, np.ndarray, np.ndarray]) -> V
 
 
 def by_parts(workers: list[Comparator], judge: Comparator, run: tuple[Any, np.ndarray, np.ndarray]) -> Verdict:
-    """Every part by another comparator, the last part first; put together from JSON in the order of the samples."""
+    """Every part by another comparator, the last part first; merged from JSON in the order of the samples."""
     result, values, labels = run
     notes = {}
     for number, rows in reversed(list(enumerate(SPANS))):
@@ -89,7 +89,7 @@ def test_parts_of_a_run_with_its_model_add_up() -> None:
     assert_equal(one, by_parts([Comparator(chip, **options)], Comparator(chip, **options), run))
 
 
-def test_who_handed_over_has_seen_nothing() -> None:
+def test_a_comparator_is_empty_after_it_handed_over() -> None:
     chip = conv_network(5)
     run = run_of(chip)
     comparator = Comparator(chip)
@@ -128,7 +128,7 @@ def damaged(found: dict[str, Any], *path: str, value: Any) -> dict[str, Any]:
         (("checks", "accuracy", "confusion"), [[0.5]]),
     ],
 )
-def test_what_no_comparison_found_is_refused(path: tuple[str, ...], value: Any) -> None:
+def test_a_damaged_record_is_refused(path: tuple[str, ...], value: Any) -> None:
     chip = conv_network(5)
     comparator = Comparator(chip)
     in_one(comparator, run_of(chip))
@@ -138,8 +138,8 @@ def test_what_no_comparison_found_is_refused(path: tuple[str, ...], value: Any) 
         Comparator(chip).take_in(damaged(found, *path, value=value))
 
 
-def test_bits_with_a_foreign_letter_among_them_are_refused() -> None:
-    """The letters around it are as many bits as were expected."""
+def test_bits_that_are_not_base64_are_refused() -> None:
+    """Without the invalid character, the number of bits would be right."""
     chip = conv_network(5)
     comparator = Comparator(chip)
     in_one(comparator, run_of(chip))
@@ -158,7 +158,7 @@ def test_a_verdict_without_a_check_does_not_pass() -> None:
     assert Verdict(checks=(Check(name="charge", link="a link", passed=True, summary="held"),)).passed
 
 
-def test_a_check_that_was_not_done_fails_nothing_and_says_so() -> None:
+def test_a_check_that_was_not_done_does_not_fail_the_verdict_and_says_so() -> None:
     left_out = not_done("shift", "a link", "no model")
     verdict = Verdict(checks=(left_out, Check(name="charge", link="a link", passed=True, summary="held")))
     assert verdict.word == "PASS" and verdict.failed == ()
@@ -166,13 +166,13 @@ def test_a_check_that_was_not_done_fails_nothing_and_says_so() -> None:
     assert (said["passed"], said["done"], said["mark"], said["summary"]) == (True, False, "--", "not done: no model")
 
 
-def test_no_sentence_of_a_verdict_makes_a_line_longer_than_118_letters() -> None:
-    """20 letters in front, then words of one letter: 49 words are 97 letters, 50 would be 99."""
+def test_lines_of_a_verdict_have_at_most_118_characters() -> None:
+    """20 characters of indentation, then one-letter words: 49 words are 97 characters, 50 would be 99."""
     lines = Verdict(checks=(Check(name="charge", link="a link", passed=True, summary="a " * 120),)).to_text().splitlines()[1:]
     assert [len(line) for line in lines] == [117, 117, 20 + 43]
 
 
-def test_the_run_itself_is_no_part_of_what_a_verdict_shows_and_compares() -> None:
+def test_the_run_itself_is_not_part_of_a_verdicts_repr_and_equality() -> None:
     chip = conv_network(5)
     result, values, _ = run_of(chip, 2)
     one, other = (Verdict(checks=(), run=JudgedRun(chip=chip, result=result, values=v)) for v in (values, values + 1))

@@ -15,7 +15,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork, spectral_radius
-from fsnn_lava.quantisation.quantisation_report import report
+from fsnn_lava.quantisation.quantisation_report import measure_quantisation
 from fsnn_lava.quantisation.quantise import quantise, quantise_in_full
 from fsnn_lava.quantisation.state_range import check_step, step_bounds
 from tests.chip_networks import conv_network, dense_network
@@ -62,7 +62,7 @@ def test_integers_are_the_rounded_float_network(name, bits, per_channel):
 @pytest.mark.parametrize("ratio", [0.01, 0.3, 30.0])
 def test_feedback_and_feed_forward_each_use_their_range_whatever_their_ratio(ratio):
     made = quantise_in_full(scaled(fold(network("conv")), feedback=ratio), bits=8)
-    assert all(row.range_used > 0.5 for row in report(made).synapses), report(made).synapses
+    assert all(row.range_used > 0.5 for row in measure_quantisation(made).synapses), measure_quantisation(made).synapses
     assert len({synapse.exponent for synapse in made.chip.synapses}) == 2
 
 
@@ -72,7 +72,7 @@ def test_the_equilibrium_moves_by_no_more_than_its_bound(name):
     gain = spectral_radius(folded.gains())
     if gain >= 0.9:
         folded = scaled(folded, feedback=(0.9 / gain) ** len(folded.layers))
-    found = report(quantise_in_full(folded, bits=5, calibration=raw(network(name), 16).numpy()))
+    found = measure_quantisation(quantise_in_full(folded, bits=5, calibration=raw(network(name), 16).numpy()))
     assert found.certified
     assert found.converged
     for row in found.layers:
@@ -83,7 +83,7 @@ def test_the_equilibrium_moves_by_no_more_than_its_bound(name):
 
 def test_more_bits_move_the_equilibrium_less():
     net, images = network("conv"), raw(network("conv"), 16).numpy()
-    shifts = [report(quantise_in_full(net, bits=bits, calibration=images)).layers[0].shift for bits in (3, 5, 8)]
+    shifts = [measure_quantisation(quantise_in_full(net, bits=bits, calibration=images)).layers[0].shift for bits in (3, 5, 8)]
     assert shifts[0] > 2 * shifts[1] > 4 * shifts[2]
 
 
@@ -92,7 +92,7 @@ def test_an_outlier_is_clipped_when_that_is_better_for_the_rates():
     weight = folded.feedback.weight.clone()
     weight[1, 2, 0, 1] = 3.0 * weight.abs().max()
     folded = replace(folded, feedback=folded.feedback.with_weight(weight))
-    rows = report(quantise_in_full(folded, bits=3, calibration=raw(network("conv"), 16).numpy())).synapses
+    rows = measure_quantisation(quantise_in_full(folded, bits=3, calibration=raw(network("conv"), 16).numpy())).synapses
     assert rows[1].name == "l1 -> l1"
     assert rows[1].clipped > 0
 
@@ -105,7 +105,9 @@ def test_one_unit_per_channel_is_finer_where_channels_differ():
         folded, layers=(replace(layer, connection=layer.connection.with_weight(layer.connection.weight * gain)),), feedback=None
     )
     images = raw(network("conv"), 16).numpy()
-    alike, each = (report(quantise_in_full(folded, bits=4, per_channel=flag, calibration=images)).layers[0] for flag in (False, True))
+    alike, each = (
+        measure_quantisation(quantise_in_full(folded, bits=4, per_channel=flag, calibration=images)).layers[0] for flag in (False, True)
+    )
     assert each.drive_error < 0.5 * alike.drive_error
 
 

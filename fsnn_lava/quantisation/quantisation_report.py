@@ -68,7 +68,7 @@ class QuantisationReport:
         return asdict(self)
 
 
-def report(made: Quantised) -> QuantisationReport:
+def measure_quantisation(made: Quantised) -> QuantisationReport:
     """Compare the integer network with the folded one it came from, on the calibration batch."""
     chip, folded = made.chip, made.folded
     values = made.calibration[: affordable_samples(folded, SAMPLES)]
@@ -143,7 +143,7 @@ def _layer_rows(
 
 def _shift_bounds(gains: NDArray[np.float64], defects: NDArray[np.float64]) -> NDArray[np.float64]:
     """(1 - M_q)^-1 times the defects, [N, B] (E12)."""
-    return np.asarray(np.linalg.solve(np.eye(len(gains)) - gains, defects), dtype=np.float64)
+    return np.linalg.solve(np.eye(len(gains)) - gains, defects).astype(np.float64)
 
 
 def _currents(folded: FoldedNetwork, values: torch.Tensor, rates: tuple[NDArray[np.float64], ...]) -> list[NDArray[np.float64]]:

@@ -66,7 +66,7 @@ _STYLE: dict[str, Any] = {
 @contextmanager
 def style() -> Iterator[None]:
     """Apply the common style to everything drawn inside; matplotlib's own settings are restored afterwards."""
-    with matplotlib.rc_context(cast(Any, _STYLE)):
+    with matplotlib.rc_context(cast(Any, _STYLE)):  # newer versions of matplotlib list every key in the type
         yield
 
 

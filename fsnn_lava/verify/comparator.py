@@ -180,7 +180,7 @@ class Comparator:
         return {name: check for name, check in checks.items() if check is not None}
 
     def _solve(self, batch: Batch, drive: NDArray[np.float64]) -> Equilibria | None:
-        """a* of the first samples of the batch, as far as it is still solved; the contraction check gets to see it."""
+        """a* of those samples of the batch that are among the first `equilibrium_samples`; also fed to the contraction check."""
         rows = min(self.equilibrium_samples - batch.offset, batch.samples)
         if rows <= 0:
             return None

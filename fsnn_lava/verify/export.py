@@ -17,7 +17,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
-from fsnn_lava.quantisation.quantisation_report import QuantisationReport, report
+from fsnn_lava.quantisation.quantisation_report import QuantisationReport, measure_quantisation
 from fsnn_lava.quantisation.quantise import Quantised, quantise_in_full
 from fsnn_lava.running.run import run
 from fsnn_lava.verify.check import Check
@@ -113,7 +113,7 @@ class ExportRefused(CheckFailed):
 
 
 def _examine(net: FSNN, made: Quantised, back: ChipNetwork, test: Samples | None, max_drop: float, target: Path, size: int) -> Exported:
-    found = report(made)
+    found = measure_quantisation(made)
     samples = test if test is not None else Samples(made.calibration, None)
     values = samples.values[:, : back.steps] if back.input.kind == "events" else samples.values
     result = run(back, values)

@@ -71,7 +71,7 @@ class Verdict:
         return tuple(check for check in self.checks if check.done and not check.passed)
 
     def check(self, name: str) -> Check:
-        """The check of that name; KeyError if there is none."""
+        """The check of that name; KeyError if it does not exist."""
         for check in self.checks:
             if check.name == name:
                 return check

@@ -26,7 +26,7 @@ FOLDERS = (
     *(f"magma/{name}" for name in ("core", "compiler", "runtime")),
 )
 ROOT = Path(__file__).parents[2]
-TEST_SECONDS, FILE_SECONDS = 60, 600
+TEST_SECONDS, FILE_SECONDS = 120, 900
 KINDS = ("passed", "skipped", "failed")
 
 
@@ -39,7 +39,7 @@ def main(folders: list[str]) -> int:
                 counts[kind] += 1
                 if kind == "failed":
                     print(f"  {file.relative_to(_lava_tests())} {case}: {reason}", flush=True)
-        print(f"{folder:<16}" + ", ".join(f"{counts[kind]} {kind}" for kind in KINDS), flush=True)
+        print(f"{folder:<20}" + ", ".join(f"{counts[kind]} {kind}" for kind in KINDS), flush=True)
         totals = {kind: totals[kind] + counts[kind] for kind in KINDS}
     versions = f"Python {platform.python_version()}, numpy {np.__version__}"
     print(f"{versions}: " + ", ".join(f"{totals[kind]} {kind}" for kind in KINDS))

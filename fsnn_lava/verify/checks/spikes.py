@@ -19,7 +19,7 @@ LOCATED = 3  # samples for which the first divergence is searched
 
 
 class SpikesCheck(RunningTotals):
-    """Runs the emulator beside the backend. A run of the emulator itself is repeated for its first samples only."""
+    """Runs the emulator on the same input. If the emulator itself made the run, only its first samples are run again."""
 
     RULES = {**dict.fromkeys(("samples", "different", "recorded", "spikes", "distance"), total), "offenders": first(LOCATED)}
 
