@@ -24,9 +24,10 @@ HALF = "the complete old file or the complete new one"
 LINES = [  # key, fault, promise, tested by
     (
         "files",
-        "damaged files, for every reader: networks, slayer, NIR, results, models, .npz, recipes, boards, IDX, CIFAR (both layouts), N-MNIST; "
-        "the parts, notes and locks of an interrupted run",
-        "the content, or a one-sentence message and exit code 2; no traceback, no crash, at most 10 s of CPU time and 1 GiB of extra memory",
+        "damaged files, for every reader: networks, slayer, NIR, results, models, .npz, recipes, boards, IDX, CIFAR (both layouts), "
+        "N-MNIST; the parts, notes and locks of an interrupted run",
+        "the content, or a one-sentence message and exit code 2; no traceback, no crash, at most 10 s of CPU time "
+        "and 1 GiB of extra memory",
         "`tests/torture/test_readers.py`, `fuzz.py`; 1000 in `make test`",
     ),
     (
@@ -61,8 +62,8 @@ LINES = [  # key, fault, promise, tested by
     (
         "long",
         "long runs",
-        "10,000 samples in 125 batches on `sim` and `emu`: memory does not grow, no process or file is left, and no result depends on batch "
-        "size, order or number of processes",
+        "10,000 samples in 125 batches on `sim` and `emu`: memory does not grow, no process or file is left, and no result depends on "
+        "batch size, order or number of processes",
         "`tests/torture/test_long_run.py`",
     ),
     ("machines", "limited machines, locales, clocks", "the same numbers, or a one-sentence message", "`tests/torture/test_machines.py`"),
