@@ -62,7 +62,7 @@ lint:
 	@$(python) -m ruff check .
 	@$(python) -m ruff format --check .
 	@$(python) -m mypy fsnn_lava
-	@$(python) -c 'from importlinter.cli import lint_imports_command as lint; lint(["--no-cache"])'
+	@$(python) .ci/check_imports.py
 
 format:
 	@$(python) -m ruff check --fix .

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, train, and say what came out; 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
+    """Parse, train and print the result; 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
     return run_command("fsnn-train", _run, _parser().parse_args(argv))
 
 
@@ -41,10 +41,8 @@ def _parser() -> Parser:
     parser.add_argument("--threads", type=int, metavar="N", help="threads to compute with (default: all cores)")
     parser.add_argument("--device", default="cpu", help="cpu (default) or cuda")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument(
-        "--curves", type=Path, metavar="PNG", help="a picture of loss, accuracy, rates and residuals, new after every epoch"
-    )
-    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help="write the same for TensorBoard, after every epoch")
+    parser.add_argument("--curves", type=Path, metavar="PNG", help="plot loss, accuracy, rates and residuals; updated after every epoch")
+    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help="write the same curves for TensorBoard")
     return parser
 
 
@@ -56,7 +54,7 @@ def _run(args: argparse.Namespace) -> int:
             return _train(args, group)
         except BackendFailed:
             raise
-        except FsnnError as error:  # of several processes, one says it
+        except FsnnError as error:  # only one of several processes reports it
             if group.first:
                 raise
             return error.exit_code
@@ -84,7 +82,7 @@ def _train(args: argparse.Namespace, group: ProcessGroup) -> int:
 
 
 def _watchers(args: argparse.Namespace) -> tuple[Watcher, ...]:
-    """What was asked for; what cannot be had is said before the first epoch."""
+    """The watchers that were requested; if one is not available here, this fails before the first epoch."""
     if args.curves is None and args.tensorboard is None:
         return ()
     from fsnn_lava.training.curves import curves, tensorboard
