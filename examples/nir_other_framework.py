@@ -3,10 +3,10 @@
     pip install snntorch nir
     python examples/nir_other_framework.py [net.nir]
 
-snnTorch 1.0's own importer supports neither IF neurons without a leak nor feedback through a convolution, so this script connects its
-neurons and torch's layers node by node. What NIR has no node for (reset by subtraction, a bias that differs at the border) is in the
-graph's metadata. The script also does the reset itself: snnTorch's own subtracts the threshold a second time, without a spike, from a neuron
-that is still above it after the first subtraction.
+snnTorch 1.0's own importer supports neither IF neurons without a leak nor feedback through a convolution, so this script connects
+its neurons and torch's layers node by node. What NIR has no node for (reset by subtraction, a bias that differs at the border) is in
+the graph's metadata. The script also does the reset itself: snnTorch's own subtracts the threshold a second time, without a spike,
+from a neuron that is still above it after the first subtraction.
 """
 
 from __future__ import annotations

@@ -352,4 +352,4 @@ def test_where_no_other_name_is_left_it_stops_with_what_to_do(clone):
         (clone / name).symlink_to("/elsewhere")
     found = run(clone, "job")
     assert found.returncode == 2
-    assert ".venv belongs to /elsewhere, not to this folder. It is left as it is: remove or rename it yourself" in found.stderr
+    assert ".venv belongs to /elsewhere, not to this folder, and is left alone. Remove or rename it" in found.stderr
