@@ -252,7 +252,7 @@ def test_on_a_terminal_a_step_shows_how_far_it_is(clone):
         while not re.search(r"\rfsnn-lava: \[1/5\] an environment in \.venv [^\r]* … \d+ MB, \d+ s ", shown):
             shown += os.read(ours, 4096).decode(errors="replace")
         seen.touch()
-        while "all in all" not in shown:
+        while " s in total" not in shown:
             shown += os.read(ours, 4096).decode(errors="replace")
     os.close(ours)
     assert process.returncode == 0
