@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 

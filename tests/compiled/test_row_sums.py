@@ -90,7 +90,7 @@ from fsnn_lava.compiled import row_sums
 from fsnn_lava.compiled.scatter import form_of, scatter
 from fsnn_lava.ir.network import ConvSynapse
 from fsnn_lava.ir.synapse_patches import synapse_patches
-from tests.reference import matrix_of
+from tests.helpers.naive_simulator import matrix_of
 
 assert row_sums._chosen is row_loops
 rng = np.random.default_rng(0)

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from tests.documentation import build
+from tests.helpers.documentation import build
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "api.md"

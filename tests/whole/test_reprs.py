@@ -11,7 +11,7 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.summary import Summary
-from tests.chip_networks import conv_network, dense_network
+from tests.helpers.chip_networks import conv_network, dense_network
 
 NASTY = "<script>alert('x')</script>"
 
