@@ -311,12 +311,12 @@ def plot(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few steps and samples, no sweeps, no verdict on speed")
+    parser.add_argument("--quick", action="store_true", help="few steps and samples, no sweeps, no bars on speed")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the sweeps")
     parser.add_argument("--network", help="a trained network, at its own rate")
     parser.add_argument("--data", help="data set for --network")
-    parser.add_argument("--data-dir", type=Path, help="where data sets lie")
+    parser.add_argument("--data-dir", type=Path, help="folder with the data sets")
     parser.add_argument("--no-lava", action="store_true", help="leave Lava out")
     parser.add_argument("--no-sweeps", action="store_true", help="only the comparison")
     args = parser.parse_args()
