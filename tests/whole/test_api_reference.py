@@ -11,7 +11,6 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-import griffe
 import numpy as np
 import pytest
 import torch
@@ -19,6 +18,7 @@ import torch
 import fsnn_lava as fl
 from tests.helpers.documentation import build
 
+griffe = pytest.importorskip("griffe", reason="mkdocstrings is not installed")
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "api.md"
 ENTRY = re.compile(r"^::: (fsnn_lava[\w.]*)$", re.MULTILINE)
