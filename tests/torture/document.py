@@ -66,7 +66,7 @@ LINES = [  # key, fault, promise, tested by
         "`tests/torture/test_long_run.py`",
     ),
     ("machines", "poor machines, locales, clocks", "the same numbers, or one sentence", "`tests/torture/test_machines.py`"),
-    ("mutants", "wrong changes of `chip/`, `emulator/`, `compare/`", "a test fails", "`tests/torture/mutation.py`"),
+    ("mutants", f"wrong changes of {', '.join(f'`{name}/`' for name in mutation.FILES)}", "a test fails", "`tests/torture/mutation.py`"),
     (
         "supply",
         "packages",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from tests.torture.mutants import Mutant
+from tests.torture.mutants import Mutant, broken
 
 ROOT = Path(__file__).parent.parent.parent
 NEEDED = ("fsnn_lava", "tests", "hw_tests", "train", "setup.cfg", "pyproject.toml", "examples")
@@ -69,7 +69,7 @@ class Laboratory:
             settings.write_text(WATCH.format(data))
             options = ["-q", "-x", "-p", "no:cacheprovider", "-o", "junit_family=xunit1", f"--junitxml={times}"]
             command = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", *options]
-            done = subprocess.run([*command, *(f"tests/test_{name}.py" for name in names)], cwd=self.folder, capture_output=True, text=True)
+            done = subprocess.run([*command, *names], cwd=self.folder, capture_output=True, text=True)
             if done.returncode:
                 times.unlink(missing_ok=True)
                 print(done.stdout[-3000:], done.stderr[-1000:], file=sys.stderr)
@@ -108,7 +108,7 @@ class Laboratory:
         return tests[: max(1, sum(end <= most for end in ends))]
 
     def show(self, mutant: Mutant, rounds: list[list[str]]) -> tuple[str, str]:
-        """Break the copy, run the tests, mend it: "noticed" or "hung or crashed" and the test that did; or "survived"."""
+        """Break the copy, run the tests, restore it: "noticed" or "hung or crashed" and the test that did; or "survived"."""
         with self._broken(mutant):
             for tests in rounds:
                 code, last = _in_child(self.folder, tests)
@@ -134,14 +134,14 @@ class Laboratory:
         path = self.package / mutant.file
         stat, content = path.stat(), path.read_bytes()
         before = self._machine_code()
-        path.write_text(mutant.source)
+        path.write_text(broken(path, mutant.number))
         try:
             yield
         finally:
             path.write_bytes(content)
             os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
             for made in self._machine_code() - before:
-                if mutant.file.startswith(tuple(COMPILED)):  # else it is that of the unbroken package: keep it
+                if mutant.file.startswith("compiled/"):  # else it is that of the unbroken package: keep it
                     shutil.rmtree(made)
 
     def _machine_code(self) -> set[Path]:
