@@ -31,19 +31,21 @@ SILENT = f"{EMULATOR}::test_where_most_neurons_fire_the_silent_ones_are_counted_
 SCATTERED = f"{EMULATOR}::test_scattering_to_any_number_of_channels_gives_the_matrix_product"
 FEW = [f"{BITS}[0]", f"{BITS}[1]", f"{SILENT}[0]"]
 FLOATS = "tests/nn/test_event_simulation.py"
-PARTS = "tests/compiled/test_scatter.py"
+SCATTER, ROWS = "tests/compiled/test_scatter.py", "tests/compiled/test_row_sums.py"
+LAYOUTS = ["tests/nn/test_event_layout.py", "tests/backends/emulator/test_layout.py"]
+ARITHMETIC = ["tests/compiled/test_arithmetic.py", "tests/ir/test_drive.py"]
 # Compiled lines cannot be watched, and compiling takes longest: for these files the tests are chosen by hand, round after round.
 COMPILED = {
     "compiled/patches.py": [[f"{SCATTERED}[7]"], FEW, [EMULATOR, FLOATS]],
-    "compiled/scatter.py": [[PARTS, f"{SCATTERED}[7]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
-    "compiled/row_": [[PARTS, "tests/compiled/test_row_sums.py", f"{SCATTERED}[63]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
-    "compiled/float_run.py": [[PARTS, FLOATS]],
-    "compiled/arithmetic.py": [["tests/compiled/test_arithmetic.py"], FEW, [EMULATOR]],
-    "compiled/convolution.py": [["tests/compiled/test_arithmetic.py"], FEW, [EMULATOR]],
+    "compiled/scatter.py": [[SCATTER, f"{SCATTERED}[7]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
+    "compiled/row_": [[ROWS, f"{SCATTERED}[63]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
+    "compiled/float_run.py": [[ROWS, *LAYOUTS, FLOATS]],
+    "compiled/arithmetic.py": [ARITHMETIC, FEW, [EMULATOR]],
+    "compiled/convolution.py": [ARITHMETIC, FEW, [EMULATOR]],
     "compiled/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
-    "backends/emulator/layout.py": [[PARTS, f"{BITS}[0]"], FEW[1:], [EMULATOR]],
+    "backends/emulator/layout.py": [[*LAYOUTS, f"{BITS}[0]"], FEW[1:], [EMULATOR]],
     "backends/emulator/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
-    "ir/drive.py": [["tests/compiled/test_arithmetic.py"], FEW, [EMULATOR]],
+    "ir/drive.py": [ARITHMETIC, FEW, [EMULATOR]],
 }
 
 

@@ -173,7 +173,7 @@ if sys.argv[1] == "simulate":
     simulator.run(np.zeros((2, 7), dtype=np.uint8))
     session = simulator.session
 else:
-    from tests.backends.lava.test_runtime import ring
+    from tests.backends.lava.test_session import ring
     session = ring()
     session.run(2)
 print(*session.pids.values(), flush=True)
