@@ -7,7 +7,7 @@ parallel := --numprocesses logical --maxprocesses 4 --dist worksteal
 
 help:
 	@echo 'make demo          run the whole pipeline on the embedded digits'
-	@echo 'make test          check style, types and import order, and run the tests (ARGS="tests/data/test_files.py -x" for some of them)'
+	@echo 'make test          check style, types and import order, and run the tests (ARGS="tests/data/test_cifar.py -x" for some of them)'
 	@echo 'make test-lava     run only the tests that use Lava, and hw_tests on emu, sim and stock'
 	@echo 'make test-pythons  run the tests on every supported Python found, and print a table (ARGS="3.11 3.13" for some of them)'
 	@echo 'make coverage      run the tests and print which lines of fsnn_lava they did not run'

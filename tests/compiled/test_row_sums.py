@@ -11,9 +11,13 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+import torch
 from llvmlite import ir
 
 from fsnn_lava.compiled import row_loops, row_sums, row_vectors
+from fsnn_lava.compiled.row_sums import add_blocks
+from fsnn_lava.nn.event_layout import ConnectionLayout
+from fsnn_lava.nn.operators import Dense
 
 SOURCES = 600  # more rows of bytes than 16 bits hold
 
@@ -109,3 +113,23 @@ def test_a_convolution_with_loops_is_the_matrix_product(tmp_path: Path) -> None:
     settings = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run([sys.executable, "-c", WITH_LOOPS], capture_output=True, text=True, env=settings, timeout=280)
     assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("source", [(7,), (2, 3, 4)])
+@pytest.mark.parametrize("targets", [1, 15, 16, 17, 40])
+def test_blocks_of_targets_get_what_the_matrix_sends_them(targets, source, dtype):
+    """From no spike to all of them; small integers are exact."""
+    torch.manual_seed(targets)
+    size, full = int(np.prod(source)), -(-targets // 16) * 16
+    weight = torch.randint(-9, 10, (targets, size)).to(dtype)
+    spikes = torch.tensor([[float(i < number) for i in torch.randperm(size)] for number in range(size + 1)]).to(dtype)
+    lists, lengths = np.full((size + 1, size + 3), 10**6, np.int32), np.zeros(size + 1, np.int64)
+    for b, fired in enumerate(spikes.view(-1, *source).permute(0, 2, 3, 1).flatten(1) if len(source) == 3 else spikes):
+        found = np.flatnonzero(fired.numpy())
+        lists[b, : len(found)], lengths[b] = found, len(found)
+    blocks = ConnectionLayout(Dense(in_shape=source, channels=targets), in_blocks=True).ordered(weight)
+    out = torch.ones(size + 1, full, dtype=dtype)
+    add_blocks(out.numpy(), blocks.numpy(), lists, lengths, size)
+    assert torch.equal(out[:, :targets] - 1, spikes @ weight.t())
+    assert bool((out[:, targets:] == 1).all())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +16,6 @@ from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork, spectral_radius
 from fsnn_lava.quantisation.quantisation_report import measure_quantisation
 from fsnn_lava.quantisation.quantise import quantise, quantise_in_full
-from fsnn_lava.quantisation.state_range import check_step, step_bounds
-from tests.helpers.chip_networks import conv_network, dense_network
 from tests.quantisation.test_fold import NETWORKS, network, raw
 
 
@@ -177,25 +174,6 @@ def test_the_readout_fits_its_state_over_a_whole_run(steps):
 
 def test_the_same_network_gives_the_same_integers():
     assert quantise(network("pooled"), bits=6).digest() == quantise(network("pooled"), bits=6).digest()
-
-
-def test_what_one_step_can_add_is_found_exactly():
-    chip = dense_network(3, inputs=3, size=2)
-    values = np.array(list(itertools.product([0, 255], repeat=3)), dtype=np.uint8)
-    spikes = np.array(list(itertools.product([0, 1], repeat=2)))
-    rate_map = RateMap(chip)
-    each = rate_map.drive(values)[:, None] + rate_map.apply_synapse(chip.feedback[0], spikes)[None]
-    bound = step_bounds(chip)[0]
-    assert bound.lowest == each.min()
-    assert bound.highest == each.max()
-
-
-def test_what_one_step_can_add_knows_about_padding():
-    chip = conv_network(2)
-    bound = step_bounds(chip, message_max=3)[0]
-    weight = np.abs(chip.synapses[0].weight.astype(np.int64)).sum(axis=(1, 2, 3)).max() * 3 / 64
-    assert bound.highest <= weight + 9 * 127 * 4 + 200
-    check_step(chip)
 
 
 def test_a_step_that_can_wrap_24_bits_is_refused():

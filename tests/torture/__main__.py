@@ -20,7 +20,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=24000, help="damaged files to read (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, help="number of the first damaged file: the same number is the same file")
     parser.add_argument("--kills", type=int, default=200, help="kills of each writer, half as many of each command (default: %(default)s)")
-    parser.add_argument("--mutants", type=int, default=0, help="wrong changes of each of three folders (default: all that are known)")
+    parser.add_argument("--mutants", type=int, default=0, help="wrong changes of each folder (default: all that are known)")
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="only these parts")
     parser.add_argument("--jobs", type=int, default=2, help="parts that run at a time, a core each (default: %(default)s)")
     parser.add_argument("--record", action="store_true", help="write what happened into docs/reliability.md")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from tests.torture.mutants import Mutant
+from tests.torture.mutants import Mutant, broken
 
 ROOT = Path(__file__).parent.parent.parent
 NEEDED = ("fsnn_lava", "tests", "hw_tests", "train", "setup.cfg", "pyproject.toml", "examples")
@@ -31,19 +31,21 @@ SILENT = f"{EMULATOR}::test_where_most_neurons_fire_the_silent_ones_are_counted_
 SCATTERED = f"{EMULATOR}::test_scattering_to_any_number_of_channels_gives_the_matrix_product"
 FEW = [f"{BITS}[0]", f"{BITS}[1]", f"{SILENT}[0]"]
 FLOATS = "tests/nn/test_event_simulation.py"
-PARTS = "tests/compiled/test_scatter.py"
+SCATTER, ROWS = "tests/compiled/test_scatter.py", "tests/compiled/test_row_sums.py"
+LAYOUTS = ["tests/nn/test_event_layout.py", "tests/backends/emulator/test_layout.py"]
+ARITHMETIC = ["tests/compiled/test_arithmetic.py", "tests/ir/test_drive.py"]
 # Compiled lines cannot be watched, and compiling takes longest: for these files the tests are chosen by hand, round after round.
 COMPILED = {
     "compiled/patches.py": [[f"{SCATTERED}[7]"], FEW, [EMULATOR, FLOATS]],
-    "compiled/scatter.py": [[PARTS, f"{SCATTERED}[7]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
-    "compiled/row_": [[PARTS, "tests/compiled/test_row_sums.py", f"{SCATTERED}[63]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
-    "compiled/float_run.py": [[PARTS, FLOATS]],
-    "compiled/arithmetic.py": [["tests/compiled/test_arithmetic.py"], FEW, [EMULATOR]],
-    "compiled/convolution.py": [["tests/compiled/test_arithmetic.py"], FEW, [EMULATOR]],
+    "compiled/scatter.py": [[SCATTER, f"{SCATTERED}[7]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
+    "compiled/row_": [[ROWS, f"{SCATTERED}[63]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
+    "compiled/float_run.py": [[ROWS, *LAYOUTS, FLOATS]],
+    "compiled/arithmetic.py": [ARITHMETIC, FEW, [EMULATOR]],
+    "compiled/convolution.py": [ARITHMETIC, FEW, [EMULATOR]],
     "compiled/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
-    "backends/emulator/layout.py": [[PARTS, f"{BITS}[0]"], FEW[1:], [EMULATOR]],
+    "backends/emulator/layout.py": [[*LAYOUTS, f"{BITS}[0]"], FEW[1:], [EMULATOR]],
     "backends/emulator/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
-    "ir/drive.py": [["tests/compiled/test_arithmetic.py"], FEW, [EMULATOR]],
+    "ir/drive.py": [ARITHMETIC, FEW, [EMULATOR]],
 }
 
 
@@ -69,7 +71,7 @@ class Laboratory:
             settings.write_text(WATCH.format(data))
             options = ["-q", "-x", "-p", "no:cacheprovider", "-o", "junit_family=xunit1", f"--junitxml={times}"]
             command = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", *options]
-            done = subprocess.run([*command, *(f"tests/test_{name}.py" for name in names)], cwd=self.folder, capture_output=True, text=True)
+            done = subprocess.run([*command, *names], cwd=self.folder, capture_output=True, text=True)
             if done.returncode:
                 times.unlink(missing_ok=True)
                 print(done.stdout[-3000:], done.stderr[-1000:], file=sys.stderr)
@@ -108,7 +110,7 @@ class Laboratory:
         return tests[: max(1, sum(end <= most for end in ends))]
 
     def show(self, mutant: Mutant, rounds: list[list[str]]) -> tuple[str, str]:
-        """Break the copy, run the tests, mend it: "noticed" or "hung or crashed" and the test that did; or "survived"."""
+        """Break the copy, run the tests, restore it: "noticed" or "hung or crashed" and the test that did; or "survived"."""
         with self._broken(mutant):
             for tests in rounds:
                 code, last = _in_child(self.folder, tests)
@@ -134,14 +136,14 @@ class Laboratory:
         path = self.package / mutant.file
         stat, content = path.stat(), path.read_bytes()
         before = self._machine_code()
-        path.write_text(mutant.source)
+        path.write_text(broken(path, mutant.number))
         try:
             yield
         finally:
             path.write_bytes(content)
             os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
             for made in self._machine_code() - before:
-                if mutant.file.startswith(tuple(COMPILED)):  # else it is that of the unbroken package: keep it
+                if mutant.file.startswith("compiled/"):  # else it is that of the unbroken package: keep it
                     shutil.rmtree(made)
 
     def _machine_code(self) -> set[Path]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 _COMPARE: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -42,7 +44,7 @@ class Mutant:
     text: str  # of the line
     before: str
     after: str
-    source: str  # the whole file with the change
+    number: int  # among all changes of the file
 
     @property
     def change(self) -> str:
@@ -55,19 +57,36 @@ class Mutant:
 def mutants(path: Path, name: str) -> Iterator[Mutant]:
     """Every change of the file. Texts, messages of errors, annotations and imports are left alone."""
     content = path.read_text()
-    tree, lines = ast.parse(content), content.splitlines()
+    lines = content.splitlines()
+    for number, (line, before, after) in enumerate(_made(ast.parse(content))):
+        yield Mutant(name, line, lines[line - 1].strip(), before, after, number)
+
+
+def broken(path: Path, number: int) -> str:
+    """The whole file with that change."""
+    tree = ast.parse(path.read_text())
+    changes = _made(tree)
+    next(islice(changes, number, None))
+    return ast.unparse(tree)
+
+
+def _made(tree: ast.AST) -> Iterator[tuple[int, str, str]]:
+    """Line, before and after of every change, which is in the tree until the next one is asked for."""
     for node in list(_code(tree)):
         for field, new in _changes(node):
             before, old = _short(node), getattr(node, field)
             setattr(node, field, new)
-            changed = Mutant(name, node.lineno, lines[node.lineno - 1].strip(), before, _short(node), ast.unparse(tree))  # type: ignore[attr-defined]
+            after = _short(node)
+            if before != after:
+                yield node.lineno, before, after  # type: ignore[attr-defined]
             setattr(node, field, old)
-            if changed.before != changed.after:
-                yield changed
 
 
 def _short(node: ast.AST) -> str:
-    return " ".join(ast.unparse(node).split())[:100]
+    """The node as text, the same on every Python; of an `if` or `while` only the condition, so that it outlives changes of the body."""
+    text = f"{type(node).__name__.lower()} {ast.unparse(node.test)}" if isinstance(node, (ast.If, ast.While)) else ast.unparse(node)
+    text = re.sub(r"\bfor \(([\w, ]+)\) in ", r"for \1 in ", " ".join(text.split()))  # Python 3.10 writes the parentheses
+    return text[:100]
 
 
 def _code(node: ast.AST) -> Iterator[ast.AST]:

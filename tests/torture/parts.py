@@ -14,6 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tests.torture.fuzz import fuzz
+from tests.torture.mutation import FILES
 from tests.torture.originals import ROOT
 
 HERE = "tests/torture"
@@ -110,7 +111,7 @@ def _row_of(key: str, fault: str, cases: list[ElementTree.Element], done: subpro
 
 def wrong_changes(args: argparse.Namespace) -> list[Row]:
     done = python("-m", "tests.torture.mutation", "--count", str(args.mutants))
-    fault = "wrong changes of chip/, emulator/, compare/"
+    fault = f"wrong changes of {', '.join(f'{name}/' for name in FILES)}"
     said = next((line for line in done.stdout.splitlines() if " changes (" in line), "")
     if not said:
         return [Row("mutants", fault, "", last_words(done), False)]

@@ -115,12 +115,6 @@ def test_joint_batch_norm_alone_is_batch_norm(shape):
         torch.testing.assert_close(other.state_dict()[key], value, rtol=1e-12, atol=1e-12)
 
 
-def test_shares_are_the_joint_batch_cut_in_order():
-    parts = [list(range(31))[ProcessGroup(Processes(rank, 4)).share(31)] for rank in range(4)]
-    assert [sample for part in parts for sample in part] == list(range(31))
-    assert [len(part) for part in parts] == [7, 8, 8, 8]
-
-
 def test_masks_and_crops_of_a_share_are_those_of_the_joint_batch():
     net = FSNN("5C3-6C3s (F5C3u)", input_shape=(1, 8, 8), classes=10, dropout=0.3)
     like = torch.zeros(1)
@@ -147,30 +141,6 @@ def test_every_process_needs_a_sample_of_every_batch(tmp_path):
 
 def test_a_process_alone_is_coupled_to_nobody():
     assert coupling_of(ProcessGroup(), 8) is WHOLE_BATCH
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({}, Processes(0, 1, "run")),
-        ({"RANK": "2", "WORLD_SIZE": "3", "MASTER_PORT": "29"}, Processes(2, 3, "29")),
-        (
-            {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "a-7", "SLURM_RESTART_COUNT": "1"},
-            Processes(1, 2, "a_7", True),
-        ),
-        ({"RANK": "1", "WORLD_SIZE": "2", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "9"}, Processes(1, 2, "run")),
-    ],
-)
-def test_the_launcher_says_which_process_this_is(environment, expected, launcher):
-    launcher(environment)
-    assert Processes.from_environment() == expected
-
-
-@pytest.mark.parametrize("environment", [{"RANK": "3", "WORLD_SIZE": "3"}, {"RANK": "x", "WORLD_SIZE": "3"}, {"SLURM_PROCID": "1"}])
-def test_a_rank_that_makes_no_sense_is_refused(environment, launcher):
-    launcher(environment)
-    with pytest.raises(BadArgument, match="must give this process a rank below the number of processes"):
-        Processes.from_environment()
 
 
 def test_processes_that_cannot_find_each_other_are_refused(launcher):

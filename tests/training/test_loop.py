@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import os
 import signal
@@ -12,20 +11,18 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
-from fsnn_lava.errors import BadArgument, BadData, BadFile, Diverged
+from fsnn_lava.errors import BadArgument, BadFile, Diverged
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.training.batches import MARGIN, augmented, batch_count, epoch_batches, generator
 from fsnn_lava.training.build import build_network
 from fsnn_lava.training.checkpoint import load_state, save_state
 from fsnn_lava.training.evaluate import evaluate
 from fsnn_lava.training.log import TrainingProgress, read_log
 from fsnn_lava.training.loop import PATIENCE, Batch, TrainingRun, train
 from fsnn_lava.training.recipe import Recipe, load_recipe, parse_recipe
-from fsnn_lava.training.samples import load_samples, part
+from fsnn_lava.training.samples import load_samples
 
 ROOT = Path(__file__).parents[2]
 QUIET = TrainingProgress(quiet=True)
@@ -128,19 +125,6 @@ def test_with_a_validation_split_the_best_epoch_is_chosen_there_and_the_test_sam
     run(small(validation=150, epochs=2), tmp_path / "killed")
     run(recipe, tmp_path / "killed", resume=True)
     same(tmp_path / "run", tmp_path / "killed")
-
-
-def test_validation_samples_are_never_trained_on_and_the_same_for_every_seed():
-    whole, one, other = (
-        load_samples(small(train_samples=0, **change)) for change in ({}, {"validation": 150}, {"validation": 150, "seed": 9})
-    )
-    assert len(one.train) + 150 == len(whole.train)
-    everything = {sample.tobytes() for part in (one.train, one.validation) for sample in part.batch(slice(None))}
-    assert everything == {sample.tobytes() for sample in whole.train.batch(slice(None))}
-    assert not set(one.train.chosen) & set(one.validation.chosen)
-    assert (one.validation.chosen == other.validation.chosen).all()
-    with pytest.raises(BadData, match="'validation' = 5000 would leave nothing of 1433 training samples of digits"):
-        load_samples(small(validation=5000))
 
 
 def test_label_smoothing_changes_the_loss_that_is_trained(tmp_path):
@@ -333,66 +317,3 @@ def test_feedback_that_diverges_stops_the_run(tmp_path):
 def test_the_jacobian_free_gradient_trains_too(tmp_path):
     run(small(solver={"max_steps": 0}), tmp_path / "run")
     assert [record["solver_residual"] for record in read_log(tmp_path / "run")] == [None] * 3
-
-
-def test_an_epoch_sees_every_sample_once_in_an_order_of_its_own():
-    epochs = [torch.cat(list(epoch_batches(103, 10, seed=3, epoch=epoch))) for epoch in (0, 1)]
-    assert all(sorted(epoch.tolist()) == list(range(103)) for epoch in epochs)
-    assert not torch.equal(*epochs)
-    assert torch.equal(epochs[1], torch.cat(list(epoch_batches(103, 10, seed=3, epoch=1))))
-    sizes = [len(chosen) for chosen in epoch_batches(101, 10, seed=3, epoch=0)]
-    assert sizes == [10] * 10, "a single sample has no batch statistics"
-    assert [batch_count(samples, 10) for samples in (100, 101, 102)] == [10, 10, 11]
-
-
-def test_crop_and_flip_shifts_and_mirrors_and_nothing_else():
-    images = torch.arange(1, 1 + 40 * 3 * 6 * 7).remainder(251).to(torch.uint8).view(40, 3, 6, 7)
-    padded = torch.nn.functional.pad(images, (4, 4, 4, 4))
-    changed = augmented(images, generator(2, 0), margin=MARGIN, flip=True)
-    shifts = set()
-    for image, wide in zip(changed, padded, strict=True):
-        found = {
-            (top, left, mirror)
-            for top in range(9)
-            for left in range(9)
-            for mirror in (False, True)
-            if torch.equal(image.flip(2) if mirror else image, wide[:, top : top + 6, left : left + 7])
-        }
-        assert found
-        shifts |= found
-    assert {shift[2] for shift in shifts} == {False, True}
-    assert len(shifts) > 20
-
-
-def test_a_shift_moves_images_and_never_mirrors_them():
-    images = torch.arange(1, 1 + 30 * 6 * 7).remainder(251).to(torch.uint8).view(30, 1, 6, 7)
-    padded = torch.nn.functional.pad(images, (2, 2, 2, 2))
-    changed = augmented(images, generator(2, 0), margin=2, flip=False)
-    places = [(top, left) for top in range(5) for left in range(5)]
-    for image, wide in zip(changed, padded, strict=True):
-        assert any(torch.equal(image, wide[:, top : top + 6, left : left + 7]) for top, left in places)
-    assert not torch.equal(changed, images)
-
-
-def test_a_part_of_a_split_is_fixed_and_of_every_kind():
-    data = load_samples(small(train_samples=0))
-    some = part(data.train, 100)
-    assert len(some) == len(some.labels) == 100
-    np.testing.assert_array_equal(some.labels, part(data.train, 100).labels)
-    assert set(some.labels) == set(range(10))
-    index = next(i for i in range(len(data.train)) if np.array_equal(data.train.batch([i]), some.batch([7])))
-    assert data.train.labels[index] == some.labels[7]
-
-
-def test_a_log_that_cannot_be_read_is_a_sentence(tmp_path):
-    with pytest.raises(BadFile, match="cannot read the log"):
-        read_log(tmp_path)
-    (tmp_path / "log.jsonl").write_text("{")
-    with pytest.raises(BadFile, match="every line must be JSON"):
-        read_log(tmp_path)
-
-
-def test_the_log_is_one_json_object_per_line(tmp_path):
-    run(small(epochs=2), tmp_path / "run")
-    lines = (tmp_path / "run/log.jsonl").read_text().splitlines()
-    assert [json.loads(line)["learning_rate"] for line in lines] == [0.05, 0.05]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,10 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise_in_full
-from fsnn_lava.verify.checks.shift import ShiftCheck
 from fsnn_lava.verify.comparator import compare
-from fsnn_lava.verify.equilibrium import Equilibria
-from fsnn_lava.verify.float_network import FloatNetwork
-from fsnn_lava.verify.rounded_parameters import rounding_errors, shrink_factor
+from fsnn_lava.verify.rounded_parameters import rounding_errors
 from fsnn_lava.verify.thresholds import Thresholds
 
 TEXTS = {"dense": ("9 (F9)", (7,)), "conv": ("4C3s-5C3 (F4C3)", (2, 6, 8)), "plain": ("6-5", (7,))}
@@ -75,98 +69,12 @@ def test_event_sequences_are_averaged_with_the_chips_own_leak():
     assert verdict.passed, verdict.to_text()
 
 
-def test_the_shift_keeps_its_bound_and_uses_some_of_it():
-    net = model("dense", limit=0.5)
-    values = pixels(net)
-    chip = fl.quantise(net, calibration=values, bits=3)
-    numbers = compare(fl.run(chip, values), chip, values, model=net).check("shift").numbers
-    assert numbers["shift_max"] > 0
-    assert 0 < numbers["share_of_bound"] <= 1
-    failed = compare(fl.run(chip, values), chip, values, model=net, thresholds=Thresholds(shift_max=numbers["shift_max"] / 2)).failed
-    assert [check.name for check in failed] == ["shift"]
-
-
-def test_a_shift_as_large_as_its_limit_is_allowed():
-    """Two layers, three samples; in the third one rate of the second layer moved by 1/2."""
-    net = model("plain")
-    values = pixels(net, 3)
-    chip = fl.quantise(net, calibration=values)
-    rate_map = RateMap(chip)
-    still = tuple(np.zeros((3, *layer.shape)) for layer in chip.layers)
-    moved = (still[0], still[1].copy())
-    moved[1][2, 0] = 0.5
-    for limit, samples in ((0.25, [12]), (0.5, [])):
-        check = ShiftCheck(chip, FloatNetwork(net, chip), rate_map, SimpleNamespace(certified=False), Thresholds(shift_max=limit))
-        batch = SimpleNamespace(sample=lambda row: 10 + row)
-        check.add(batch, Equilibria(moved, np.zeros(3)), Equilibria(still, np.zeros(3)), rate_map.drive(values))
-        assert [o["sample"] for o in check.offenders] == samples
-        assert check.check().passed == (not samples)
-
-
-def changed(chip: ChipNetwork, position: int, index: tuple[int, ...], by: int) -> ChipNetwork:
-    synapse = chip.synapses[position]
-    weight = synapse.weight.copy()
-    weight[index] += by
-    return replace(chip, synapses=(*chip.synapses[:position], replace(synapse, weight=weight), *chip.synapses[position + 1 :]))
-
-
-@pytest.mark.parametrize("feedback", [False, True])
-def test_one_weight_that_is_no_rounding_is_named(feedback):
-    net = model("dense")
-    values = pixels(net)
-    right = fl.quantise(net, calibration=values)
-    position = next(i for i, s in enumerate(right.synapses) if right.is_forward(s) != feedback)
-    small = np.argwhere(np.abs(right.synapses[position].weight.astype(int)) < 60)[0]
-    index = tuple(int(i) for i in small)
-    chip = changed(right, position, index, 2)
-    shift = compare(fl.run(chip, values), chip, values, model=net).check("shift")
-    assert not shift.passed
-    assert shift.numbers["off_grid"] == 1
-    assert shift.offenders[0]["weight"] == list(index)
-    assert str(right.synapses[position]) in shift.offenders[0]["what"]
-
-
-def test_a_bias_and_a_threshold_that_are_no_rounding_are_named():
-    net = model("dense")
-    values = pixels(net)
-    right = fl.quantise(net, calibration=values)
-    layer = right.layers[0]
-    bias = layer.bias.copy()
-    bias[3] += 1
-    for made, what in ((replace(layer, bias=bias), "bias of neuron (3,)"), (replace(layer, threshold=layer.threshold - 1), "threshold")):
-        chip = replace(right, layers=(made,))
-        shift = compare(fl.run(chip, values), chip, values, model=net).check("shift")
-        assert not shift.passed
-        assert what in shift.offenders[0]["what"]
-
-
-def test_a_network_of_another_model_fails_the_shift():
-    net, other = model("dense"), model("dense", seed=1)
-    values = pixels(net)
-    chip = fl.quantise(other, calibration=values)
-    verdict = compare(fl.run(chip, values), chip, values, model=net)
-    assert [check.name for check in verdict.failed] == ["shift"]
-
-
 def test_a_model_of_other_shape_is_refused():
     net = model("dense")
     values = pixels(net)
     chip = fl.quantise(net, calibration=values)
     with pytest.raises(BadArgument, match="do not belong together"):
         compare(fl.run(chip, values), chip, values, model=model("plain"))
-
-
-def test_feedback_that_export_shrank_is_still_a_rounding():
-    rng = np.random.default_rng(0)
-    wanted = rng.normal(0, 30, (20, 20))
-    assert shrink_factor(np.rint(wanted).astype(int), wanted) == 1.0
-    shrunk = np.rint(0.97 * wanted).astype(int)
-    factor = shrink_factor(shrunk, wanted)
-    assert factor == pytest.approx(0.97, abs=5e-3)
-    assert (np.abs(shrunk - factor * wanted) <= 0.5 + 1e-6).all()
-    shrunk[4, 7] += 1  # and a single wrong weight does not hide behind the factor
-    factor = shrink_factor(shrunk, wanted)
-    assert np.argwhere(np.abs(shrunk - factor * wanted) > 0.5 + 1e-6).tolist() == [[4, 7]]
 
 
 def test_a_shrunk_network_passes():

@@ -1,0 +1,23 @@
+"""A normalisation that cannot be inverted is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.nn.normalisation import Normalisation
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"divisor": 0.0}, "divisor must be a positive number, got 0.0"),
+        ({"mean": (0.1, 0.2)}, "one entry per channel each, got 2 and 1"),
+        ({"mean": (), "std": ()}, "one entry per channel each, got 0 and 0"),
+        ({"std": (-1.0,)}, "every std must be a positive number"),
+        ({"mean": (float("nan"),)}, "every mean must be finite"),
+    ],
+)
+def test_a_normalisation_that_cannot_be_undone_is_refused(fields, sentence):
+    with pytest.raises(BadArgument, match=sentence):
+        Normalisation(**fields)

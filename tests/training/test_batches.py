@@ -1,0 +1,46 @@
+"""Batches and their augmentation."""
+
+from __future__ import annotations
+
+import torch
+
+from fsnn_lava.training.batches import MARGIN, augmented, batch_count, epoch_batches, generator
+
+
+def test_an_epoch_sees_every_sample_once_in_an_order_of_its_own():
+    epochs = [torch.cat(list(epoch_batches(103, 10, seed=3, epoch=epoch))) for epoch in (0, 1)]
+    assert all(sorted(epoch.tolist()) == list(range(103)) for epoch in epochs)
+    assert not torch.equal(*epochs)
+    assert torch.equal(epochs[1], torch.cat(list(epoch_batches(103, 10, seed=3, epoch=1))))
+    sizes = [len(chosen) for chosen in epoch_batches(101, 10, seed=3, epoch=0)]
+    assert sizes == [10] * 10, "a single sample has no batch statistics"
+    assert [batch_count(samples, 10) for samples in (100, 101, 102)] == [10, 10, 11]
+
+
+def test_crop_and_flip_shifts_and_mirrors_and_nothing_else():
+    images = torch.arange(1, 1 + 40 * 3 * 6 * 7).remainder(251).to(torch.uint8).view(40, 3, 6, 7)
+    padded = torch.nn.functional.pad(images, (4, 4, 4, 4))
+    changed = augmented(images, generator(2, 0), margin=MARGIN, flip=True)
+    shifts = set()
+    for image, wide in zip(changed, padded, strict=True):
+        found = {
+            (top, left, mirror)
+            for top in range(9)
+            for left in range(9)
+            for mirror in (False, True)
+            if torch.equal(image.flip(2) if mirror else image, wide[:, top : top + 6, left : left + 7])
+        }
+        assert found
+        shifts |= found
+    assert {shift[2] for shift in shifts} == {False, True}
+    assert len(shifts) > 20
+
+
+def test_a_shift_moves_images_and_never_mirrors_them():
+    images = torch.arange(1, 1 + 30 * 6 * 7).remainder(251).to(torch.uint8).view(30, 1, 6, 7)
+    padded = torch.nn.functional.pad(images, (2, 2, 2, 2))
+    changed = augmented(images, generator(2, 0), margin=2, flip=False)
+    places = [(top, left) for top in range(5) for left in range(5)]
+    for image, wide in zip(changed, padded, strict=True):
+        assert any(torch.equal(image, wide[:, top : top + 6, left : left + 7]) for top, left in places)
+    assert not torch.equal(changed, images)
