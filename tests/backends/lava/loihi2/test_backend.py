@@ -9,7 +9,6 @@ import pytest
 
 from fsnn_lava.backends.availability import lacking
 from fsnn_lava.ir.stock_network import stock_equivalent
-from fsnn_lava.placement.chip_window import ChipWindow
 from hw_tests.networks import STOCK_LIF, one_neuron, ring, with_synapse
 from tests.backends.lava.loihi2.mock import run_python
 from tests.helpers.naive_simulator import simulate
@@ -131,11 +130,3 @@ def test_a_neuron_the_chip_cannot_hold_is_refused(tmp_path):
     done, _ = on_the_mock(tmp_path, one_neuron(threshold=9001), np.array([[3]], dtype=np.uint8))
     assert done.returncode == 2
     assert "ATRLIF on the chip holds a threshold of at most 8190 weight units, this layer has 9001; export with --bits 7" in done.stdout
-
-
-@pytest.mark.parametrize(("steps", "layers", "length"), [(30, 1, 32), (31, 1, 64), (30, 5, 64), (5, 1, 8), (100, 5, 128)])
-def test_a_window_is_a_power_of_two_with_a_step_to_fall_silent(steps, layers, length):
-    window = ChipWindow(steps=steps, layers=layers)
-    assert window.length == length
-    assert window.closes(layers + 1) < window.length
-    assert [window.opens(layer) for layer in (1, layers + 1)] == [1, layers + 1]

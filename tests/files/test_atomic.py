@@ -1,0 +1,64 @@
+"""A file is replaced as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from fsnn_lava.errors import BadFile
+from fsnn_lava.files.atomic import atomic_path, move
+
+
+def test_readers_see_the_old_file_until_the_block_ends(tmp_path):
+    target = tmp_path / "net.h5"
+    target.write_text("old")
+    with atomic_path(target) as temporary:
+        temporary.write_text("new")
+        assert target.read_text() == "old"
+        assert temporary.parent == tmp_path  # the same disk: a rename, not a copy
+    assert target.read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["net.h5"]
+
+
+def test_an_error_in_the_block_leaves_the_old_file_and_nothing_beside_it(tmp_path):
+    target = tmp_path / "net.h5"
+    target.write_text("old")
+    with pytest.raises(TypeError, match="must be str, not int"), atomic_path(target) as temporary:
+        temporary.write_text(1)
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["net.h5"]
+
+
+def test_an_error_of_the_disk_becomes_a_sentence_with_the_target(tmp_path):
+    with pytest.raises(BadFile, match=r"cannot write .*net\.h5: No space left on device"), atomic_path(tmp_path / "net.h5"):
+        raise OSError(28, "No space left on device")
+    with (
+        pytest.raises(BadFile, match=r"cannot write .*nowhere/net\.h5: No such file or directory"),
+        atomic_path(tmp_path / "nowhere/net.h5"),
+    ):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_new_file_has_the_permissions_of_any_other(tmp_path):
+    """mkstemp makes files that only their owner reads."""
+    before = os.umask(0o027)
+    try:
+        with atomic_path(tmp_path / "net.h5") as temporary:
+            temporary.write_text("new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "net.h5").stat().st_mode) == 0o640
+
+
+def test_a_move_replaces_its_target_and_a_failed_one_is_a_sentence(tmp_path):
+    made, target = tmp_path / "made", tmp_path / "target"
+    made.write_text("new")
+    target.write_text("old")
+    move(made, target)
+    assert target.read_text() == "new" and not made.exists()
+    with pytest.raises(BadFile, match=r"cannot write .*target: No such file or directory"):
+        move(made, target)
+    assert target.read_text() == "new"

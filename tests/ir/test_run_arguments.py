@@ -1,0 +1,39 @@
+"""Arguments of a run, checked before anything runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.run_arguments import check_values, checked_steps
+from tests.helpers.chip_networks import dense_network
+
+
+def test_steps_are_the_networks_own_unless_given_and_at_most_what_16_bits_count():
+    chip = dense_network(1)
+    assert [checked_steps(chip, steps) for steps in (None, 1, 65535)] == [20, 1, 65535]
+    for steps in (0, 65536):
+        with pytest.raises(BadArgument, match=f"steps must lie in 1 … 65535, got {steps}"):
+            checked_steps(chip, steps)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ([[1] * 7], r"values must be raw uint8 \[B, 7\] for this network \(input kind 'pixels'\), got list"),
+        (np.zeros((2, 7)), "the network normalises by itself.*, got float64"),
+        (np.zeros((2, 6), np.uint8), r"got shape \(2, 6\)"),
+        (np.zeros((0, 7), np.uint8), "with at least one sample, got none"),
+    ],
+)
+def test_values_of_another_form_are_refused(values, sentence):
+    with pytest.raises(BadArgument, match=sentence):
+        check_values(dense_network(1), values, 20)
+
+
+def test_events_need_as_many_steps_as_the_run():
+    chip = dense_network(1, kind="events")
+    check_values(chip, np.zeros((1, 20, 7), np.uint8), 20)
+    with pytest.raises(BadArgument, match=r"raw uint8 \[B, 21, 7\] .*'events', 21 steps\), got shape \(1, 20, 7\)"):
+        check_values(chip, np.zeros((1, 20, 7), np.uint8), 21)

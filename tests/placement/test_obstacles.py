@@ -1,0 +1,36 @@
+"""What keeps a network from the chip: at the limit nothing, one beyond it a sentence with a way out."""
+
+from __future__ import annotations
+
+import pytest
+
+from fsnn_lava.limits import CHIP_ATRLIF_THRESHOLD_MAX
+from fsnn_lava.placement.obstacles import obstacles, risks
+from hw_tests.networks import one_neuron
+from tests.helpers.chip_networks import conv_network
+
+
+@pytest.mark.parametrize(("threshold", "bits"), [(CHIP_ATRLIF_THRESHOLD_MAX + 1, 7), (4 * CHIP_ATRLIF_THRESHOLD_MAX, 6)])
+def test_a_threshold_beyond_the_neurons_bits_is_refused_with_the_bits_that_fit(threshold, bits):
+    assert obstacles(one_neuron(threshold=CHIP_ATRLIF_THRESHOLD_MAX)) == []
+    (sentence,) = obstacles(one_neuron(threshold=threshold))
+    assert f"this layer has {threshold}; export with --bits {bits}, or with --reset zero" in sentence
+
+
+def test_a_threshold_per_channel_is_refused_for_every_layer_that_has_one():
+    said = obstacles(conv_network(per_channel=True))
+    assert [sentence.partition(":")[0] for sentence in said if "one threshold per layer" in sentence] == ["layer 'l1'", "layer 'l2'"]
+
+
+def test_the_sum_of_a_sample_is_a_risk_from_the_step_at_which_it_can_overflow():
+    """4228 * 31 = 131068 fits 131071, one step more does not."""
+    chip = one_neuron(threshold=4228, steps=30)
+    assert risks(chip) == []
+    (sentence,) = risks(chip, steps=31)
+    assert f"a neuron that fires at every step reaches {4228 * 32}; export with --bits 7" in sentence
+
+
+def test_a_leak_is_a_risk_and_no_obstacle():
+    leaky = one_neuron(threshold=10, decay=205)
+    assert obstacles(leaky) == []
+    assert "a leaky neuron that resets by subtraction may need a bias of more than 13 bits" in risks(leaky)[0]

@@ -1,0 +1,23 @@
+"""A check: its mark, and where it failed in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from fsnn_lava.verify.check import Check, not_done, offender_text
+
+
+@pytest.mark.parametrize(("passed", "done", "mark"), [(True, True, "ok"), (False, True, "FAIL"), (True, False, "--"), (False, False, "--")])
+def test_what_was_not_done_is_neither_ok_nor_failed(passed, done, mark):
+    assert Check(name="charge", passed=passed, done=done, summary="").mark == mark
+
+
+def test_a_check_that_was_not_done_says_why():
+    left_out = not_done("shift", "export", "no model")
+    assert (left_out.done, left_out.passed, left_out.link, left_out.summary) == (False, True, "export", "not done: no model")
+
+
+def test_an_offender_is_named_from_the_sample_to_the_step():
+    full = {"what": "lost", "step": 4, "neuron": [0, 4, 5], "layer": "conv1", "sample": 3}
+    assert offender_text(full) == "sample 3, layer 'conv1', neuron (0, 4, 5), step 4: lost"
+    assert offender_text({"what": "lost"}) == ": lost"
