@@ -1,41 +1,52 @@
-# Every target does its own set-up: it takes the first Python 3.10 - 3.13 found, makes .venv and installs into it, once.
+# Every target does its own set-up: it uses the first Python 3.10 - 3.13 found, and installs into .venv once.
 export PYTHON TORCH TORCH_INDEX
 python := .ci/with-python
+parallel := --numprocesses logical --maxprocesses 4 --dist worksteal
 
-.PHONY: help demo test test-lava test-pythons docs torture lock audit lint format clean
+.PHONY: help demo test test-lava test-pythons coverage wheel docs torture lock audit lint format clean
 
 help:
-	@echo 'make demo          set up, then the whole pipeline on the embedded digits'
-	@echo 'make test          set up, then style, types and tests      (ARGS="tests/data -x" for some of them)'
-	@echo 'make test-lava     set up, then only the tests that run Lava, and hw_tests on emu, sim and stock'
-	@echo 'make test-pythons  the tests on every supported Python that is found, as a table (ARGS="3.11 3.13" for some of them)'
-	@echo 'make docs          set up, then the documentation as a site: site/index.html'
-	@echo 'make torture       set up, then damaged files, kills, full disks, poor machines, often, as a table (ARGS="--cases 50000 --kills 400")'
-	@echo 'make lock          set up, then new lock files with hashes, licences and bills of materials (needs a package index)'
-	@echo 'make audit         set up, then known advisories about what the locks pin (ARGS=--offline for the list kept here only)'
-	@echo 'make lint          set up, then style and types only'
-	@echo 'make format        rewrite the code in the project style'
-	@echo 'make clean         remove the environments and caches'
-	@echo 'After any of them: PYTHON=python3.12 takes that interpreter, TORCH=torch==X that torch, TORCH_INDEX=URL looks for torch there too'
+	@echo 'make demo          run the whole pipeline on the embedded digits'
+	@echo 'make test          check style, types and import order, and run the tests (ARGS="tests/data/test_cifar.py -x" for some of them)'
+	@echo 'make test-lava     run only the tests that use Lava, and hw_tests on emu, sim and stock'
+	@echo 'make test-pythons  run the tests on every supported Python found, and print a table (ARGS="3.11 3.13" for some of them)'
+	@echo 'make coverage      run the tests and print which lines of fsnn_lava they did not run'
+	@echo 'make lint          check style, types and import order only'
+	@echo 'make format        reformat the code'
+	@echo 'make docs          build the documentation as a website: site/index.html'
+	@echo 'make wheel         build the wheel, install it in an empty environment and use it there'
+	@echo 'make torture       try damaged files, kills, full disks and limited machines, and print a table (ARGS="--cases 50000 --kills 400")'
+	@echo 'make lock          write new lock files with hashes, licences and bills of materials (needs a package index)'
+	@echo 'make audit         list known advisories for the locked packages (ARGS=--offline for only those listed in the repository)'
+	@echo 'make clean         remove environments and caches'
+	@echo 'Each sets up .venv first if needed. Options: PYTHON=python3.12 chooses the interpreter, TORCH=torch==X the version of torch,'
+	@echo 'TORCH_INDEX=URL an additional package index to search for torch.'
 
 demo:
 	@$(python) --demo examples/demo.py $(ARGS)
 
 test: lint
-	@$(python) -m pytest $(or $(ARGS),--numprocesses logical --maxprocesses 4 --dist worksteal)
+	@$(python) -m pytest $(or $(ARGS),$(parallel))
 	@test -n "$(ARGS)" || for target in emu sim stock; do $(python) -m pytest hw_tests --target $$target || exit 1; done
 
 test-lava:
-	@$(python) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal tests/backends/lava tests/test_lava_compat.py tests/formats/test_netx_stock.py
+	@$(python) -m pytest $(parallel) tests/backends/lava tests/test_lava_compat.py tests/formats/test_netx_stock.py
 	@for target in emu sim stock; do $(python) -m pytest hw_tests --target $$target || exit 1; done
 
 test-pythons:
 	@$(python) .ci/test_pythons.py $(ARGS)
 
+# not part of make test: tracing every line makes the tests about 40 % slower
+coverage:
+	@$(python) -m pytest --cov=fsnn_lava --cov-report=term:skip-covered $(or $(ARGS),$(parallel))
+
+wheel:
+	@$(python) .ci/check_wheel.py
+
 docs: export NO_MKDOCS_2_WARNING = 1
 docs:
 	@$(python) -m mkdocs build --strict --quiet
-	@echo 'site/index.html is the documentation: open it in a browser, no server needed.'
+	@echo 'Open site/index.html in a browser; no server is needed.'
 
 torture:
 	@$(python) -m tests.torture $(ARGS)
@@ -51,11 +62,12 @@ lint:
 	@$(python) -m ruff check .
 	@$(python) -m ruff format --check .
 	@$(python) -m mypy fsnn_lava
+	@$(python) .ci/check_imports.py
 
 format:
 	@$(python) -m ruff check --fix .
 	@$(python) -m ruff format .
 
 clean:
-	rm -rf .venv .venv-* build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,14 +1,14 @@
-"""The emulator side by side, in one run, the same network and the same spikes: stock Lava, dense torch, snntorch, spikingjelly.
+"""The emulator beside stock Lava, dense torch, snntorch and spikingjelly, on the same network with the same spikes, in one run.
 
     python bench/emulator.py [--quick] [--json FILE] [--plot FILE] [--network net.h5 --data NAME] [--no-lava]
 
-lava        the network from Lava's own processes, one sample (its neurons are those that stock processes have); needs Lava
+lava        the network built from Lava's stock processes, one sample; needs Lava
 torch       the integer network as a dense float32 simulation, a batch at a time: its spikes equal the emulator's
-snntorch    the same shapes with snntorch's neuron; spikingjelly with its: where they are installed
+snntorch    the same shapes with snntorch's neuron, if it is installed; likewise spikingjelly
 
-Networks are untrained, with the input made weaker until neurons fire as often as asked for; --network takes a trained one at its
-own rate. Rounds are interleaved and the best counts, since other programs only ever make a round slower. Milliseconds per sample are
-wall time of the run itself; what it takes to build Lava's processes is not counted. Exit code 1 if a spike differs or a bar is missed.
+Networks are untrained, with the input scaled down until neurons fire at the wanted rate; --network takes a trained one at its own
+rate. Rounds are interleaved and the fastest counts, since other programs can only slow a round down. Milliseconds per sample are wall
+time of the run itself, without building Lava's processes. Exit code 1 if a spike differs or a speed-up is below its bar.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ BARS = {CONV: {"lava": 1000.0, "torch": 4.0}, DENSE: {"lava": 300.0, "torch": NE
 
 
 def images(samples: int, shape: tuple[int, ...] = SHAPE) -> np.ndarray:
-    """Strokes on a dark ground: about a fifth of the pixels is lit, as in MNIST."""
+    """Strokes on a dark background: about a fifth of the pixels are lit, as in MNIST."""
     rng = np.random.default_rng(0)
     lit = np.zeros((samples, *shape), dtype=bool)
     for sample in lit:
@@ -54,10 +54,10 @@ def images(samples: int, shape: tuple[int, ...] = SHAPE) -> np.ndarray:
 
 
 def network(architecture: str, steps: int, rate: float, values: np.ndarray) -> ChipNetwork:
-    """Quantised, untrained, with the input made weaker (above 30 %: the bias raised) until the mean rate of layer 1 is `rate`."""
+    """Quantised, untrained, with the input scaled down (above 30 %: the bias raised) until the mean rate of layer 1 is `rate`."""
     torch.manual_seed(0)
     net = fl.FSNN(architecture, input_shape=tuple(values.shape[1:]), classes=10, neuron=fl.IF(), vth=2.0, steps=steps).eval()
-    chip = fl.quantise(net, calibration=values[:32], bits=7)  # head-room for inputs that no normalisation has made small
+    chip = fl.quantise(net, calibration=values[:32], bits=7)  # 7, since these inputs are not normalised
     low, high, nearest = 0.0, 1.0, (float("inf"), chip)
     for _ in range(12):
         middle = (low + high) / 2
@@ -69,7 +69,7 @@ def network(architecture: str, steps: int, rate: float, values: np.ndarray) -> C
 
 
 def _quieter(chip: ChipNetwork, amount: float) -> ChipNetwork:
-    """Input weights and bias of layer 1 smaller by up to 2**-7, for amount 0 … 1."""
+    """Input weights and bias of layer 1 times 2**0 … 2**-7, for amount 0 … 1."""
     factor = 2.0 ** (-7 * amount)
     first, *others = chip.layers
     layer = replace(first, bias=np.rint(first.bias * factor).astype(np.int32))
@@ -154,7 +154,7 @@ def spikingjelly_neuron() -> Callable[[torch.Tensor], torch.Tensor]:
 def lava_seconds(chip: ChipNetwork, values: np.ndarray, steps: int) -> tuple[float, bool]:
     """Seconds of one sample on Lava's own processes, and whether its spikes and potentials are the emulator's.
 
-    A neuron that either says was clipped has no potential to compare: stock ATRLIF clips the sum of all currents, we the potential.
+    Potentials are compared where neither reports a clip: stock ATRLIF clips the sum of all currents, the emulator the potential.
     """
     from fsnn_lava.ir.stock_network import stock_equivalent
     from fsnn_lava.running.run import run
@@ -171,7 +171,7 @@ def lava_seconds(chip: ChipNetwork, values: np.ndarray, steps: int) -> tuple[flo
 def best(rounds: int, runs: dict[str, Callable[[], Any]]) -> tuple[dict[str, float], dict[str, Any]]:
     """Shortest seconds of each over interleaved rounds, and what each returned."""
     seconds: dict[str, float] = {}
-    found: dict[str, Any] = {name: run() for name, run in runs.items()}  # loaded, compiled and allocated once
+    found: dict[str, Any] = {name: run() for name, run in runs.items()}  # once before timing: load, compile, allocate
     for _ in range(rounds):
         for name, run in runs.items():
             start = time.perf_counter()
@@ -273,14 +273,14 @@ def sweeps(rounds: int) -> dict[str, list[dict[str, Any]]]:
 
 
 def linearity(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Milliseconds against spikes while less than half of the neurons fire (then the silent ones are the events): a line?"""
+    """Fit milliseconds against spikes where less than half of the neurons fire; above that, silent neurons are the events."""
     spikes, spent = (
         np.array([value(row) for row in rows if row["rate"] < 0.5])
         for value in (lambda row: row["spikes_per_sample"], lambda row: row["ms_per_sample"]["emulator"])
     )
     slope, base = np.polyfit(spikes, spent, 1)
     explained = 1 - float(np.sum((spent - slope * spikes - base) ** 2) / np.sum((spent - spent.mean()) ** 2))
-    print(f"linear in spikes: {base:.3f} ms + {1e6 * slope:.0f} ns per spike explain {explained:.1%} of the differences")
+    print(f"linear in spikes: {base:.3f} ms + {1e6 * slope:.0f} ns per spike explain {explained:.1%} of the variance")
     return {"ms": float(base), "ns_per_spike": 1e6 * float(slope), "explained": explained}
 
 
@@ -311,12 +311,12 @@ def plot(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few steps and samples, no sweeps, no verdict on speed")
+    parser.add_argument("--quick", action="store_true", help="few steps and samples, no sweeps, no bars on speed")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the sweeps")
     parser.add_argument("--network", help="a trained network, at its own rate")
     parser.add_argument("--data", help="data set for --network")
-    parser.add_argument("--data-dir", type=Path, help="where data sets lie")
+    parser.add_argument("--data-dir", type=Path, help="folder with the data sets")
     parser.add_argument("--no-lava", action="store_true", help="leave Lava out")
     parser.add_argument("--no-sweeps", action="store_true", help="only the comparison")
     args = parser.parse_args()

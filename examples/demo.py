@@ -1,6 +1,6 @@
-"""The whole story on the embedded digits: train, export, run as Lava processes, compare with the equilibrium, report.
+"""The whole pipeline on the embedded digits: train, export, run as Lava processes, compare with the equilibrium, write a report.
 
-Everything is left in demo/; every step is a command that is printed before it runs.
+All files go to demo/. Every step is a command, which is printed before it runs.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WITHOUT_LAVA = (
-    "The Lava part is left out: lava-nc is not installed for this Python {version}. "
+    "The Lava part is skipped: lava-nc is not installed for this Python {version}. "
     "Run fsnn-doctor --install-lava, or make demo, which installs it."
 )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for everything the demo makes (default: demo)")
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for all files of the demo (default: demo)")
     parser.add_argument("--epochs", type=int, help="train for fewer epochs than the recipe")
     parser.add_argument("--open", action="store_true", help="open the report in a browser at the end")
     args = parser.parse_args(argv)
@@ -68,7 +68,7 @@ def _story(out: Path, epochs: int | None, *, backend: str) -> int:
 
 
 def _prepared(out: Path) -> None:
-    """`out` is there, without the files of a demo of before; anything else in it is left alone."""
+    """Create `out`, and remove what an earlier demo left in it; everything else in it is left alone."""
     out.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(out / "train", ignore_errors=True)
     for name in ("net.h5", "results.h5", "report.html"):
@@ -84,7 +84,7 @@ def _show_convergence(model: Path) -> None:
 
     net = fl.FSNN.load(model)
     images = torch.from_numpy(load("digits").test.batch(range(64)))
-    print("\nThe firing rates approach the equilibrium as the steps go on (64 test images):")
+    print("\nThe rates approach the equilibrium as the number of steps grows (64 test images):")
     for steps in (5, 10, 20, 50, 100, 200):
         rates = net.simulate(images, steps=steps).rates[-1]
         mapped = net.rate_map(net.average(net.normalise(images), steps))(rates)[-1]

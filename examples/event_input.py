@@ -1,4 +1,4 @@
-"""Event input: a sequence of frames instead of an image, through the float network, the integer one and the emulator.
+"""Event input: run a sequence of frames, instead of an image, through the float network and, in integers, the emulator.
 
 python examples/event_input.py
 """
@@ -16,12 +16,12 @@ def main() -> None:
     random = np.random.default_rng(0)
     events = (random.random((8, 20, 2, 12, 12)) < 0.1).astype(np.uint8)  # [samples, steps, polarities, height, width]
     net = fl.FSNN("8C3s (F8C3)", input_shape=(2, 12, 12), classes=4, neuron=fl.LIF(0.95), steps=20, norm="operator").eval()
-    floats = net(torch.from_numpy(events).float())  # inputs are averaged with the weights of the rates (E3)
+    floats = net(torch.from_numpy(events).float())  # inputs are averaged with the same weights as the rates (E3)
     chip = fl.quantise(net, calibration=events)
     result = fl.run(chip, events, backend="emu")
     print(fl.compare(result, chip, events, model=net).to_text())
     agree = (floats.argmax(1).numpy() == result.predictions).mean()
-    print(f"integers and float agree on {agree:.0%} of the samples")
+    print(f"the integer and the float network agree on {agree:.0%} of the samples")
 
 
 if __name__ == "__main__":

@@ -3,10 +3,10 @@
     pip install snntorch nir
     python examples/nir_other_framework.py [net.nir]
 
-snnTorch 1.0's own importer knows neither IF neurons without a leak nor feedback through a convolution, so its neurons and torch's
-layers are put together here, node by node. Where NIR has no node (reset by subtraction, a bias that differs at the border), the
-graph's metadata says what is meant. The reset is done here too: snnTorch's own takes a second threshold, without a spike, from a neuron
-that is still above it after the first.
+snnTorch 1.0's own importer supports neither IF neurons without a leak nor feedback through a convolution, so this script connects
+its neurons and torch's layers node by node. What NIR has no node for (reset by subtraction, a bias that differs at the border) is in
+the graph's metadata. The script also does the reset itself: snnTorch's own subtracts the threshold a second time, without a spike,
+from a neuron that is still above it after the first subtraction.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SAMPLES = 16
 
 
 def connection(node: nir.NIRNode) -> nn.Module:
-    """torch's layer for a NIR node that connects."""
+    """The torch layer for a NIR connection."""
     if isinstance(node, nir.Flatten):
         return nn.Flatten(1)
     if isinstance(node, nir.Conv2d):
@@ -47,13 +47,13 @@ def connection(node: nir.NIRNode) -> nn.Module:
 
 
 def neuron(node: nir.NIRNode) -> snn.Leaky:
-    """snnTorch's neuron for an IF or LIF node, without a reset; dt is one step."""
+    """The snnTorch neuron for an IF or LIF node, without a reset; dt is one step."""
     leak = 1.0 - 1.0 / float(node.tau.flat[0]) if isinstance(node, nir.LIF) else 1.0
     return snn.Leaky(beta=leak, threshold=torch.from_numpy(node.v_threshold).double(), reset_mechanism="none")
 
 
 def after_reset(node: nir.NIRNode, potential: Tensor, spikes: Tensor) -> Tensor:
-    """What a spike leaves, as the metadata says; the threshold lies half a step of 2**-6 above v_threshold."""
+    """The potential after a spike, as the metadata says; the threshold is half a unit of 2**-6 above v_threshold."""
     reset = node.metadata["reset"]
     if (reset.decode() if isinstance(reset, bytes) else reset) == "zero":
         return potential * (1.0 - spikes)
@@ -61,7 +61,7 @@ def after_reset(node: nir.NIRNode, potential: Tensor, spikes: Tensor) -> Tensor:
 
 
 def rates(graph: nir.NIRGraph, values: Tensor, steps: int) -> Tensor:
-    """Spikes per step of the graph's one layer l1, [B, ...]: the feedback's spikes arrive one step later."""
+    """Rates of the graph's only layer l1, [B, ...]; its spikes arrive through the feedback one step later."""
     node = graph.nodes["l1"]
     forward, back, cell = connection(graph.nodes["input_l1"]), connection(graph.nodes["l1_l1"]), neuron(node)
     drive = forward(values.flatten(1) if node.v_threshold.ndim == 1 else values)
@@ -71,7 +71,7 @@ def rates(graph: nir.NIRGraph, values: Tensor, steps: int) -> Tensor:
     spikes, potential = torch.zeros_like(drive), torch.zeros_like(drive)
     total = torch.zeros_like(drive)
     for _ in range(steps):
-        spikes, potential = cell(drive + back(spikes.double()), potential)  # snnTorch makes float32 spikes
+        spikes, potential = cell(drive + back(spikes.double()), potential)  # snnTorch returns float32 spikes
         potential = after_reset(node, potential, spikes)
         total += spikes
     return total / steps
@@ -79,7 +79,7 @@ def rates(graph: nir.NIRGraph, values: Tensor, steps: int) -> Tensor:
 
 @torch.no_grad()
 def main(path: str | None = None) -> float:
-    """The largest difference of a rate between snnTorch and the emulator."""
+    """The largest difference between a rate in snnTorch and in the emulator."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(path) if path else Path(folder) / "digits.nir"
         if path is None:
@@ -91,7 +91,7 @@ def main(path: str | None = None) -> float:
     difference = float(np.abs(theirs - ours.counts[0] / chip.steps).max())
     print(f"{SAMPLES} samples, {chip.layers[0].size} neurons, {chip.steps} steps")
     print(f"mean rate {theirs.mean():.4f} in snnTorch, {ours.counts[0].mean() / chip.steps:.4f} in the emulator")
-    print(f"largest difference of a neuron's rate: {difference:.4f} (one spike is {1 / chip.steps:.4f})")
+    print(f"largest difference between two rates: {difference:.4f} (one spike is {1 / chip.steps:.4f})")
     return difference
 
 

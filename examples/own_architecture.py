@@ -1,9 +1,9 @@
-"""Your own architecture: one line says it; train it in a loop of your own, make integers of it, run and compare.
+"""Your own architecture: write it in one line, train it in a loop of your own, quantise it, run it and compare.
 
     python examples/own_architecture.py ["12C3s-16C3 (F12C3)"]
 
-12C3s is a 3 x 3 convolution to 12 channels with stride 2, 16C3-P2 one with 2 x 2 average pooling, 100 a dense layer. (F…) is the feedback
-from the last layer to the first: F12C3 a convolution, F12C3u a transposed one (where the layers between have a stride), F100 dense.
+12C3s is a 3 x 3 convolution to 12 channels with stride 2, 16C3-P2 one to 16 channels with 2 x 2 average pooling, 100 a dense layer. (F…) is
+the feedback from the last layer to the first: F12C3 is a convolution, F12C3u a transposed one (for layers with a stride), F100 is dense.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main(architecture: str = "12C3s-16C3 (F12C3)") -> int:
         for part in torch.randperm(len(images)).split(64):
             optimiser.zero_grad()
             loss = torch.nn.functional.cross_entropy(net(images[part]), labels[part])
-            loss.backward()  # implicit differentiation: memory does not depend on the steps
+            loss.backward()  # implicit differentiation: memory does not depend on the number of steps
             optimiser.step()
             if net.feedback is not None:
                 net.feedback.clip_()  # keeps the feedback within its limit

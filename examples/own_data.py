@@ -1,8 +1,8 @@
-"""Your own data: one .npz file, then the commands as for any data set.
+"""Your own data: write one .npz file, then use the commands as for any data set.
 
     python examples/own_data.py [FOLDER]
 
-The data made here are 10 x 10 images of bars; put your own arrays in their place. Everything is left in FOLDER.
+This script makes 10 x 10 images of bars; use your own arrays instead. All files go to FOLDER.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     (x_train, y_train), (x, y) = bars(600, seed=0), bars(100, seed=1)
     data, model, network = folder / "bars.npz", folder / "run" / "last.pt", folder / "bars.h5"
-    np.savez(data, x_train=x_train, y_train=y_train, x=x, y=y)  # x and y are for the test
+    np.savez(data, x_train=x_train, y_train=y_train, x=x, y=y)  # x and y are the test samples
     for name, command, arguments in (
         ("fsnn-train", train.main, [RECIPE, "--out", folder / "run", "--set", f"data={data}", "--set", "epochs=4"]),
         ("fsnn-export", export.main, [model, network]),

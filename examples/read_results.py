@@ -1,4 +1,4 @@
-"""Read results.h5: with fsnn_lava, which checks everything in it, or with any HDF5 reader.
+"""Read results.h5 with fsnn_lava, which checks everything in it, or with any HDF5 reader.
 
     python examples/read_results.py results.h5
 
@@ -16,18 +16,18 @@ from fsnn_lava.formats import results
 
 
 def main(path: str) -> None:
-    found = results.read(path)  # BadFile with a sentence if it is damaged or something else
+    found = results.read(path)  # raises BadFile, with a message, if the file is damaged or not a results file
     origin = found.provenance
     print(f"{found.samples} samples on {origin.backend}, {origin.steps} steps, {origin.date}: {origin.command}")
     rows = found.rows  # one entry per sample
-    print(f"{np.mean(rows['predictions'] == rows['labels']):.2%} right, {rows['operations'].mean():,.0f} operations per sample")
-    result = found.result  # of the samples kept in detail, per neuron: what fl.run gives
+    print(f"{np.mean(rows['predictions'] == rows['labels']):.2%} correct, {rows['operations'].mean():,.0f} operations per sample")
+    result = found.result  # every neuron of the samples kept in detail, as fl.run returns it
     for layer, rates, potentials in zip(found.chip.layers, result.rates, result.potentials, strict=True):
         print(f"{layer.name} {layer.shape}: mean rate {rates.mean():.4f}, potentials up to {potentials.max() / 64:.1f} weight units")
 
-    with h5py.File(path) as file:  # without fsnn_lava: docs/formats.md says what is where
-        print(f"/rows holds {', '.join(file['rows'])}")
-        print(f"the first logits: {file['rows/logits'][0].round(2)}")
+    with h5py.File(path) as file:  # without fsnn_lava; docs/formats.md describes the layout
+        print(f"/rows contains {', '.join(file['rows'])}")
+        print(f"logits of the first sample: {file['rows/logits'][0].round(2)}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The emulator from Python: the chip's integers, a batch at a time, with every spike if you want them.
+"""The emulator from Python: the chip's integers, one batch at a time, with every spike if you want.
 
 python examples/use_emulator.py
 """
@@ -23,10 +23,10 @@ def main() -> None:
 
     for steps in (4, 8, 16, 32, 64):
         right = (fl.run(chip, pixels, backend="emu", steps=steps).predictions == labels).mean()
-        print(f"T = {steps:2d}: {right:.0%} right")
+        print(f"T = {steps:2d}: {right:.0%} correct")
 
     parts = (test.batch(slice(start, start + 100)) for start in range(0, len(test), 100))
-    done = [part.predictions for part in run_batches(chip, parts, batch=100)]  # any stream; one batch is held at a time
+    done = [part.predictions for part in run_batches(chip, parts, batch=100)]  # any iterable; only one batch is kept in memory
     print(f"{sum(map(len, done))} images in {len(done)} batches")
 
 

@@ -6,63 +6,84 @@ import importlib
 from typing import TYPE_CHECKING
 
 from fsnn_lava import lava_compat
-from fsnn_lava.version import __version__
+from fsnn_lava.version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from fsnn_lava.errors import FsnnError
-    from fsnn_lava.ir.network import ChipNetwork
-    from fsnn_lava.ir.result import Result
-    from fsnn_lava.nn.fsnn import FSNN
-    from fsnn_lava.nn.neurons import IF, LIF
-    from fsnn_lava.nn.normalisation import Normalisation
-    from fsnn_lava.placement.placement import place
-    from fsnn_lava.quantisation.quantise import quantise
-    from fsnn_lava.running.run import run
-    from fsnn_lava.solvers.solver import Solver
-    from fsnn_lava.verify.comparator import compare
-
-__all__ = [
-    "FSNN",
-    "IF",
-    "LIF",
-    "ChipNetwork",
-    "FsnnError",
-    "Normalisation",
-    "Result",
-    "Solver",
-    "__version__",
-    "compare",
-    "place",
-    "quantise",
-    "run",
-]
+if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below loads it, and a test keeps the two in step
+    from fsnn_lava.errors import BackendFailed as BackendFailed
+    from fsnn_lava.errors import BackendMissing as BackendMissing
+    from fsnn_lava.errors import BadArchitecture as BadArchitecture
+    from fsnn_lava.errors import BadArgument as BadArgument
+    from fsnn_lava.errors import BadData as BadData
+    from fsnn_lava.errors import BadFile as BadFile
+    from fsnn_lava.errors import BadNetwork as BadNetwork
+    from fsnn_lava.errors import CheckFailed as CheckFailed
+    from fsnn_lava.errors import Diverged as Diverged
+    from fsnn_lava.errors import FsnnError as FsnnError
+    from fsnn_lava.errors import Interrupted as Interrupted
+    from fsnn_lava.ir.network import ChipNetwork as ChipNetwork
+    from fsnn_lava.ir.result import Result as Result
+    from fsnn_lava.nn.dynamics import Trace as Trace
+    from fsnn_lava.nn.fsnn import FSNN as FSNN
+    from fsnn_lava.nn.loop_map import Equilibrium as Equilibrium
+    from fsnn_lava.nn.neurons import IF as IF
+    from fsnn_lava.nn.neurons import LIF as LIF
+    from fsnn_lava.nn.normalisation import Normalisation as Normalisation
+    from fsnn_lava.placement.placement import Placement as Placement
+    from fsnn_lava.placement.placement import place as place
+    from fsnn_lava.quantisation.quantise import quantise as quantise
+    from fsnn_lava.running.run import run as run
+    from fsnn_lava.solvers.solver import Solver as Solver
+    from fsnn_lava.verify.check import Check as Check
+    from fsnn_lava.verify.comparator import compare as compare
+    from fsnn_lava.verify.thresholds import Thresholds as Thresholds
+    from fsnn_lava.verify.verdict import Verdict as Verdict
 
 _MODULES = {
-    "FSNN": "nn.fsnn",
-    "IF": "nn.neurons",
-    "LIF": "nn.neurons",
+    "BackendFailed": "errors",
+    "BackendMissing": "errors",
+    "BadArchitecture": "errors",
+    "BadArgument": "errors",
+    "BadData": "errors",
+    "BadFile": "errors",
+    "BadNetwork": "errors",
+    "Check": "verify.check",
+    "CheckFailed": "errors",
     "ChipNetwork": "ir.network",
-    "FsnnError": "errors",
-    "Normalisation": "nn.normalisation",
-    "Result": "ir.result",
-    "Solver": "solvers.solver",
     "compare": "verify.comparator",
+    "Diverged": "errors",
+    "Equilibrium": "nn.loop_map",
+    "FSNN": "nn.fsnn",
+    "FsnnError": "errors",
+    "IF": "nn.neurons",
+    "Interrupted": "errors",
+    "LIF": "nn.neurons",
+    "Normalisation": "nn.normalisation",
     "place": "placement.placement",
+    "Placement": "placement.placement",
     "quantise": "quantisation.quantise",
+    "Result": "ir.result",
     "run": "running.run",
+    "Solver": "solvers.solver",
+    "Thresholds": "verify.thresholds",
+    "Trace": "nn.dynamics",
+    "Verdict": "verify.verdict",
 }
+
+__all__ = [*_MODULES, "__version__"]
 
 
 lava_compat.install()  # before anybody imports Lava; imports neither Lava nor numpy itself
 
 
-def __getattr__(name: str) -> object:
-    """Public names are imported when they are first used: `import fsnn_lava` is fast and needs neither Lava nor a board."""
-    if name not in _MODULES:
-        raise AttributeError(f"module 'fsnn_lava' has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(f"fsnn_lava.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker that sees it would accept misspelt names
+
+    def __getattr__(name: str) -> object:
+        """Public names are imported when they are first used: `import fsnn_lava` is fast and needs neither Lava nor a board."""
+        if name not in _MODULES:
+            raise AttributeError(f"module 'fsnn_lava' has no attribute {name!r}")
+        value: object = getattr(importlib.import_module(f"fsnn_lava.{_MODULES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

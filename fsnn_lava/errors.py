@@ -6,7 +6,18 @@ MESSAGE_CHARACTERS_MAX = 1200
 
 
 class FsnnError(Exception):
-    """An error that the user can act on. The command line prints its message and exits with `exit_code`."""
+    """Root of every error that the user can act on. The command line prints its message and exits with `exit_code`.
+
+    Attributes:
+        exit_code: 2 for bad input or usage, 1 if something ran and a check failed, 3 if a backend cannot run here.
+
+    Examples:
+        >>> try:
+        ...     fl.FSNN.load("absent.pt")
+        ... except fl.FsnnError as error:
+        ...     print(type(error).__name__, error.exit_code)
+        BadFile 2
+    """
 
     exit_code = 2
 

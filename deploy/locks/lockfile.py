@@ -15,7 +15,7 @@ from packaging.version import Version
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-LAVA = tuple(ROOT / "fsnn_lava" / "pins" / f"{name}.txt" for name in ("lava-nc", "lava-dl"))
+LAVA = tuple(ROOT / "fsnn_lava" / "backends" / "lava" / "pins" / f"{name}.txt" for name in ("lava-nc", "lava-dl"))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ CARD = """# {name}
 |---|---|
 | accuracy, float | {float:.2%} ({samples} test images) |
 | accuracy, 8 bit integers | {integer:.2%} |
-| answers alike | {alike:.2%} |
+| same answer in float and integers | {alike:.2%} |
 | firing rate | {rates} spikes per step and neuron |
 | synaptic operations | {operations:.0f} per image |
 | certificate (E6) | gain {before:.3f} in float, {after:.3f} in integers: {certified} |
@@ -35,7 +35,7 @@ CARD = """# {name}
 | network digest | `{digest}` |
 | SHA-256 of model.pt | `{model_hash}` |
 
-Made by `python examples/models/make.py {name} …`; every figure is measured again by that command.
+Made by `python examples/models/make.py {name} …`; the command measures every figure again.
 """
 
 

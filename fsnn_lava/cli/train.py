@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0: done, 1: diverged, 2: bad input, 130: interrupted, with the last complete epoch on disk."""
+    """Parse, train and print the result; 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
     return run_command("fsnn-train", _run, _parser().parse_args(argv))
 
 
@@ -82,7 +82,7 @@ def _train(args: argparse.Namespace, group: ProcessGroup) -> int:
 
 
 def _watchers(args: argparse.Namespace) -> tuple[Watcher, ...]:
-    """The requested outputs; one that is not available raises before the first epoch."""
+    """The watchers that were requested; if one is not available here, this fails before the first epoch."""
     if args.curves is None and args.tensorboard is None:
         return ()
     from fsnn_lava.training.curves import curves, tensorboard

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,18 @@ from fsnn_lava.ir.validation import checked_exponent, checked_integers, checked_
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Synapse:
-    """current[t] = 2**exponent * (weight @ messages[t - 1]), summed in integers, then shifted (E9)."""
+    """A connection: current[t] = 2**exponent * (weight @ messages[t - 1]), summed in integers, then shifted (E9).
 
-    source: str  # "input" or a layer's name
-    target: str  # a layer's name
-    weight: NDArray[np.int8]
+    Attributes:
+        source: "input" or a layer's name.
+        target: a layer's name.
+        weight: int8; its axes are those of the kind.
+        exponent: the sum is multiplied by 2**exponent.
+    """
+
+    source: str
+    target: str
+    weight: NDArray[np.int8] = field(repr=False)
     exponent: int = 0
 
     weight_axes = 0  # set by each kind
@@ -38,13 +45,27 @@ class Synapse:
         return f"synapse {self.source!r} -> {self.target!r}"
 
     def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
-        """Shape of the current for messages of shape `source`; BadNetwork if they do not fit."""
+        """Return the shape of the current that messages of shape `source` make.
+
+        Args:
+            source: shape of the source, (N,) or (C, H, W).
+
+        Raises:
+            BadNetwork: the messages do not fit the weights.
+        """
         raise BadNetwork(f"{self}: use a DenseSynapse, ConvSynapse or TransposedConvSynapse")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DenseSynapse(Synapse):
-    """weight [N_target, N_source]; a (C, H, W) source is flattened in that order."""
+    """A dense connection (E9); a (C, H, W) source is flattened in that order.
+
+    Attributes:
+        source: "input" or a layer's name.
+        target: a layer's name.
+        weight: int8 [N_target, N_source].
+        exponent: the sum is multiplied by 2**exponent.
+    """
 
     weight_axes = 2
     weight_form = "[N_target, N_source]"
@@ -59,7 +80,17 @@ class DenseSynapse(Synapse):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConvSynapse(Synapse):
-    """weight [C_out, C_in / groups, kH, kW], correlation with zero padding, as torch's conv2d."""
+    """A convolution (E9): a correlation with zero padding, as torch's conv2d.
+
+    Attributes:
+        source: "input" or a layer's name.
+        target: a layer's name.
+        weight: int8 [C_out, C_in / groups, kH, kW].
+        exponent: the sum is multiplied by 2**exponent.
+        stride: along height and width.
+        padding: zeros added on both sides of height and width.
+        groups: channels are split into this many groups.
+    """
 
     stride: tuple[int, int] = (1, 1)
     padding: tuple[int, int] = (0, 0)
@@ -89,7 +120,17 @@ class ConvSynapse(Synapse):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TransposedConvSynapse(Synapse):
-    """weight [C_in, C_out, kH, kW], as torch's conv_transpose2d."""
+    """A transposed convolution (E9), as torch's conv_transpose2d.
+
+    Attributes:
+        source: "input" or a layer's name.
+        target: a layer's name.
+        weight: int8 [C_in, C_out, kH, kW].
+        exponent: the sum is multiplied by 2**exponent.
+        stride: along height and width of the output.
+        padding: rows and columns taken off on both sides of the output.
+        output_padding: rows and columns added at the end of the output.
+    """
 
     stride: tuple[int, int] = (2, 2)
     padding: tuple[int, int] = (0, 0)

@@ -11,14 +11,15 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fsnn_lava import limits
+from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.connections import ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
-from fsnn_lava.ir.validation import checked_decay, checked_exponent, checked_integers, checked_pair, checked_scale, checked_shape, require
+from fsnn_lava.ir.layers import INPUT, READOUT, HostDrive, Input, Layer, Readout
+from fsnn_lava.ir.network_summary import network_line, network_summary
+from fsnn_lava.ir.validation import require
 
 __all__ = [
     "INPUT",
@@ -34,132 +35,34 @@ __all__ = [
     "TransposedConvSynapse",
 ]
 
-INPUT = "input"
-READOUT = "readout"
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Input:
-    """The network's input, and how the float network normalised raw values: x = (value / divisor - mean) / std.
-
-    kind "pixels":  [B, *shape] uint8, sent as a graded message at every step through the input synapse;
-         "events":  [B, T, *shape] uint8, one message per step through the input synapse;
-         "current": [B, *shape] uint8, the host computes F¹x + b¹ once per sample (`ChipNetwork.host_drive`); no input synapse.
-    """
-
-    kind: Literal["pixels", "events", "current"]
-    shape: tuple[int, ...]
-    divisor: float = 255.0
-    mean: tuple[float, ...] = (0.0,)
-    std: tuple[float, ...] = (1.0,)
-
-    def __post_init__(self) -> None:
-        require(self.kind in ("pixels", "events", "current"), f"input: kind must be pixels, events or current, got {self.kind!r}")
-        object.__setattr__(self, "shape", checked_shape(self.shape, "input"))
-        object.__setattr__(self, "divisor", float(self.divisor))
-        object.__setattr__(self, "mean", tuple(float(m) for m in self.mean))
-        object.__setattr__(self, "std", tuple(float(s) for s in self.std))
-        require(np.isfinite(self.divisor) and self.divisor > 0, f"input: divisor must be positive, got {self.divisor}")
-        require(bool(np.all(np.isfinite(self.mean))), "input: mean must be finite")
-        require(bool(np.all(np.isfinite(self.std)) and np.all(np.array(self.std) > 0)), "input: std must be positive and finite")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Layer:
-    """A layer of spiking neurons (E9). One weight unit equals `scale` in the units of the float network's potential."""
-
-    name: str
-    shape: tuple[int, ...]  # (N,) or (C, H, W)
-    threshold: NDArray[np.int32]  # () or [C] (first axis of shape), weight units
-    bias: NDArray[np.int32]  # [*shape], weight units
-    scale: NDArray[np.float64]  # () or [C], physical value of one weight unit
-    decay: int = 0  # 1/4096 per step; 0 is IF
-    reset: Literal["subtract", "zero"] = "subtract"
-    strict: bool = False  # spike at u > threshold (stock Lava's LIF) instead of u >= threshold
-
-    def __post_init__(self) -> None:
-        what = f"layer {self.name!r}"
-        require(self.name not in ("", INPUT, READOUT), f"{what}: this name is reserved")
-        shape = checked_shape(self.shape, what)
-        object.__setattr__(self, "shape", shape)
-        threshold = checked_integers(self.threshold, np.int32, 1, limits.THRESHOLD_MAX, f"{what}: threshold")
-        require(threshold.shape in ((), shape[:1]), f"{what}: threshold must be one number or one per channel, got {threshold.shape}")
-        object.__setattr__(self, "threshold", threshold)
-        bias = checked_integers(self.bias, np.int32, -limits.BIAS_MAX, limits.BIAS_MAX, f"{what}: bias")
-        require(bias.shape == shape, f"{what}: bias must have shape {shape}, got {bias.shape}")
-        object.__setattr__(self, "bias", bias)
-        object.__setattr__(self, "scale", checked_scale(self.scale, shape, what))
-        object.__setattr__(self, "decay", checked_decay(self.decay, what))
-        object.__setattr__(self, "strict", bool(self.strict))
-        require(self.reset in ("subtract", "zero"), f"{what}: reset must be 'subtract' or 'zero', got {self.reset!r}")
-
-    @property
-    def size(self) -> int:
-        return int(np.prod(self.shape))
-
-    @property
-    def leak(self) -> float:
-        """lambda of E1."""
-        return (limits.DECAY_UNIT - self.decay) / limits.DECAY_UNIT
-
-    def per_neuron(self, value: NDArray[Any]) -> NDArray[Any]:
-        """`threshold` or `scale` broadcast to [*shape]."""
-        return np.broadcast_to(value.reshape(value.shape + (1,) * (len(self.shape) - value.ndim)), self.shape)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Readout:
-    """Non-spiking integrators behind the last layer: u <- trunc(u (4096 - decay) / 4096) + 2**6 (2**exponent weight @ s + bias)."""
-
-    weight: NDArray[np.int8]  # [classes, N]
-    bias: NDArray[np.int32]  # [classes], weight units, added once per step
-    scale: NDArray[np.float64]  # (), physical value of one weight unit
-    exponent: int = 0
-    decay: int = 0
-
-    def __post_init__(self) -> None:
-        weight = checked_integers(self.weight, np.int8, -limits.WEIGHT_MAX, limits.WEIGHT_MAX, "readout: weight")
-        require(weight.ndim == 2, f"readout: weight must be [classes, N], got {weight.shape}")
-        object.__setattr__(self, "weight", weight)
-        bias = checked_integers(self.bias, np.int32, -limits.BIAS_MAX, limits.BIAS_MAX, "readout: bias")
-        require(bias.shape == weight.shape[:1], f"readout: bias must have shape {weight.shape[:1]}, got {bias.shape}")
-        object.__setattr__(self, "bias", bias)
-        scale = checked_scale(self.scale, (), "readout")
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "exponent", checked_exponent(self.exponent, "readout"))
-        object.__setattr__(self, "decay", checked_decay(self.decay, "readout"))
-
-    @property
-    def classes(self) -> int:
-        return int(self.weight.shape[0])
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class HostDrive:
-    """Input kind "current": F¹x + b¹ of raw values, which the host computes per sample in float64, in the float network's units.
-
-    Dense: weight [N, N_in]; convolution: weight [C_out, C_in, kH, kW] with `stride` and `padding`; bias is per neuron.
-    """
-
-    weight: NDArray[np.float64]
-    bias: NDArray[np.float64]  # [*shape of layer 1]
-    stride: tuple[int, int] = (1, 1)
-    padding: tuple[int, int] = (0, 0)
-
-    def __post_init__(self) -> None:
-        for name in ("weight", "bias"):
-            array = np.array(getattr(self, name), dtype=np.float64)
-            require(bool(np.all(np.isfinite(array))), f"host drive: {name} must be finite")
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-        for name in ("stride", "padding"):
-            object.__setattr__(self, name, checked_pair(getattr(self, name), f"host drive: {name}"))
-        require(self.weight.ndim in (2, 4), f"host drive: weight must be [N, N_in] or [C_out, C_in, kH, kW], got {self.weight.shape}")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ChipNetwork:
-    """A feedback network in integers, checked once when it is created."""
+    """A feedback network in integers, as the chip holds it. Every part is checked when it is made.
+
+    Get one from `quantise` or `ChipNetwork.load`; build one by hand only to import a network from elsewhere. It cannot be changed or
+    trained: change the float network and quantise again. `print(chip)` lists layers and connections.
+
+    Attributes:
+        input: what the network takes: kind, shape, normalisation.
+        layers: the spiking layers in order, 1 … N.
+        synapses: every connection, forward and feedback.
+        readout: the non-spiking integrators behind the last layer.
+        steps: T, the steps of a run unless `run` is told otherwise.
+        host_drive: what the host computes per sample; None unless `input.kind` is "current".
+        class_names: one per class, or empty.
+        notes: where the network came from: architecture, bits, version. Not part of `digest`.
+
+    Raises:
+        BadNetwork: the parts do not fit together, or exceed the chip's arithmetic.
+
+    Examples:
+        >>> chip = fl.quantise(net)
+        >>> chip.layers[0].shape
+        (4, 2, 2)
+        >>> [(synapse.source, synapse.target) for synapse in chip.feedback]
+        [('l1', 'l1')]
+    """
 
     input: Input
     layers: tuple[Layer, ...]
@@ -168,7 +71,7 @@ class ChipNetwork:
     steps: int
     host_drive: HostDrive | None = None
     class_names: tuple[str, ...] = ()
-    notes: dict[str, str] = field(default_factory=dict)  # where it came from: architecture, accuracy, version …
+    notes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("layers", "synapses", "class_names"):
@@ -219,52 +122,113 @@ class ChipNetwork:
                 f"host drive: bias must have shape {self.layers[0].shape}, got {self.host_drive.bias.shape}",
             )
 
+    def __repr__(self) -> str:
+        return f"ChipNetwork({network_line(self)})"
+
+    def __str__(self) -> str:
+        return network_summary(self).to_text()
+
+    def _repr_html_(self) -> str:
+        return network_summary(self).to_html()
+
     def layer(self, name: str) -> Layer:
+        """Return the layer of that name.
+
+        Args:
+            name: for example "l1".
+
+        Raises:
+            BadArgument: there is no such layer.
+        """
+        if name == INPUT:
+            raise BadArgument("the input is not a layer; see ChipNetwork.input")
         return self.layers[self.index(name)]
 
     def index(self, name: str) -> int:
-        """Position of a layer, from 0; the input is -1."""
+        """Return the position of a layer, from 0; -1 for the input.
+
+        Args:
+            name: of a layer, or "input".
+
+        Raises:
+            BadArgument: there is no such layer.
+        """
         if name == INPUT:
             return -1
-        return next(i for i, layer in enumerate(self.layers) if layer.name == name)
+        for position, layer in enumerate(self.layers):
+            if layer.name == name:
+                return position
+        raise BadArgument(f"there is no layer {name!r}; the layers are {', '.join(layer.name for layer in self.layers)}")
 
     def delay(self, synapse: Synapse) -> int:
-        """Steps between a spike in its source's own time and its arrival in the target's own time."""
+        """Return the steps between a spike in its source's own time and its arrival in the target's own time.
+
+        Args:
+            synapse: one of `synapses`.
+
+        Returns:
+            0 for forward connections, 1 for a layer onto itself, N from the last of N layers to the first.
+        """
         return self.index(synapse.source) - self.index(synapse.target) + 1
 
     def is_forward(self, synapse: Synapse) -> bool:
+        """Return whether a connection goes to a later layer; otherwise it is feedback.
+
+        Args:
+            synapse: one of `synapses`.
+        """
         return self.index(synapse.source) < self.index(synapse.target)
 
     def into(self, layer: Layer) -> Iterator[Synapse]:
+        """Iterate over the connections that end on a layer, forward and feedback.
+
+        Args:
+            layer: one of `layers`.
+        """
         return (s for s in self.synapses if s.target == layer.name)
 
     @property
     def feedback(self) -> tuple[Synapse, ...]:
+        """The connections to the same or an earlier layer."""
         return tuple(s for s in self.synapses if not self.is_forward(s))
 
     @property
     def decay(self) -> int:
+        """What every potential loses per step, in units of 1/4096; 0 for IF."""
         return self.layers[0].decay
 
     @property
     def leak(self) -> float:
+        """Share of a potential that remains after a step (lambda of E1); 1 for IF."""
         return self.layers[0].leak
 
     def weight_sum(self, steps: int) -> float:
-        """Sum of lambda**(T - tau) over tau = 1 … T: the denominator of a rate (E3)."""
+        """Return the sum of lambda**(T - tau) over tau = 1 … T, which rates are divided by (E3).
+
+        Args:
+            steps: T.
+        """
         return float(np.sum(self.leak ** np.arange(steps, dtype=np.float64)))
 
     def digest(self) -> str:
-        """SHA-256 of everything that a run depends on (not the notes)."""
+        """Return the SHA-256 of everything that determines a run (not the notes), in hexadecimal."""
         state = hashlib.sha256()
         _hash_into(state, {f.name: getattr(self, f.name) for f in fields(self) if f.name != "notes"})
         return state.hexdigest()
 
     def save(self, path: str | Path) -> None:
-        """Write the network to an HDF5 file that also loads in lava-dl's NetX; an existing file is replaced atomically.
+        """Write the network to an HDF5 file, from which `load` gets exactly the same integers back.
+
+        Args:
+            path: usually net.h5. An existing file is replaced only when the new one is complete.
 
         Raises:
-            BadFile: the file cannot be written; an existing one is left unchanged.
+            BadFile: the file cannot be written.
+
+        Examples:
+            >>> chip.save("net.h5")
+            >>> fl.ChipNetwork.load("net.h5").digest() == chip.digest()
+            True
         """
         from fsnn_lava.formats import netx
 
@@ -272,10 +236,13 @@ class ChipNetwork:
 
     @staticmethod
     def load(path: str | Path) -> ChipNetwork:
-        """Read a network from a file made by `save`, or exported by lava-dl's slayer. The file need not be trusted.
+        """Read a network from a file written by `save` or fsnn-export, or from a NetX file of lava-dl.
+
+        Args:
+            path: usually net.h5.
 
         Raises:
-            BadFile: the file is missing, damaged, not a network, or of a newer format.
+            BadFile: the file is missing, damaged, written by a newer version, or something else.
         """
         from fsnn_lava.formats import netx
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.result_summary import result_line, result_summary
 from fsnn_lava.limits import STATE_FRACTION_BITS
 
 Arrays = tuple[NDArray[Any], ...]
@@ -18,54 +19,95 @@ _PER_SAMPLE = ("readout", "clip_count", "operations", "updates", "residual")
 _PER_SAMPLE_TUPLES = ("counts", "traces", "late", "late_traces", "potentials", "clipped", "spikes")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Result:
-    """Counts, potentials and answers of B samples over T steps, each layer in its own time tau = 1 … T.
+    """What a run left behind: B samples over T steps, each layer in its own time tau = 1 … T.
 
-    Not checked here: backends create it, and readers of files check it.
+    `run` returns one; backends fill it in, and it is not checked here. Do not take it as correct before `compare` has judged it.
+    Tuples have one array per layer, or per feedback connection where it says so.
+
+    Attributes:
+        backend: "emu", "sim" or "loihi2".
+        graph: which Lava processes ran: "batched" or "stock"; "" on the emulator.
+        steps: T.
+        digest: of the ChipNetwork that ran.
+        weight_sum: what a trace is divided by to get a rate (E3).
+        readout_scale: one weight unit of the readout in units of the float network's logits.
+        counts: int32 [B, *shape] per layer: spikes in the T steps.
+        traces: float64 [B, *shape] per layer: trace <- trace * lambda + spike at every step.
+        late: int32 [B, *source shape] per feedback connection: spikes that had not arrived when the run ended.
+        late_traces: float64, the same weighted by lambda**(T - tau).
+        potentials: int32 [B, *shape] per layer: u at the end, in units of 2**-6 weight units.
+        readout: int32 [B, classes]: the readout's potentials at the end, in units of 2**-6 weight units.
+        clipped: uint8 [B, *shape] per layer: bit 0 if the potential was ever clipped at the bottom, bit 1 at the top.
+        clip_count: int64 [B, layers + 1]: number of clips; the readout comes last.
+        operations: int64 [B]: synaptic operations, that is weights touched by a spike or a non-zero message.
+        updates: int64 [B]: neuron updates.
+        spikes: uint8 [B, T, *shape] per layer; None unless asked for.
+        residual: float64 [B, T]: ||f(a) - a|| after every step (E11); None unless asked for.
+        seconds: wall-clock time of the run itself.
+
+    Examples:
+        >>> result = fl.run(chip, pixels)
+        >>> result.predictions.shape, result.rates[0].shape
+        ((8,), (8, 4, 2, 2))
     """
 
-    backend: str  # "emu", "sim" or "loihi2"
-    graph: str = ""  # "", "batched" or "stock": which Lava processes
-    steps: int  # T
-    digest: str  # of the ChipNetwork
-    weight_sum: float  # chip.weight_sum(steps): the denominator of a rate (E3)
-    readout_scale: float  # chip.readout.scale
-    counts: Arrays  # int32 [B, *shape] per layer: spikes in the window
-    traces: Arrays  # float64 [B, *shape] per layer: trace <- trace * lambda + s at every step
-    late: Arrays  # int32 [B, *source shape] per feedback synapse: spikes that had not arrived at the end
-    late_traces: Arrays  # float64, the same weighted by lambda**(T - tau)
-    potentials: Arrays  # int32 [B, *shape] per layer: u at the end, units 2**-6
-    readout: NDArray[np.int32]  # [B, classes] at the end, units 2**-6
-    clipped: Arrays  # uint8 [B, *shape] per layer: bit 0 was clipped at the bottom, bit 1 at the top
-    clip_count: NDArray[np.int64]  # [B, layers + 1], the last is the readout
-    operations: NDArray[np.int64]  # [B] synaptic operations: weights touched by a spike or a non-zero message
-    updates: NDArray[np.int64]  # [B] neuron updates
-    spikes: Arrays | None = None  # uint8 [B, T, *shape] per layer, on request
-    residual: NDArray[np.float64] | None = None  # [B, T] ||f(a[t]) - a[t]|| after every step (E11), on request
-    seconds: float = 0.0  # wall-clock time of the run itself
+    backend: str
+    graph: str = ""
+    steps: int
+    digest: str
+    weight_sum: float
+    readout_scale: float
+    counts: Arrays
+    traces: Arrays
+    late: Arrays
+    late_traces: Arrays
+    potentials: Arrays
+    readout: NDArray[np.int32]
+    clipped: Arrays
+    clip_count: NDArray[np.int64]
+    operations: NDArray[np.int64]
+    updates: NDArray[np.int64]
+    spikes: Arrays | None = None
+    residual: NDArray[np.float64] | None = None
+    seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"Result({result_line(self)})"
+
+    def __str__(self) -> str:
+        return result_summary(self).to_text()
+
+    def _repr_html_(self) -> str:
+        return result_summary(self).to_html()
 
     @property
     def samples(self) -> int:
+        """Number of samples, B."""
         return int(self.readout.shape[0])
 
     @property
     def rates(self) -> tuple[NDArray[np.float64], ...]:
-        """(Weighted) spikes per step (E3), [B, *shape] per layer."""
+        """Spikes per step, weighted by the leak (E3): float64 [B, *shape] per layer, in [0, 1]."""
         return tuple(trace / self.weight_sum for trace in self.traces)
 
     @property
     def logits(self) -> NDArray[np.float64]:
-        """[B, classes] in the float network's units: the (weighted) average input of the readout per step."""
+        """Float64 [B, classes] in the float network's units: the weighted average of what the readout received per step."""
         return self.readout * (self.readout_scale / 2**STATE_FRACTION_BITS / self.weight_sum)
 
     @property
     def predictions(self) -> NDArray[np.int64]:
-        """[B] the class with the largest readout potential; the first of equals."""
+        """Int64 [B]: the class with the largest readout potential; the first one if several are equal."""
         return np.argmax(self.readout, axis=1).astype(np.int64)
 
     def part(self, which: slice) -> Result:
-        """The Result of these samples only, with their share of the time."""
+        """Return the result of some of the samples, with their share of the time.
+
+        Args:
+            which: samples to keep, for example `slice(0, 10)`.
+        """
         changes: dict[str, Any] = {name: array[which] for name in _PER_SAMPLE if (array := getattr(self, name)) is not None}
         changes["seconds"] = self.seconds * len(changes["readout"]) / max(1, self.samples)
         for name in _PER_SAMPLE_TUPLES:

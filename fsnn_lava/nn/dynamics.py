@@ -13,19 +13,35 @@ from fsnn_lava.nn.neurons import LIF
 from fsnn_lava.nn.operators import Operator
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
-    """The outcome of T steps: one [B, ...] tensor per layer, in each layer's own time."""
+    """What T steps in spikes left behind, as `FSNN.simulate` returns it. Each layer is counted in its own time.
 
-    rates: tuple[Tensor, ...]  # spikes per step, weighted as in E3
-    counts: tuple[Tensor, ...]  # spikes
-    potentials: tuple[Tensor, ...]  # u[T]
-    residuals: list[Tensor] = field(default_factory=list)  # [B] per step, if requested
-    returned: Tensor | None = None  # masked W times the rates of a single layer, if the simulation knows it
+    Attributes:
+        rates: [B, *shape] per layer: spikes per step, weighted by the leak (E3).
+        counts: [B, *shape] per layer: number of spikes.
+        potentials: [B, *shape] per layer: u[T], on the scale of vth.
+        residuals: [B] per step: the largest |f(a) - a| of the last layer; empty unless asked for.
+        returned: masked W times the rates of a single layer, if the simulation knows it; only used in training.
+    """
+
+    rates: tuple[Tensor, ...]
+    counts: tuple[Tensor, ...]
+    potentials: tuple[Tensor, ...]
+    residuals: list[Tensor] = field(default_factory=list)
+    returned: Tensor | None = None
+
+    def __repr__(self) -> str:
+        layers = ", ".join(f"{list(rates.shape)} mean {float(rates.mean()):.4f}" for rates in self.rates)
+        return f"Trace(rates {layers})"
 
     @staticmethod
     def joined(parts: Sequence[Trace]) -> Trace:
-        """Parts of a batch as one batch."""
+        """Join the parts of a batch.
+
+        Args:
+            parts: at least one, with the same layers; `residuals` and `returned` are dropped if there are several.
+        """
         if len(parts) == 1:
             return parts[0]
         rates, counts, potentials = (

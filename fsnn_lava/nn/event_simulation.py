@@ -20,7 +20,7 @@ from fsnn_lava.nn.event_layout import NetworkLayout, network_layout
 from fsnn_lava.nn.operators import Shape
 
 DENSE_FROM = 0.5  # activity from which dense products are faster, measured for layers of 64 to 384 channels
-SAMPLES_PER_PROBE = 32  # one of so many samples is run before the choice is made
+SAMPLES_PER_PROBE = 64  # one of so many samples is run before the choice is made
 SEQUENCES_AT_ONCE = 16  # an input sequence's drive takes T times the memory of an image's
 WORTH_A_CALL = 2**17  # neurons times steps, about half a millisecond
 

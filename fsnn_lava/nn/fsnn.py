@@ -17,6 +17,7 @@ from fsnn_lava.nn.dense_simulation import Observer
 from fsnn_lava.nn.dropout import Masks, masked
 from fsnn_lava.nn.dynamics import ConstantDrive, Current, Drive, Dynamics, SequenceDrive, Trace
 from fsnn_lava.nn.feedback import RestrictedFeedback
+from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.layer import Stage, Stages
 from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
@@ -33,26 +34,45 @@ SCHEDULES = ("sequential", "pipelined")
 
 
 class FSNN(nn.Module):
-    """A feedback spiking network: stages F¹ … Fᴺ, feedback W from the last layer to the first, a non-spiking readout.
+    """A feedback spiking network: layers F¹ … Fᴺ, feedback W from the last layer to the first, a non-spiking readout.
 
-    In training mode `net(images)` simulates T steps without a graph and attaches the implicit gradient (E5); memory does not depend on
-    T. Raw uint8 images are normalised here, float images are taken as already normalised. [B, T, C, H, W] is a sequence of T frames.
+    In training mode `net(images)` simulates T steps without a graph and attaches the implicit gradient (E5): memory does not depend on T.
+    Raw uint8 images are normalised here, float images are taken as already normalised. `print(net)` lists layers and connections.
+
+    It learns from average rates at an equilibrium: do not use it to tell sequences apart by the order of their frames.
 
     Args:
-        architecture: the paper's notation, for example "64C5s (F64C5)".
-        input_shape: (N,) or (C, H, W).
+        architecture: the paper's notation. "64C5s (F64C5)" is a convolution with 64 channels, kernel 5 and stride 2, and such a feedback;
+            "400 (F400)" is dense; "-" joins layers, "P2" averages 2 x 2, a final "u" makes a feedback transposed.
+        input_shape: (N,) or (C, H, W), without batch and time.
         classes: outputs of the readout.
-        neuron: IF() (default) or LIF(leak).
-        vth: threshold.
-        steps: T, unless a call says otherwise.
-        schedule: "sequential" (the paper's) or "pipelined" (the chip's); both have the same equilibrium.
-        dropout: share of currents dropped in training, one mask per sequence.
-        norm: how the feedback's norm is estimated, "kernel" (the paper's) or "operator".
-        limit: the feedback's alpha is kept in [-limit, limit].
-        batch_norm: after every stage (never after the feedback).
-        normalisation: how raw values become inputs; None takes raw values unchanged.
-        class_names: one per class, or none.
-        solver: how the gradient's linear system is solved.
+        neuron: `IF()` (the default: its residual falls as 1/T) or `LIF(leak)`.
+        vth: threshold; 2 is the paper's.
+        steps: T, unless a call says otherwise. 30 is the paper's for MNIST.
+        schedule: "sequential" is the paper's: a layer sees the new spikes of the one before it. "pipelined" is the chip's: every connection
+            takes one step. Both have the same equilibrium.
+        dropout: share of currents dropped in training, in [0, 1); one mask for all steps. Off by default.
+        norm: how the feedback's norm is estimated: "kernel" is the paper's; choose "operator" if you want a certificate (E6).
+        limit: the feedback's alpha is kept in [-limit, limit]; 1 is the paper's.
+        batch_norm: after every forward connection, never after the feedback (E7).
+        normalisation: how raw values become inputs. None takes them unchanged; then train on raw values too, or the chip sees other inputs.
+        class_names: one per class, or none; kept in files and reports.
+        solver: how the gradient's linear system is solved; by default GMRES to a relative residual of 1e-2.
+
+    Attributes:
+        architecture: the parsed notation with every shape.
+        last_trace: what the last pass in spikes left behind; None before the first.
+        last_solve: products and relative residual of the last backward pass; None before the first.
+        metrics: what a training run recorded; kept in model.pt.
+
+    Raises:
+        BadArchitecture: `architecture` cannot be parsed, or its shapes do not fit together.
+        BadArgument: another argument is out of range.
+
+    Examples:
+        >>> net = fl.FSNN("4C3s (F4C3)", input_shape=(1, 4, 4), classes=3, neuron=fl.LIF(0.95))
+        >>> loss = torch.nn.functional.cross_entropy(net(images), labels)
+        >>> loss.backward()
     """
 
     def __init__(
@@ -92,11 +112,37 @@ class FSNN(nn.Module):
         self.feedback = RestrictedFeedback(spec, norm=norm, limit=limit) if spec else None
         self.readout = Readout(self.architecture.layers[-1].size, classes)
 
-    def forward(self, images: Tensor, steps: int | None = None, *, coupling: SampleCoupling = WHOLE_BATCH) -> Tensor:
-        """Logits [B, classes] after `steps` steps; in training mode with the gradient of E5.
+    def __repr__(self) -> str:
+        shape, classes = self.architecture.input_shape, self.architecture.classes
+        return f"FSNN({self.architecture.text!r}, input_shape={shape}, classes={classes}, neuron={self.neuron}, vth={self.vth:g})"
 
-        `coupling` takes masks, batch statistics and residual scales over a joint batch, where `images` are only a share of it.
+    def __str__(self) -> str:
+        return fsnn_summary(self).to_text()
+
+    def _repr_html_(self) -> str:
+        return fsnn_summary(self).to_html()
+
+    def __call__(self, images: Tensor, steps: int | None = None, *, coupling: SampleCoupling = WHOLE_BATCH) -> Tensor:
+        """Run `steps` steps and return the logits; in training mode with the implicit gradient (E5).
+
+        Args:
+            images: [B, *input_shape], raw uint8 or normalised float; [B, T, *input_shape] is a sequence of T frames.
+            steps: T; by default the network's own.
+            coupling: takes dropout masks, batch statistics and residual scales over a joint batch of which `images` are only a share.
+                Leave it alone in a single process.
+
+        Returns:
+            [B, classes]. After `backward`, `last_solve` says how well the gradient's system was solved.
+
+        Raises:
+            BadArgument: `images` has the wrong shape, or a sequence is shorter than `steps`.
+            Diverged: in `backward`, if the gradient is not finite.
         """
+        logits: Tensor = super().__call__(images, steps, coupling=coupling)
+        return logits
+
+    def forward(self, images: Tensor, steps: int | None = None, *, coupling: SampleCoupling = WHOLE_BATCH) -> Tensor:
+        """What `__call__` runs; call the network itself, so that torch's hooks run too."""
         values, steps = self._checked(images, steps)
         weight = self.feedback.weight() if self.feedback else None
         masks = self._masks(len(values), values, coupling)
@@ -112,7 +158,24 @@ class FSNN(nn.Module):
 
     @torch.no_grad()
     def simulate(self, images: Tensor, steps: int | None = None, *, residuals: bool = False) -> Trace:
-        """Run in spikes; with `residuals`, also max |f(a[t]) - a[t]| of the last layer after every step, [B] each."""
+        """Run in spikes, without a gradient, and return what happened in every layer.
+
+        Args:
+            images: as for a call: [B, *input_shape], or [B, T, *input_shape] for a sequence.
+            steps: T; by default the network's own.
+            residuals: also evaluate f after every step, for `Trace.residuals`; slower.
+
+        Returns:
+            Rates, spike counts and final potentials of every layer.
+
+        Raises:
+            BadArgument: `images` has the wrong shape, or a sequence is shorter than `steps`.
+
+        Examples:
+            >>> trace = net.simulate(images, steps=20)
+            >>> trace.counts[0].shape
+            torch.Size([8, 4, 2, 2])
+        """
         values, steps = self._checked(images, steps)
         weight = self.feedback.weight() if self.feedback else None
         dynamics = self._dynamics(values, weight, Masks.none(len(self.stages)))
@@ -129,7 +192,25 @@ class FSNN(nn.Module):
 
     @torch.no_grad()
     def equilibrium(self, images: Tensor, *, steps: int | None = None, tol: float = 1e-6, max_steps: int = 500) -> Equilibrium:
-        """Rates with a = f(a) (E4); check `.converged`. `steps` frames of a sequence are averaged."""
+        """Solve a = f(a) (E4) by Anderson mixing, without running in spikes.
+
+        Args:
+            images: as for a call: [B, *input_shape], or [B, T, *input_shape] for a sequence.
+            steps: how many frames of a sequence are averaged; by default the network's own T. Unused for images.
+            tol: largest |f(a) - a| of any neuron to accept, spikes per step; 1e-6 is near what float32 resolves.
+            max_steps: the most evaluations of f.
+
+        Returns:
+            The rates of every layer. Where `converged` is False, they are the best iterate found, not an equilibrium.
+
+        Raises:
+            BadArgument: `images` has the wrong shape, or a sequence is shorter than `steps`.
+
+        Examples:
+            >>> point = net.equilibrium(images)
+            >>> point.converged
+            True
+        """
         values, steps = self._checked(images, steps)
         f = self.rate_map(self.average(values, steps))
         start = values.new_zeros(len(values), *self.architecture.layers[-1].out_shape)
@@ -137,20 +218,34 @@ class FSNN(nn.Module):
         return Equilibrium((*f(solution.value)[:-1], solution.value), solution.residual, solution.steps, solution.converged)
 
     def rate_map(self, average: Tensor, *, batch_statistics: bool = False) -> LoopMap:
-        """f of E4 at an averaged input: the last layer's rates -> the rates of every layer, the last one mapped once around."""
+        """Return f of E4 for a batch: a function from the last layer's rates to the rates of every layer, the last one mapped once around.
+
+        Args:
+            average: [B, *input_shape], normalised and averaged over the steps (see `average`).
+            batch_statistics: use the statistics of this batch in batch norm, as training does, which also updates the running ones.
+        """
         weight = self.feedback.weight() if self.feedback else None
         first = self.stages[0].current(average)
         return self._loop_map(first, weight, Masks.none(len(self.stages)), running=not batch_statistics)
 
     def average(self, values: Tensor, steps: int) -> Tensor:
-        """x* of E3: a constant input itself, the weighted mean of a sequence's first `steps` frames."""
+        """Return x* of E3: the weighted mean of a sequence's first `steps` frames; images as they are.
+
+        Args:
+            values: normalised input, [B, *input_shape] or [B, T, *input_shape].
+            steps: how many frames to average.
+        """
         if not self._is_sequence(values):
             return values
         weights = values.new_tensor(self.neuron.weights(steps))
         return torch.einsum("t,bt...->b...", weights, values[:, :steps])
 
     def normalise(self, images: Tensor) -> Tensor:
-        """Raw uint8 values as inputs of the first stage; float values unchanged."""
+        """Return what the first layer sees: raw uint8 values normalised, float values unchanged, in the dtype of the weights.
+
+        Args:
+            images: any shape that ends in (C, H, W) or (N,) of the input.
+        """
         values = images.to(self.readout.weight.dtype)
         if images.dtype != torch.uint8 or self.normalisation is None:
             return values
@@ -161,7 +256,7 @@ class FSNN(nn.Module):
 
     @property
     def delay(self) -> int:
-        """Steps the feedback takes in the layers' own time."""
+        """Steps that the feedback takes in the layers' own time: 1 if sequential, the number of layers if pipelined."""
         return 1 if self.schedule == "sequential" else len(self.stages)
 
     def _is_sequence(self, values: Tensor) -> bool:
@@ -189,15 +284,9 @@ class FSNN(nn.Module):
         self, first: Tensor, weight: Tensor | None, masks: Masks, *, running: bool, coupling: SampleCoupling = WHOLE_BATCH
     ) -> LoopMap:
         """f for a first layer's F¹x* without batch norm."""
+        stages, feedback, vth = self.stages, self.feedback, self.vth
         return LoopMap(
-            stages=self.stages,
-            feedback=self.feedback,
-            vth=self.vth,
-            first=first,
-            weight=weight,
-            masks=masks,
-            running=running,
-            coupling=coupling,
+            stages=stages, feedback=feedback, vth=vth, first=first, weight=weight, masks=masks, running=running, coupling=coupling
         )
 
     @torch.no_grad()
@@ -229,7 +318,7 @@ class FSNN(nn.Module):
             raise Diverged("the gradient is not finite: the feedback diverges (lower the learning rate, or the feedback's limit)")
 
     def config(self) -> dict[str, Any]:
-        """Everything but the weights, as plain values; `FSNN.from_config` reverses it."""
+        """Return everything but weights, solver and metrics as plain values; `from_config` reverses it."""
         normalisation = self.normalisation
         return {
             "architecture": self.architecture.text,
@@ -249,7 +338,14 @@ class FSNN(nn.Module):
 
     @staticmethod
     def from_config(config: dict[str, Any]) -> FSNN:
-        """A network with fresh weights, from `config`."""
+        """Make a network with new random weights.
+
+        Args:
+            config: from `FSNN.config`.
+
+        Raises:
+            BadArgument: a value is out of range.
+        """
         values = dict(config)
         leak, normalisation = values.pop("leak"), values.pop("normalisation")
         if normalisation is not None:
@@ -258,14 +354,35 @@ class FSNN(nn.Module):
         return FSNN(values.pop("architecture"), neuron=IF() if leak == 1.0 else LIF(leak), **values)
 
     def save(self, path: str | Path) -> None:
-        """Write model.pt: the old file or the complete new one is there at any time."""
+        """Write configuration, weights and metrics to a file that plain torch can read too.
+
+        Args:
+            path: usually model.pt. An existing file is replaced only when the new one is complete.
+
+        Raises:
+            BadFile: the file cannot be written.
+
+        Examples:
+            >>> net.save("model.pt")
+            >>> net = fl.FSNN.load("model.pt")
+        """
         from fsnn_lava.formats import model
 
         model.write(self, path)
 
     @staticmethod
     def load(path: str | Path) -> FSNN:
-        """Read model.pt, in eval mode; BadFile if it is damaged or something else."""
+        """Read a network from a file written by `save` or fsnn-train, without executing anything in it.
+
+        Args:
+            path: usually model.pt.
+
+        Returns:
+            The network in eval mode, on the CPU; call `train()` to continue training.
+
+        Raises:
+            BadFile: the file is missing, damaged, written by a newer version, or something else.
+        """
         from fsnn_lava.formats import model
 
         return model.read(path)

@@ -13,14 +13,26 @@ from fsnn_lava.nn.feedback import RestrictedFeedback
 from fsnn_lava.nn.layer import Stages
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Equilibrium:
-    """Rates with a = f(a), one tensor per layer."""
+    """Rates with a = f(a) (E4), as `FSNN.equilibrium` returns them. Check `converged` before you use them.
 
-    rates: tuple[Tensor, ...]  # [B, *shape], spikes per step
-    residual: Tensor  # [B] max over neurons of |f(a) - a| of the last layer
-    steps: int  # evaluations of f
-    converged: bool  # residual <= tol for every sample
+    Attributes:
+        rates: [B, *shape] per layer, spikes per step in [0, 1].
+        residual: [B]: the largest |f(a) - a| of any neuron of the last layer, spikes per step.
+        steps: evaluations of f.
+        converged: whether the residual is at most `tol` for every sample.
+    """
+
+    rates: tuple[Tensor, ...]
+    residual: Tensor
+    steps: int
+    converged: bool
+
+    def __repr__(self) -> str:
+        worst = float(self.residual.max()) if self.residual.numel() else 0.0
+        shapes = ", ".join(str(list(rates.shape)) for rates in self.rates)
+        return f"Equilibrium(converged={self.converged}, residual at most {worst:.2g}, {self.steps} steps, rates {shapes})"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,18 @@ from fsnn_lava.errors import BadArgument
 
 @dataclass(frozen=True)
 class LIF:
-    """Leaky integrate and fire.
+    """Leaky integrate-and-fire neurons, reset by subtraction (E1).
 
     Args:
-        leak: the share of the potential that remains after each step (lambda of E1), in (0, 1]. The paper uses 0.95, and 0.99 for CIFAR.
+        leak: share of the potential that remains after each step (lambda of E1), in (0, 1]. The default is the paper's for small images;
+            for CIFAR it uses 0.99. A leak forgets, so more than about 1 / (1 - leak) steps gain nothing: use `IF` for long runs.
+
+    Raises:
+        BadArgument: `leak` is out of range.
+
+    Examples:
+        >>> fl.LIF(0.9).weight_sum(2)
+        1.9
     """
 
     leak: float = 0.95
@@ -24,18 +32,33 @@ class LIF:
             raise BadArgument(f"leak must lie in (0, 1], got {self.leak}")
 
     def weight_sum(self, steps: int) -> float:
-        """Sum of leak**(T - tau) over tau = 1 … T, which rates are divided by (E3)."""
+        """Return the sum of leak**(T - tau) over tau = 1 … T, which rates are divided by (E3).
+
+        Args:
+            steps: T.
+        """
         return float(steps) if self.leak == 1.0 else (1.0 - self.leak**steps) / (1.0 - self.leak)
 
     def weights(self, steps: int) -> list[float]:
-        """leak**(T - tau) for tau = 1 … T, divided by their sum (E3)."""
+        """Return the weight of every step in a rate: leak**(T - tau) for tau = 1 … T, divided by their sum (E3).
+
+        Args:
+            steps: T.
+        """
         total = self.weight_sum(steps)
         return [self.leak ** (steps - tau) / total for tau in range(1, steps + 1)]
 
 
 @dataclass(frozen=True)
 class IF(LIF):
-    """Integrate and fire: the potential does not leak."""
+    """Integrate-and-fire neurons: the potential does not leak. A rate is the number of spikes divided by the steps.
+
+    Args:
+        leak: always 1; use `LIF` for neurons that leak.
+
+    Raises:
+        BadArgument: `leak` is not 1.
+    """
 
     leak: float = 1.0
 

@@ -10,7 +10,21 @@ from fsnn_lava.errors import BadArgument
 
 @dataclass(frozen=True)
 class Normalisation:
-    """x = (p / divisor - mean[c]) / std[c] for a raw value p of channel c; one entry stands for every channel."""
+    """How raw uint8 values become inputs: x = (p / divisor - mean[c]) / std[c] for a value p of channel c.
+
+    Give it to `FSNN` rather than normalise the images yourself: `quantise` folds it into the first layer, which then takes raw pixels (E8).
+
+    Args:
+        divisor: 255 scales uint8 pixels to [0, 1].
+        mean: one per channel, or one for all; after the division.
+        std: one per channel, or one for all; after the division.
+
+    Raises:
+        BadArgument: `divisor` or an entry of `std` is not positive, or an entry is not finite, or `mean` and `std` differ in length.
+
+    Examples:
+        >>> mnist = fl.Normalisation(mean=(0.1307,), std=(0.3081,))
+    """
 
     divisor: float = 255.0
     mean: tuple[float, ...] = (0.0,)

@@ -32,7 +32,27 @@ _NUMBERS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """What placement needs to know about a board. Memory is counted in words of the Loihi 2 compiler's table (see boards/loihi2.toml)."""
+    """What the placement needs to know of a board. Memory is counted in the words of the Loihi 2 compiler's table (boards/loihi2.toml).
+
+    Attributes:
+        name: as `place` takes it.
+        chips: on the board.
+        cores_per_chip: that hold neurons.
+        neurons_per_core: at most.
+        memory_words_per_core: of all kinds together.
+        synapse_words_per_core: at most.
+        axons_in_per_core: at most.
+        axon_map_per_core: entries at most.
+        axon_mem_per_core: entries at most.
+        conv_word_bits: bits of a word of a convolution's weights.
+        conv_header_bits: bits before each of its lists of weights.
+        dense_word_bits: bits of a word of dense or sparse weights.
+        dense_header_bits: bits before each of their lists of weights.
+        neuron_words: words of one neuron.
+        partitions: SLURM names under which the board can be found.
+        sources: where every entry of the file comes from.
+        unknown: entries for which there is no public figure.
+    """
 
     name: str
     chips: int
@@ -49,11 +69,12 @@ class Board:
     dense_header_bits: int
     neuron_words: int
     partitions: tuple[str, ...] = ()
-    sources: Mapping[str, str]  # of every entry of the file
-    unknown: tuple[str, ...]  # entries without a public source
+    sources: Mapping[str, str]
+    unknown: tuple[str, ...]
 
     @property
     def cores(self) -> int:
+        """Cores of all chips."""
         return self.chips * self.cores_per_chip
 
     @property

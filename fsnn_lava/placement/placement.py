@@ -16,6 +16,7 @@ from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
 from fsnn_lava.placement.core_memory import Connection, Form, Shape3, Use, connection_of, spatial_shape, weight_bits
 from fsnn_lava.placement.tiling import Population, Tiling, split
+from fsnn_lava.summary import Cell, Summary, shape_text
 
 ReadoutPlace = Literal["auto", "chip", "host"]
 _PASSES = 4
@@ -29,26 +30,45 @@ DISCLAIMER = (
 
 @dataclass(frozen=True, kw_only=True)
 class PlacedLayer:
-    """One row of the table. `tiling` is None if not even one neuron fits on a core."""
+    """One layer of a placement.
+
+    Attributes:
+        name: of the layer; "readout" for the readout.
+        shape: (C, H, W); (N, 1, 1) for a dense layer.
+        tiling: how it is split over cores; None where a single neuron is too much for a core.
+        least: what a core with a single neuron uses.
+        forms: (source, form) of every connection that is on the chip.
+    """
 
     name: str
     shape: Shape3
     tiling: Tiling | None
-    least: Use  # what a core with a single neuron uses
-    forms: tuple[tuple[str, Form], ...]  # (source, form) of every connection that is on the chip
+    least: Use
+    forms: tuple[tuple[str, Form], ...]
 
     @property
     def cores(self) -> int | None:
+        """Cores of this layer; None where a single neuron is too much for a core."""
         return None if self.tiling is None else self.tiling.cores
 
     @property
     def use(self) -> Use:
+        """What the fullest core uses; what a single neuron uses if no tile fits."""
         return self.least if self.tiling is None else self.tiling.use
 
 
 @dataclass(frozen=True, kw_only=True)
 class Core:
-    """One occupied core: its position on the board and the tile it holds."""
+    """One occupied core: its place on the board and the tile it holds.
+
+    Attributes:
+        chip: number of the chip, from 0.
+        core: number of the core on its chip, from 0.
+        layer: the layer it holds a tile of.
+        start: first channel, row and column of the tile.
+        size: channels, rows and columns of the tile.
+        use: memory and axons that it takes.
+    """
 
     chip: int
     core: int
@@ -58,17 +78,46 @@ class Core:
     use: Use
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Placement:
-    """Layers in order, the readout last unless the host computes it."""
+    """Where every layer goes on a board, and whether it fits. A model, not the vendor's compiler, and not run on silicon.
+
+    Attributes:
+        board: what the board has, every number with its source.
+        layers: in order, the readout last unless the host computes it.
+        readout: "chip", or "host" if the host computes it from the spike counts.
+        bits: of the widest weight.
+        alternatives: (form, cores) of both ways to store transposed convolutions; empty if there are none.
+        lowered: which of these is used: "sparse" or "space-to-depth".
+        way_out: what would make it fit, each tried; empty if it fits.
+    """
 
     board: Board
     layers: tuple[PlacedLayer, ...]
     readout: Literal["chip", "host"]
-    bits: int  # of the widest weight
-    alternatives: tuple[tuple[str, int | None], ...] = ()  # cores needed with transposed convolutions as Sparse, and with space-to-depth
-    lowered: str = ""  # which of the two is used
-    way_out: tuple[str, ...] = ()  # what would make it fit, each checked
+    bits: int
+    alternatives: tuple[tuple[str, int | None], ...] = ()
+    lowered: str = ""
+    way_out: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Placement(board={self.board.name!r}, cores={self.cores}, fits={self.fits})"
+
+    def __str__(self) -> str:
+        return self._summary().to_text()
+
+    def _repr_html_(self) -> str:
+        return self._summary().to_html()
+
+    def _summary(self) -> Summary:
+        rows: list[tuple[Cell, ...]] = []
+        for layer in self.layers:
+            tile = "one neuron does not fit" if layer.tiling is None else shape_text(layer.tiling.tile)
+            cores = "-" if layer.cores is None else layer.cores
+            limit = layer.use.tightest(self.board)
+            rows.append((layer.name, shape_text(layer.shape), tile, cores, f"{limit} {layer.use.shares(self.board)[limit]:.0%}"))
+        columns = ("layer", "shape", "tile", "cores", "fullest resource of a core")
+        return Summary(title=f"Placement: {self.verdict}", columns=columns, rows=tuple(rows), notes=(DISCLAIMER,))
 
     @property
     def cores(self) -> int | None:
@@ -78,6 +127,7 @@ class Placement:
 
     @property
     def fits(self) -> bool:
+        """Whether the board has enough cores. It may still be `tight`."""
         return self.cores is not None and self.cores <= self.board.cores
 
     @property
@@ -87,20 +137,22 @@ class Placement:
 
     @property
     def chips(self) -> int | None:
+        """Chips that hold these cores; None if some layer has no tile that fits."""
         return None if self.cores is None else ceil(self.cores / self.board.cores_per_chip)
 
     @property
     def limiting(self) -> str:
-        """The resource that is used up first, in the layer that takes the most cores."""
+        """The resource that runs out first, and the layer that needs most of it."""
         largest = max(self.layers, key=lambda layer: float("inf") if layer.cores is None else layer.cores)
         return f"{largest.use.tightest(self.board)} ({largest.name})"
 
     @property
     def verdict(self) -> str:
+        """One or two sentences: whether it fits, and if not, what stands in the way and what would help."""
         return advice.verdict(self)
 
     def core_list(self) -> tuple[Core, ...]:
-        """Every occupied core; layers are placed in order, starting at core 0 of chip 0."""
+        """Return every occupied core, layers in order from core 0 of chip 0 on."""
         found: list[Core] = []
         for layer in self.layers:
             if layer.tiling is None:
@@ -114,6 +166,7 @@ class Placement:
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return numbers, strings, lists and dicts that json.dumps accepts."""
         return {
             "board": self.board.name,
             "fits": self.fits,
@@ -149,23 +202,28 @@ def _row(layer: PlacedLayer, board: Board) -> dict[str, Any]:
 
 
 def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readout: ReadoutPlace = "auto") -> Placement:
-    """Place a network on a board, without the board: cores, memory, axons and messages per layer, and whether it fits.
+    """Place a network on a board: tiles, memory and axons per layer, whether it fits, and what would make it fit.
+
+    This is a model fitted to public tables, not the vendor's compiler: leave a margin of a third (`Placement.tight`).
 
     Args:
         chip: the network, from `quantise` or `ChipNetwork.load`.
-        board: the name of a shipped board, the path of a .toml file, or a `Board`.
-        readout: "chip" computes the readout as a layer of integrators, "host" from the spike counts, in which it is linear; "auto"
-            puts it on the chip if it fits there.
+        board: "oheo-gulch" (one chip, the smallest), "kapoho-point" or "hala-point"; the path of a TOML
+            file; or a Board.
+        readout: "chip" makes it a layer of integrators; "host" computes it from the spike counts, in which it is linear; "auto" puts it on
+            the chip if a core can hold it.
 
     Returns:
-        A `Placement`; `fits` and `verdict` say whether it fits, `way_out` what would make it fit. It is a model fitted to public
-        tables, not the vendor's compiler, which used up to a third more cores.
+        Cores, memory and axons of every layer. A network that does not fit is not an error: look at `fits` and `way_out`.
 
     Raises:
-        BadArgument: there is no board of that name, or `readout` is not one of the three.
+        BadArgument: there is no such board, or `readout` is something else.
+        BadFile: the board's file is missing or lacks a number.
 
-    Example:
-        >>> fl.place(chip, board="oheo-gulch").verdict
+    Examples:
+        >>> placement = fl.place(chip, board="oheo-gulch")
+        >>> placement.fits, placement.cores
+        (True, 2)
     """
     if readout not in ("auto", "chip", "host"):
         raise BadArgument(f"readout must be auto, chip or host, got {readout!r}")

@@ -55,24 +55,35 @@ def quantise(
 ) -> ChipNetwork:
     """Fold and round a trained network to integers.
 
+    Where the float network is a contraction and the rounded one is not, the feedback is shrunk a little until it is again. To write a file
+    that is read back and compared with the model before it is kept, use fsnn-export.
+
     Args:
-        net: a trained network; it is not modified.
-        bits: signed bits per weight, 2 to 8. Below 6, train through the rounding first.
-        input: "pixels", "current" or "events" (default: pixels, or events if the calibration batch is a sequence).
-        reset: "subtract" is what the equations need; "zero" discards charge at every spike.
-        per_channel: give every channel its own unit and threshold; finer where channels differ in size.
-        calibration: raw uint8 samples, [B, *shape] or [B, T, *shape], on which scales are chosen (default: synthetic ones).
-        steps: steps of a run, T (default: as trained).
+        net: a trained network, in eval or training mode; it is not modified. Give it a `normalisation`, unless it was trained on raw
+            values: the chip sees raw uint8 pixels. (Code that folds by itself may pass a FoldedNetwork.)
+        bits: signed bits per weight, 2 to 8. 8 is what the chip stores; for 4, fine-tune through the rounding first
+            (see "Choosing solver, bits and steps").
+        input: "pixels" sends raw values through the quantised first connection, "events" one frame of them per step; "current" lets the
+            host compute the first connection in float64. By default "pixels", or "events" if `calibration` is a sequence.
+        reset: "subtract" is what the equations need. "zero" discards charge at every spike, so rates no longer approach the equilibrium;
+            only for hardware that cannot subtract.
+        per_channel: give every channel its own unit and threshold. Finer where channels differ in size, but not every target has
+            thresholds per neuron, so it is off by default.
+        calibration: raw uint8 samples, [B, *shape] or [B, T, *shape], on which scales are chosen. By default synthetic ones; some training
+            samples are better.
+        steps: T of a run. By default as trained.
 
     Returns:
         The network in integers, ready to be run or saved.
 
     Raises:
         BadArgument: an option is out of range, or the calibration batch does not fit the network.
-        BadNetwork: the network does not fit the ranges of the chip.
+        BadNetwork: the network does not fit the ranges of the chip, or a weight is not finite.
 
-    Example:
-        >>> chip = fl.quantise(net, bits=6, calibration=images[:64])
+    Examples:
+        >>> chip = fl.quantise(net, bits=6, calibration=pixels)
+        >>> chip.notes["bits"]
+        '6'
     """
     return quantise_in_full(net, bits=bits, input=input, reset=reset, per_channel=per_channel, calibration=calibration, steps=steps).chip
 

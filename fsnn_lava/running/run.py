@@ -35,25 +35,33 @@ def run(
 ) -> Result:
     """Run a network on samples and return counts, potentials and logits.
 
+    It runs on the requested backend or raises; there is no fallback. For data that does not fit into memory use
+    `fsnn_lava.running.run.run_batches`; for a long run that can be interrupted and resumed use the command fsnn-run.
+
     Args:
         chip: the network, from `quantise` or `ChipNetwork.load`.
         values: raw uint8 inputs, [B, *shape], or [B, T, *shape] for a network of event sequences. The network normalises them itself.
-        backend: "emu" is the emulator, "sim" Lava processes on the CPU, "loihi2" the chip. All compute the same integers.
-        steps: steps per sample; by default those the network was exported for.
+        backend: "emu" is the emulator, the fastest and always available; "sim" runs Lava processes on the CPU; "loihi2" is the chip. All
+            compute the same integers.
+        steps: T, steps per sample; by default those the network was exported for.
         batch: samples to run together; by default as many as fit in a moderate amount of memory. The result does not depend on it.
         spikes: also keep every spike train, `Result.spikes`. Takes T bytes per neuron and sample.
-        residual: also compute ||f(a) - a|| after every step, `Result.residual` (E11).
+        residual: also compute ||f(a) - a|| after every step, `Result.residual` (E11). Slower.
         graph: for "sim" only: "batched" runs our own processes, "stock" only those that Lava ships, one sample at a time.
         progress: called after every batch with the number of samples done and their total.
+
+    Returns:
+        What the backend left behind, for `compare` to judge.
 
     Raises:
         BadArgument: an option is out of range, or `values` does not have the dtype or shape that the network takes.
         BackendMissing: the backend cannot run here; the message says what is missing.
         BackendFailed: the backend died, hung or lost a process.
 
-    Example:
-        >>> result = fl.run(chip, pixels, backend="emu", steps=30)
-        >>> result.predictions
+    Examples:
+        >>> result = fl.run(chip, pixels, backend="emu", steps=20)
+        >>> result.logits.shape
+        (8, 3)
     """
     options = run_options(
         chip,
@@ -89,7 +97,20 @@ def run_batches(
 ) -> Generator[Result, None, None]:
     """Yield one Result per batch; only one batch is held in memory.
 
-    `batch` is the largest number of samples in one; the other options are those of `run`.
+    Args:
+        chip: the network, from `quantise` or `ChipNetwork.load`.
+        batches: raw uint8 inputs, each as the `values` of `run`.
+        backend: "emu", "sim" or "loihi2", as for `run`.
+        steps: T; by default those the network was exported for.
+        batch: the largest number of samples in one batch; by default as many as fit in a moderate amount of memory.
+        spikes: also keep every spike train.
+        residual: also compute ||f(a) - a|| after every step.
+        graph: for "sim" only: "batched" or "stock".
+
+    Raises:
+        BadArgument: an option is out of range, or a batch is larger than `batch` or does not fit the network.
+        BackendMissing: the backend cannot run here.
+        BackendFailed: the backend died, hung or lost a process.
     """
     options = run_options(chip, backend=backend, steps=steps, batch=batch, spikes=spikes, residual=residual, graph=graph)
     with open_backend(chip, options) as run_batch:

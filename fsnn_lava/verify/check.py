@@ -37,19 +37,31 @@ class Offender(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """The outcome of one check. A check that was not done (`done` False) neither passes nor fails a verdict."""
+    """The outcome of one check. A check that was not done neither passes nor fails a verdict.
 
-    name: str  # "charge", "residual", "contraction", "shift", "spikes", "accuracy", "float"; of an export "file", "folding", …
-    link: str = ""  # which link of the chain it judges
+    Attributes:
+        name: of a run "charge", "residual", "contraction", "shift", "spikes", "accuracy" or "float"; of an export "file", "folding", …
+        link: which link of the chain it judges.
+        passed: whether it held; True if it was not done.
+        summary: the finding in one sentence.
+        done: False if something it needs was not given; `summary` says what.
+        numbers: what was measured, by name.
+        offenders: the first places where it failed, at most 20.
+        series: data that a report plots.
+    """
+
+    name: str
+    link: str = ""
     passed: bool
-    summary: str  # one sentence
+    summary: str
     done: bool = True
-    numbers: Mapping[str, Any] = field(default_factory=dict)
-    offenders: Sequence[Offender] = ()  # the first OFFENDERS_KEPT
-    series: Mapping[str, Any] = field(default_factory=dict)  # what a report plots
+    numbers: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    offenders: Sequence[Offender] = field(default=(), repr=False)
+    series: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def mark(self) -> str:
+        """The outcome in one word: ok, FAIL, or -- if it was not done."""
         if not self.done:
             return "--"
         return "ok" if self.passed else "FAIL"

@@ -124,11 +124,20 @@ class Comparator:
         self.samples += batch.samples
 
     def add_answers(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
-        """Add samples of the run of which only the answers were kept; labels below 0 are unknown."""
+        """Add samples of the run of which only the answers were kept.
+
+        Args:
+            answers: [B], the predicted classes.
+            labels: [B]; unknown labels are below 0.
+        """
         self.accuracy.add_rows(answers, labels)
 
     def verdict(self) -> Verdict:
-        """The verdict on everything added so far."""
+        """Return the verdict on everything added so far.
+
+        Raises:
+            BadArgument: nothing was added.
+        """
         if self.samples == 0:
             raise BadArgument("nothing to compare: no sample was added")
         missing = "no model was given (--model model.pt)"
@@ -144,13 +153,20 @@ class Comparator:
         return Verdict(checks=tuple(checks), about={**self.about, "samples": self.samples})
 
     def hand_over(self) -> dict[str, Any]:
-        """Everything found so far, in JSON types; afterwards the comparator is empty again."""
+        """Return everything found so far, in JSON types; afterwards the comparator is empty again."""
         found = {"samples": self.samples, "about": self.about, "checks": {n: t.hand_over() for n, t in self._totals().items()}}
         self.samples, self.about = 0, {}
         return found
 
     def take_in(self, found: Any) -> None:
-        """Merge what another comparator of this run handed over about later samples; BadFile if the data is damaged."""
+        """Merge what another comparator of this run found about later samples.
+
+        Args:
+            found: from its `hand_over`.
+
+        Raises:
+            BadFile: the data is damaged.
+        """
         try:
             self.samples += int(found["samples"])
             about: About = found["about"]
@@ -235,13 +251,16 @@ def compare(
 ) -> Verdict:
     """Judge a whole run: is what ran still the network that was exported, and, with `model`, the one that was trained?
 
+    The comparator works from the integers of `chip` and the equations, not from the backend. For a run that does not fit into memory, add
+    its batches to a `fsnn_lava.verify.comparator.Comparator`.
+
     Args:
         result: what `run` returned.
-        chip: the network that was exported.
+        chip: the network that was exported, not one quantised again with other options.
         values: the raw input of the run, [B, *shape], or [B, T, *shape] of events.
-        labels: [B], for the accuracy; unknown labels are below 0.
+        labels: int64 [B], for the accuracy; unknown labels are below 0. Without them the accuracy is not checked.
         model: the float network that `chip` was made from; adds the checks "float" and "shift", and the agreement.
-        thresholds: what the run must reach beyond the bounds of the equations.
+        thresholds: what the run must reach beyond the bounds of the equations; by default nothing.
 
     Returns:
         The verdict; `passed` says whether every check that was done passed.
@@ -249,7 +268,11 @@ def compare(
     Raises:
         BadArgument: `result`, `chip`, `values`, `labels` or `model` do not belong together.
 
-    For a run that does not fit into memory, `add` its batches to a `Comparator`.
+    Examples:
+        >>> verdict = fl.compare(result, chip, pixels, model=net)
+        >>> verdict.passed
+        True
+        >>> verdict.to_html("report.html")
     """
     comparator = Comparator(chip, model=model, thresholds=thresholds, graph=result.graph)
     comparator.add(result, values, labels)

@@ -12,15 +12,34 @@ Contraction = Literal["none", "local", "certified"]
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """A run fails if it misses one of these. None: no demand beyond the bounds of the equations."""
+    """What a run must reach beyond the bounds of the equations; it fails if it misses one. By default nothing.
 
-    residual_max: float | None = None  # largest |f(a) - a| of any neuron, spikes per step
-    distance_max: float | None = None  # largest |a - a*| of any neuron, spikes per step
-    shift_max: float | None = None  # largest |a*_q - a*| of any neuron, spikes per step
-    contraction: Contraction = "none"  # the weakest state that is accepted
-    accuracy_min: float | None = None  # share of correct answers
-    agreement_min: float | None = None  # share of samples for which the float network gives the same answer
-    dead_max: float | None = None  # share of neurons that never spiked in any sample
+    Thresholds judge how good a network is, not whether the chip ran it faithfully: that is always checked.
+
+    Args:
+        residual_max: largest |f(a) - a| of any neuron, spikes per step. Falls as 1/T: raise `steps` before you relax it.
+        distance_max: largest |a - a*| of any neuron, spikes per step.
+        shift_max: largest |a*_q - a*| of any neuron between the integer and the float network, spikes per step. Needs a model.
+        contraction: the weakest state to accept: "certified" (the gains of E13 prove it), "local" (it holds at the equilibria that were
+            looked at) or "none".
+        accuracy_min: share of correct answers, 0 to 1. Needs labels.
+        agreement_min: share of samples for which the float network gives the same answer, 0 to 1. Needs a model.
+        dead_max: share of neurons that never spiked in any sample, 0 to 1.
+
+    Raises:
+        BadArgument: a number is out of range.
+
+    Examples:
+        >>> verdict = fl.compare(result, chip, pixels, model=net, thresholds=fl.Thresholds(agreement_min=0.5))
+    """
+
+    residual_max: float | None = None
+    distance_max: float | None = None
+    shift_max: float | None = None
+    contraction: Contraction = "none"
+    accuracy_min: float | None = None
+    agreement_min: float | None = None
+    dead_max: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("residual_max", "distance_max", "shift_max"):

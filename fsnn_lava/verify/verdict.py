@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.summary import Cell, Summary
 from fsnn_lava.verify.check import Check, offender_text
 
 _TEXT_WIDTH = 118
@@ -46,16 +47,41 @@ class JudgedRun:
     model: FSNN | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Verdict:
-    """PASS if at least one check was done and every check that was done passed."""
+    """What the comparator found. PASS if at least one check was done and every check that was done passed.
+
+    Attributes:
+        checks: one for every link of the chain.
+        about: which run was judged, and its totals: backend, steps, samples, digest, seconds, operations, updates, spikes.
+        run: the run itself, for `to_html` to draw; None if the verdict does not come from `compare`.
+
+    Examples:
+        >>> print(verdict.check("charge").mark)
+        ok
+    """
 
     checks: tuple[Check, ...]
     about: About = field(default_factory=About)
-    run: JudgedRun | None = field(default=None, repr=False, compare=False)  # after `compare`, which has the whole run in memory
+    run: JudgedRun | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        failed = f", failed: {', '.join(check.name for check in self.failed)}" if self.failed else ""
+        return f"Verdict({self.word}, {sum(check.done for check in self.checks)} of {len(self.checks)} checks done{failed})"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[Cell, ...]] = []
+        for check in self.checks:
+            rows.append((check.mark, check.name, check.summary))
+            rows += [("", "", offender_text(o)) for o in check.offenders[:_TEXT_OFFENDERS] if not check.passed]
+        return Summary(title=f"{self.word}  {self._title()}", columns=("", "check", "finding"), rows=tuple(rows)).to_html()
 
     @property
     def passed(self) -> bool:
+        """Whether at least one check was done and every check that was done passed."""
         done = [check for check in self.checks if check.done]
         return bool(done) and all(check.passed for check in done)
 
@@ -68,23 +94,35 @@ class Verdict:
 
     @property
     def failed(self) -> tuple[Check, ...]:
+        """The checks that were done and failed."""
         return tuple(check for check in self.checks if check.done and not check.passed)
 
     def check(self, name: str) -> Check:
-        """The check of that name; KeyError if it does not exist."""
+        """Return the check of that name.
+
+        Args:
+            name: for example "charge".
+
+        Raises:
+            KeyError: there is no such check.
+        """
         for check in self.checks:
             if check.name == name:
                 return check
         raise KeyError(name)
 
     def to_dict(self, *, series: bool = False) -> dict[str, Any]:
-        """Numbers, strings, lists and dicts that json.dumps accepts; NaN and infinity become null. `series` adds the data of plots."""
+        """Return numbers, strings, lists and dicts that json.dumps accepts; NaN and infinity become None.
+
+        Args:
+            series: add the data of the plots, which can be large.
+        """
         names = [f.name for f in fields(Check) if series or f.name != "series"]
         checks = [plain({**{name: getattr(check, name) for name in names}, "mark": check.mark}) for check in self.checks]
         return {"passed": self.passed, "about": plain(self.about), "checks": checks}
 
     def to_text(self) -> str:
-        """One screen."""
+        """Return the verdict as text for one screen; `print(verdict)` shows it."""
         lines = [f"{self.word}  {self._title()}"]
         for check in self.checks:
             lines += textwrap.wrap(
@@ -98,7 +136,14 @@ class Verdict:
         return "\n".join(lines)
 
     def to_html(self, path: str | Path) -> None:
-        """Write one self-contained page to `path`: the verdict and, if it comes from `compare`, figures of the run."""
+        """Write one self-contained page: the verdict and, if it comes from `compare`, figures of the run.
+
+        Args:
+            path: of the HTML file.
+
+        Raises:
+            BadFile: the file cannot be written.
+        """
         from fsnn_lava.report.report import write_report
 
         if self.run is None:

@@ -148,7 +148,7 @@ def test_what_is_not_a_model_is_refused(model, tmp_path, capsys):
     said = refused(capsys, str(bad), target)
     assert "not a model" in said
     bad.write_bytes(model.read_bytes()[:-700])
-    assert "cut short" in refused(capsys, str(bad), target) or "damaged" in refused(capsys, str(bad), target)
+    assert "truncated" in refused(capsys, str(bad), target) or "damaged" in refused(capsys, str(bad), target)
     assert not Path(target).exists()
 
 

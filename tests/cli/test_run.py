@@ -223,4 +223,4 @@ def test_many_processes_need_a_file_to_meet_in(files: tuple, monkeypatch: pytest
     assert run_as(1, 2, arguments(folder, "--no-compare"), monkeypatch) == 2
     assert "2 processes join their shares in the results file: add --out" in capsys.readouterr().err
     assert run_as(2, 2, arguments(folder, "--no-compare"), monkeypatch) == 2
-    assert "do not say which process of how many this is" in capsys.readouterr().err
+    assert "must give this process a rank below the number of processes" in capsys.readouterr().err

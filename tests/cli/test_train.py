@@ -76,7 +76,7 @@ def test_it_trains_on_the_samples_of_an_npz_file(recipe, tmp_path, capsys):
         (["--set", "architecture=12x (F12)"], "unknown suffix 'x'"),
         (["--resume"], "contains no run to resume"),
         (["--threads", "0"], "--threads must be at least 1, got 0"),
-        (["--set", "data=mnist", "--data", "nowhere"], "data set 'mnist' is not here"),
+        (["--set", "data=mnist", "--data", "nowhere"], "data set 'mnist' was not found"),
     ],
 )
 def test_bad_input_is_one_line_on_stderr_and_exit_code_2(recipe, tmp_path, capsys, options, sentence):

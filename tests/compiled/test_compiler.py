@@ -53,3 +53,9 @@ def test_without_compilation_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(compiler.numba.config, "DISABLE_JIT", 1)
     with pytest.raises(BackendMissing, match=r"NUMBA_DISABLE_JIT is set, .* unset it"):
         compiled(lambda x: x)
+
+
+def test_every_compiled_function_is_in_the_folder_that_makes_the_key() -> None:
+    """Machine code of a file outside of it could be stale."""
+    outside = [path for path in PACKAGE.rglob("*.py") if PACKAGE / "compiled" not in path.parents]
+    assert [path.name for path in outside if "@compiled" in path.read_text() or "njit" in path.read_text()] == []

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -76,6 +80,39 @@ def test_where_vectors_are_not_accepted_loops_are_used_with_a_warning(monkeypatc
     monkeypatch.setattr(row_vectors, "emit", fail)
     with pytest.warns(UserWarning, match=r"LLVM does not accept the vector code .*'pointee'.*; plain loops are used"):
         assert row_sums.fastest() is row_loops
+
+
+WITH_LOOPS = """
+import numpy as np
+from fsnn_lava.compiled import row_loops, row_vectors
+
+def refuse():
+    raise ValueError("refused")
+
+row_vectors.check = refuse
+from fsnn_lava.compiled import row_sums
+from fsnn_lava.compiled.scatter import form_of, scatter
+from fsnn_lava.ir.network import ConvSynapse
+from fsnn_lava.ir.synapse_patches import synapse_patches
+from tests.helpers.naive_simulator import matrix_of
+
+assert row_sums._chosen is row_loops
+rng = np.random.default_rng(0)
+synapse = ConvSynapse(source="a", target="b", weight=rng.integers(-127, 128, (100, 5, 3, 3)), stride=(2, 2), padding=(1, 1))
+laid = synapse_patches(synapse, (5, 6, 4), (100, 3, 2))
+fired = np.flatnonzero(rng.random(120) < 0.6).astype(np.int32)
+total, spikes = np.zeros(600, np.int32), np.zeros(120, np.int64)
+scatter(total, laid.blocks, fired, np.zeros(0, np.uint8), form_of(laid), laid.row_spans, laid.column_spans)
+spikes[fired] = 1
+sent = spikes.reshape(6, 4, 5).transpose(2, 0, 1).reshape(-1)
+print(np.array_equal(total.reshape(3, 2, 100).transpose(2, 0, 1).reshape(-1), matrix_of(synapse, (5, 6, 4), (100, 3, 2)) @ sent))
+"""
+
+
+def test_a_convolution_with_loops_is_the_matrix_product(tmp_path: Path) -> None:
+    settings = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run([sys.executable, "-c", WITH_LOOPS], capture_output=True, text=True, env=settings, timeout=280)
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -78,8 +78,8 @@ def test_a_damaged_binary_batch_is_named(tmp_path, content, sentence):
         ({"labels": [1]}, "the entry 'data' is missing"),
         ({"data": [1], "labels": [1]}, "a Call is missing"),
         ({"data": random_images(1, 3071), "labels": [1]}, r"its images must have shape \[N, 3072\], got \[1, 3071\]"),
-        ({"data": random_images(1, 3072), "labels": [1, 2]}, "its labels must be 1 small numbers"),
-        ({"data": random_images(1, 3072), "labels": ["a"]}, "its labels must be 1 small numbers"),
+        ({"data": random_images(1, 3072), "labels": [1, 2]}, "its labels must be 1 integers from 0 to 255"),
+        ({"data": random_images(1, 3072), "labels": ["a"]}, "its labels must be 1 integers from 0 to 255"),
         ({"data": random_images(1, 3072).astype(np.float32), "labels": [1]}, "an array must hold unsigned bytes"),
     ],
 )

@@ -69,7 +69,7 @@ def test_a_damaged_file_is_fetched_again(tmp_path, server, monkeypatch):
 
 def test_without_being_asked_nothing_is_fetched(tmp_path, server, monkeypatch):
     serve_mnist(server, monkeypatch)
-    with pytest.raises(BadData, match="is not here"):
+    with pytest.raises(BadData, match="was not found"):
         load("mnist", tmp_path / "root")
     assert not (tmp_path / "root").exists()
 

@@ -26,7 +26,7 @@ def nowhere(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_missing_set_says_where_it_was_looked_for_and_where_to_get_it(name, nowhere):
-    with pytest.raises(BadData, match=r"looked for .*\.cache/fsnn-data/.*data/.*--download .* or from https://") as caught:
+    with pytest.raises(BadData, match=r"searched .*\.cache/fsnn-data/.*data/.*--download or from https://") as caught:
         load(name)
     assert all(folder in str(caught.value) for folder in FOLDERS[name])
 
@@ -37,7 +37,7 @@ def test_every_name_but_the_digits_has_a_folder():
 
 def test_a_named_root_is_the_only_one_searched(tmp_path, nowhere):
     write_mnist(nowhere / ".cache/fsnn-data")
-    with pytest.raises(BadData, match=re.escape(f"looked for {tmp_path / 'other' / 'MNIST/raw'}. Get")):
+    with pytest.raises(BadData, match=re.escape(f"searched {tmp_path / 'other' / 'MNIST/raw'}. Download")):
         load("mnist", tmp_path / "other")
 
 

@@ -107,7 +107,7 @@ def test_items_are_set_on_dictionaries_only(tmp_path):
     "value", [torch.zeros(3).to_sparse(), torch.device("cpu"), torch.float32, torch.nn.Linear(2, 2), torch.empty(2, device="meta")]
 )
 def test_more_than_tensors_and_plain_values_is_refused(tmp_path, value):
-    refused(saved(tmp_path / "x.pt", {"value": value}), "holds more than tensors and plain values")
+    refused(saved(tmp_path / "x.pt", {"value": value}), "contains more than tensors and plain values")
 
 
 def test_lists_that_hold_each_other_run_out_of_values(tmp_path, monkeypatch):

@@ -82,7 +82,7 @@ DAMAGE = {
     "a gap": (lambda f: f["fsnn/layers"].move("0", "3"), "must be numbered"),
     "a weight changed": (
         lambda f: f["fsnn/synapses/0/weight"].__setitem__((0, 0), 1 if f["fsnn/synapses/0/weight"][0, 0] != 1 else 2),
-        "digest does not fit",
+        "digest does not match",
     ),
     "steps a text": (lambda f: f["fsnn"].attrs.__setitem__("steps", "many"), "'steps' must be an integer"),
     "unknown synapse": (lambda f: f["fsnn/synapses/0"].attrs.__setitem__("kind", "lstm"), "kind must be one of dense, conv, transposed"),
@@ -274,7 +274,7 @@ def test_a_file_of_slayer_is_read(path):
         ({"layers": {1: {"type": "convT"}}}, "layers of type 'convT' are not supported"),
         ({"layers": {1: {"dilation": np.array([2, 2])}}}, "dilated"),
         ({"layers": {1: {"delay": np.array([1.0])}}}, "delays are not supported"),
-        ({"layers": {3: {"weight": np.full((4, 45), 0.5, np.float32)}}}, "whole numbers"),
+        ({"layers": {3: {"weight": np.full((4, 45), 0.5, np.float32)}}}, "must hold integers"),
         ({"layers": {3: {"weight": np.full((4, 45), 129, np.float32)}}}, r"must lie in -127 … 127, got 129"),
         ({"layers": {3: {"bias": np.zeros(3)}}}, "'bias' must be one per channel"),
         ({"neuron": {"type": "SDNN"}}, "neurons of type 'SDNN' are not supported"),

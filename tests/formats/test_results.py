@@ -118,7 +118,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "harm", "sentence"),
     [
-        ("no mark", lambda f: f.attrs.__delitem__("fsnn_results"), "not results"),
+        ("no mark", lambda f: f.attrs.__delitem__("fsnn_results"), "not a results file"),
         ("newer", lambda f: f.attrs.modify("fsnn_results", 99), "format 99, but this version reads format 1"),
         ("more samples", lambda f: f.attrs.modify("samples", 10**9), "must be int64 \\(1000000000,\\)"),
         ("no steps", lambda f: f.attrs.modify("steps", 0), "are inconsistent"),
@@ -163,7 +163,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="damaged"):
         results.read(tmp_path / "cut.h5")
     chip.save(tmp_path / "net.h5")
-    with pytest.raises(BadFile, match="not results"):
+    with pytest.raises(BadFile, match="not a results file"):
         results.read(tmp_path / "net.h5")
 
 

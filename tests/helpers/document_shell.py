@@ -36,6 +36,7 @@ ELSEWHERE = {
     r"fsnn-doctor --install-lava": "changes the environment; tests/backends/lava/test_install.py runs it with a stand-in for pip",
     r"torchrun|srun|export MASTER": "several processes; tests/training/test_distributed.py starts them",
     r"python (bench/|examples/models/|-m )": "takes minutes to hours",
+    r"python docs/": "writes into the repository; other tests check that what it writes is up to date",
     r"pytest ": "make test runs it",
 }
 FRAGMENTS = ("fsnn-run --out", "fsnn-run --package")  # options that the text is about, not commands
@@ -131,7 +132,7 @@ def check_names(command: str) -> None:
     if words[0] == "make":
         assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), command
     for word in words:
-        if re.match(r"(train|bench|examples|deploy|tests|hw_tests)/", word):
+        if re.match(r"(train|bench|examples|deploy|docs|tests|hw_tests)/", word):
             assert (ROOT / word).exists(), command
     script = next((ROOT / word for word in words if word.endswith(".py") and "/" in word), None)
     if words[0] == "python" and script is not None:

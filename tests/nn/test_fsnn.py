@@ -230,7 +230,7 @@ def test_damaged_and_hostile_model_files_are_refused_with_a_sentence(tmp_path, c
 
     refused("No such file")
     bad.write_bytes(good.read_bytes()[:-200])
-    refused("cut short|damaged")
+    refused("truncated|damaged")
     bad.write_text("hello")
     refused("not a model of fsnn-lava")
     torch.save({"format": "fsnn-lava model", "evil": _Evil()}, bad)

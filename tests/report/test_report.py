@@ -171,7 +171,7 @@ def test_where_it_ran_is_never_left_open(case, page, tmp_path):
 
 
 def test_every_colour_of_a_drawing_is_defined_for_light_dark_and_print(page):
-    style = resources.files("fsnn_lava.report.report").joinpath("style.css").read_text(encoding="utf-8")
+    style = resources.files("fsnn_lava.report").joinpath("style.css").read_text(encoding="utf-8")
     blocks = [dict(re.findall(r"--([a-z-]+):\s*([^;]+);", block)) for block in re.findall(r":root\s*\{(.*?)\}", style, flags=re.DOTALL)]
     assert len(blocks) == 3
     used = {name for svg in re.findall(r"<svg .*?</svg>", page, flags=re.DOTALL) for name in re.findall(r"var\(--([a-z-]+)\)", svg)}

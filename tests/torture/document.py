@@ -20,60 +20,66 @@ PACKAGE = Path(__file__).parent.parent.parent / "fsnn_lava"
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reliability.md"
 ROWS, CHANGES, END = "<!-- rows -->\n", "<!-- changes -->\n", "<!-- end -->"
 HEAD = "| fault | promise | tested by | ran | result |\n|---|---|---|---|---|\n"
-HALF = "the old file or the new one, whole"
+HALF = "the complete old file or the complete new one"
 LINES = [  # key, fault, promise, tested by
     (
         "files",
-        "damaged file, every reader: networks, slayer, NIR, results, models, .npz, recipes, boards, IDX, CIFAR (both layouts), N-MNIST; "
-        "what an interrupted run keeps: parts, notes, locks",
-        "its content or one sentence with exit code 2; no traceback, no crash, at most 10 s of computing and 1 GiB more memory",
+        "damaged files, for every reader: networks, slayer, NIR, results, models, .npz, recipes, boards, IDX, CIFAR (both layouts), "
+        "N-MNIST; the parts, notes and locks of an interrupted run",
+        "the content, or a one-sentence message and exit code 2; no traceback, no crash, at most 10 s of CPU time "
+        "and 1 GiB of extra memory",
         "`tests/torture/test_readers.py`, `fuzz.py`; 1000 in `make test`",
     ),
     (
         "readers",
-        "files made by hand: bombs, links out, endless heaps, claims of terabytes, code in a pickle",
-        "refused with a sentence, nothing executed, no `torch.load`",
+        "hand-made files: decompression bombs, links to other files, endless heaps, claimed terabytes, code in a pickle",
+        "refused with a message, nothing executed, no `torch.load`",
         "`test_readers.py`, `tests/files/test_torch_archive.py`, `tests/files/test_plain_pickle.py`",
     ),
     ("kill write net.h5", "`kill -9` while net.h5 is being overwritten", HALF, "`tests/torture/kill_cases.py`"),
     ("kill write model.pt", "`kill -9` while model.pt is being overwritten", HALF, "`kill_cases.py`"),
-    ("kill fsnn-export", "`kill -9` of `fsnn-export` over a file", HALF, "`kill_cases.py`"),
+    ("kill fsnn-export", "`kill -9` of `fsnn-export` while it overwrites a file", HALF, "`kill_cases.py`"),
     (
         "kill fsnn-run",
         "`kill -9` of `fsnn-run`, then `--resume`",
-        "old results or new ones; no finished batch lost; resumed, the results of a run in one go",
+        "old results or new ones; no finished batch is lost; after resuming, the same results as without the kill",
         "`kill_cases.py`, `tests/running/test_job.py`",
     ),
-    ("resume", "`fsnn-run` of one sample a batch, ended in all ways", "the same", "`tests/torture/resume_cases.py`"),
+    ("resume", "`fsnn-run` with one sample per batch, ended in every way", "the same", "`tests/torture/resume_cases.py`"),
     (
         "kill fsnn-train",
         "`kill -9` of `fsnn-train`, then `--resume`",
-        "state.pt, last.pt and best.pt load; resumed, the same bits as without a kill",
+        "state.pt, last.pt and best.pt can be loaded; after resuming, the same bits as without the kill",
         "`kill_cases.py`",
     ),
-    ("twice", "two runs into one folder or file", "the second refuses", "`tests/training/test_loop.py`, `tests/running/test_job.py`"),
+    ("twice", "two runs into one folder or file", "the second is refused", "`tests/training/test_loop.py`, `tests/running/test_job.py`"),
     (
         "disks",
         "full disk (64 KiB), read-only file system",
-        "exit code 2, one sentence, the old file, nothing left beside it",
+        "exit code 2, a one-sentence message, the old file is kept, nothing else is left",
         "`tests/torture/test_nothing_lost.py`",
     ),
     (
         "long",
         "long runs",
-        "10,000 samples in 125 batches on `sim` and `emu`: memory flat, no process or file left, no sample knows its batch, order or "
-        "process count",
+        "10,000 samples in 125 batches on `sim` and `emu`: memory does not grow, no process or file is left, and no result depends on "
+        "batch size, order or number of processes",
         "`tests/torture/test_long_run.py`",
     ),
-    ("machines", "poor machines, locales, clocks", "the same numbers, or one sentence", "`tests/torture/test_machines.py`"),
-    ("mutants", f"wrong changes of {', '.join(f'`{name}/`' for name in mutation.FILES)}", "a test fails", "`tests/torture/mutation.py`"),
+    ("machines", "limited machines, locales, clocks", "the same numbers, or a one-sentence message", "`tests/torture/test_machines.py`"),
+    ("mutants", "mutations of the integer network, the emulator and the comparator", "a test fails", "`tests/torture/mutation.py`"),
     (
         "supply",
         "packages",
-        "locks with hashes meet `setup.cfg`, every advisory that hits has an answer",
+        "lock files with hashes satisfy `setup.cfg`, every advisory that applies has an answer",
         "`tests/whole/test_supply_chain.py`",
     ),
-    ("privacy", "what leaves the machine", "no socket, no secret of the environment printed or written", "`tests/whole/test_privacy.py`"),
+    (
+        "privacy",
+        "what leaves the machine",
+        "no socket, no secret from the environment is printed or written",
+        "`tests/whole/test_privacy.py`",
+    ),
 ]
 
 

@@ -85,7 +85,7 @@ def test_a_compressed_model_is_refused(tmp_path):
     with zipfile.ZipFile(memory) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
         for info in old.infolist():
             new.writestr(info.filename, old.read(info))
-    with pytest.raises(BadFile, match="torch does not compress"):
+    with pytest.raises(BadFile, match="torch does not write compressed files"):
         model.read(path)
 
 

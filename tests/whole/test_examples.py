@@ -64,7 +64,7 @@ def test_results_are_read_with_and_without_us(script, tmp_path):
     assert run_command(["digits", "--backend", "emu", "--limit", "20", "--out", str(tmp_path / "results.h5"), "--no-compare"]) == 0
     printed = script("read_results.py", "results.h5")
     assert "20 samples on emu, 32 steps" in printed
-    assert "/rows holds clip_count, labels" in printed
+    assert "/rows contains clip_count, labels" in printed
 
 
 def test_the_convergence_plot_shows_if_falling_and_lif_bounded(script, tmp_path):

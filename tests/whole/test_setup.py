@@ -224,7 +224,7 @@ def test_without_a_cpu_build_the_ordinary_one_is_taken_and_that_is_said(clone):
     found = run(clone, "job")
     assert found.returncode == 0
     assert "no CPU build of torch==2.13.0 was found" in found.stderr and "TORCH_INDEX=URL" in found.stderr
-    assert "[2/5] torch==2.13.0, ordinary build: 0 MB" in found.stderr
+    assert "[2/5] torch==2.13.0, default build: 0 MB" in found.stderr
     assert installed(clone)[:2] == [f"{PIP} torch==2.13.0+cpu", f"{PIP} torch==2.13.0"]
 
 
@@ -236,8 +236,8 @@ def test_every_step_is_numbered_and_what_it_took_is_printed(clone):
     lines = run(clone, "--demo", "job").stderr.splitlines()
     assert [line.split()[1] for line in lines if "…" in line] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
     assert sum(" MB, " in line and " s" in line for line in lines) == 4
-    assert "set up in " in lines[-2] and " GB of disk" in lines[-2]
-    assert "all in all " in lines[-1] and "of which the set-up " in lines[-1]
+    assert "set up in " in lines[-2] and " GB on disk" in lines[-2]
+    assert " s in total, of which " in lines[-1] and " s for the set-up" in lines[-1]
 
 
 def test_on_a_terminal_a_step_shows_how_far_it_is(clone):
@@ -252,7 +252,7 @@ def test_on_a_terminal_a_step_shows_how_far_it_is(clone):
         while not re.search(r"\rfsnn-lava: \[1/5\] an environment in \.venv [^\r]* … \d+ MB, \d+ s ", shown):
             shown += os.read(ours, 4096).decode(errors="replace")
         seen.touch()
-        while "all in all" not in shown:
+        while " s in total" not in shown:
             shown += os.read(ours, 4096).decode(errors="replace")
     os.close(ours)
     assert process.returncode == 0
@@ -290,7 +290,7 @@ def test_a_step_that_fails_is_named_and_done_again_the_next_time(clone, step):
     add_python(clone, "python3", "3.11", fails=step)
     found = run(clone, "job")
     assert found.returncode == 2
-    assert "pip: no such thing" in found.stderr and "failed (above). It needs a package index" in found.stderr
+    assert "pip: no such thing" in found.stderr and "failed (see above). It needs a package index" in found.stderr
     assert "job" not in asked(clone)
     working = add_python(clone, "python3", "3.11")
     shutil.copy(working, clone / ".venv/bin/python")
@@ -308,7 +308,7 @@ def test_an_environment_that_was_copied_here_is_left_alone(clone, tmp_path):
     before = contents(copy / ".venv")
     found = run(copy, "second")
     assert found.returncode == 0
-    assert f".venv belongs to {clone}, not to this folder: it is left as it is, and .venv-3.11 is used instead." in found.stderr
+    assert f".venv belongs to {clone}, not to this folder: it is left alone, and .venv-3.11 is used instead." in found.stderr
     assert contents(copy / ".venv") == before
     assert (copy / ".venv-3.11/.made-in").read_text() == f"{copy}\n"
 
@@ -352,4 +352,4 @@ def test_where_no_other_name_is_left_it_stops_with_what_to_do(clone):
         (clone / name).symlink_to("/elsewhere")
     found = run(clone, "job")
     assert found.returncode == 2
-    assert ".venv belongs to /elsewhere, not to this folder. It is left as it is: remove or rename it yourself" in found.stderr
+    assert ".venv belongs to /elsewhere, not to this folder, and is left alone. Remove or rename it" in found.stderr

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+ROOT = HERE.parents[3]
 _OURS = ("SLURM", "NOSLURM", "BOARD", "PARTITION", "LOIHI_GEN", "NXSDKHOST")
 
 
