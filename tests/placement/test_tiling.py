@@ -29,10 +29,10 @@ def test_tiles_cover_every_neuron_once_and_the_last_ones_are_smaller():
 
 
 def test_neurons_per_core_decide_when_memory_does_not():
-    """105 neurons, 20 to a core: six cores would do, but equal tiles of a 5 x 7 x 3 block that small come in seven, 5 x 1 x 3."""
+    """105 neurons, 20 to a core: six cores are needed, and tiles of 5 x 4 x 1 do with six."""
     tiling = split(population((5, 7, 3)), replace(BOARD, neurons_per_core=20))
     assert tiling is not None
-    assert (tiling.tile, tiling.cores) == ((5, 1, 3), 7)
+    assert (tiling.tile, tiling.cores) == ((5, 4, 1), 6)
     assert split(population((5, 7, 3)), replace(BOARD, neurons_per_core=105)).cores == 1
 
 
