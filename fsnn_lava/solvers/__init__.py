@@ -1,1 +1,1 @@
-"""Solvers for a = f(a) and for linear systems. They know no network."""
+"""Solvers for a = f(a) and for linear systems, one file per method. They know nothing of networks."""

@@ -1,1 +1,1 @@
-"""Training: recipe (what), loop (how), checkpoint (so that nothing is lost), log (what happened), distributed (on many processes)."""
+"""Training: recipe, samples, loop, checkpoint, log, and one network on many processes."""
