@@ -16,6 +16,7 @@ import fsnn_lava as fl
 
 def train() -> fl.FSNN:
     """One step of training."""
+    torch.manual_seed(0)
     normalisation = fl.Normalisation(255.0, (0.5,), (0.25,))
     solver = fl.Solver(method="gmres", tol=1e-2)
     neuron: fl.LIF = fl.IF()
