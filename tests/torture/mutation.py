@@ -30,7 +30,7 @@ CHANGES = HERE / "changes.json"
 FILES = {  # what is changed, by folder
     "compiled": ["arithmetic", "convolution", "float_run", "integer_run", "patches", "program", "row_sums", "row_vectors", "scatter"],
     "nn": ["event_layout", "event_simulation", "notation", "operators"],
-    "ir": ["connections", "drive", "network", "rate_map", "synapse_patches"],
+    "ir": ["connections", "drive", "layers", "network", "rate_map", "synapse_patches"],
     "quantisation": ["fake_quantise", "fold", "quantise", "readout_rounding", "rounding"],
     "backends/emulator": ["layout", "run"],
     "verify": [],  # all of it
