@@ -41,7 +41,7 @@ class Mutant:
 
     file: str  # below the package
     line: int
-    text: str  # of the line
+    text: str  # of the line, without its comment and its messages
     before: str
     after: str
     number: int  # among all changes of the file
@@ -59,7 +59,7 @@ def mutants(path: Path, name: str) -> Iterator[Mutant]:
     content = path.read_text()
     lines = content.splitlines()
     for number, (line, before, after) in enumerate(_made(ast.parse(content))):
-        yield Mutant(name, line, lines[line - 1].strip(), before, after, number)
+        yield Mutant(name, line, _line(lines[line - 1]), before, after, number)
 
 
 def broken(path: Path, number: int) -> str:
@@ -80,6 +80,11 @@ def _made(tree: ast.AST) -> Iterator[tuple[int, str, str]]:
             if before != after:
                 yield node.lineno, before, after  # type: ignore[attr-defined]
             setattr(node, field, old)
+
+
+def _line(line: str) -> str:
+    """Without what may be reworded: its comment and the content of its f-strings."""
+    return re.sub(r'f"[^"]*"', 'f"…"', re.sub(r"  # .*", "", line)).strip()
 
 
 def _short(node: ast.AST) -> str:
