@@ -75,7 +75,7 @@ def _split(name: str, folder: Path, layout: Layout, files: Sequence[str]) -> Arr
     parts = [(_read_binary if binary else _read_python)(path, layout) for path in paths]
     for path, (_, labels) in zip(paths, parts):
         if labels.max() >= len(layout.class_names):
-            raise damaged(path, f"its labels must lie in 0 … {len(layout.class_names) - 1}, got {labels.max()}")
+            raise damaged(path, f"its labels must be between 0 and {len(layout.class_names) - 1}, got {labels.max()}")
     images = np.concatenate([images for images, _ in parts])
     return ArraySplit(images.reshape(-1, *SHAPE), np.concatenate([labels for _, labels in parts]))
 

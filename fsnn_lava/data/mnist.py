@@ -61,5 +61,5 @@ def _split(name: str, folder: Path, stem: str, page: str) -> ArraySplit:
     if len(labels) != len(images):
         raise damaged(labels_path, f"it holds {len(labels)} labels for {len(images)} images")
     if labels.max() >= CLASSES:
-        raise damaged(labels_path, f"its labels must lie in 0 … {CLASSES - 1}, got {labels.max()}")
+        raise damaged(labels_path, f"its labels must be between 0 and {CLASSES - 1}, got {labels.max()}")
     return ArraySplit(images[:, None], labels)

@@ -35,7 +35,7 @@ def read(path: str | Path) -> FSNN:
         raise BadFile(f"{path} is not a model of fsnn-lava (train one with fsnn-train)")
     version = content.get("version")
     if not isinstance(version, int) or not 1 <= version <= VERSION:
-        raise BadFile(f"{path} has model format version {version}, but this version reads 1 … {VERSION}: update fsnn-lava")
+        raise BadFile(f"{path} has model format version {version}, but this release reads only versions 1 to {VERSION}: update fsnn-lava")
     try:
         config, state = content["config"], content["state"]
         _check_sizes(Path(path), config, state)

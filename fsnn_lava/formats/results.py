@@ -114,7 +114,9 @@ class Writer:
         if result.steps != self._steps or (self._origin or origin) != origin:
             raise BadArgument(f"every batch of a results file must have the same backend, graph and network, and {self._steps} steps")
         if len(values) != result.samples or (labels is not None and len(labels) != result.samples):
-            raise BadArgument(f"a batch of {result.samples} results needs as many values and, if given, labels; got {len(values)} values")
+            raise BadArgument(
+                f"a batch of {result.samples} results needs the same number of values (and of labels, if given); got {len(values)} values"
+            )
         self._origin = origin
         rest = min(self._detail - self._kept, result.samples)
         self._require_room(result.samples, rest)

@@ -91,7 +91,7 @@ class PartFile:
             raise root.fail(f"it does not hold samples {first} … {first + samples - 1}, as its name says")
         self.first, self.samples, self.details = first, samples, root.integer("detail")
         if not 0 <= self.details <= samples:
-            raise root.fail(f"detail must lie in 0 … {samples}, got {self.details}")
+            raise root.fail(f"detail must be between 0 and {samples}, got {self.details}")
         self.data_sha256 = root.text("data_sha256")
 
     def load(self) -> Part:

@@ -117,7 +117,7 @@ def _weight(node: Node, name: str) -> tuple[NDArray[Any], int]:
         weight, exponent = weight // 2, exponent + 1
     if weight.size and np.abs(weight).max() > limits.WEIGHT_MAX:
         limit = limits.WEIGHT_MAX * 2**exponent
-        raise node.fail(f"{name!r} must lie in {-limit} … {limit}, got {weight.min() * 2**exponent} … {weight.max() * 2**exponent}")
+        raise node.fail(f"{name!r} must be between {-limit} and {limit}, got {weight.min() * 2**exponent} … {weight.max() * 2**exponent}")
     return weight, exponent
 
 

@@ -78,7 +78,7 @@ class ChipNetwork:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         require(len(self.layers) > 0, "a network needs at least one layer")
         object.__setattr__(self, "steps", int(self.steps))
-        require(1 <= self.steps <= limits.STEPS_MAX, f"steps must lie in 1 … {limits.STEPS_MAX}, got {self.steps}")
+        require(1 <= self.steps <= limits.STEPS_MAX, f"steps must be between 1 and {limits.STEPS_MAX}, got {self.steps}")
         names = [layer.name for layer in self.layers]
         require(len(set(names)) == len(names), f"layer names must be unique, got {names}")
         require(len({layer.decay for layer in self.layers} | {self.readout.decay}) == 1, "all layers and the readout must share one decay")

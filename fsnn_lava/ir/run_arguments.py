@@ -13,7 +13,7 @@ def checked_steps(chip: ChipNetwork, steps: int | None) -> int:
     """The number of steps, by default the network's own."""
     steps = chip.steps if steps is None else steps
     if not 1 <= steps <= STEPS_MAX:
-        raise BadArgument(f"steps must lie in 1 … {STEPS_MAX}, got {steps}")
+        raise BadArgument(f"steps must be between 1 and {STEPS_MAX}, got {steps}")
     return steps
 
 

@@ -134,7 +134,9 @@ def _bias(bias: NDArray[np.int32], bits: int, what: str, said: list[str]) -> NDA
         number, largest = int((exact != rounded).sum()), int(np.abs(exact).max())
         said.append(f"{what}: {number} biases need more than 16 bits and are rounded, by up to {lost} of {largest} units per step")
     if int(np.abs(rounded).max(initial=0)) > limits.BIAS_MAX:
-        raise BadNetwork(f"{what}: in units {2**bits} times finer its bias exceeds the range of the potential; use the batched graph")
+        raise BadNetwork(
+            f"{what}: expressed in units {2**bits} times finer, its bias exceeds the range of the potential; use the batched graph"
+        )
     return rounded.astype(np.int32)
 
 

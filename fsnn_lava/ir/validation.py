@@ -29,7 +29,7 @@ def checked_integers(value: ArrayLike, dtype: type, low: int, high: int, what: s
     require(array.dtype.kind in "iu", f"{what}: must hold integers, got {array.dtype}")
     if array.size:
         lowest, highest = int(array.min()), int(array.max())
-        require(low <= lowest and highest <= high, f"{what}: must lie in {low} … {high}, got {lowest} … {highest}")
+        require(low <= lowest and highest <= high, f"{what}: must be between {low} and {high}, got {lowest} … {highest}")
     array = np.array(array, dtype=dtype)  # a private, read-only copy
     array.setflags(write=False)
     return array
@@ -38,7 +38,7 @@ def checked_integers(value: ArrayLike, dtype: type, low: int, high: int, what: s
 def checked_exponent(value: SupportsInt, what: str) -> int:
     exponent = int(value)
     allowed = limits.EXPONENT_RANGE
-    require(exponent in allowed, f"{what}: exponent must lie in {allowed[0]} … {allowed[-1]}, got {exponent}")
+    require(exponent in allowed, f"{what}: exponent must be between {allowed[0]} and {allowed[-1]}, got {exponent}")
     return exponent
 
 
@@ -50,7 +50,7 @@ def checked_pair(value: Iterable[int], what: str) -> tuple[int, int]:
 
 def checked_decay(value: SupportsInt, what: str) -> int:
     decay = int(value)
-    require(0 <= decay < limits.DECAY_UNIT, f"{what}: decay must lie in 0 … {limits.DECAY_UNIT - 1} (1/4096), got {decay}")
+    require(0 <= decay < limits.DECAY_UNIT, f"{what}: decay must be between 0 and {limits.DECAY_UNIT - 1} (1/4096), got {decay}")
     return decay
 
 

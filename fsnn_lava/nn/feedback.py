@@ -132,6 +132,6 @@ class _Restricted(torch.autograd.Function):
 
 
 def initial_weight(shape: Sequence[int]) -> Tensor:
-    """Uniform in [-1, 1], then every output dimension scaled to length 1 (the paper's initialisation)."""
+    """A random direction for the feedback: uniform in [-1, 1], every output dimension scaled to length 1 (as in the paper)."""
     weight = torch.empty(*shape).uniform_(-1.0, 1.0)
     return nnf.normalize(weight.flatten(1), dim=1).view(*shape)

@@ -81,7 +81,7 @@ def materialised(net: FSNN) -> FSNN:
 
 def _largest_integer(bits: int) -> int:
     if bits not in limits.WEIGHT_BITS:
-        raise BadArgument(f"bits must lie in {limits.WEIGHT_BITS[0]} … {limits.WEIGHT_BITS[-1]}, got {bits}")
+        raise BadArgument(f"bits must be between {limits.WEIGHT_BITS[0]} and {limits.WEIGHT_BITS[-1]}, got {bits}")
     return 2 ** (bits - 1) - 1
 
 

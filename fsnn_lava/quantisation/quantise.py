@@ -138,11 +138,11 @@ def quantise_in_full(
 
 def _check_options(bits: int, reset: str, steps: int | None) -> None:
     if bits not in limits.WEIGHT_BITS:
-        raise BadArgument(f"bits must lie in {limits.WEIGHT_BITS[0]} … {limits.WEIGHT_BITS[-1]}, got {bits}")
+        raise BadArgument(f"bits must be between {limits.WEIGHT_BITS[0]} and {limits.WEIGHT_BITS[-1]}, got {bits}")
     if reset not in ("subtract", "zero"):
         raise BadArgument(f"reset must be 'subtract' or 'zero', got {reset!r}")
     if steps is not None and not 1 <= steps <= limits.STEPS_MAX:
-        raise BadArgument(f"steps must lie in 1 … {limits.STEPS_MAX}, got {steps}")
+        raise BadArgument(f"steps must be between 1 and {limits.STEPS_MAX}, got {steps}")
 
 
 def _input_kind(wanted: str | None, values: NDArray[np.uint8], folded: FoldedNetwork) -> Kind:
@@ -264,7 +264,7 @@ def _synapse(connection: Connection, source: str, target: str, weight: IntArray,
     if exponent not in limits.EXPONENT_RANGE:
         lowest, highest = limits.EXPONENT_RANGE[0], limits.EXPONENT_RANGE[-1]
         raise BadNetwork(
-            f"synapse {source!r} -> {target!r}: the exponent must lie in {lowest} … {highest}, but {exponent} is needed; "
+            f"synapse {source!r} -> {target!r}: the exponent must be between {lowest} and {highest}, but {exponent} is needed; "
             "the weights of this layer differ too much in size"
         )
     operator = connection.operator

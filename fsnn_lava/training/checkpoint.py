@@ -62,7 +62,8 @@ def load_state(path: Path, recipe: Recipe) -> State:
         raise BadFile(f"{path} is damaged or not a training state; {_STILL_USABLE}") from error
     if state is None:
         raise BadFile(
-            f"{path} has format version {version}; this program reads 1 … {VERSION}: resume it with the version of fsnn-lava that wrote it"
+            f"{path} has format version {version}; this release reads only versions 1 to {VERSION}: "
+            "resume it with the version of fsnn-lava that wrote it"
         )
     changed = differences(_recipe_of(path, state, version), recipe)
     if changed:

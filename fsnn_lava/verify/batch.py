@@ -93,7 +93,9 @@ def check_shapes(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) -
         if got != shapes:
             raise BadArgument(f"result.{name} must have the shapes {shapes} of this network, got {got}")
     if result.readout.shape != (b, chip.readout.classes):
-        raise BadArgument(f"result.readout must be {[b, chip.readout.classes]}, got {list(result.readout.shape)}")
+        raise BadArgument(f"result.readout must have shape {[b, chip.readout.classes]}, got {list(result.readout.shape)}")
     sequence = (result.steps,) if chip.input.kind == "events" else ()
     if values.shape != (b, *sequence, *chip.input.shape):
-        raise BadArgument(f"values must be {[b, *sequence, *chip.input.shape]} for {b} samples of this run, got {list(values.shape)}")
+        raise BadArgument(
+            f"values must have shape {[b, *sequence, *chip.input.shape]} for {b} samples of this run, got {list(values.shape)}"
+        )

@@ -31,7 +31,7 @@ def test_labels_must_fit_the_images_and_the_classes(tmp_path):
     with pytest.raises(BadData, match="holds 11 labels for 12 images"):
         load("mnist", tmp_path)
     write_idx(labels, np.arange(12))
-    with pytest.raises(BadData, match="its labels must lie in 0 … 9, got 11"):
+    with pytest.raises(BadData, match="its labels must be between 0 and 9, got 11"):
         load("mnist", tmp_path)
 
 

@@ -102,7 +102,7 @@ def test_two_runs_do_not_share_a_file(tmp_path: Path) -> None:
     with pytest.raises(BadArgument, match="no samples were run"), results.writing(tmp_path / "r.h5", chip, steps=3):
         pass
     with (
-        pytest.raises(BadArgument, match="a batch of 7 results needs as many values"),
+        pytest.raises(BadArgument, match="a batch of 7 results needs the same number of values"),
         results.writing(tmp_path / "r.h5", chip, steps=result.steps) as writer,
     ):
         writer.add(result, values[:3])

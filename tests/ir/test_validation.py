@@ -21,8 +21,8 @@ def test_integers_are_kept_as_a_copy_that_nobody_can_change():
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        ([-128], "here: must lie in -127 … 127, got -128 … -128"),
-        ([3, 128], "here: must lie in -127 … 127, got 3 … 128"),
+        ([-128], "here: must be between -127 and 127, got -128 … -128"),
+        ([3, 128], "here: must be between -127 and 127, got 3 … 128"),
         ([0.5], "here: must hold integers, got float64"),
         ([True], "here: must hold integers, got bool"),
     ],
@@ -36,10 +36,10 @@ def test_exponents_and_decays_reach_their_limits():
     assert [checked_exponent(value, "x") for value in (-24, 12)] == [-24, 12]
     assert [checked_decay(value, "x") for value in (0, 4095)] == [0, 4095]
     for check, value, sentence in (
-        (checked_exponent, -25, "exponent must lie in -24 … 12, got -25"),
-        (checked_exponent, 13, "exponent must lie in -24 … 12, got 13"),
-        (checked_decay, -1, r"decay must lie in 0 … 4095 \(1/4096\), got -1"),
-        (checked_decay, 4096, r"decay must lie in 0 … 4095 \(1/4096\), got 4096"),
+        (checked_exponent, -25, "exponent must be between -24 and 12, got -25"),
+        (checked_exponent, 13, "exponent must be between -24 and 12, got 13"),
+        (checked_decay, -1, r"decay must be between 0 and 4095 \(1/4096\), got -1"),
+        (checked_decay, 4096, r"decay must be between 0 and 4095 \(1/4096\), got 4096"),
     ):
         with pytest.raises(BadNetwork, match=sentence):
             check(value, "x")

@@ -87,7 +87,7 @@ def test_a_saved_copy_loads_as_a_plain_network(tmp_path):
 
 def test_what_makes_no_sense_is_refused():
     net = network("conv")
-    with pytest.raises(BadArgument, match="bits must lie in 2 … 8, got 9"):
+    with pytest.raises(BadArgument, match="bits must be between 2 and 8, got 9"):
         enable(net, 9)
     enable(net, 4)
     with pytest.raises(BadArgument, match="already trains"):

@@ -184,10 +184,10 @@ def test_a_step_that_can_wrap_24_bits_is_refused():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"bits": 9}, "bits must lie in 2 … 8, got 9"),
-        ({"bits": 1}, "bits must lie in 2 … 8, got 1"),
+        ({"bits": 9}, "bits must be between 2 and 8, got 9"),
+        ({"bits": 1}, "bits must be between 2 and 8, got 1"),
         ({"reset": "soft"}, "reset must be 'subtract' or 'zero'"),
-        ({"steps": 0}, "steps must lie in 1 … 65535"),
+        ({"steps": 0}, "steps must be between 1 and 65535"),
         ({"input": "audio"}, "input must be pixels, events or current"),
         ({"calibration": np.zeros((2, 2, 9, 8))}, "dtype uint8, got float64"),
         ({"calibration": np.zeros((2, 9, 8), np.uint8)}, r"calibration must be \[B, 2, 9, 8\]"),

@@ -254,7 +254,7 @@ def test_an_older_state_is_continued_and_a_newer_one_refused(tmp_path, version):
     if version == 1:
         assert run(small(epochs=2), tmp_path / "run", resume=True).epochs == 2
     else:
-        with pytest.raises(BadFile, match=r"state\.pt has format version 3; this program reads 1 … 2"):
+        with pytest.raises(BadFile, match=r"state\.pt has format version 3; this release reads only versions 1 to 2"):
             run(small(epochs=2), tmp_path / "run", resume=True)
 
 

@@ -207,7 +207,7 @@ def test_a_result_that_does_not_belong_to_the_network_or_the_values_is_refused()
         compare(result, other, values)
     with pytest.raises(BadArgument, match="3 samples, values 2"):
         compare(result, chip, values[:2])
-    with pytest.raises(BadArgument, match="values must be"):
+    with pytest.raises(BadArgument, match="values must have shape"):
         compare(result, chip, values[:, :5])
     with pytest.raises(BadArgument, match="labels must be one per sample"):
         compare(result, chip, values, labels=np.zeros((3, 1), np.int64))
