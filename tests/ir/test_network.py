@@ -1,4 +1,4 @@
-"""The integer network: what is not said about a part means what it says in its documentation."""
+"""The integer network: parts that are left out get their documented defaults."""
 
 from __future__ import annotations
 

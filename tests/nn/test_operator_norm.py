@@ -1,4 +1,4 @@
-"""Upper bounds of operator norms (E6): the norm of the kernel as a matrix is none."""
+"""Upper bounds of operator norms (E6): the norm of the kernel as a matrix is not an upper bound."""
 
 from __future__ import annotations
 
