@@ -164,7 +164,7 @@ def test_weights_that_are_not_numbers_are_refused(model, tmp_path, capsys):
     ("options", "sentence"),
     [
         (["net.h5", "--bits", "9"], "bits must be between 2 and 8, got 9"),
-        (["net.h5", "--steps", "0"], "steps must lie in"),
+        (["net.h5", "--steps", "0"], "steps must be between"),
         (["net.h5", "--limit", "0"], "--limit must be at least 1"),
         (["net.h5", "--data", "imagenet"], "there is no data set 'imagenet'"),
         (["net.h5", "--data", "mnist", "--data-dir", "nowhere"], "mnist"),
