@@ -21,7 +21,7 @@ def mock_environment(*, commands: bool = True, **environment: str) -> dict[str, 
     return {**clean, "OMP_NUM_THREADS": "1", **environment}
 
 
-def run_python(*arguments: str, timeout: float = 200.0, commands: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_python(*arguments: str, timeout: float = 280.0, commands: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run it in a session of its own; nothing of it is left afterwards."""
     command = [sys.executable, "-W", "ignore", *arguments]
     process = subprocess.Popen(

@@ -39,7 +39,7 @@ def on_the_mock(folder, chip, values, **environment):
     """(finished process, arrays that came back or None)."""
     chip.save(folder / "net.h5")
     np.save(folder / "values.npy", values)
-    done = run_python("-c", SCRIPT, str(folder), **{"PARTITION": "oheogulch", "FSNN_TIMEOUT": "120", **environment})
+    done = run_python("-c", SCRIPT, str(folder), **{"PARTITION": "oheogulch", "FSNN_TIMEOUT": "250", **environment})
     found = dict(np.load(folder / "out.npz")) if (folder / "out.npz").exists() else None
     return done, found
 
@@ -63,7 +63,7 @@ def test_samples_one_after_the_other_are_those_of_the_reference(tmp_path, kind, 
     chip = with_synapse(kind, **options)
     values = np.random.default_rng(5).integers(0, 256, (2, *chip.input.shape), dtype=np.uint8)
     done, found = on_the_mock(tmp_path, chip, values, FSNN_PROFILE=str(tmp_path / "profile.json"))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert_as_the_reference(found, chip, values)
     assert "T = 12 runs in windows of 16 chip steps" in done.stderr
     profile = json.loads((tmp_path / "profile.json").read_text())
@@ -76,7 +76,7 @@ def test_events_are_streamed_and_no_spike_reaches_the_next_sample(tmp_path):
     events[0, 0] = events[2, 2] = 1
     chip = ring(3, steps=8)
     done, found = on_the_mock(tmp_path, chip, events)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert_as_the_reference(found, chip, events)
     assert found["counts0"].reshape(-1).tolist() == [3, 0, 2]
 
