@@ -6,7 +6,7 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -25,7 +25,7 @@ from fsnn_lava.formats.results import reading
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
 from fsnn_lava.models.find import find
-from fsnn_lava.running.job import Job, run_in_memory, run_to_file
+from fsnn_lava.running.job import Advance, Job, run_in_memory, run_to_file
 from fsnn_lava.running.options import GRAPHS, RunOptions, run_options
 from fsnn_lava.running.totals import Totals
 from fsnn_lava.training.processes import Processes
@@ -234,15 +234,20 @@ def _detailed_samples(path: Path) -> tuple[Result | None, NDArray[np.uint8] | No
 
 
 @contextmanager
-def _progress_bar(number: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, a plain line for every tenth in a log."""
+def _progress_bar(number: int) -> Iterator[Advance]:
+    """A bar on a terminal, labelled "running" or "comparing"; a plain line for every tenth in a log."""
     if sys.stderr.isatty():
-        with tqdm(total=number, unit="sample", leave=False) as bar:
-            yield lambda finished: bar.update(finished) and None
+        with tqdm(total=number, unit="sample", leave=False, desc="running") as bar:
+
+            def show(finished: int, phase: str) -> None:
+                bar.set_description(phase, refresh=finished == 0)
+                bar.update(finished)
+
+            yield show
         return
     done = 0
 
-    def advance(finished: int) -> None:
+    def advance(finished: int, phase: str) -> None:
         nonlocal done
         tenths, done = 10 * done // number, done + finished
         if 10 * done // number > tenths:

@@ -23,7 +23,8 @@ from fsnn_lava.running.totals import Totals
 from fsnn_lava.training.processes import Processes
 from fsnn_lava.version import __version__
 
-OpenProgressBar = Callable[[int], AbstractContextManager[Callable[[int], None]]]  # given the total; yields what counts finished samples
+Advance = Callable[[int, str], None]  # counts finished samples, and says what comes next: "running" or "comparing"
+OpenProgressBar = Callable[[int], AbstractContextManager[Advance]]  # given the total
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,9 +81,10 @@ def run_in_memory(job: Job, sinks: Sequence[Sink], progress: OpenProgressBar) ->
     totals = Totals(job.chip, job.options.steps)
     with progress(job.number) as advance, closing(evaluate(job.chip, job.split, [(0, job.number)], job.options)) as evaluated:
         for batch, result in evaluated:
+            advance(0, "comparing")
             for sink in (totals, *sinks):
                 sink.add(result, batch.values, batch.labels)
-            advance(result.samples)
+            advance(result.samples, "running")
     return totals
 
 
@@ -118,17 +120,18 @@ def _run_share(job: Job, journal: Journal, comparator: BatchComparator | None, d
     first, end = journal.processes.share(job.number)
     missing = [(gap.first, gap.end) for gap in journal.missing(first, end)]
     with progress(end - first) as advance, closing(evaluate(job.chip, job.split, missing, job.options)) as evaluated:
-        advance(end - first - sum(last - start for start, last in missing))
+        advance(end - first - sum(last - start for start, last in missing), "running")
         for batch, result in evaluated:
             found = None
             if comparator is not None:
+                advance(0, "comparing")
                 comparator.add(result, batch.values, batch.labels, offset=batch.first)
                 found = comparator.hand_over()
             details = min(max(job.detailed_samples - batch.first, 0), result.samples)
             journal.add(batch.first, result, batch.values, batch.labels, details=details, found=found)
             if batch.first == data.samples:
                 data.note(batch.values, batch.labels)
-            advance(result.samples)
+            advance(result.samples, "running")
 
 
 def _hash_kept_data(job: Job, journal: Journal) -> DataHash:

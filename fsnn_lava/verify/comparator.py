@@ -111,10 +111,10 @@ class Comparator:
         self._add_totals(result)
 
     def _add_batch(self, batch: Batch) -> None:
-        drive = self.rate_map.drive(batch.values)
+        drive = batch.drive
         equilibria = self._solve(batch, drive)
         self.charge.add(batch)
-        self.residual.add(batch, self.rate_map.apply(batch.rates, drive), equilibria)
+        self.residual.add(batch, batch.mapped, equilibria)
         self.spikes.add(batch)
         self.accuracy.add(batch, self.network.answers(batch.values, batch.steps) if self.network else None)
         if equilibria is not None and self.network and self.float_spikes and self.shift:
