@@ -52,7 +52,7 @@ def originals(folder: Path) -> list[Original]:
         ),
         ("slayer", "slayer.net", _slayer, "hdf5", netx.read_netx),
         ("nir", "net.nir", lambda path: nir.write_nir(dense_network(3), path), "hdf5", nir.read_nir),
-        ("results", "results.h5", _results, "hdf5", results.read),
+        ("results", "results.h5", _results, "hdf5", results.read_results),
         ("model", "model.pt", _model, "torch", model.read_model),
         ("npz", "samples.npz", _npz, "npz", load),
         ("recipe", "recipe.toml", lambda path: path.write_bytes((ROOT / "train/digits.toml").read_bytes()), "toml", load_recipe),
