@@ -14,7 +14,7 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
-from fsnn_lava.verify.synaptic_currents import drive_trace, incoming, total_shift, weighted_sum
+from fsnn_lava.verify.synaptic_currents import drive_trace, incoming_synapses, total_shift, weighted_sum
 
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ class Batch:
     def _mapped(self, index: int, layer: Layer) -> NDArray[np.float64]:
         """sigma((<D> + sum 2**n w.<s>) / (theta A)): the sums of E10 again, which are linear in the spikes."""
         charge = self.drives[index].astype(np.float64)
-        for synapse in incoming(self.chip, layer):
+        for synapse in incoming_synapses(self.chip, layer):
             total = self.arrived_sum(synapse)
             if self.chip.delay(synapse) > 0:
                 total = total + self.missing_sum(synapse)

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, TransposedConvSynapse
 from fsnn_lava.ir.nearby_rate_map import NearbyRateMap
+from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, TransposedConvSynapse
 from fsnn_lava.ir.rate_map import RateMap, Rates
 from fsnn_lava.solvers.damped import damped
 
@@ -40,7 +40,7 @@ class Equilibria:
         return self.residual <= TOLERANCE
 
 
-def affordable_samples(chip: ChipNetwork) -> int:
+def affordable_equilibria(chip: ChipNetwork) -> int:
     """For how many samples a* is solved by default: as many as take some tens of seconds, at least 4."""
     return int(max(4, min(DEFAULT_SAMPLES, _BUDGET // (_TYPICAL_STEPS * max(1, multiplications(chip))))))
 
@@ -55,7 +55,7 @@ def multiplications(chip: ChipNetwork) -> int:
     return total
 
 
-def solve(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Equilibria:
+def solve_equilibria(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Equilibria:
     """a* for every sample. `start` are rates near it (E11); where they do not lead there, a start from rest does, or a damped iteration."""
     found = _in_rounds(rate_map, drive, start)
     for attempt in (_from_rest, _damped_from(start)):

@@ -10,7 +10,7 @@ import numpy as np
 from fsnn_lava.ir.network import TransposedConvSynapse
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.verify import equilibrium
-from fsnn_lava.verify.equilibrium import Equilibria, multiplications, solve
+from fsnn_lava.verify.equilibrium import Equilibria, multiplications, solve_equilibria
 from tests.helpers.chip_networks import conv_network, dense_network
 
 
@@ -33,7 +33,7 @@ def test_the_rounds_in_float32_end_where_float64_does():
     rate_map, values = RateMap(chip), np.random.default_rng(3).integers(0, 256, (4, 5)).astype(np.uint8)
     assert rate_map.gain() < 0.9
     drive = rate_map.drive(values)
-    point = solve(rate_map, drive, tuple(np.full((4, *layer.shape), 0.25) for layer in chip.layers))
+    point = solve_equilibria(rate_map, drive, tuple(np.full((4, *layer.shape), 0.25) for layer in chip.layers))
     exact = rate_map.solve_drive(drive)
     assert point.converged.all() and exact.converged
     for ours, theirs in zip(point.rates, exact.rates):
@@ -41,7 +41,7 @@ def test_the_rounds_in_float32_end_where_float64_does():
 
 
 def test_other_tries_are_used_only_where_they_are_closer(monkeypatch):
-    """The rounds solve the first sample, a start from rest the second; the damped iteration is no better for the third, but for the fourth."""
+    """The rounds solve sample 0, a start from rest sample 1; the damped iteration is closer for sample 3, not for sample 2."""
     tries = {
         "_in_rounds": Equilibria((np.zeros((4, 2)),), np.array([0.0, 0.5, 0.5, 0.5])),
         "_from_rest": Equilibria((np.full((3, 2), 0.5),), np.array([0.0, 0.5, 0.5])),
@@ -49,6 +49,6 @@ def test_other_tries_are_used_only_where_they_are_closer(monkeypatch):
     }
     for name, found in tries.items():
         monkeypatch.setattr(equilibrium, name, lambda *_, found=found: found)
-    point = solve(SimpleNamespace(), np.zeros((4, 2)), (np.ones((4, 2)),))
+    point = solve_equilibria(SimpleNamespace(), np.zeros((4, 2)), (np.ones((4, 2)),))
     assert list(point.residual) == [0.0, 0.0, 0.5, 0.25]
     assert point.rates[0].tolist() == [[0.0, 0.0], [0.5, 0.5], [0.0, 0.0], [1.0, 1.0]]
