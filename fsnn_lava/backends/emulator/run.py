@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.emulator.layout import channels_last, lay_out
+from fsnn_lava.backends.emulator.layout import flatten_channels_last, lay_out
 from fsnn_lava.compiled.integer_run import Outputs, run_samples
 from fsnn_lava.compiled.threads import over_samples
-from fsnn_lava.ir.drive import input_current_channels_last
+from fsnn_lava.ir.input_current import input_current_channels_last
 from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.result import Arrays, Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
@@ -56,7 +56,7 @@ class Emulator:
         samples = len(values)
         if self.chip.host_drive is not None:
             current = input_current_channels_last(self.chip, values).reshape(samples, self.chip.layers[0].size)
-            bias = channels_last(self.chip.layers[0].bias) << STATE_FRACTION_BITS  # which `current` includes
+            bias = flatten_channels_last(self.chip.layers[0].bias) << STATE_FRACTION_BITS  # which `current` includes
             return current - bias, np.zeros((samples, 1, 0), dtype=np.uint8)
         messages = np.moveaxis(values, -3, -1) if len(self.chip.input.shape) == 3 else values
         steps = values.shape[1] if self.chip.input.kind == "events" else 1
