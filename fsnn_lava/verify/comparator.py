@@ -18,6 +18,7 @@ from fsnn_lava.verify.batch import Batch, check_shapes
 from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.check import Check, not_done
 from fsnn_lava.verify.checks.accuracy import AccuracyCheck
+from fsnn_lava.verify.checks.certificate import CertificateCheck, affordable_certificates
 from fsnn_lava.verify.checks.charge import ChargeCheck
 from fsnn_lava.verify.checks.contraction import LOCAL_SAMPLES, ContractionCheck
 from fsnn_lava.verify.checks.float_spikes import LINK as FLOAT_LINK
@@ -69,6 +70,9 @@ class Comparator:
         self.charge = ChargeCheck(self.chip)
         self.residual = ResidualCheck(self.chip, certificate, self.thresholds)
         self.contraction = ContractionCheck(self.chip, certificate, self.thresholds)
+        self.certificate = CertificateCheck(
+            self.rate_map, certificate, samples=min(self.equilibrium_samples, affordable_certificates(self.chip))
+        )
         self.spikes = SpikesCheck(self.chip, stock=graph == "stock")
         self.accuracy = AccuracyCheck(self.chip, self.thresholds)
         self.network = FloatNetwork(model, chip) if model is not None else None
@@ -145,6 +149,7 @@ class Comparator:
             self.float_spikes.check() if self.float_spikes else not_done("float", FLOAT_LINK, missing),
             self.shift.check() if self.shift else not_done("shift", SHIFT_LINK, missing),
             self.contraction.check(),
+            self.certificate.check(),
             self.residual.check(),
             self.charge.check(),
             self.spikes.check(),
@@ -188,6 +193,7 @@ class Comparator:
             "float": self.float_spikes,
             "shift": self.shift,
             "contraction": self.contraction,
+            "certificate": self.certificate,
             "residual": self.residual,
             "charge": self.charge,
             "spikes": self.spikes,
@@ -206,6 +212,7 @@ class Comparator:
         if few > 0 and not self.contraction.certificate.certified:
             radii = jacobian_radius(self.rate_map, tuple(rate[:few] for rate in equilibria.rates), drive[:few])
         self.contraction.add(batch.offset, equilibria, radii)
+        self.certificate.add(batch, equilibria)
         return equilibria
 
     def _check_origin(self, result: Result) -> None:
