@@ -150,7 +150,7 @@ def _judge_host_drive(found: _Wrong, chip: ChipNetwork, folded: FoldedNetwork) -
     )
     for name, got, wanted in pairs:
         same = got.shape == wanted.shape
-        number = np.count_nonzero(~np.isclose(got, wanted, rtol=1e-9, atol=1e-12)) if same else got.size
+        number = int(np.count_nonzero(~np.isclose(got, wanted, rtol=1e-9, atol=1e-12))) if same else got.size
         if number:
             found.number += number
             found.listed.append({"layer": chip.layers[0].name, "what": f"host drive: {name} differs from the model's"})

@@ -88,7 +88,9 @@ class Verdict:
         for check in self.checks:
             rows.append((check.mark, check.name, check.summary))
             rows += [("", "", offender_text(o)) for o in check.offenders[:_TEXT_OFFENDERS] if not check.ok]
-        return Summary(title=f"{self.word}  {self.answers()}. {self._title()}", columns=("", "check", "finding"), rows=tuple(rows)).to_html()
+        return Summary(
+            title=f"{self.word}  {self.answers()}. {self._title()}", columns=("", "check", "finding"), rows=tuple(rows)
+        ).to_html()
 
     @property
     def faithful(self) -> bool | None:
@@ -144,7 +146,9 @@ class Verdict:
             series: add the data of the plots, which can be large.
         """
         names = [f.name for f in fields(Check) if series or f.name != "series"]
-        checks = [plain({**{name: getattr(check, name) for name in names}, "done": check.done, "mark": check.mark}) for check in self.checks]
+        checks = [
+            plain({**{name: getattr(check, name) for name in names}, "done": check.done, "mark": check.mark}) for check in self.checks
+        ]
         answers = {
             "passed": self.passed,
             "word": self.word,

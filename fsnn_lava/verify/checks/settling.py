@@ -11,7 +11,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap, Rates
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import Check
-from fsnn_lava.verify.running_totals import RunningTotals, largest, total
+from fsnn_lava.verify.merged_findings import MergedFindings, merge_largest, merge_total
 from fsnn_lava.verify.settled import Answer, Settled, steps_to_settle
 from fsnn_lava.verify.thresholds import Thresholds
 
@@ -22,12 +22,12 @@ _PARTS = (4, 2, 1)  # T divided by these: where the residual is measured
 _ROUNDING = 1e-9  # relative: of a residual and of 1/A in float64
 
 
-class SettlingCheck(RunningTotals):
+class SettlingCheck(MergedFindings):
     """Measures only: the user's thresholds on it belong to the residual check."""
 
     RULES = {
-        **dict.fromkeys(("active", "beyond", "squares", "lengths"), total),
-        **dict.fromkeys(("steps", "residual_max"), largest),
+        **dict.fromkeys(("active", "beyond", "squares", "lengths"), merge_total),
+        **dict.fromkeys(("steps", "residual_max"), merge_largest),
     }
 
     def __init__(self, chip: ChipNetwork, emulator: Emulator, rate_map: RateMap, thresholds: Thresholds) -> None:
