@@ -65,7 +65,7 @@ def test_a_damaged_run_fails_with_one_and_names_the_place(tmp_path, capsys):
 
 def test_a_threshold_of_the_user_fails_with_one(run_file, capsys):
     assert main([str(run_file), "--residual-max", "1e-9"]) == 1
-    assert "FAIL residual" in capsys.readouterr().out
+    assert "MISS residual" in capsys.readouterr().out
 
 
 def test_the_model_adds_its_links(tmp_path, capsys):
