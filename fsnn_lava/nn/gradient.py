@@ -12,6 +12,8 @@ from torch.autograd.function import once_differentiable
 
 from fsnn_lava.compiled.compiler import compilable
 from fsnn_lava.compiled.slopes import find_slopes, rises
+from fsnn_lava.nn.chain_gradient import implicit_chain, linearised
+from fsnn_lava.nn.coupling import WHOLE_BATCH
 from fsnn_lava.nn.dropout import masked
 from fsnn_lava.nn.dynamics import Trace
 from fsnn_lava.nn.feedback import RestrictedFeedback
@@ -35,6 +37,8 @@ def attach_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Repo
         return implicit(loop(rates)[-1], rates, solve, report=report)
     if len(loop.stages) == 1:
         return attach_ring_gradient(trace, loop, loop.feedback, loop.weight, solver, report=report)
+    if coupling is WHOLE_BATCH and compilable(rates[:0]):
+        return attach_chain_gradient(rates, loop, solver, report=report)
     start = rates.detach().requires_grad_()
     mapped = loop(start)[-1]
     product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
@@ -54,6 +58,14 @@ def attach_ring_gradient(
     product = partial(feedback.operator.transpose, fixed)
     solve = partial(solver.solve_affine, product, gain=gain, scale=coupling.scale, stop=coupling.stop)
     return implicit_ring(own, weight, rates, slope=slope, mask=mask, operator=feedback.operator, solve=solve, report=report)
+
+
+def attach_chain_gradient(rates: Tensor, loop: LoopMap, solver: Solver, *, report: Report) -> Tensor:
+    """The same for several layers on a CPU, without a graph of the loop."""
+    own = loop.own_current()
+    chain = linearised(loop, own, rates.detach())
+    solve = partial(solver.solve_affine, chain.transpose, independent=False, whole=True)
+    return implicit_chain(chain, loop, own, solve=solve, report=report)
 
 
 class _Implicit(torch.autograd.Function):

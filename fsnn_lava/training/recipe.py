@@ -11,7 +11,7 @@ from fsnn_lava.data import NAMES
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.toml import parse_toml, read_toml
 from fsnn_lava.solvers.solver import LINEAR_METHODS
-from fsnn_lava.training.table import print_table, read_table, rule, table_of
+from fsnn_lava.training.table import print_table, read_table, rule, table_of, tables_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +53,21 @@ class Quantise:
 
 
 @dataclasses.dataclass(frozen=True)
+class Phase:
+    """What changes once `after` epochs are done, until the next phase; a key that is not given keeps the recipe's own value."""
+
+    after: int = rule(int, low=1)
+    steps: int | None = rule(int, None, low=1)
+    limit: float | None = rule(float, None, low=0.0, open_low=True)
+    dropout: float | None = rule(float, None, low=0.0, high=1.0, open_high=True)
+    shift: int | None = rule(int, None, low=0, high=16)
+    cutout: int | None = rule(int, None, low=0)
+    learning_rate: float | None = rule(float, None, low=0.0, open_low=True)  # in place of optimiser.learning_rate
+    tol: float | None = rule(float, None, low=0.0, open_low=True)  # in place of solver.tol
+    max_steps: int | None = rule(int, None, low=0)  # in place of solver.max_steps
+
+
+@dataclasses.dataclass(frozen=True)
 class Recipe:
     """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
 
@@ -69,6 +84,8 @@ class Recipe:
     dropout: float = rule(float, 0.2, low=0.0, high=1.0, open_high=True)
     augment: bool = rule(bool, False)  # CIFAR's: crop and flip
     shift: int = rule(int, 0, low=0, high=16)  # pixels by which training images are moved at random
+    flip: bool = rule(bool, False)  # mirror half of the training images
+    cutout: int = rule(int, 0, low=0)  # side of the square that is set to zero in every training image
     start: str = rule(str, "")  # a model.pt to start from, instead of fresh weights
     seed: int = rule(int, 1, low=0, high=2**31 - 1)
     batch: int = rule(int, 128, low=2)
@@ -80,10 +97,21 @@ class Recipe:
     learning_rate: LearningRate = dataclasses.field(default_factory=LearningRate, metadata=table_of(LearningRate))
     solver: SolverChoice = dataclasses.field(default_factory=SolverChoice, metadata=table_of(SolverChoice))
     quantise: Quantise | None = dataclasses.field(default=None, metadata=table_of(Quantise))
+    phases: tuple[Phase, ...] = dataclasses.field(default=(), metadata=tables_of(Phase))
 
     def to_toml(self) -> str:
         """The whole recipe, defaults included; reads back to an equal one."""
         return print_table(self)
+
+    def at(self, epoch: int) -> Recipe:
+        """The recipe of epoch `epoch` (0 first), with what its phase changes; it has no phases itself."""
+        begun = [phase for phase in self.phases if phase.after <= epoch]
+        changes = {} if not begun else {key: value for key, value in dataclasses.asdict(begun[-1]).items() if value is not None}
+        changes.pop("after", None)
+        solver = {key: changes.pop(key) for key in ("tol", "max_steps") if key in changes}
+        rate = {key: changes.pop(key) for key in ("learning_rate",) if key in changes}
+        tables = {"solver": dataclasses.replace(self.solver, **solver), "optimiser": dataclasses.replace(self.optimiser, **rate)}
+        return dataclasses.replace(self, **changes, **tables, phases=())
 
 
 def load_recipe(path: str | Path, *, changes: Iterable[str] = ()) -> Recipe:
@@ -118,9 +146,19 @@ def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
         raise BadFile(f"{where}: 'learning_rate.milestones' must be in increasing order, got {list(decay.milestones)}")
     if recipe.augment and not recipe.data.startswith("cifar"):
         raise BadFile(f"{where}: 'augment' (crop and flip) is for CIFAR only, got data = {recipe.data!r}; 'shift' is for all images")
+    for plan in (recipe, *(recipe.at(phase.after) for phase in recipe.phases)):
+        _check_augmentation(plan, where)
+    starts = [phase.after for phase in recipe.phases]
+    if starts != sorted(set(starts)) or (starts and starts[-1] >= recipe.epochs):
+        raise BadFile(f"{where}: the phases' 'after' must increase and stay below 'epochs' = {recipe.epochs}, got {starts}")
+    return recipe
+
+
+def _check_augmentation(recipe: Recipe, where: str) -> None:
     if recipe.shift and (recipe.augment or recipe.data == "nmnist"):
         raise BadFile(f"{where}: 'shift' is for images without 'augment', got data = {recipe.data!r}, augment = {recipe.augment}")
-    return recipe
+    if (recipe.flip or recipe.cutout) and recipe.data == "nmnist":
+        raise BadFile(f"{where}: 'flip' and 'cutout' are for images, got data = {recipe.data!r}")
 
 
 def differences(first: Recipe, second: Recipe) -> list[str]:
