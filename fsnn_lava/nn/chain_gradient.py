@@ -133,6 +133,7 @@ class Chain:
         for stage, mask in list(zip(loop.stages, loop.masks.stages, strict=True))[1:]:
             made, values = link(stage, values, mask, loop.vth)
             self.links.append(made)
+        self.mapped = values  # f(rates)
 
     def transpose(self, grads: Tensor) -> Tensor:
         """J_f^T grads."""
@@ -154,11 +155,11 @@ class Chain:
 class _Chain(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, chain: Chain, solve: Callable[[Tensor], Solution], report: Callable[[Solution], None], own: Tensor, weight: Tensor,
-        *parameters: Tensor | None,
+        ctx: Any, chain: Chain, solve: Callable[[Tensor], Solution], report: Callable[[Solution], None], value: Tensor, own: Tensor,
+        weight: Tensor, *parameters: Tensor | None,
     ) -> Tensor:  # fmt: skip
         ctx.chain, ctx.solve, ctx.report = chain, solve, report
-        return chain.rates.view_as(chain.rates)
+        return value.view_as(value)
 
     @staticmethod
     @once_differentiable
@@ -166,7 +167,7 @@ class _Chain(torch.autograd.Function):
         with torch.no_grad():
             solution = ctx.solve(channels_last(grads[0]))
             ctx.report(solution)
-            return None, None, None, *ctx.chain.parameter_gradients(solution.value)
+            return None, None, None, None, *ctx.chain.parameter_gradients(solution.value)
 
 
 @torch.no_grad()
@@ -176,14 +177,14 @@ def linearised(loop: LoopMap, own: Tensor, rates: Tensor) -> Chain:
 
 
 def implicit_chain(
-    chain: Chain, loop: LoopMap, own: Tensor, *, solve: Callable[[Tensor], Solution], report: Callable[[Solution], None]
+    chain: Chain, loop: LoopMap, own: Tensor, *, value: Tensor, solve: Callable[[Tensor], Solution], report: Callable[[Solution], None]
 ) -> Tensor:
-    """The rates of `chain`, with the gradient of the equilibrium they stand for, to `own` and to all parameters of `loop`."""
+    """`value`, with the gradient of the equilibrium that the rates of `chain` stand for, to `own` and to all parameters of `loop`."""
     parameters: list[Tensor | None] = []
     for stage in list(loop.stages)[1:]:
         norm = (None, None) if stage.norm is None else (stage.norm.weight, stage.norm.bias)
         parameters += [stage.used_weight(), stage.linear.bias, *norm]
-    return _Chain.apply(chain, solve, report, own, loop.weight, *parameters)
+    return _Chain.apply(chain, solve, report, value, own, loop.weight, *parameters)
 
 
 def channels_last(values: Tensor) -> Tensor:

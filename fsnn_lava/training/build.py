@@ -49,7 +49,7 @@ def build_network(
 def configure(net: FSNN, plan: Recipe) -> None:
     """Set everything that may change from phase to phase; `plan` is the recipe of one epoch."""
     net.solver = Solver(method=plan.solver.method, tol=plan.solver.tol, max_steps=plan.solver.max_steps)
-    net.steps, net.dropout = plan.steps, plan.dropout
+    net.steps, net.turns, net.dropout = plan.steps, plan.turns, plan.dropout
     net.limit = plan.limit
     if net.feedback is not None:
         net.feedback.limit = plan.limit

@@ -58,6 +58,7 @@ class Phase:
 
     after: int = rule(int, low=1)
     steps: int | None = rule(int, None, low=1)
+    turns: int | None = rule(int, None, low=0)
     limit: float | None = rule(float, None, low=0.0, open_low=True)
     dropout: float | None = rule(float, None, low=0.0, high=1.0, open_high=True)
     shift: int | None = rule(int, None, low=0, high=16)
@@ -76,6 +77,7 @@ class Recipe:
     neuron: str = rule(str, choices=("if", "lif"))
     steps: int = rule(int, low=1)
     epochs: int = rule(int, low=1)
+    turns: int = rule(int, 0, low=0)  # in training, rates come from so many turns of f (E4) instead of spikes; 0: from spikes
     leak: float = rule(float, 1.0, low=0.0, open_low=True, high=1.0)
     vth: float = rule(float, 2.0, low=0.0, open_low=True)
     schedule: str = rule(str, "sequential", choices=("sequential", "pipelined"))
