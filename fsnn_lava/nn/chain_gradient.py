@@ -71,8 +71,8 @@ class Link:
         number, kind = samples * places, given.dtype
         means = ((total / number).astype(kind) for total in (total_plain, total_along))
         _each_sample(through_batch_norm, given, self.gain, self.white, *means, self.factor, out)
-        sums = (torch.from_numpy(total.astype(kind)) for total in (total_plain, total_along))
-        return layer_of(out, grads.shape), *sums
+        sums = [torch.from_numpy(total.astype(kind)) for total in (total_plain, total_along)]
+        return layer_of(out, grads.shape), sums[0], sums[1]
 
     def _unpooled(self, grads: Tensor) -> Tensor:
         """The transpose of average pooling; rows and columns that it left out get nothing."""

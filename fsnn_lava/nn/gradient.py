@@ -15,11 +15,11 @@ from fsnn_lava.compiled.slopes import find_slopes, rises
 from fsnn_lava.nn.chain_gradient import implicit_chain, linearised
 from fsnn_lava.nn.coupling import WHOLE_BATCH
 from fsnn_lava.nn.dropout import masked
-from fsnn_lava.nn.dynamics import Trace
 from fsnn_lava.nn.feedback import RestrictedFeedback
 from fsnn_lava.nn.loop_map import LoopMap
 from fsnn_lava.nn.operators import Operator
 from fsnn_lava.nn.rate_function import rate_of
+from fsnn_lava.nn.trace import Trace
 from fsnn_lava.solvers.solution import Solution
 from fsnn_lava.solvers.solver import Solver
 
