@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as nnf
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
@@ -20,10 +19,10 @@ from fsnn_lava.compiled.batch_norm import gradient_sums, sample_moments, through
 from fsnn_lava.compiled.slopes import rises
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.nn.dropout import masked
-from fsnn_lava.nn.layer import Stage
 from fsnn_lava.nn.loop_map import LoopMap
 from fsnn_lava.nn.operators import Operator
 from fsnn_lava.nn.rate_function import rate_of
+from fsnn_lava.nn.stage import Stage
 from fsnn_lava.solvers.solution import Solution
 
 Rows = NDArray[np.floating[Any]]  # [B, P, C]: samples, places, channels
@@ -75,12 +74,10 @@ class Link:
         return layer_of(out, grads.shape), sums[0], sums[1]
 
     def _unpooled(self, grads: Tensor) -> Tensor:
-        """The transpose of average pooling; rows and columns that it left out get nothing."""
+        """The transpose of average pooling, which divides the convolution's rows and columns."""
         if self.pool == 1:
             return grads
-        spread = grads.repeat_interleave(self.pool, 2).repeat_interleave(self.pool, 3) / self.pool**2
-        height, width = self.operator.out_shape[1:]
-        return nnf.pad(spread, (0, width - spread.shape[3], 0, height - spread.shape[2]))
+        return grads.repeat_interleave(self.pool, 2).repeat_interleave(self.pool, 3) / self.pool**2
 
 
 def link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float) -> tuple[Link, Tensor]:
