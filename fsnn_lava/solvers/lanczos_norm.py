@@ -92,7 +92,7 @@ def _bounds(diagonal: Floats, beside: Floats, least_part: float, steps: int) -> 
 
 
 def _excluded(value: Floats, diagonal: Floats, beside: Floats, least_part: float) -> NDArray[np.bool_]:
-    """[B] whether no eigenvalue >= `value` can have a part of `least_part` in the start: the sum of p_j(value)**2 exceeds its inverse square.
+    """[B] whether no eigenvalue >= `value` can have a part `least_part` in the start: the sum of p_j(value)**2 exceeds its inverse square.
 
     p_j are the orthonormal polynomials of the start's spectral measure. Above the largest Ritz value they grow.
     """

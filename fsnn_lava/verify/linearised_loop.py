@@ -45,10 +45,12 @@ class Loop:
 
     def sweep(self, vector: Floats, drive: Floats) -> tuple[Rates, Rates]:
         """Rates of all layers, one after the other, and what sigma was applied to: current over threshold."""
-        given, rates, inputs = self.split(vector), [], []
+        given = self.split(vector)
+        rates: list[Floats] = []
+        inputs: list[Floats] = []
         for position, layer in enumerate(self.chip.layers):
-            bias = np.broadcast_to(layer.bias.astype(np.float64), (len(drive), *layer.shape))
-            current = drive if position == 0 else bias
+            bias: Floats = np.broadcast_to(layer.bias.astype(np.float64), (len(drive), *layer.shape))
+            current: Floats = drive if position == 0 else bias
             for synapse in self._into[position]:
                 k = self.chip.index(synapse.source)
                 current = current + self.rate_map.apply_synapse(synapse, rates[k] if k < position else given[k])

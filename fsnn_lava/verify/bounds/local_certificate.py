@@ -88,9 +88,7 @@ class LocalCertifier:
                 break
         return inverse, power, norm, norms
 
-    def _norm(
-        self, operator: _Power | _PowerSum, samples: int, random: np.random.Generator, enough: float | None = None
-    ) -> Floats:
+    def _norm(self, operator: _Power | _PowerSum, samples: int, random: np.random.Generator, enough: float | None = None) -> Floats:
         return norm_bounds(
             operator.apply, operator.transpose, rows=samples, size=self.loop.size, random=random, failure=FAILURE, enough=enough
         ).upper

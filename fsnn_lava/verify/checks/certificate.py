@@ -98,9 +98,7 @@ class CertificateCheck(MergedFindings):
             "failure_probability": self.failure,
         }
         series = {"distance_bounds": self.bounds, "run_norms": self.run_norms}
-        return Check(
-            name="certificate", link=LINK, passed=True, judges=False, summary=self._sentence(), numbers=numbers, series=series
-        )
+        return Check(name="certificate", link=LINK, passed=True, judges=False, summary=self._sentence(), numbers=numbers, series=series)
 
     def _sentence(self) -> str:
         norm = f"once around the loop, on the run's own active neurons, changes grow by at most {max(self.run_norms):.3g}"

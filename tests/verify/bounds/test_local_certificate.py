@@ -28,9 +28,7 @@ def chain(weights, biases, feedback):
     entry = DenseSynapse(source="input", target="l1", weight=np.ones((len(biases[0]), 1), int), exponent=-6)
     back = DenseSynapse(source=layers[-1].name, target="l1", weight=np.array(feedback))
     readout = Readout(weight=np.ones((2, len(biases[-1])), int), bias=np.zeros(2, int), scale=np.array(1.0), decay=0)
-    return ChipNetwork(
-        input=Input(kind="pixels", shape=(1,)), layers=layers, synapses=(entry, *forward, back), readout=readout, steps=50
-    )
+    return ChipNetwork(input=Input(kind="pixels", shape=(1,)), layers=layers, synapses=(entry, *forward, back), readout=readout, steps=50)
 
 
 def certify(chip, centre, *, rates=None, **options):
@@ -75,7 +73,7 @@ def _sources(certifier, flat):
 
 
 def test_a_loop_whose_norms_multiply_to_more_than_one_is_certified_by_its_composition():
-    """F2 F1 = [1 -1][1; 1] = 0, though ||F2|| ||F1|| = 2 and the feedback is 0.9: nothing comes around while both middle ones are active."""
+    """F2 F1 = [1 -1][1; 1] = 0, though ||F2|| ||F1|| = 2 and the feedback is 0.9: nothing comes around while both between are active."""
     chip = chain([[[100], [100]], [[90, -90]]], [[50], [-20, -20], [40]], [[90]])
     rate_map = RateMap(chip)
     assert not Certificate(rate_map).certified

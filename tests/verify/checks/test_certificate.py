@@ -31,7 +31,11 @@ def test_on_the_digits_no_sample_has_a_bound_above_that_of_the_gains():
 @pytest.mark.parametrize(
     ("weight", "bias", "begins"),
     [
-        ([[30, -20], [25, 10]], (40, 55), "1 of 1 samples examined have a certified equilibrium, the only one: ||a - a*|| over all neurons is at most"),
+        (
+            [[30, -20], [25, 10]],
+            (40, 55),
+            "1 of 1 samples examined have a certified equilibrium, the only one: ||a - a*||",
+        ),
         ([[127, 0], [0, 127]], (0, 0), "none of 1 samples examined has a certified equilibrium; once around the loop"),
     ],
 )
