@@ -57,7 +57,7 @@ def random_networks(number: int) -> bool:
         sources = np.concatenate([parts[k] for k in certifier.loop.sources])
         holds = False
         for centre in (rates, point.rates):
-            found = certifier.certify(centre, rates, drive, rng)
+            found = certifier.certify(centre, rates, drive, first=seed)
             if found.certified[0] and np.linalg.norm(certifier.loop.join(centre)[0] - sources) <= found.unique_radius[0]:
                 holds = True
                 too_low += bool((distance > found.distance[:, 0]).any())

@@ -28,24 +28,24 @@ class NormBounds:
 def norm_bounds(
     apply: Linear,
     transpose: Linear,
+    start: Floats,
     *,
-    rows: int,
-    size: int,
-    random: np.random.Generator,
     failure: float = 1e-12,
     relative: float = 0.05,
     max_steps: int = 60,
     enough: float | None = None,
 ) -> NormBounds:
-    """Bounds of the norms of `rows` operators on vectors of `size` numbers.
+    """Bounds of the norms of B operators on vectors of n numbers; `start` [B, n] are normally distributed random numbers.
 
-    Stops when upper <= (1 + relative) lower in every row, or, with `enough`, when every row is known to lie above or below that number.
+    A row is done when upper <= (1 + relative) lower, or, with `enough`, when it is known to lie above or below that number. It does not
+    depend on the other rows.
     `failure`: the probability, per row, with which an upper bound may be wrong: that of a start almost orthogonal to what is looked for.
     """
-    basis = [_normalised(random.standard_normal((rows, size)))[0]]
+    rows, size = start.shape
+    basis = [_normalised(start)[0]]
     diagonal, beside = np.zeros((rows, 0)), np.zeros((rows, 0))
     least_part = failure * np.sqrt(np.pi / (2 * size))
-    bounds = NormBounds(np.zeros(rows), np.full(rows, np.inf), 0)
+    lower, upper, open_rows = np.zeros(rows), np.full(rows, np.inf), np.ones(rows, dtype=bool)
     for step in range(1, min(max_steps, size) + 1):
         image = transpose(apply(basis[-1]))
         diagonal = np.column_stack([diagonal, np.einsum("bn,bn->b", image, basis[-1])])
@@ -56,13 +56,14 @@ def norm_bounds(
         beside = np.column_stack([beside, length])
         basis.append(direction)
         if step % _LOOK_EVERY == 0 or step == min(max_steps, size):
-            bounds = _bounds(diagonal, beside, least_part, step)
-            close = bounds.upper <= (1 + relative) * bounds.lower
+            below, above = _bounds(diagonal, beside, least_part)
+            lower, upper = np.where(open_rows, below, lower), np.where(open_rows, above, upper)
+            open_rows &= upper > (1 + relative) * lower
             if enough is not None:
-                close |= (bounds.lower >= enough) | (bounds.upper < enough)
-            if close.all():
+                open_rows &= (lower < enough) & (upper >= enough)
+            if not open_rows.any():
                 break
-    return bounds
+    return NormBounds(lower, upper, step)
 
 
 def _normalised(vectors: Floats) -> tuple[Floats, Floats]:
@@ -71,8 +72,9 @@ def _normalised(vectors: Floats) -> tuple[Floats, Floats]:
     return vectors / np.where(lengths > 0, lengths, 1.0)[:, None], lengths
 
 
-def _bounds(diagonal: Floats, beside: Floats, least_part: float, steps: int) -> NormBounds:
+def _bounds(diagonal: Floats, beside: Floats, least_part: float) -> tuple[Floats, Floats]:
     """The largest Ritz value from below; from above the largest eigenvalue that can hide: its part of the start is >= `least_part`."""
+    steps = diagonal.shape[1]
     matrices = np.zeros((len(diagonal), steps, steps))
     index = np.arange(steps)
     matrices[:, index, index] = diagonal
@@ -88,7 +90,7 @@ def _bounds(diagonal: Floats, beside: Floats, least_part: float, steps: int) -> 
         middle = (low + high) / 2
         out = _excluded(middle, diagonal, beside, least_part)
         low, high = np.where(out, low, middle), np.where(out, middle, high)
-    return NormBounds(np.sqrt(lowest) / _ROUNDING, np.sqrt(high) * _ROUNDING, steps)
+    return np.sqrt(lowest) / _ROUNDING, np.sqrt(high) * _ROUNDING
 
 
 def _excluded(value: Floats, diagonal: Floats, beside: Floats, least_part: float) -> NDArray[np.bool_]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from fsnn_lava.solvers.lanczos_norm import norm_bounds
 
 
-def bounds_of(matrices, random=None, **options):
+def bounds_of(matrices, start=None, **options):
     stack = np.stack(matrices)
+    if start is None:
+        start = np.random.default_rng(1).standard_normal((len(stack), stack.shape[2]))
     return norm_bounds(
         lambda v: np.einsum("bmn,bn->bm", stack, v),
         lambda v: np.einsum("bmn,bm->bn", stack, v),
-        rows=len(stack),
-        size=stack.shape[2],
-        random=random or np.random.default_rng(1),
+        start,
         **options,
     )
 
@@ -38,7 +36,7 @@ def test_no_bound_is_below_the_exact_norm_and_most_are_within_the_given_share():
         for values in spectra(rng):
             left, right = (np.linalg.qr(rng.standard_normal((len(values),) * 2))[0] for _ in range(2))
             matrix = left * values @ right
-            found = bounds_of([matrix, 3 * matrix], rng)
+            found = bounds_of([matrix, 3 * matrix], rng.standard_normal((2, len(values))))
             exact = np.linalg.norm(matrix, 2) * np.array([1, 3])
             assert (found.lower <= exact * (1 + 1e-12)).all()
             assert (found.upper >= exact).all()
@@ -54,14 +52,12 @@ def test_a_start_with_the_least_part_is_not_fooled_after_any_number_of_steps(ste
     start = np.full(size, np.sqrt((1 - part**2) / (size - 1)))
     start[0] = part
     values = np.concatenate([[1.0], np.linspace(0.6, 0.1, size - 1)])
-    random = SimpleNamespace(standard_normal=lambda shape: start[None])
-    assert bounds_of([np.diag(values)], random, failure=failure, max_steps=steps).upper[0] >= 1.0
+    assert bounds_of([np.diag(values)], start[None], failure=failure, max_steps=steps).upper[0] >= 1.0
 
 
 def test_a_start_below_the_least_part_is_what_the_probability_speaks_of():
     """Orthogonal to the largest singular vector, which therefore stays hidden: that event has probability 0, and nearly so 1e-12."""
-    random = SimpleNamespace(standard_normal=lambda shape: np.array([[0.0, 1.0, 2.0]]))
-    assert bounds_of([np.diag([1.0, 0.5, 0.4])], random).upper[0] < 0.6
+    assert bounds_of([np.diag([1.0, 0.5, 0.4])], np.array([[0.0, 1.0, 2.0]])).upper[0] < 0.6
 
 
 def test_starts_are_unlucky_no_more_often_than_stated():
@@ -76,3 +72,12 @@ def test_starts_are_unlucky_no_more_often_than_stated():
 def test_the_search_stops_early_where_only_a_side_is_asked_for():
     matrix = np.diag(np.linspace(0, 2, 200))
     assert bounds_of([matrix], enough=1.0).steps < bounds_of([matrix]).steps
+
+
+def test_a_row_does_not_depend_on_the_others():
+    rng = np.random.default_rng(4)
+    matrices, start = [np.diag(0.5 ** np.arange(50)), np.diag(np.linspace(0, 1, 50))], rng.standard_normal((2, 50))
+    both = bounds_of(matrices, start)
+    for row, matrix in enumerate(matrices):
+        alone = bounds_of([matrix], start[row : row + 1])
+        assert (alone.lower[0], alone.upper[0]) == (both.lower[row], both.upper[row])

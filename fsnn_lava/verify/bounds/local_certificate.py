@@ -44,15 +44,16 @@ class LocalCertifier:
         self.loop = Loop(rate_map)
         self.gains = LoopGains(self.loop)
 
-    def certify(
-        self, centre: Rates, rates: Rates, drive: Floats, random: np.random.Generator, *, powers: tuple[int, ...] = POWERS
-    ) -> LocalCertificates:
-        """Certificates around `centre`, and from there the distance of the run's `rates`, one [B, *shape] per layer each."""
+    def certify(self, centre: Rates, rates: Rates, drive: Floats, *, first: int = 0, powers: tuple[int, ...] = POWERS) -> LocalCertificates:
+        """Certificates around `centre`, and from there the distance of the run's `rates`, one [B, *shape] per layer each.
+
+        `first` is the number of the first sample: each has its own random starts, whatever the batches.
+        """
         loop, start = self.loop, self.loop.join(centre)
         swept, inputs = loop.sweep(start, drive)
         residual = _lengths(loop.join(swept) - start) + _ROUNDING * np.sqrt(loop.size)
         jacobian = LinearisedLoop(loop, tuple((z > 0) & (z < 1) for z in inputs))
-        inverse, power, norm, norms = self._inverse(jacobian, len(start), random, powers)
+        inverse, power, norm, norms = self._inverse(jacobian, np.arange(first, first + len(start)), powers)
         radius = self._radius(inputs, inverse, residual)
         certified = np.isfinite(radius)
         unique = np.where(certified, self._unique_radius(inputs, inverse, np.where(certified, radius, 0.0)), 0.0)
@@ -69,29 +70,30 @@ class LocalCertifier:
         )
 
     def _inverse(
-        self, jacobian: LinearisedLoop, samples: int, random: np.random.Generator, powers: tuple[int, ...]
+        self, jacobian: LinearisedLoop, samples: NDArray[np.int64], powers: tuple[int, ...]
     ) -> tuple[Floats, NDArray[np.int64], Floats, int]:
         """||(1 - J)**-1|| <= ||1 + J + … + J**(k-1)|| / (1 - ||J**k||) for the first k that has one; also k, ||J||, and how many norms."""
-        inverse, power, norm, norms = np.full(samples, np.inf), np.zeros(samples, np.int64), np.full(samples, np.inf), 0
+        inverse, power, norm = np.full(len(samples), np.inf), np.zeros(len(samples), np.int64), np.full(len(samples), np.inf)
+        norms = 0
         for k in powers:
-            of_power = self._norm(_Power(jacobian, k), samples, random, enough=None if k == 1 else 1.0)
-            norms += samples
+            missing = ~np.isfinite(inverse)
+            of_power, of_sum = self._norm(_Power(jacobian, k), samples, enough=None if k == 1 else 1.0), np.ones(len(samples))
+            found = missing & (of_power < 1.0)
+            norms += int(np.count_nonzero(missing)) + (0 if k == 1 else int(np.count_nonzero(found)))
             if k == 1:
-                norm, of_sum = of_power, np.ones(samples)
-            elif (of_power < 1.0).any():
-                of_sum, norms = self._norm(_PowerSum(jacobian, k), samples, random), norms + samples
-            else:
-                continue
-            found = (of_power < 1.0) & ~np.isfinite(inverse)
+                norm = of_power
+            elif found.any():
+                of_sum = self._norm(_PowerSum(jacobian, k), samples)
             inverse, power = np.where(found, of_sum / np.where(found, 1.0 - of_power, 1.0), inverse), np.where(found, k, power)
             if np.isfinite(inverse).all():
                 break
         return inverse, power, norm, norms
 
-    def _norm(self, operator: _Power | _PowerSum, samples: int, random: np.random.Generator, enough: float | None = None) -> Floats:
-        return norm_bounds(
-            operator.apply, operator.transpose, rows=samples, size=self.loop.size, random=random, failure=FAILURE, enough=enough
-        ).upper
+    def _norm(self, operator: _Power, samples: NDArray[np.int64], enough: float | None = None) -> Floats:
+        """[B] upper bounds; every sample, power and operator has a random start of its own."""
+        key = int(isinstance(operator, _PowerSum)), operator.number
+        start = np.stack([np.random.default_rng([*key, int(sample)]).standard_normal(self.loop.size) for sample in samples])
+        return norm_bounds(operator.apply, operator.transpose, start, failure=FAILURE, enough=enough).upper
 
     def _undecided(self, inputs: Rates, radius: Floats) -> list[NDArray[np.bool_]]:
         """Neurons whose input may cross 0 or 1 while the sources stay within `radius` [B] of the centre."""

@@ -50,10 +50,9 @@ class CertificateCheck(MergedFindings):
         rows = min(equilibria.samples, self.most - batch.offset)
         if rows <= 0 or self.certifier is None:
             return
-        random = np.random.default_rng([0, batch.offset])
         rates, drive = tuple(rate[:rows] for rate in batch.rates), batch.drive[:rows]
-        at_run = self.certifier.certify(rates, rates, drive, random, powers=(1,))
-        solved = self.certifier.certify(tuple(rate[:rows] for rate in equilibria.rates), rates, drive, random)
+        at_run = self.certifier.certify(rates, rates, drive, first=batch.offset, powers=(1,))
+        solved = self.certifier.certify(tuple(rate[:rows] for rate in equilibria.rates), rates, drive, first=batch.offset)
         by_gains = self._by_gains(batch, rows)
         local = np.minimum(_over_layers(at_run.distance), _over_layers(solved.distance))
         bound = np.minimum(local, by_gains)
