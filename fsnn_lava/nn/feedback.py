@@ -125,10 +125,7 @@ class _Restricted(torch.autograd.Function):
             weight, right = torch.empty_like(direction), direction.new_empty(direction[0].numel())
             matrix, out = direction.detach().flatten(1).numpy(), weight.flatten(1).numpy()
             kind = matrix.dtype.type
-            given, limit = (
-                kind(alpha.item()),
-                kind(feedback.alpha_limit),
-            )  # compared in the weights' precision, so that clipped values are within
+            given, limit = kind(alpha.item()), kind(feedback.alpha_limit)  # compared in the weights' precision: clipped values are within
             ctx.within, ctx.factor = abs(given) <= limit, min(max(given, -limit), limit)
             ctx.norm = kind(restrict(matrix, feedback.singular.numpy(), right.numpy(), out, ctx.factor, iterate))
         else:

@@ -11,7 +11,7 @@ from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.bounds.local_certificate import FAILURE, LocalCertifier
 from fsnn_lava.verify.check import Check, not_done
-from fsnn_lava.verify.equilibrium import Equilibria, multiplications
+from fsnn_lava.verify.equilibrium import Equilibria, equilibrium_multiplications
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_total
 
 LINK = "equilibrium of the integer network"
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 def affordable_certificates(chip: ChipNetwork) -> int:
     """How many samples are examined by default, at least 1."""
-    return int(max(1, min(CERTIFIED_SAMPLES, _BUDGET // (_TYPICAL_PASSES * max(1, multiplications(chip))))))
+    return int(max(1, min(CERTIFIED_SAMPLES, _BUDGET // (_TYPICAL_PASSES * max(1, equilibrium_multiplications(chip))))))
 
 
 class CertificateCheck(MergedFindings):
