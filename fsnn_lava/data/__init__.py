@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fsnn_lava.data.dataset import ArraySplit, Dataset, Split
-from fsnn_lava.data.load import NAMES, load
+from fsnn_lava.data.load import NAMES, load_data
 
-__all__ = ["NAMES", "ArraySplit", "Dataset", "Split", "load"]
+load = load_data  # its name until 0.4
+
+__all__ = ["NAMES", "ArraySplit", "Dataset", "Split", "load", "load_data"]

@@ -17,7 +17,20 @@ def shipped() -> dict[str, Path]:
 
 
 def find(name_or_path: str | Path) -> Path:
-    """The file of a network: a path that exists, else a shipped name."""
+    """Find the file of a trained network by its name.
+
+    Args:
+        name_or_path: "digits", which comes with the package, or another shipped name; or a file, which is returned as it is.
+
+    Returns:
+        The path, for `ChipNetwork.load`.
+
+    Raises:
+        BadFile: there is neither such a file nor such a name; the message lists the names.
+
+    Examples:
+        >>> chip = fl.ChipNetwork.load(fl.find("digits"))
+    """
     path = Path(name_or_path)
     if path.is_file():
         return path
