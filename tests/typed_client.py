@@ -71,7 +71,8 @@ def data() -> fl.Dataset:
     """A data set, and the file of a trained network for it."""
     loaded = fl.load_data("digits")
     assert_type(loaded, fl.Dataset)
-    assert_type(loaded.train.labels, NDArray[np.int64])
+    assert_type(loaded.train[0][1], int)
+    assert_type(loaded.remarks, tuple[str, ...])
     assert_type(fl.find("digits"), Path)
     return loaded
 

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+from fsnn_lava.data import event_folder, image_folder
 from fsnn_lava.data.addresses import RESOURCES
 from fsnn_lava.data.cifar import LAYOUT, load_cifar
+from fsnn_lava.data.class_folders import find_labelled_files
 from fsnn_lava.data.dataset import Dataset
 from fsnn_lava.data.digits import load_digits
 from fsnn_lava.data.download import download as fetch
 from fsnn_lava.data.mnist import FAMILY, load_mnist
 from fsnn_lava.data.nmnist import load_nmnist
 from fsnn_lava.data.npz import load_npz
+from fsnn_lava.data.source import TONIC, Source
+from fsnn_lava.data.tonic_sets import SETS, load_tonic
 from fsnn_lava.errors import BadArgument, BadData, Remark
 
 NAMES = ("digits", "mnist", "fashion-mnist", "cifar10", "cifar100", "nmnist")
 
 
 def load_data(name: str | Path, root: str | Path | None = None, *, download: bool = False) -> Dataset:
-    """Load a data set by name, or your own samples from an .npz file.
+    """Load a data set by name, or your own samples from a file or folder.
 
     Args:
-        name: "digits" (comes with scikit-learn), "mnist", "fashion-mnist", "cifar10", "cifar100", "nmnist", or a file that ends in .npz.
+        name: "digits" (comes with scikit-learn), "mnist", "fashion-mnist", "cifar10", "cifar100" or "nmnist"; "tonic:NAME" for an event
+            data set of tonic; a file that ends in .npz; or a folder that holds a folder per class, of images or of event camera files.
+            Options follow after commas: "tonic:DVSGesture,window=20000,frames=40,size=32" (see docs/data.md).
         root: the folder to search; by default $FSNN_DATA, ~/.cache/fsnn-data and ./data.
         download: download a set that is missing or damaged.
 
@@ -48,13 +55,33 @@ def load_data(name: str | Path, root: str | Path | None = None, *, download: boo
 def _load(text: str, root: str | Path | None, *, download: bool) -> Dataset:
     if text.endswith(".npz"):
         return load_npz(text)
-    read = _reader(text)
+    source = Source.parse(text)
+    if source.name.startswith(TONIC):
+        return load_tonic(source, root, download=download)
+    folder = Path(source.name).expanduser()
+    if source.name not in NAMES and folder.is_dir():
+        return _load_folder(source, folder)
+    read = _reader(source.name)
+    source.check_keys(())
     try:
         return read(root)
     except BadData:
         if not download:
             raise
     return read(fetch(RESOURCES[text], root))
+
+
+def _load_folder(source: Source, folder: Path) -> Dataset:
+    images = find_labelled_files(folder, image_folder.ENDINGS)
+    if images is not None:
+        return image_folder.load_image_folder(source, folder, images)
+    recordings = find_labelled_files(folder, event_folder.ENDINGS)
+    if recordings is not None:
+        return event_folder.load_event_folder(source, folder, recordings)
+    raise BadData(
+        f"{folder} must hold a folder per class with images ({', '.join(sorted(image_folder.ENDINGS))}) or recordings "
+        f"({', '.join(sorted(event_folder.ENDINGS))}), in folders train and test or without them"
+    )
 
 
 def _reader(name: str) -> Callable[[str | Path | None], Dataset]:
@@ -66,4 +93,9 @@ def _reader(name: str) -> Callable[[str | Path | None], Dataset]:
         return lambda root: load_mnist(name, root)
     if name in LAYOUT:
         return lambda root: load_cifar(name, root)
-    raise BadArgument(f"there is no data set {name!r}: use one of {', '.join(NAMES)}, or a file that ends in .npz")
+    close = difflib.get_close_matches(name, (*NAMES, *(TONIC + known for known in SETS)), n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise BadArgument(
+        f"there is no data set {name!r}{hint}: use one of {', '.join(NAMES)}, {TONIC}NAME, a file that ends in .npz, or a folder of images "
+        "or recordings"
+    )
