@@ -15,6 +15,7 @@ from fsnn_lava.nn.loop_map import Equilibrium
 from fsnn_lava.nn.neurons import LIF
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Kind, Operator, Shape
+from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.nn.simulation import simulate
 from fsnn_lava.solvers.anderson import anderson
 
@@ -99,9 +100,9 @@ class FoldedNetwork:
     def around(self, last: Tensor, drive: Tensor) -> tuple[Tensor, ...]:
         """f of E4: rates of every layer in turn, given those of the last layer, where the feedback starts."""
         current = drive if self.feedback is None else drive + self.feedback.apply(last)
-        rates = [torch.clamp(current / self.vth, 0.0, 1.0)]
+        rates = [rate_of(current, self.vth)]
         for layer in self.layers[1:]:
-            rates.append(torch.clamp(layer.current(rates[-1]) / self.vth, 0.0, 1.0))
+            rates.append(rate_of(layer.current(rates[-1]), self.vth))
         return tuple(rates)
 
     def solve(self, values: Tensor, *, steps: int | None = None, tol: float = 1e-9, max_steps: int = 500) -> Equilibrium:
