@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.cli.command import Parser, command_line, run_command
-from fsnn_lava.cli.export_table import EXPLANATION, table
+from fsnn_lava.cli.export_table import EXPLANATION, export_table
 from fsnn_lava.data import Dataset, Split, load
 from fsnn_lava.errors import BadArgument, FsnnError
 from fsnn_lava.limits import WEIGHT_BITS
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.quantisation.calibration import affordable_samples
+from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, export
 from fsnn_lava.verify.verdict import plain
@@ -110,10 +110,10 @@ def _format(args: argparse.Namespace) -> tuple[Write, Read]:
     if name == "nir":
         from fsnn_lava.formats import nir
 
-        return nir.write, nir.read
+        return nir.write_nir, nir.read_nir
     from fsnn_lava.formats import netx
 
-    return netx.write, netx.read
+    return netx.write_netx, netx.read_netx
 
 
 def _trained_bits(net: FSNN) -> int | None:
@@ -188,7 +188,7 @@ def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -
 
 def _limit(net: FSNN, steps: int | None) -> int:
     """500 test samples, or as many as take about a minute in float64."""
-    return affordable_samples(fold(net), 500, budget=2e11 / (steps or net.steps))
+    return affordable_calibration_samples(fold(net), 500, budget=2e11 / (steps or net.steps))
 
 
 def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
@@ -201,7 +201,7 @@ def _print(args: argparse.Namespace, outcome: Exported, note: str, *, kept: bool
     if args.json:
         print(json.dumps(plain({**outcome.as_dict(), "kept": kept, "notes": [note]}), indent=2, allow_nan=False))
         return
-    print(table(outcome, note, kept=kept))
+    print(export_table(outcome, note, kept=kept))
     if args.explain:
         print(EXPLANATION)
 

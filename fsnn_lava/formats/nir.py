@@ -29,18 +29,18 @@ from fsnn_lava.ir.space_to_depth import space_to_depth
 _HALF_STEP = 2.0 ** -(limits.STATE_FRACTION_BITS + 1)
 
 
-def write(chip: ChipNetwork, path: str | Path) -> None:
+def write_nir(chip: ChipNetwork, path: str | Path) -> None:
     """Write `chip` to `path` atomically, as a NIR graph and exactly; on failure an existing file is left unchanged."""
     memory = io.BytesIO()
-    nir.write(memory, graph(chip))
+    nir.write(memory, nir_graph(chip))
     with h5py.File(memory, "r+") as file:
         exact_group.write_exact(file, chip)
     with atomic_path(path) as temporary:
         temporary.write_bytes(memory.getvalue())
 
 
-def read(path: str | Path) -> ChipNetwork:
-    """The network in a file made by `write`. Other NIR graphs are refused: they do not contain what E9 needs."""
+def read_nir(path: str | Path) -> ChipNetwork:
+    """The network in a file made by `write_nir`. Other NIR graphs are refused: they do not contain what E9 needs."""
     with open_file(path) as root:
         if not root.has(exact_group.GROUP):
             raise root.fail("a NIR graph without the group 'fsnn' has no exponents, units and windows; only files of fsnn-lava are read")
@@ -48,7 +48,7 @@ def read(path: str | Path) -> ChipNetwork:
     raise AssertionError("unreachable")
 
 
-def graph(network: ChipNetwork) -> nir.NIRGraph:
+def nir_graph(network: ChipNetwork) -> nir.NIRGraph:
     """Input, a node per connection and layer, feedback as a backward edge, an integrating readout, output."""
     chip, factors = space_to_depth(network)
     nodes: dict[str, Any] = {}

@@ -232,7 +232,7 @@ class ChipNetwork:
         """
         from fsnn_lava.formats import netx
 
-        netx.write(self, path)
+        netx.write_netx(self, path)
 
     @staticmethod
     def load(path: str | Path) -> ChipNetwork:
@@ -246,7 +246,7 @@ class ChipNetwork:
         """
         from fsnn_lava.formats import netx
 
-        return netx.read(path)
+        return netx.read_netx(path)
 
 
 def _hash_into(state: hashlib._Hash, value: object) -> None:

@@ -13,10 +13,10 @@ from torch.autograd.function import once_differentiable
 from fsnn_lava.compiled.compiler import compilable
 from fsnn_lava.compiled.slopes import find_slopes, rises
 from fsnn_lava.nn.dropout import masked
-from fsnn_lava.nn.dynamics import Trace
 from fsnn_lava.nn.feedback import RestrictedFeedback
 from fsnn_lava.nn.loop_map import LoopMap
 from fsnn_lava.nn.operators import Operator
+from fsnn_lava.nn.trace import Trace
 from fsnn_lava.solvers.solution import Solution
 from fsnn_lava.solvers.solver import Solver
 

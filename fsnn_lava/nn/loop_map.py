@@ -9,8 +9,8 @@ from torch import Tensor
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
 from fsnn_lava.nn.dropout import Masks, masked
 from fsnn_lava.nn.feedback import RestrictedFeedback
-from fsnn_lava.nn.layer import Stages
 from fsnn_lava.nn.rate_function import rate_of
+from fsnn_lava.nn.stage import Stages
 
 
 @dataclass(frozen=True, repr=False)

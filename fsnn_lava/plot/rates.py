@@ -8,8 +8,8 @@ import numpy as np
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.result import Result
-from fsnn_lava.nn.dynamics import Trace
 from fsnn_lava.nn.loop_map import Equilibrium
+from fsnn_lava.nn.trace import Trace
 from fsnn_lava.plot.axes import axes_or_new, chosen_layer, layer_arrays
 
 if TYPE_CHECKING:

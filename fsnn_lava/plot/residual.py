@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.result import Result
-from fsnn_lava.nn.dynamics import Trace
+from fsnn_lava.nn.trace import Trace
 from fsnn_lava.plot.axes import axes_or_new, layer_arrays
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 
 from fsnn_lava.data import ArraySplit, load
 from fsnn_lava.errors import BadData
-from fsnn_lava.training.samples import part
+from fsnn_lava.training.samples import sample_part
 
 
 def test_a_split_gives_batches_of_their_own():
@@ -42,7 +42,7 @@ def test_a_sample_is_its_values_and_its_class():
 
 def test_torch_loads_batches_of_raw_values_from_a_split_and_from_a_part_of_one():
     train = load("digits").train
-    for split in (train, part(train, 50)):
+    for split in (train, sample_part(train, 50)):
         values, labels = next(iter(DataLoader(split, batch_size=8)))
         assert torch.equal(values, torch.from_numpy(split.batch(range(8))))
         assert torch.equal(labels, torch.from_numpy(split.labels[:8]))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.emulator.layout import lay_out
 from fsnn_lava.compiled.integer_run import Outputs, run_samples
 from fsnn_lava.compiled.threads import over_samples
-from fsnn_lava.ir.drive import input_current_channels_last
+from fsnn_lava.ir.input_current import input_current_channels_last
 from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.result import Arrays, Result
 
