@@ -37,7 +37,8 @@ def find_labelled_files(folder: Path, endings: frozenset[str]) -> LabelledFiles 
         names = tuple(sorted({*found[0], *found[1]}))
         if not names:
             return None
-        return LabelledFiles(names, *(tuple((path, names.index(name)) for name in names for path in one.get(name, ())) for one in found))
+        train, tested = (tuple((path, names.index(name)) for name in names for path in one.get(name, ())) for one in found)
+        return LabelledFiles(names, train, tested)
     whole = _by_class(folder, endings)
     if not whole:
         return None

@@ -156,7 +156,7 @@ def _sensor(found: Any, source: Source) -> tuple[int, int, int]:
 def _class_names(kind: Any, classes: int) -> tuple[str, ...]:
     """tonic's names of the classes, if there is one for each."""
     names = getattr(kind, "classes", ())
-    listed = tuple(sorted(names, key=names.get) if isinstance(names, dict) else names)
+    listed = tuple(sorted(names, key=names.__getitem__) if isinstance(names, dict) else names)
     return tuple(map(str, listed)) if len(listed) >= classes else ()
 
 
