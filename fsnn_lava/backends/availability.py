@@ -13,6 +13,7 @@ BACKENDS = {
     "sim": "Lava processes on the CPU",
     "loihi2": "the chip",
 }
+GRAPHS = ("batched", "stock")  # of Lava processes: our own, or only those that Lava ships
 VENDOR = "lava-loihi (Intel's extension for members of the research community INRC)"
 
 

@@ -16,17 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from fsnn_lava.backends.availability import BACKENDS, require_backend
-from fsnn_lava.cli.command import Parser, command_line, run_command
-from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
-from fsnn_lava.data import NAMES, Dataset, load
+from fsnn_lava.backends.availability import require_backend
+from fsnn_lava.cli.command import command_line, run_command
+from fsnn_lava.cli.parsers.data_options import FORMS
+from fsnn_lava.cli.parsers.run import DEFAULT, parser
+from fsnn_lava.cli.parsers.threshold_options import thresholds
+from fsnn_lava.data import Dataset, load_data
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.formats.results import reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
 from fsnn_lava.models.find import find_model
 from fsnn_lava.running.job import Job, run_in_memory, run_to_file
-from fsnn_lava.running.options import GRAPHS, RunOptions, run_options
+from fsnn_lava.running.options import RunOptions, run_options
 from fsnn_lava.running.totals import Totals
 from fsnn_lava.training.processes import Processes
 from fsnn_lava.verify.thresholds import Thresholds
@@ -36,47 +38,15 @@ if TYPE_CHECKING:  # these import torch
     from fsnn_lava.verify.comparator import Comparator
     from fsnn_lava.verify.verdict import Verdict
 
-DEFAULT = "digits"
 REPORT_SAMPLES = 256
-
-
-def _parser() -> Parser:
-    parser = Parser(prog="fsnn-run", description="Run a network on samples and check the results.")
-    parser.add_argument("network", nargs="?", default=DEFAULT, help="net.h5, or the name of a shipped network (default: %(default)s)")
-    parser.add_argument(
-        "--backend", choices=tuple(BACKENDS), default="sim", help="where to run (default: %(default)s); there is no fallback"
-    )
-    parser.add_argument(
-        "--data", metavar="NAME", help=f"{', '.join(NAMES)}, or an .npz file with x and y (default: what it was trained on)"
-    )
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="folder with the data sets (default: $FSNN_DATA)")
-    parser.add_argument("--steps", type=int, metavar="T", help="steps per sample (default: the network's)")
-    parser.add_argument("--limit", type=int, metavar="N", help="run only the first N test samples")
-    parser.add_argument("--batch", type=int, metavar="B", help="samples to run together (default: as memory allows)")
-    parser.add_argument("--graph", choices=GRAPHS, default="batched", help="with --backend sim: our own processes, or only Lava's")
-    parser.add_argument("--out", type=Path, metavar="results.h5", help="write the results")
-    parser.add_argument("--resume", action="store_true", help="with --out: continue an interrupted run; its finished batches are kept")
-    parser.add_argument(
-        "--detail", type=int, metavar="N", help="samples to keep every neuron of in --out (default: 1000, fewer if they are large)"
-    )
-    parser.add_argument("--spikes", action="store_true", help="also keep the spike trains of the samples in --detail")
-    parser.add_argument("--residual", action="store_true", help="also compute the residual ||f(a) - a|| after every step; kept in --out")
-    parser.add_argument("--report", type=Path, metavar="report.html", help="write a report of the comparison")
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: also write every figure as PNG and its data as CSV")
-    parser.add_argument("--model", type=Path, metavar="model.pt", help="also compare with the trained network")
-    parser.add_argument("--no-compare", action="store_true", help="run without comparing")
-    parser.add_argument("--package", type=Path, metavar="DIR", help="do not run: make a folder to copy to a machine with a board")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_threshold_options(parser)
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code 0: ran and passed, 1: a check failed, 2: bad input, 3: the backend cannot run here."""
-    return run_command("fsnn-run", _run, _parser().parse_args(argv))
+    return run_command("fsnn-run", run, parser().parse_args(argv))
 
 
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     if args.package is not None:
         return _package(args)
     require_backend(args.backend)
@@ -166,8 +136,8 @@ def _package(args: argparse.Namespace) -> int:
 def _dataset(args: argparse.Namespace, chip: ChipNetwork) -> Dataset:
     name = args.data or chip.notes.get("data") or (DEFAULT if args.network == DEFAULT else None)
     if name is None:
-        raise BadArgument(f"{args.network} does not say what it was trained on: add --data ({', '.join(NAMES)}, or an .npz file)")
-    return load(name, args.data_dir)
+        raise BadArgument(f"{args.network} does not say what it was trained on: add --data ({FORMS})")
+    return load_data(name, args.data_dir, download=args.download)
 
 
 def _number(args: argparse.Namespace, dataset: Dataset) -> int:

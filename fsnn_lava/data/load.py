@@ -15,13 +15,12 @@ from fsnn_lava.data.dataset import Dataset
 from fsnn_lava.data.digits import load_digits
 from fsnn_lava.data.download import download as fetch
 from fsnn_lava.data.mnist import FAMILY, load_mnist
+from fsnn_lava.data.names import NAMES, TONIC, TONIC_SETS
 from fsnn_lava.data.nmnist import load_nmnist
 from fsnn_lava.data.npz import load_npz
-from fsnn_lava.data.source import TONIC, Source
-from fsnn_lava.data.tonic_sets import SETS, load_tonic
+from fsnn_lava.data.source import Source
+from fsnn_lava.data.tonic_sets import load_tonic
 from fsnn_lava.errors import BadArgument, BadData, Remark
-
-NAMES = ("digits", "mnist", "fashion-mnist", "cifar10", "cifar100", "nmnist")
 
 
 def load_data(name: str | Path, root: str | Path | None = None, *, download: bool = False) -> Dataset:
@@ -71,6 +70,11 @@ def _load(text: str, root: str | Path | None, *, download: bool) -> Dataset:
     return read(fetch(RESOURCES[text], root))
 
 
+def is_data_folder(folder: Path) -> bool:
+    """Whether a folder is a data set itself: a folder per class, of images or of recordings."""
+    return any(find_labelled_files(folder, endings) is not None for endings in (image_folder.ENDINGS, event_folder.ENDINGS))
+
+
 def _load_folder(source: Source, folder: Path) -> Dataset:
     images = find_labelled_files(folder, image_folder.ENDINGS)
     if images is not None:
@@ -93,7 +97,7 @@ def _reader(name: str) -> Callable[[str | Path | None], Dataset]:
         return lambda root: load_mnist(name, root)
     if name in LAYOUT:
         return lambda root: load_cifar(name, root)
-    close = difflib.get_close_matches(name, (*NAMES, *(TONIC + known for known in SETS)), n=1)
+    close = difflib.get_close_matches(name, (*NAMES, *(TONIC + known for known in TONIC_SETS)), n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise BadArgument(
         f"there is no data set {name!r}{hint}: use one of {', '.join(NAMES)}, {TONIC}NAME, a file that ends in .npz, or a folder of images "

@@ -11,7 +11,6 @@ from fsnn_lava.errors import BadArgument
 
 FRAMES_MAX = 65535
 SIDE_MAX = 4096
-TONIC = "tonic:"
 
 
 @dataclass(frozen=True)

@@ -13,24 +13,23 @@ import numpy as np
 from fsnn_lava.data.dataset import Dataset
 from fsnn_lava.data.event_frames import OPTIONS, Framing
 from fsnn_lava.data.frame_cache import FOLDER, FrameCache
+from fsnn_lava.data.names import TONIC, TONIC_SETS
 from fsnn_lava.data.places import VARIABLE, default_root, roots
 from fsnn_lava.data.recordings import RecordingSplit
-from fsnn_lava.data.source import TONIC, Source
+from fsnn_lava.data.source import Source
 from fsnn_lava.errors import BadArgument, BadData, PackageMissing
 from fsnn_lava.nn.normalisation import Normalisation
 
-SETS = (  # of tonic's, those with one class per recording
-    *("ASLDVS", "CIFAR10DVS", "DVSGesture", "DVSLip", "NCALTECH101", "NMNIST", "NTIDIGITS18", "POKERDVS", "SHD", "SMNIST", "SSC"),
-)
 EVERY = 5  # of a set without a test split, the 1st, 6th, 11th, … recording of a class is a test sample
 
 
 def load_tonic(source: Source, root: str | Path | None = None, *, download: bool = False) -> Dataset:
     """The set that `source` names, its recordings as frames (see `Framing`). Nothing is downloaded unless `download` says so."""
     name = source.name.removeprefix(TONIC)
-    if name not in SETS:
-        close = difflib.get_close_matches(name.lower(), [known.lower() for known in SETS], n=1)
-        hint = next((f"did you mean {TONIC}{known}?" for known in SETS if [known.lower()] == close), f"use one of {', '.join(SETS)}")
+    if name not in TONIC_SETS:
+        spellings = {known.lower(): known for known in TONIC_SETS}
+        close = difflib.get_close_matches(name.lower(), spellings, n=1)
+        hint = f"did you mean {TONIC}{spellings[close[0]]}?" if close else f"use one of {', '.join(TONIC_SETS)}"
         raise BadArgument(f"there is no data set {source.name!r}; {hint}")
     source.check_keys(OPTIONS)
     kind = _offline(name, download=download)

@@ -28,6 +28,7 @@ from fsnn_lava.training.evaluate import evaluate_network
 from fsnn_lava.training.log import EpochRecord, TrainingProgress, append_record, rewrite_records
 from fsnn_lava.training.process_group import ProcessGroup
 from fsnn_lava.training.recipe import Recipe
+from fsnn_lava.training.run_table import column_titles, epoch_row, limit_remark, run_header
 from fsnn_lava.training.schedule import learning_rate
 
 PATIENCE = 20  # iterations in a row whose backward solve may end above its start before the feedback counts as diverging
@@ -79,6 +80,7 @@ def train(
             run.restore(state)
         if group.first:
             _write_text(folder / run_folder.RECIPE, recipe.to_toml())
+        run.introduce()
         try:
             while run.epoch < recipe.epochs:
                 run.one_epoch()
@@ -111,6 +113,12 @@ class TrainingRun:
         self.best_accuracy, self.best_epoch = -1.0, 0
         self.history: list[dict[str, Any]] = []
         self.unsolved = 0  # backward solves in a row that ended no better than they started
+
+    def introduce(self) -> None:
+        """Say what is trained on what, and the titles of the table that follows."""
+        judged_by = "test" if self.data.validation is None else "validation"
+        for line in (*run_header(self.net, self.data, self.group), "", column_titles(judged_by)):
+            self.progress.say(line)
 
     def one_epoch(self) -> None:
         """Train one epoch, evaluate, and write the checkpoint."""
@@ -211,7 +219,11 @@ class TrainingRun:
         save_state(self.folder / run_folder.STATE, self._state())
         self._write_models()
         append_record(self.folder / run_folder.LOG, self.history[-1])
-        self.progress.say(record.line())
+        limit = None if self.net.feedback is None else self.net.feedback.limit
+        self.progress.say(epoch_row(record, epochs=self.recipe.epochs, limit=limit))
+        remark = limit_remark(self.history, limit)
+        if remark is not None:
+            self.progress.say(remark)
         self.progress.show(self.history)
 
     def _state(self) -> State:

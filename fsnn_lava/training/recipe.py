@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from fsnn_lava.data import NAMES
+from fsnn_lava.data.names import NAMES, TONIC
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.toml import parse_toml, read_toml
 from fsnn_lava.solvers.solver import LINEAR_METHODS
@@ -56,7 +56,7 @@ class Quantise:
 class Recipe:
     """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
 
-    data: str = key_rule(str, choices=NAMES, ending=".npz")
+    data: str = key_rule(str, choices=NAMES, ending=".npz", prefix=TONIC, folders=True)
     architecture: str = key_rule(str)
     neuron: str = key_rule(str, choices=("if", "lif"))
     steps: int = key_rule(int, low=1)

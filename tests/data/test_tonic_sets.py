@@ -7,13 +7,13 @@ import pytest
 import tonic
 
 from fsnn_lava.data import load
-from fsnn_lava.data.tonic_sets import SETS
+from fsnn_lava.data.names import TONIC_SETS
 from fsnn_lava.errors import BadArgument, BadData, Remark
 from tests.helpers.event_data import write_caltech, write_dvs_gesture, write_nmnist, write_shd
 
 
 def test_every_name_is_one_of_tonics():
-    assert set(SETS) <= set(tonic.datasets.__all__)
+    assert set(TONIC_SETS) <= set(tonic.datasets.__all__)
 
 
 def test_nmnist_by_tonic_is_our_own_reader_of_it(tmp_path):

@@ -66,7 +66,10 @@ def test_the_recipes_say_what_the_paper_says(path):
         ({"leak": 0.9}, "neuron 'if' has no leak"),
         ({"learning_rate": {"cosine": True, "every": 3}}, "'learning_rate.cosine' replaces 'every' and 'milestones'"),
         ({"label_smoothing": 1.0}, "'label_smoothing' must be a number >= 0 and < 1, got 1.0"),
-        ({"data": "imagenet"}, r"'data' must be one of 'digits'.*, or a \.npz file, got 'imagenet'"),
+        (
+            {"data": "imagenet"},
+            r"'data' must be one of 'digits'.*, or a \.npz file, or tonic:NAME, or a folder, written with a /, got 'imagenet'",
+        ),
         ({"augment": True}, "'augment' .* is for CIFAR only"),
         ({"shift": 2, "data": "nmnist"}, "'shift' is for images"),
         ({"augment": 1}, "'augment' must be true or false, got 1"),
