@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fsnn_lava.plot.confusion import confusion
-from fsnn_lava.plot.raster import raster
-from fsnn_lava.plot.rates import rates
-from fsnn_lava.plot.residual import residual
+from fsnn_lava.plot.confusion_plot import confusion as confusion
+from fsnn_lava.plot.raster_plot import raster as raster
+from fsnn_lava.plot.rate_plot import rates as rates
+from fsnn_lava.plot.residual_plot import residual as residual
 
 __all__ = ["confusion", "raster", "rates", "residual"]

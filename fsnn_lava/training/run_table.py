@@ -71,6 +71,6 @@ def limit_remark(history: Sequence[dict[str, Any]], limit: float | None) -> str 
     if limit is None or len(at) < PATIENCE or not all(at[-PATIENCE:]) or all(at[-PATIENCE - 1 : -PATIENCE] or [False]):
         return None
     return (
-        f"note: alpha has been at its limit, {limit:g}, for {PATIENCE} epochs: it would learn stronger feedback. A larger 'limit' allows it; "
-        "the verdict says whether the network still contracts (E6)"
+        f"note: alpha has been at its limit, {limit:g}, for {PATIENCE} epochs: it would learn stronger feedback. A larger 'limit' "
+        "allows it; the verdict says whether the network still contracts (E6)"
     )
