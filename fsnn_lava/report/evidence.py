@@ -60,7 +60,7 @@ class RunEvidence:
 
     @cached_property
     def emulator(self) -> Emulator:
-        return Emulator(self.chip)
+        return Emulator(self.chip, stock=self.result.graph == "stock")
 
     @cached_property
     def rate_map(self) -> RateMap:

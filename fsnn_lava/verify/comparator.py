@@ -70,7 +70,7 @@ class Comparator:
         self.charge = ChargeCheck(self.chip)
         self.residual = ResidualCheck(self.chip, certificate, self.thresholds)
         self.contraction = ContractionCheck(self.chip, certificate, self.thresholds)
-        self.spikes = SpikesCheck(self.chip, exact=self.tolerance == 0.0)
+        self.spikes = SpikesCheck(self.chip, stock=graph == "stock")
         self.accuracy = AccuracyCheck(self.chip, self.thresholds)
         self.network = FloatNetwork(model, chip) if model is not None else None
         self.float_spikes = FloatSpikesCheck(self.network) if self.network else None

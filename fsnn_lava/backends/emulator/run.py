@@ -9,20 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.emulator.layout import lay_out
+from fsnn_lava.backends.emulator.layout import flatten_channels_last, lay_out
 from fsnn_lava.compiled.integer_run import Outputs, run_samples
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.ir.input_current import input_current_channels_last
 from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.result import Arrays, Result
+from fsnn_lava.limits import STATE_FRACTION_BITS
 
 
 class Emulator:
-    """A network laid out once for any number of batches. Results depend only on the network, the values and the steps."""
+    """A network laid out once for any number of batches. Results depend only on the network, the values and the steps.
 
-    def __init__(self, chip: ChipNetwork) -> None:
+    `stock`: layers that leak and subtract are computed as Lava's ATRLIF does, bit for bit; otherwise every layer follows E9.
+    """
+
+    def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
         self.chip = chip
-        self.layout = lay_out(chip)
+        self.layout = lay_out(chip, stock=stock)
         self.digest = chip.digest()
         self._run_batch(self._outputs(0, 1, False), 1, *self._inputs(self._no_samples()))  # compile now, not while a run is timed
 
@@ -52,7 +56,8 @@ class Emulator:
         samples = len(values)
         if self.chip.host_drive is not None:
             current = input_current_channels_last(self.chip, values).reshape(samples, self.chip.layers[0].size)
-            return current - self.layout.program.bias[: current.shape[1]], np.zeros((samples, 1, 0), dtype=np.uint8)
+            bias = flatten_channels_last(self.chip.layers[0].bias) << STATE_FRACTION_BITS  # which `current` includes
+            return current - bias, np.zeros((samples, 1, 0), dtype=np.uint8)
         messages = np.moveaxis(values, -3, -1) if len(self.chip.input.shape) == 3 else values
         steps = values.shape[1] if self.chip.input.kind == "events" else 1
         return np.zeros((samples, 0), np.int32), np.ascontiguousarray(messages).reshape(samples, steps, math.prod(self.chip.input.shape))
