@@ -6,21 +6,20 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from fsnn_lava.backends.availability import require_backend
 from fsnn_lava.cli.command import command_line, run_command
 from fsnn_lava.cli.parsers.data_options import FORMS
 from fsnn_lava.cli.parsers.run import DEFAULT, parser
 from fsnn_lava.cli.parsers.threshold_options import thresholds
+from fsnn_lava.cli.progress import named_phase, run_progress
 from fsnn_lava.data import Dataset, load_data
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.formats.results import reading_results
@@ -82,9 +81,11 @@ def run(args: argparse.Namespace) -> int:
     totals = _execute(args, job, processes, comparator, report_samples)
     if totals is None:
         return 0
-    verdict = None if comparator is None else comparator.verdict()
+    with named_phase("judging the run"):
+        verdict = None if comparator is None else comparator.verdict()
     if verdict is not None and args.report is not None:
-        _write_report(args, chip, verdict, report_samples, model)
+        with named_phase("writing the report"):
+            _write_report(args, chip, verdict, report_samples, model)
     _print_result(args, chip, dataset, totals, verdict)
     return 0 if verdict is None or verdict.passed else 1
 
@@ -106,10 +107,10 @@ def _execute(
 ) -> Totals | None:
     """Run the job; None in a process whose share another one joins."""
     if args.out is not None:
-        return run_to_file(job, args.out, processes, comparator, _progress_bar, lambda text: print(f"fsnn-run: {text}", file=sys.stderr))
+        return run_to_file(job, args.out, processes, comparator, run_progress, lambda text: print(f"fsnn-run: {text}", file=sys.stderr))
     if processes.size > 1:
         raise BadArgument(f"{processes.size} processes join their shares in the results file: add --out")
-    return run_in_memory(job, [report_samples] if comparator is None else [comparator, report_samples], _progress_bar)
+    return run_in_memory(job, [report_samples] if comparator is None else [comparator, report_samples], run_progress)
 
 
 def _comparison_identity(args: argparse.Namespace) -> str:
@@ -201,24 +202,6 @@ def _detailed_samples(path: Path) -> tuple[Result | None, NDArray[np.uint8] | No
     with reading_results(path) as reader:
         end = min(reader.details, REPORT_SAMPLES)
         return (reader.detail(0, end), reader.values(0, end), reader.row("labels", 0, end)) if end else (None, None, None)
-
-
-@contextmanager
-def _progress_bar(number: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, a plain line for every tenth in a log."""
-    if sys.stderr.isatty():
-        with tqdm(total=number, unit="sample", leave=False) as bar:
-            yield lambda finished: bar.update(finished) and None
-        return
-    done = 0
-
-    def advance(finished: int) -> None:
-        nonlocal done
-        tenths, done = 10 * done // number, done + finished
-        if 10 * done // number > tenths:
-            print(f"fsnn-run: {done} of {number} samples", file=sys.stderr, flush=True)
-
-    yield advance
 
 
 def _print_result(args: argparse.Namespace, chip: ChipNetwork, dataset: Dataset, totals: Totals, verdict: Verdict | None) -> None:
