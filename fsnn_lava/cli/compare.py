@@ -12,6 +12,7 @@ from fsnn_lava.cli.parsers.compare import parser
 from fsnn_lava.cli.parsers.threshold_options import thresholds
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats.results import Reader, reading_results
+from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.comparator import Comparator
 from fsnn_lava.verify.thresholds import Thresholds
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     if args.figures is not None and args.report is None:
         raise BadArgument("--figures writes the figures of a report: give --report too")
     wanted = thresholds(args)
-    model = None if args.model is None else FSNN.load(args.model)
+    model = None if args.model is None else FSNN.load(find_model(args.model, file=MODEL))
     with reading_results(args.results) as reader:
         verdict = compare_file(reader, model=model, wanted=wanted, limit=args.limit, equilibria=args.equilibria)
         print(json.dumps(verdict.to_dict(), indent=2) if args.json else verdict.to_text())

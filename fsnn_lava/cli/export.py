@@ -15,6 +15,7 @@ from fsnn_lava.cli.export_table import EXPLANATION, export_table
 from fsnn_lava.cli.parsers.export import SUFFIXES, parser
 from fsnn_lava.data import Dataset, Split, load_data
 from fsnn_lava.errors import BadArgument, FsnnError
+from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.fold import fold
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     write, read = _format(args)
     if args.limit is not None and args.limit < 1:
         raise BadArgument(f"--limit must be at least 1, got {args.limit}")
-    net = FSNN.load(args.model)
+    net = FSNN.load(find_model(args.model, file=MODEL))
     dataset, note = _dataset(args, net)
     _check_report(args, dataset)
     try:

@@ -15,6 +15,7 @@ COMMANDS = {
     "run": "run a network on a backend, and compare the results",
     "compare": "judge a finished run",
     "map": "place a network on a board, without the board",
+    "get": "download a trained network, checked by its hash",
     "doctor": "show what is installed, and which backends can run here",
 }
 SHELLS = ("bash", "zsh", "fish")
@@ -77,6 +78,10 @@ def compare() -> int:
 
 def map_() -> int:
     return enter("map")
+
+
+def get() -> int:
+    return enter("get")
 
 
 def doctor() -> int:

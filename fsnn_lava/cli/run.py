@@ -25,7 +25,7 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.formats.results import reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
-from fsnn_lava.models.find import find_model
+from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.running.job import Job, run_in_memory, run_to_file
 from fsnn_lava.running.options import RunOptions, run_options
 from fsnn_lava.running.totals import Totals
@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     chip = ChipNetwork.load(find_model(args.network))
     dataset = _dataset(args, chip)
     number = _number(args, dataset)
+    args.model = None if args.model is None else find_model(args.model, file=MODEL)
     model = None if args.model is None else _load_model(args.model)
     options = run_options(
         chip,

@@ -15,7 +15,7 @@ def parser() -> Parser:
         "--model",
         type=Path,
         metavar="model.pt",
-        help="the float network: adds the checks of its spikes and of the shift, and the agreement",
+        help="the float network, a file or a shipped name: adds the checks of its spikes and of the shift, and the agreement",
     )
     options.add_argument("--report", type=Path, metavar="report.html", help="write a page with figures")
     options.add_argument("--figures", type=Path, metavar="DIR", help="with --report: every figure as PNG, its data as CSV")

@@ -15,7 +15,7 @@ def parser() -> Parser:
     options = Parser(
         prog="fsnn-export", description="Turn a trained model into an integer network, and check that it is still the same network."
     )
-    options.add_argument("model", type=Path, help="model.pt, written by fsnn-train")
+    options.add_argument("model", type=Path, help="model.pt, written by fsnn-train, or a shipped name")
     options.add_argument("network", type=Path, help="file to write: .h5 or .net (NetX), .nir with --format nir")
     options.add_argument(
         "--bits",

@@ -32,7 +32,7 @@ def parser() -> Parser:
     options.add_argument("--residual", action="store_true", help="also compute the residual ||f(a) - a|| after every step; kept in --out")
     options.add_argument("--report", type=Path, metavar="report.html", help="write a report of the comparison")
     options.add_argument("--figures", type=Path, metavar="DIR", help="with --report: also write every figure as PNG and its data as CSV")
-    options.add_argument("--model", type=Path, metavar="model.pt", help="also compare with the trained network")
+    options.add_argument("--model", type=Path, metavar="model.pt", help="also compare with the trained network: a file, or a shipped name")
     options.add_argument("--no-compare", action="store_true", help="run without comparing")
     options.add_argument("--package", type=Path, metavar="DIR", help="do not run: make a folder to copy to a machine with a board")
     options.add_argument("--json", action="store_true", help="print the result as JSON")
