@@ -16,7 +16,7 @@ Made by `docs/make_commands.py` from the commands' own parsers.
 `fsnn COMMAND …`, `fsnn-COMMAND …` and `python -m fsnn_lava COMMAND …` are the same. Every command knows `--help` and `--version`.
 `eval "$(fsnn --completion bash)"` in `~/.bashrc` completes commands, options and values; `--completion` also knows zsh and fish.
 
-Exit codes: 0 done and verified · 1 ran, but a check failed · 2 bad input or usage, one line on stderr ·
+Exit codes: 0 done and verified · 1 ran, but is not faithful or misses a threshold · 2 bad input or usage, one line on stderr ·
 3 that backend cannot run here · 130 interrupted, nothing left running.
 """
 

@@ -11,7 +11,7 @@ from fsnn_lava.version import __version__ as __version__
 if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below loads it, and a test keeps the two in step
     from fsnn_lava import plot as plot
     from fsnn_lava.data.dataset import Dataset as Dataset
-    from fsnn_lava.data.load import load_data as load_data
+    from fsnn_lava.data.loading import load_data as load_data
     from fsnn_lava.errors import BackendFailed as BackendFailed
     from fsnn_lava.errors import BackendMissing as BackendMissing
     from fsnn_lava.errors import BadArchitecture as BadArchitecture
@@ -39,12 +39,15 @@ if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below
     from fsnn_lava.quantisation.quantise import quantise as quantise
     from fsnn_lava.running.run import run as run
     from fsnn_lava.solvers.solver import Solver as Solver
+    from fsnn_lava.verify.accurate import Accurate as Accurate
     from fsnn_lava.verify.check import Check as Check
     from fsnn_lava.verify.comparator import compare as compare
+    from fsnn_lava.verify.settled import Settled as Settled
     from fsnn_lava.verify.thresholds import Thresholds as Thresholds
     from fsnn_lava.verify.verdict import Verdict as Verdict
 
 _MODULES = {
+    "Accurate": "verify.accurate",
     "BackendFailed": "errors",
     "BackendMissing": "errors",
     "BadArchitecture": "errors",
@@ -65,7 +68,7 @@ _MODULES = {
     "IF": "nn.neurons",
     "Interrupted": "errors",
     "LIF": "nn.neurons",
-    "load_data": "data.load",
+    "load_data": "data.loading",
     "Normalisation": "nn.normalisation",
     "PackageMissing": "errors",
     "place": "placement.placement",
@@ -74,6 +77,7 @@ _MODULES = {
     "Remark": "errors",
     "Result": "ir.result",
     "run": "running.run",
+    "Settled": "verify.settled",
     "Solver": "solvers.solver",
     "Thresholds": "verify.thresholds",
     "Trace": "nn.trace",

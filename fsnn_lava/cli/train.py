@@ -61,7 +61,7 @@ def _take_old_spelling(args: argparse.Namespace) -> None:
     """--data was once the folder of the data sets: a folder that is no data set itself is still taken as that."""
     if args.data is None or args.data_dir is not None or not Path(args.data).is_dir():
         return
-    from fsnn_lava.data.load import is_data_folder
+    from fsnn_lava.data.loading import is_data_folder
 
     if not is_data_folder(Path(args.data)):
         warnings.warn(Remark(f"--data {args.data} is taken as the folder of the data sets: that is now --data-dir"), stacklevel=2)

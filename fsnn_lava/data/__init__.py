@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from fsnn_lava.data.dataset import ArraySplit as ArraySplit
     from fsnn_lava.data.dataset import Dataset as Dataset
     from fsnn_lava.data.dataset import Split as Split
-    from fsnn_lava.data.load import load_data as load
-    from fsnn_lava.data.load import load_data as load_data
+    from fsnn_lava.data.loading import load_data as load
+    from fsnn_lava.data.loading import load_data as load_data
 
-_MODULES = {"ArraySplit": "dataset", "Dataset": "dataset", "Split": "dataset", "load_data": "load"}
+_MODULES = {"ArraySplit": "dataset", "Dataset": "dataset", "Split": "dataset", "load_data": "loading"}
 
 __all__ = ["NAMES", "ArraySplit", "Dataset", "Split", "load", "load_data"]
 

@@ -145,6 +145,6 @@ def check_names(command: str) -> None:
     if "-m" in words:
         assert importlib.util.find_spec(words[words.index("-m") + 1]), command
     if "fsnn_lava.cli.train" in words:
-        from fsnn_lava.cli.train import _parser
+        from fsnn_lava.cli.parsers.train import parser
 
-        _parser().parse_args(words[words.index("fsnn_lava.cli.train") + 1 :])
+        parser().parse_args(words[words.index("fsnn_lava.cli.train") + 1 :])
