@@ -41,7 +41,7 @@ def test_it_trains_and_says_where_the_models_are(recipe, tmp_path, capsys):
     printed = capsys.readouterr()
     assert printed.out.startswith("2 epochs in ")
     assert str(tmp_path / "run/best.pt") in printed.out
-    lines = [line for line in printed.err.splitlines() if line.startswith("epoch")]
+    lines = [line for line in printed.err.splitlines() if line.strip().startswith(("1/2 ", "2/2 "))]
     assert len(lines) == 2
     assert "residual" in lines[0]
     assert "alpha" in lines[0]
