@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument, Diverged
+from fsnn_lava.nn.chain_gradient import channels_last
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
 from fsnn_lava.nn.current import Current
 from fsnn_lava.nn.dense_simulation import Observer
@@ -115,6 +116,7 @@ class FSNN(nn.Module):
         self.last_trace: Trace | None = None  # of the last forward pass
         self.trained_range: tuple[float, float] | None = None  # of float inputs that are not raw values, if trained on such
         self.event_driven = True  # False: simulate with dense products always
+        self.turns = 0  # in training, take the rates from so many turns of f, from zero, instead of a simulation; 0: simulate
         self.stages = Stages(Stage(spec, batch_norm=batch_norm) for spec in self.architecture.layers)
         spec = self.architecture.feedback
         self.feedback = RestrictedFeedback(spec, norm=norm, limit=limit) if spec else None
@@ -159,11 +161,15 @@ class FSNN(nn.Module):
             return self.readout(trace.rates[-1].flatten(1))
         self._note_inputs(images)
         average = self.average(values, steps)
-        first = self.stages[0].current(average)
-        known = first.detach() if values is average else None
-        trace = self._simulate(self._dynamics(values, weight, masks, known), steps, returned=True)
+        first = self.stages[0].current(channels_last(average))
+        if self.turns:
+            trace = self._turn(first.detach(), weight, masks)
+        else:
+            known = first.detach() if values is average else None
+            trace = self._simulate(self._dynamics(values, weight, masks, known), steps, returned=True)
         loop = self._loop_map(first, weight, masks, running=False, coupling=coupling)
-        return self.readout(attach_gradient(trace, loop, self.solver, report=self._report).flatten(1))
+        rates = attach_gradient(trace, loop, self.solver, report=self._report, turn=self.turns > 0)
+        return self.readout(rates.flatten(1))
 
     @torch.no_grad()
     def simulate(self, images: Tensor, steps: int | None = None, *, residuals: bool = False) -> Trace:
@@ -321,6 +327,15 @@ class FSNN(nn.Module):
         if self.feedback is not None and weight is not None:
             feedback = Current(operator=self.feedback.operator, weight=weight.detach(), mask=masks.feedback)
         return Dynamics(drive=drive, forward=forward, feedback=feedback, neuron=self.neuron, vth=self.vth, delay=self.delay)
+
+    @torch.no_grad()
+    def _turn(self, first: Tensor, weight: Tensor | None, masks: Masks) -> Trace:
+        """The rates after all but the last of `turns` turns of f, from zero, with batch norm's running statistics."""
+        f = self._loop_map(first, weight, masks, running=True)
+        rates = first.new_zeros(len(first), *self.architecture.layers[-1].out_shape)
+        for _ in range(self.turns - 1):
+            rates = f(rates)[-1]
+        return Trace((rates,), (), ())
 
     def _simulate(self, dynamics: Dynamics, steps: int, *, observe: Observer | None = None, returned: bool = False) -> Trace:
         trace = simulate(dynamics, steps, events=self.event_driven, observe=observe, returned=returned)

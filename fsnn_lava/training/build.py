@@ -38,12 +38,22 @@ def build_network(
             normalisation=normalisation,
             class_names=class_names,
         )
-    net.solver = Solver(method=recipe.solver.method, tol=recipe.solver.tol, max_steps=recipe.solver.max_steps)
+    configure(net, recipe.at(0))
     if recipe.quantise is not None:
         from fsnn_lava.quantisation.fake_quantise import enable_fake_quantisation
 
         enable_fake_quantisation(net, bits=recipe.quantise.bits)
     return net
+
+
+def configure(net: FSNN, plan: Recipe) -> None:
+    """Set everything that may change from phase to phase; `plan` is the recipe of one epoch."""
+    net.solver = Solver(method=plan.solver.method, tol=plan.solver.tol, max_steps=plan.solver.max_steps)
+    net.steps, net.turns, net.dropout = plan.steps, plan.turns, plan.dropout
+    net.limit = plan.limit
+    if net.feedback is not None:
+        net.feedback.limit = plan.limit
+        net.feedback.clip_()
 
 
 def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int) -> FSNN:
