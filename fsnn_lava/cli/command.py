@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog=spelled(prog), description=description, epilog=epilog)
         self.add_argument("--version", action="version", version=f"fsnn-lava {__version__}", help="print the version and exit")
 
-    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             self.error(f"unknown argument {unknown[0]}{did_you_mean(unknown[0].split('=')[0], list(self._option_string_actions))}")

@@ -19,7 +19,18 @@ from fsnn_lava.errors import BackendFailed, BadArgument, BadFile, Diverged
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training import run_folder
-from fsnn_lava.training.batches import AUGMENT, DROPOUT, MARGIN, augmented, batch_count, epoch_batches, generator, stream_seed
+from fsnn_lava.training.batches import (
+    AUGMENT,
+    DROP_EVENTS,
+    DROPOUT,
+    MARGIN,
+    augmented,
+    batch_count,
+    epoch_batches,
+    generator,
+    stream_seed,
+    without_some_events,
+)
 from fsnn_lava.training.build import build_network, build_optimiser, configure
 from fsnn_lava.training.checkpoint import State, load_state, restore_tensors, save_state
 from fsnn_lava.training.descent import descend
@@ -160,6 +171,9 @@ class TrainingRun:
                 random = generator(AUGMENT, recipe.seed, self.epoch, index)
                 margin, flip = MARGIN if recipe.augment else recipe.shift, recipe.augment or recipe.flip
                 images = augmented(images, random, margin=margin, flip=flip, cutout=recipe.cutout, samples=len(chosen), mine=mine)
+            if recipe.drop_events:
+                random = generator(DROP_EVENTS, recipe.seed, self.epoch, index)
+                images = without_some_events(images, random, share=recipe.drop_events, samples=len(chosen), mine=mine)
             device = self.group.device
             yield Batch(index, images.to(device), self.labels[chosen[mine]].to(device), len(chosen))
 
@@ -338,12 +352,12 @@ class _Sums:
 
 
 def _check_augmentation(recipe: Recipe, data: Dataset) -> None:
-    """Only images can be augmented."""
+    """Images and frames of images can be shifted, mirrored and cut, and events left out."""
     plans = [recipe.at(epoch) for epoch in (0, *(phase.after for phase in recipe.phases))]
-    if any(plan.shift or plan.flip or plan.cutout for plan in plans) and (data.kind == "events" or len(data.shape) != 3):
-        raise BadFile(
-            f"'shift', 'flip' and 'cutout' change images [C, H, W]; the samples of {data.name} are {data.kind}, {list(data.shape)}"
-        )
+    if any(plan.shift or plan.flip or plan.cutout for plan in plans) and len(data.shape) != 3:
+        raise BadFile(f"'shift', 'flip' and 'cutout' change images [C, H, W]; the samples of {data.name} have shape {list(data.shape)}")
+    if recipe.drop_events and data.kind != "events":
+        raise BadFile(f"'drop_events' is for event data; {data.name} contains images")
 
 
 def _check_shares(recipe: Recipe, samples: int, group: ProcessGroup) -> None:

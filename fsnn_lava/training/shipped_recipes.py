@@ -36,7 +36,7 @@ def find_recipe(name_or_path: str | Path) -> Path:
 
 def recipe_table() -> str:
     """The shipped recipes, a line each."""
-    rows = [("recipe", "data", "architecture", "neuron", "T", "epochs")]
+    rows: list[tuple[str, ...]] = [("recipe", "data", "architecture", "neuron", "T", "epochs")]
     for name, path in shipped_recipes().items():
         values = read_toml(path, what="recipe")
         rows.append((name, *(_shortened(str(values.get(key, ""))) for key in SHOWN)))

@@ -71,7 +71,8 @@ def test_the_recipes_say_what_the_paper_says(path):
             r"'data' must be one of 'digits'.*, or a \.npz file, or tonic:NAME, or a folder, .*got 'imagenet'",
         ),
         ({"augment": True}, "'augment' .* is for CIFAR only"),
-        ({"shift": 2, "data": "nmnist"}, "'shift' is for images"),
+        ({"shift": 2, "augment": True, "data": "cifar10"}, "'augment' shifts images already, got 'shift' = 2 too"),
+        ({"drop_events": 1.0}, "'drop_events' must be a number >= 0 and < 1, got 1.0"),
         ({"augment": 1}, "'augment' must be true or false, got 1"),
         ({"optimiser": {"momentum": 1.5}}, "'optimiser.momentum' must be a number >= 0 and < 1, got 1.5"),
         ({"optimiser": {"lr": 0.1}}, "unknown key 'optimiser.lr'"),
@@ -83,12 +84,11 @@ def test_the_recipes_say_what_the_paper_says(path):
         ({"solver": {"tol": 0.0}}, "'solver.tol' must be a number > 0, got 0.0"),
         ({"quantise": {"bits": 9}}, "'quantise.bits' must be a whole number >= 2 and <= 8, got 9"),
         ({"quantise": {}}, "key 'quantise.bits' is missing"),
-        ({"flip": True, "data": "nmnist"}, "'flip' and 'cutout' are for images, got data = 'nmnist'"),
         ({"phases": {"after": 1}}, r"'phases' must be a list of tables, .*; write the keys of each under \[\[phases\]\]"),
         ({"phases": [{"steps": 3}]}, "key 'phases 1: after' is missing; it must be a whole number >= 1"),
         ({"phases": [{"after": 1}, {"after": 2, "step": 3}]}, r"unknown key 'phases 2: step'; did you mean 'phases 2: steps'\?"),
         ({"phases": [{"after": 2}, {"after": 1}]}, r"'after' must be in increasing order, got \[2, 1\]"),
-        ({"data": "nmnist", "phases": [{"after": 1, "shift": 2}]}, "'shift' is for images"),
+        ({"data": "cifar10", "augment": True, "phases": [{"after": 1, "shift": 2}]}, "'augment' shifts images already"),
     ],
 )
 def test_a_bad_recipe_is_refused_with_file_and_key(change, sentence):
