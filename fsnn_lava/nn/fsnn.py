@@ -19,8 +19,8 @@ from fsnn_lava.nn.current import Current
 from fsnn_lava.nn.dense_simulation import Observer
 from fsnn_lava.nn.drive import ConstantDrive, Drive, SequenceDrive
 from fsnn_lava.nn.dropout import Masks, masked
-from fsnn_lava.nn.dynamics import Dynamics
-from fsnn_lava.nn.feedback import RestrictedFeedback
+from fsnn_lava.nn.dynamics import Dynamics, Schedule
+from fsnn_lava.nn.feedback import NormKind, RestrictedFeedback
 from fsnn_lava.nn.fsnn_options import check_options
 from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
@@ -92,9 +92,9 @@ class FSNN(nn.Module):
         neuron: LIF | None = None,
         vth: float = 2.0,
         steps: int = 30,
-        schedule: str = "sequential",
+        schedule: Schedule = "sequential",
         dropout: float = 0.0,
-        norm: str = "kernel",
+        norm: NormKind = "kernel",
         limit: float = 1.0,
         batch_norm: bool = True,
         normalisation: Normalisation | None = None,

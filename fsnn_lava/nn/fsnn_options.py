@@ -6,14 +6,13 @@ import math
 from numbers import Real
 
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.nn.dynamics import SCHEDULES, Schedule
 from fsnn_lava.nn.neurons import LIF
 from fsnn_lava.nn.normalisation import Normalisation
 
-SCHEDULES = ("sequential", "pipelined")
-
 
 def check_options(
-    *, neuron: LIF | None, vth: float, steps: int, schedule: str, dropout: float, normalisation: Normalisation | None
+    *, neuron: LIF | None, vth: float, steps: int, schedule: Schedule, dropout: float, normalisation: Normalisation | None
 ) -> None:
     """BadArgument unless every option has its type and lies in its range."""
     if neuron is not None and not isinstance(neuron, LIF):

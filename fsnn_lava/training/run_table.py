@@ -29,15 +29,19 @@ def run_header(net: FSNN, data: Dataset, group: ProcessGroup) -> list[str]:
     solving = (
         f"{solver.method} to {solver.tol:g}, at most {solver.max_steps} products" if solver.max_steps else "none: Jacobian-free gradient"
     )
-    threads = f", {torch.get_num_threads()} threads" if group.device.type == "cpu" else ""
-    processes = f", {group.size} processes" if group.size > 1 else ""
+    threads = f", {_counted(torch.get_num_threads(), 'thread')}" if group.device.type == "cpu" else ""
+    processes = f", {_counted(group.size, 'process', 'es')}" if group.size > 1 else ""
     return [
         f"data        {data.name}: {samples}, {shape_text(data.shape)}, {data.classes} classes",
         f"network     {net.architecture.text}, {net.neuron}, vth {net.vth:g}, T = {net.steps}, {net.schedule}",
-        f"parameters  {parameters:,} in {len(net.architecture.layers)} layers of {neurons:,} neurons",
+        f"parameters  {parameters:,} in {_counted(len(net.architecture.layers), 'layer')} of {neurons:,} neurons",
         f"device      {group.device}{threads}{processes}",
         f"solver      {solving}",
     ]
+
+
+def _counted(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number} {noun}{'' if number == 1 else plural}"
 
 
 def column_titles(judged_by: str) -> str:

@@ -58,5 +58,5 @@ def test_a_run_says_data_network_parameters_device_and_solver(tmp_path, capsys):
     run(small(epochs=1), tmp_path / "run")
     said = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in said[:5]] == ["data", "network", "parameters", "device", "solver"]
-    assert "digits: " in said[0] and " samples to train, " in said[0] and said[0].endswith("1 x 8 x 8, 10 classes")
+    assert "digits: " in said[0] and " samples to train, " in said[0] and said[0].endswith("1x8x8, 10 classes")
     assert said[5] == "" and said[6] == column_titles("test") and said[7].split()[0] == "1/1"
