@@ -14,6 +14,7 @@ from fsnn_lava.data.source import Source
 from fsnn_lava.errors import BadData
 
 ENDINGS = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"))
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")  # whatever a file is called, no other decoder of Pillow sees it
 OPTIONS = ("size", "colour")
 BYTES_MAX = 2**33
 PIXELS_MAX = 2**26  # of one image
@@ -63,7 +64,7 @@ def _opened(path: Path):  # type: ignore[no-untyped-def]  # a PIL.Image.Image
     from PIL import Image
 
     try:
-        image = Image.open(path)
+        image = Image.open(path, formats=FORMATS)
     except (OSError, ValueError, SyntaxError, EOFError, ArithmeticError, LookupError, TypeError, Image.DecompressionBombError) as error:
         raise BadData(f"{path} is not an image that can be read: {' '.join(str(error).split())[:200]}") from error
     if not 0 < image.size[0] * image.size[1] <= PIXELS_MAX:

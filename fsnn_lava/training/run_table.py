@@ -14,7 +14,7 @@ from fsnn_lava.summary import shape_text
 from fsnn_lava.training.log import EpochRecord
 from fsnn_lava.training.process_group import ProcessGroup
 
-WIDTHS = (7, 8, 7, 7, 13, 8, 13, 7, 8, 7)  # of the columns
+WIDTHS = (9, 8, 7, 7, 13, 8, 13, 7, 8, 7)  # of the columns
 AT_LIMIT = 1e-6  # relative distance at which alpha counts as at its limit
 PATIENCE = 3  # epochs in a row after which that is worth a remark
 
