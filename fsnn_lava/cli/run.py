@@ -106,7 +106,7 @@ def _check_arguments(args: argparse.Namespace) -> None:
 def _execute(
     args: argparse.Namespace, job: Job, processes: Processes, comparator: Comparator | None, report_samples: _FirstSamples
 ) -> Totals | None:
-    """Run the job; None in a process whose share another one joins."""
+    """Run the job; returns None in a process whose share another process joins."""
     if args.out is not None:
         return run_to_file(job, args.out, processes, comparator, run_progress, lambda text: print(f"fsnn-run: {text}", file=sys.stderr))
     if processes.size > 1:

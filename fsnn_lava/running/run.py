@@ -51,7 +51,7 @@ def run(
         progress: called after every batch with the number of samples done and their total.
 
     Returns:
-        What the backend left behind, for `compare` to judge.
+        The backend's results, for `compare` to judge.
 
     Raises:
         BadArgument: an option is out of range, or `values` does not have the dtype or shape that the network takes.

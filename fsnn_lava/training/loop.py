@@ -42,7 +42,7 @@ from fsnn_lava.training.recipe import Recipe
 from fsnn_lava.training.run_table import column_titles, epoch_row, limit_remark, run_header
 from fsnn_lava.training.schedule import learning_rate
 
-PATIENCE = 20  # iterations in a row whose backward solve may end above its start before the feedback counts as diverging
+PATIENCE = 20  # consecutive backward solves that may end no better than they started before the feedback counts as diverging
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Read a table of a TOML file into a frozen dataclass: every key known, every value of its type and inside its range."""
+"""Read a table of a TOML file into a frozen dataclass: every key must be known, and every value must have the right type and range."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Comparator:
         """Add samples of the run of which only the answers were kept.
 
         Args:
-            answers: [B], the recorded classes; they are counted apart, because they cannot be verified.
+            answers: [B], the recorded classes; they are counted separately, because they cannot be verified.
             labels: [B]; unknown labels are below 0.
         """
         self.accuracy.add_rows(answers, labels)
@@ -187,7 +187,7 @@ class Comparator:
             }
             for name, totals in self._totals().items():
                 totals.take_in(found["checks"][name])
-            self.verdict().to_text()  # damaged data should fail here, not after the run
+            self.verdict().to_text()  # so that damaged data fails here, not after the run
         except (TypeError, KeyError, ValueError, IndexError, AttributeError, StopIteration) as error:
             raise BadFile(f"the record of a comparison is damaged: {type(error).__name__} {error}") from error
 
