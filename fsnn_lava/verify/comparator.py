@@ -12,6 +12,7 @@ from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Result
+from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.stock_network import atrlif_error, executed_network
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.batch import Batch, check_shapes
@@ -283,6 +284,9 @@ def compare(
         True
         >>> verdict.to_html("report.html")
     """
+    check_chip(chip)
+    if not isinstance(result, Result):
+        raise BadArgument(f"result must be the Result of a run, got {type(result).__name__}; pass what run(chip, values) returns")
     comparator = Comparator(chip, model=model, thresholds=thresholds, graph=result.graph)
     comparator.add(result, values, labels)
     return replace(comparator.verdict(), run=JudgedRun(chip=chip, result=result, values=values, labels=labels, model=model))
