@@ -1,4 +1,4 @@
-"""fsnn-map: where every layer goes on the chip, what it uses, and whether it fits."""
+"""fsnn-map: whether a board can run a network, where every layer goes, and what it uses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from fsnn_lava.placement import core_map
 from fsnn_lava.placement.board import board_names
 from fsnn_lava.placement.chip_window import ChipWindow
 from fsnn_lava.placement.energy import estimate_energy, static_metrics
-from fsnn_lava.placement.obstacles import obstacles, risks
 from fsnn_lava.placement.placement import Core, Placement, place
 from fsnn_lava.placement.placement_table import core_table, placement_table
 
@@ -43,20 +42,16 @@ def _run(args: argparse.Namespace) -> int:
         with atomic_path(args.svg) as temporary:
             temporary.write_text(core_map.core_map_svg(placement), encoding="utf-8")
     if args.json:
-        about = {"obstacles": obstacles(chip), "risks": risks(chip), "latency": _latency(chip), "metrics": metrics}
+        about = {"latency": _latency(chip), "metrics": metrics}
         found = {"network": str(args.network), **placement.to_dict(), **about}
         if args.cores:
             found["core_list"] = [_core(core) for core in placement.core_list()]
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         print(_text(args, placement, metrics))
-        for sentence in obstacles(chip):
-            print(f"cannot run on the chip: {sentence}")
-        for sentence in risks(chip):
-            print(f"may lose charge or be refused on the chip: {sentence}")
         latency = _latency(chip)
         print(f"a sample of T = {chip.steps} takes {latency['chip_steps_per_sample']} chip steps; {latency['time_per_step']}")
-    return 0 if placement.fits else 1
+    return 0 if placement.runs else 1
 
 
 def _metrics(chip: ChipNetwork, path: Path) -> dict[str, Any]:
@@ -79,7 +74,7 @@ def _core(core: Core) -> dict[str, Any]:
 
 
 def _text(args: argparse.Namespace, placement: Placement, metrics: dict[str, Any]) -> str:
-    parts = [f"{args.network} on {placement.board.name}, {placement.bits}-bit weights", placement_table(placement)]
+    parts = [f"{args.network} on {placement.board.name}, {placement.bits}-bit weights:", placement_table(placement)]
     if args.cores:
         parts += ["", core_table(placement)]
     parts += ["", f"footprint {metrics['footprint']} bytes, connection sparsity {metrics['connection_sparsity']:.1%}"]

@@ -66,6 +66,9 @@ def _parser() -> Parser:
     parser.add_argument("--model", type=Path, metavar="model.pt", help="also compare with the trained network")
     parser.add_argument("--no-compare", action="store_true", help="run without comparing")
     parser.add_argument("--package", type=Path, metavar="DIR", help="do not run: make a folder to copy to a machine with a board")
+    parser.add_argument(
+        "--board", default="oheo-gulch", help="with --package: the board that must be able to run it (default: %(default)s)"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     add_threshold_options(parser)
     return parser
@@ -157,7 +160,9 @@ def _package(args: argparse.Namespace) -> int:
     path = find_model(args.network)
     dataset = _dataset(args, ChipNetwork.load(path))
     first = slice(0, _number(args, dataset))
-    folder = write_bundle(path, dataset.test.batch(first), args.package, labels=dataset.test.labels[first], steps=args.steps)
+    folder = write_bundle(
+        path, dataset.test.batch(first), args.package, labels=dataset.test.labels[first], steps=args.steps, board=args.board
+    )
     text = f"wrote {folder}: copy it to the machine with the board, then run sh {folder.name}/run.sh --check there"
     print(json.dumps({"package": str(folder)}) if args.json else text)
     return 0
