@@ -134,7 +134,7 @@ def test_a_failed_verdict_names_the_checks_and_shows_where(ran):
 
 def test_a_placement_prints_cores_and_what_limits_them(ran):
     placement = fl.place(ran[1])
-    assert repr(placement) == f"Placement(board='oheo-gulch', cores={placement.cores}, fits=True)"
+    assert repr(placement) == f"Placement(board='oheo-gulch', cores={placement.cores}, answer='runs with loss')"
     assert str(placement).startswith(f"Placement: {placement.verdict}\n")
     rows = table(placement._repr_html_())
     assert [(row[0], row[3]) for row in rows[1:]] == [(layer.name, str(layer.cores)) for layer in placement.layers]
