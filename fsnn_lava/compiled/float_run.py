@@ -1,7 +1,7 @@
 """The float network in time (E1, E2), spike by spike: every spike adds its weights to the currents of its targets.
 
 A sample's potentials stay in the processor's cache: no step writes memory that samples share. Where all connections are dense,
-potentials are few and weights many; then several samples take their steps together, so that it is the weights that stay in the cache.
+potentials are few and weights many; then several samples are stepped together, so that the weights stay in the cache instead.
 """
 
 from __future__ import annotations
@@ -53,17 +53,20 @@ def step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, leak
 
 
 @compiled
-def receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, lengths: Integers,
-            starts: Indices, fired: Bytes) -> None:  # fmt: skip
-    """current[b] <- current[b] + the weights that the spikes lists[b, : lengths[b]] have onto the layer of `row`, for each sample b."""
+def receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, begin: int,
+            lengths: Integers, starts: Indices, fired: Bytes) -> None:  # fmt: skip
+    """current[b] <- current[b] + the weights that the spikes of sample b have onto the layer of `row`.
+
+    They are lists[b, begin : begin + lengths[b]]. `lists` is passed whole: a slice of it would be compiled once more for its strides.
+    """
     own = weight[row[WEIGHT] : row[WEIGHT_END]]
     if in_blocks:
-        add_blocks(current, own, lists, lengths, row[FORM_START])
+        add_blocks(current, own, lists, begin, lengths, row[FORM_START])
         return
     rows, columns = tables[row[ROWS] : row[ROWS_END]], tables[row[COLUMNS] : row[COLUMNS_END]]
     places = len(rows) * len(columns)
     for b in range(len(current)):
-        indices = lists[b, : lengths[b]]
+        indices = lists[b, begin : begin + lengths[b]]
         if len(indices) > BUSY * places and places > 1:
             scatter_by_taps(current[b], own, indices, row[FORM_START:], rows, columns, starts[: places + 1])
         else:
@@ -97,7 +100,7 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
             stop = offset + size
             if source >= 0 and t >= row[DELAY]:
                 slot, start = (t - row[DELAY]) % slots, layers[source, OFFSET]
-                receive(current, in_blocks, row, tables, weight, lists[slot, :, start:], lengths[slot, source], starts, fired)
+                receive(current, in_blocks, row, tables, weight, lists[slot], start, lengths[slot, source], starts, fired)
             for b in range(samples):
                 at = first + b
                 steady = drive[at, min(t, drive.shape[1] - 1)] if layer == 0 else constant[b if masked else 0, offset:stop]
@@ -115,7 +118,7 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
                         counts[at, offset + found[i]] += 1
     if returned.shape[1] > 0:
         last = (steps - 1) % slots
-        receive(current, in_blocks, layers[0], tables, weight, lists[last], lengths[last, 0], starts, fired)
+        receive(current, in_blocks, layers[0], tables, weight, lists[last], layers[0, OFFSET], lengths[last, 0], starts, fired)
         total_weight: Number = 0.0  # the sum of the steps' weights in the sums (E3)
         for _ in range(steps):
             total_weight = float(leak * total_weight + 1)
@@ -130,7 +133,7 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
 def run_samples(first: int, end: int, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats, mask: Floats,
                 steps: int, delay: int, together: int, leak: Number, vth: Number, sums: Floats, counts: Floats, u: Floats,
                 returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
-    """Samples first … end - 1, `together` at a time. Each is computed on its own: threads and batch size change no bit."""
+    """Samples first … end - 1, `together` at a time. Each result is independent of the other samples and of the threads."""
     for b in range(first, end, together):
         run_together(
             b, min(b + together, end), together > 1, layers, tables, weight, bias, drive, mask, steps, delay, leak, vth, sums, counts, u,

@@ -18,8 +18,8 @@ from fsnn_lava.nn.current import Current
 from fsnn_lava.nn.dense_simulation import Observer
 from fsnn_lava.nn.drive import ConstantDrive, Drive, SequenceDrive
 from fsnn_lava.nn.dropout import Masks, masked
-from fsnn_lava.nn.dynamics import Dynamics
-from fsnn_lava.nn.feedback import RestrictedFeedback
+from fsnn_lava.nn.dynamics import SCHEDULES, Dynamics, Schedule
+from fsnn_lava.nn.feedback import NormKind, RestrictedFeedback
 from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
@@ -33,8 +33,6 @@ from fsnn_lava.nn.trace import Trace
 from fsnn_lava.solvers.anderson import anderson
 from fsnn_lava.solvers.solution import Solution
 from fsnn_lava.solvers.solver import Solver
-
-SCHEDULES = ("sequential", "pipelined")
 
 
 class FSNN(nn.Module):
@@ -88,9 +86,9 @@ class FSNN(nn.Module):
         neuron: LIF | None = None,
         vth: float = 2.0,
         steps: int = 30,
-        schedule: str = "sequential",
+        schedule: Schedule = "sequential",
         dropout: float = 0.0,
-        norm: str = "kernel",
+        norm: NormKind = "kernel",
         limit: float = 1.0,
         batch_norm: bool = True,
         normalisation: Normalisation | None = None,
@@ -406,7 +404,7 @@ class FSNN(nn.Module):
         return model.read_model(path)
 
 
-def _check(*, vth: float, steps: int, schedule: str, dropout: float) -> None:
+def _check(*, vth: float, steps: int, schedule: Schedule, dropout: float) -> None:
     if not vth > 0:
         raise BadArgument(f"vth must be positive, got {vth}")
     if steps < 1:

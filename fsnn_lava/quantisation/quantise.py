@@ -31,13 +31,14 @@ from fsnn_lava.quantisation.state_range import StepBound, check_step
 from fsnn_lava.version import __version__
 
 Kind = Literal["pixels", "events", "current"]
+Reset = Literal["subtract", "zero"]
 SEARCH_SAMPLES = 32  # of the calibration batch, on which scales are searched
-PROJECTED_GAIN = 0.999  # to which shrinking the feedback aims
+PROJECTED_GAIN = 0.999  # what shrinking the feedback aims for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Quantised:
-    """A ChipNetwork, and what was found out while it was made."""
+    """A ChipNetwork, and what was measured while it was made."""
 
     chip: ChipNetwork
     folded: FoldedNetwork
@@ -54,8 +55,8 @@ def quantise(
     net: FSNN | FoldedNetwork,
     *,
     bits: int = 8,
-    input: str | None = None,
-    reset: str = "subtract",
+    input: Kind | None = None,
+    reset: Reset = "subtract",
     per_channel: bool = False,
     calibration: ArrayLike | None = None,
     steps: int | None = None,
@@ -99,13 +100,13 @@ def quantise_in_full(
     net: FSNN | FoldedNetwork,
     *,
     bits: int = 8,
-    input: str | None = None,
-    reset: str = "subtract",
+    input: Kind | None = None,
+    reset: Reset = "subtract",
     per_channel: bool = False,
     calibration: ArrayLike | None = None,
     steps: int | None = None,
 ) -> Quantised:
-    """`quantise`, with everything that was found out on the way.
+    """`quantise`, together with everything that was measured along the way.
 
     If the float network is a contraction and the rounded one is not, the feedback is shrunk a little until it is again
     (`shrunk` says by how much).
@@ -181,7 +182,7 @@ def _shrink(folded: FoldedNetwork, factor: float) -> FoldedNetwork:
     return replace(folded, feedback=folded.feedback.with_weight(folded.feedback.weight * factor))
 
 
-def _round_network(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind, bits: int, reset: str, per_channel: bool) -> ChipNetwork:
+def _round_network(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind, bits: int, reset: Reset, per_channel: bool) -> ChipNetwork:
     decay = round((1.0 - folded.neuron.leak) * limits.DECAY_UNIT)
     samples = torch.from_numpy(values[: affordable_calibration_samples(folded, SEARCH_SAMPLES)])
     raw = folded.average(samples, folded.steps)
@@ -245,15 +246,14 @@ def _problem(
     )
 
 
-def _layer(name: str, shape: tuple[int, ...], rounded: RoundedLayer, decay: int, reset: str) -> Layer:
+def _layer(name: str, shape: tuple[int, ...], rounded: RoundedLayer, decay: int, reset: Reset) -> Layer:
     largest = int(np.abs(rounded.bias).max(initial=0))
     if largest > limits.BIAS_MAX or int(rounded.threshold.max()) > limits.THRESHOLD_MAX:
         raise BadNetwork(
             f"layer {name!r}: bias {largest} and threshold {int(rounded.threshold.max())} must be at most {limits.BIAS_MAX} weight units; "
             "the weights of this layer are too small compared with its biases"
         )
-    kind = cast(Literal["subtract", "zero"], reset)
-    return Layer(name=name, shape=shape, threshold=rounded.threshold, bias=rounded.bias, scale=rounded.scale, decay=decay, reset=kind)
+    return Layer(name=name, shape=shape, threshold=rounded.threshold, bias=rounded.bias, scale=rounded.scale, decay=decay, reset=reset)
 
 
 def _synapses(folded: FoldedNetwork, position: int, problem: LayerProblem, rounded: RoundedLayer) -> list[Synapse]:

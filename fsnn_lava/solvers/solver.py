@@ -1,8 +1,9 @@
-"""Solver: which method solves an affine system x = A x + b, how exactly, and at what cost at most."""
+"""Solver: which method solves an affine system x = A x + b, to what tolerance, and at what maximum cost."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -15,7 +16,8 @@ from fsnn_lava.solvers.fixed_point import fixed_point
 from fsnn_lava.solvers.gmres import gmres_in_parts, gmres_over_batch
 from fsnn_lava.solvers.solution import Map, Norm, Solution, Stop, every_sample, lengths
 
-LINEAR_METHODS = ("gmres", "fixed-point", "damped", "anderson", "broyden")
+Method = Literal["gmres", "fixed-point", "damped", "anderson", "broyden"]
+LINEAR_METHODS: tuple[Method, ...] = get_args(Method)
 _ITERATIONS = {"fixed-point": fixed_point, "damped": damped, "broyden": broyden}
 
 
@@ -38,7 +40,7 @@ class Solver:
         >>> exact = fl.Solver(tol=1e-6, max_steps=200)
     """
 
-    method: str = "gmres"
+    method: Method = "gmres"
     tol: float = 1e-2
     max_steps: int = 30
 

@@ -11,6 +11,7 @@ from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.notation import parse_notation
 from fsnn_lava.solvers.solver import Solver
 from fsnn_lava.training.batches import stream_seed
+from fsnn_lava.training.momentum_sgd import MomentumSGD
 from fsnn_lava.training.recipe import Recipe
 
 INITIALISE = 4  # the stream of random numbers that the initial weights are drawn from
@@ -70,7 +71,7 @@ def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int)
     return net
 
 
-def build_optimiser(recipe: Recipe, net: FSNN) -> torch.optim.SGD:
+def build_optimiser(recipe: Recipe, net: FSNN) -> MomentumSGD:
     """SGD with momentum on every parameter; the learning rate is set before each step."""
     plan = recipe.optimiser
-    return torch.optim.SGD(net.parameters(), lr=plan.learning_rate, momentum=plan.momentum, weight_decay=plan.weight_decay)
+    return MomentumSGD(net.parameters(), lr=plan.learning_rate, momentum=plan.momentum, weight_decay=plan.weight_decay)

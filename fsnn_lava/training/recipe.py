@@ -10,7 +10,9 @@ from typing import Any
 from fsnn_lava.data import NAMES
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.toml import parse_toml, read_toml
-from fsnn_lava.solvers.solver import LINEAR_METHODS
+from fsnn_lava.nn.dynamics import SCHEDULES, Schedule
+from fsnn_lava.nn.feedback import NORMS, NormKind
+from fsnn_lava.solvers.solver import LINEAR_METHODS, Method
 from fsnn_lava.training.recipe_keys import key_rule, nested_keys, nested_lists, print_keys, read_keys
 
 
@@ -40,7 +42,7 @@ class LearningRate:
 class SolverChoice:
     """How E5 is solved: until the relative residual is `tol`, at most `max_steps` products (0: the Jacobian-free gradient)."""
 
-    method: str = key_rule(str, "gmres", choices=LINEAR_METHODS)
+    method: Method = key_rule(str, "gmres", choices=LINEAR_METHODS)
     tol: float = key_rule(float, 1e-2, low=0.0, open_low=True)
     max_steps: int = key_rule(int, 30, low=0)
 
@@ -80,8 +82,8 @@ class Recipe:
     turns: int = key_rule(int, 0, low=0)  # in training, rates come from so many turns of f (E4) instead of spikes; 0: from spikes
     leak: float = key_rule(float, 1.0, low=0.0, open_low=True, high=1.0)
     vth: float = key_rule(float, 2.0, low=0.0, open_low=True)
-    schedule: str = key_rule(str, "sequential", choices=("sequential", "pipelined"))
-    norm: str = key_rule(str, "kernel", choices=("kernel", "operator"))
+    schedule: Schedule = key_rule(str, "sequential", choices=SCHEDULES)
+    norm: NormKind = key_rule(str, "kernel", choices=NORMS)
     limit: float = key_rule(float, 1.0, low=0.0, open_low=True)
     dropout: float = key_rule(float, 0.2, low=0.0, high=1.0, open_high=True)
     augment: bool = key_rule(bool, False)  # CIFAR's: crop and flip
