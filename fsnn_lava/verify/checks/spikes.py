@@ -18,7 +18,7 @@ from fsnn_lava.ir.stock_network import runs_as_atrlif
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import Check, Offender
 from fsnn_lava.verify.divergence import locate_divergence, locate_from_reference
-from fsnn_lava.verify.equilibrium import multiplications
+from fsnn_lava.verify.equilibrium import equilibrium_multiplications
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_total
 from fsnn_lava.verify.reference_run import run_reference
 
@@ -124,7 +124,7 @@ class SpikesCheck(MergedFindings):
 
 def referenced_samples(chip: ChipNetwork, steps: int) -> list[int]:
     """Numbers of the samples that the reference computes: spread over a run of any length, at least one, as many as are affordable."""
-    number = int(np.clip(_REFERENCE_BUDGET // (max(1, multiplications(chip)) * steps), 1, REFERENCE_SAMPLES))
+    number = int(np.clip(_REFERENCE_BUDGET // (max(1, equilibrium_multiplications(chip)) * steps), 1, REFERENCE_SAMPLES))
     return [0, *(2**power for power in range(number - 1))]
 
 
