@@ -113,6 +113,10 @@ def test_shipped_networks_are_those_of_their_cards():
         assert hashlib.sha256((folder / "model.pt").read_bytes()).hexdigest() in card
 
 
+def test_the_packaged_digits_network_runs_on_the_smallest_board():
+    assert fl.place(fl.ChipNetwork.load(find_model("digits")), board="oheo-gulch").answer == "runs"
+
+
 def test_the_packaged_digits_network_is_the_one_in_the_examples():
     packaged = ROOT / "fsnn_lava" / "models" / "digits.h5"
     assert fl.ChipNetwork.load(packaged).digest() == fl.ChipNetwork.load(EXAMPLES / "models" / "digits" / "net.h5").digest()
