@@ -1,6 +1,6 @@
 """Event recordings repeated end to end: is the run faithful, has it settled, and does the residual follow the slope of E11?
 
-    fsnn-train train/nmnist-if.toml --set epochs=2 --out runs/nmnist
+    fsnn-train train/nmnist-if.toml --set epochs=2 --set learning_rate.every=2 --out runs/nmnist
     python bench/settling.py runs/nmnist/best.pt [--data nmnist] [--repeat 1 4 16] [--samples 9]
 
 A single recording is a transient: the rates have not settled. Repeated k times, its average stays the same, and by E11 the largest
@@ -63,14 +63,25 @@ def judge(chip: fl.ChipNetwork, values: np.ndarray, labels: np.ndarray) -> Verdi
 
 def table(chip: fl.ChipNetwork, verdicts: dict[int, Verdict], frames: int) -> str:
     """Measured and predicted residuals: that of the first row times the ratio of the sums of weights."""
-    lines = ["| recordings | steps | faithful | settled | largest residual | predicted from the first row | steps that would settle it |", "|---" * 7 + "|"]
+    lines = [
+        "| recordings | steps | faithful | settled | largest residual | predicted from the first row | steps that would settle it |",
+        "|---" * 7 + "|",
+    ]
     first = next(iter(verdicts))
     start = verdicts[first].settled
     for k, verdict in verdicts.items():
         settled = verdict.settled
         assert start is not None and settled is not None
         predicted = start.residual * chip.weight_sum(first * frames) / chip.weight_sum(k * frames)
-        cells = (k, k * frames, "yes" if verdict.faithful else "no", settled.answer, f"{settled.residual:.4f}", f"{predicted:.4f}", settled.steps)
+        cells = (
+            k,
+            k * frames,
+            "yes" if verdict.faithful else "no",
+            settled.answer,
+            f"{settled.residual:.4f}",
+            f"{predicted:.4f}",
+            settled.steps,
+        )
         lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
     return "\n".join(lines)
 
