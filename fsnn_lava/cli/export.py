@@ -20,7 +20,7 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, export
-from fsnn_lava.verify.verdict import plain
+from fsnn_lava.verify.verdict import plain_values
 
 SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
 CALIBRATION_SAMPLES = 128
@@ -199,7 +199,7 @@ def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
 
 def _print(args: argparse.Namespace, outcome: Exported, note: str, *, kept: bool) -> None:
     if args.json:
-        print(json.dumps(plain({**outcome.as_dict(), "kept": kept, "notes": [note]}), indent=2, allow_nan=False))
+        print(json.dumps(plain_values({**outcome.as_dict(), "kept": kept, "notes": [note]}), indent=2, allow_nan=False))
         return
     print(export_table(outcome, note, kept=kept))
     if args.explain:

@@ -15,7 +15,7 @@ from fsnn_lava.ir.stock_network import stored_weights
 from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
 from fsnn_lava.placement.core_memory import ConnectionMemory, Form, MemoryUse, Shape3, connection_memory, spatial_shape, weight_bits
-from fsnn_lava.placement.tiling import Population, Tiling, split
+from fsnn_lava.placement.tiling import Population, Tiling, split_population
 from fsnn_lava.summary import Cell, Summary, shape_text
 
 ReadoutPlace = Literal["auto", "chip", "host"]
@@ -268,7 +268,7 @@ def outline_of(chip: ChipNetwork) -> Outline:
 
 def place_outline(outline: Outline, board: Board, readout: ReadoutPlace) -> Placement:
     """The placement of an outline, without advice."""
-    on_chip = readout == "chip" or (readout == "auto" and split(outline.populations[-1], board) is not None)
+    on_chip = readout == "chip" or (readout == "auto" and split_population(outline.populations[-1], board) is not None)
     populations = outline.populations if on_chip else outline.populations[:-1]
     layers = _place_all(_with_targets(populations), board)
     return Placement(board=board, layers=layers, readout="chip" if on_chip else "host", bits=outline.bits)
@@ -294,7 +294,7 @@ def _place_all(populations: list[Population], board: Board) -> tuple[PlacedLayer
     groups = {population.name: 1 for population in populations}
     tilings: list[Tiling | None] = []
     for _ in range(_PASSES):
-        tilings = [split(p, board, sum(groups[name] for name in p.to_convolutions)) for p in populations]
+        tilings = [split_population(p, board, sum(groups[name] for name in p.to_convolutions)) for p in populations]
         found = {p.name: 1 if t is None else t.counts[0] for p, t in zip(populations, tilings, strict=True)}
         if found == groups:
             break
