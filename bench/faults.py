@@ -1,6 +1,6 @@
 """Every single fault of the catalogue on every backend and network: is it found, and is the right layer named? Prints a table.
 
-    python bench/faults.py [--every N] [--json]
+    python bench/faults.py [--every N] [--no-trains] [--json]
 
 The catalogue is tests/helpers/fault_catalogue.py. Exit code 1 if a fault is missed, or if the right layer is named for fewer than 95 %.
 """
@@ -24,10 +24,11 @@ NAMED_MIN = 0.95
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--every", type=int, default=1, metavar="N", help="judge only every N-th case")
+    parser.add_argument("--no-trains", action="store_true", help="judge the runs without their spike trains, as without --spikes")
     parser.add_argument("--json", action="store_true", help="print the totals as JSON")
     args = parser.parse_args()
     started = time.process_time()
-    found = list(outcomes(lambda number: number % args.every == 0))
+    found = list(outcomes(lambda number: number % args.every == 0, trains=not args.no_trains))
     named = sum(outcome.named for outcome in found)
     missed = [outcome for outcome in found if not outcome.found]
     totals = {

@@ -20,6 +20,7 @@ import dataclasses
 import json
 import re
 import statistics
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,9 @@ def figures(net: FSNN, samples: Split) -> dict[str, float]:
     half = max(net.steps // 2, 1)
     residual = equilibrium_residual(net, torch.from_numpy(samples.batch(slice(0, BATCH))))
     found = {"accuracy": plain, "spikes": spikes, "operations": operations, "residual": residual}
-    found["noisy"] = measured(net, samples, change=noisy)[0]
+    found["noisy"] = measured(
+        net, samples, change=partial(noisy, largest=255.0 if net.normalisation is None else net.normalisation.divisor)
+    )[0]
     found["moved"] = measured(net, samples, change=moved)[0]
     return {**found, "half": measured(net, samples, steps=half)[0]}
 
@@ -127,10 +130,10 @@ def fan_out(net: FSNN) -> list[torch.Tensor]:
     return [*out, last]
 
 
-def noisy(images: np.ndarray, first: int) -> np.ndarray:
-    """Gaussian noise, rounded and clipped to uint8; the same for every network."""
-    noise = np.random.default_rng(first).normal(0.0, 255 * NOISE, images.shape)
-    return np.clip(np.rint(images + noise), 0, 255).astype(np.uint8)
+def noisy(images: np.ndarray, first: int, *, largest: float) -> np.ndarray:
+    """Gaussian noise, rounded and clipped to 0 … `largest`; the same for every network."""
+    noise = np.random.default_rng(first).normal(0.0, largest * NOISE, images.shape)
+    return np.clip(np.rint(images + noise), 0, largest).astype(np.uint8)
 
 
 def moved(images: np.ndarray, first: int) -> np.ndarray:

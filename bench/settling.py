@@ -1,6 +1,6 @@
 """Event recordings repeated end to end: is the run faithful, has it settled, and does the residual follow the slope of E11?
 
-    fsnn-train train/nmnist-if.toml --set epochs=2 --out runs/nmnist
+    fsnn-train train/nmnist-if.toml --set epochs=2 --set learning_rate.every=2 --out runs/nmnist
     python bench/settling.py runs/nmnist/best.pt [--data nmnist] [--repeat 1 4 16] [--samples 9]
 
 A single recording is a transient: the rates have not settled. Repeated k times, its average stays the same, and by E11 the largest

@@ -382,8 +382,11 @@ def cases(graph: str, leak: str, backend: str) -> Case | None:
     return Case(chip, backend, values)
 
 
-def outcomes(which: Callable[[int], bool] = lambda number: True) -> Iterator[Outcome]:
-    """Judge every fault on every backend and network, or those of the given numbers. Record faults lie beyond what is emulated again."""
+def outcomes(which: Callable[[int], bool] = lambda number: True, *, trains: bool = True) -> Iterator[Outcome]:
+    """Judge every fault on every backend and network, or those of the given numbers; with recorded spike trains, or without.
+
+    Record faults never have trains, and lie beyond the samples that are emulated again.
+    """
     number = 0
     for graph in GRAPHS:
         for leak in LEAKS:
@@ -392,16 +395,16 @@ def outcomes(which: Callable[[int], bool] = lambda number: True) -> Iterator[Out
                 for fault in CATALOGUE:
                     number += 1
                     if which(number):
-                        yield from _outcome(fault, case, graph, leak, backend)
+                        yield from _outcome(fault, case, graph, leak, backend, trains)
 
 
-def _outcome(fault: Fault, case: Case | None, graph: str, leak: str, backend: str) -> Iterator[Outcome]:
+def _outcome(fault: Fault, case: Case | None, graph: str, leak: str, backend: str, trains: bool) -> Iterator[Outcome]:
     broken = None if case is None else fault.run(case)
     if case is None or broken is None or not has_effect(broken[0], case.run()):
         return
     result, expected = broken
     offset = 1000 if fault.rule == "record" else 0
-    verdict = case.judge(result, offset=offset)
+    verdict = case.judge(result if trains else replace(result, spikes=None), offset=offset)
     yield Outcome(fault, graph, leak, backend, offset, verdict.faithful is False, first_named(verdict), frozenset(expected))
 
 
