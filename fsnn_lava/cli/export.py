@@ -21,7 +21,7 @@ from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, export
-from fsnn_lava.verify.verdict import plain
+from fsnn_lava.verify.verdict import plain_values
 
 SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
 CALIBRATION_SAMPLES = 128
@@ -201,7 +201,7 @@ def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
 def _print(args: argparse.Namespace, outcome: Exported, note: str, *, kept: bool, placement: Placement | None = None) -> None:
     if args.json:
         board = {} if placement is None else {"board": {key: placement.to_dict()[key] for key in ("board", "answer", "verdict")}}
-        print(json.dumps(plain({**outcome.as_dict(), "kept": kept, "notes": [note], **board}), indent=2, allow_nan=False))
+        print(json.dumps(plain_values({**outcome.as_dict(), "kept": kept, "notes": [note], **board}), indent=2, allow_nan=False))
         return
     print(export_table(outcome, note, kept=kept))
     if placement is not None and placement.answer != "runs":

@@ -20,7 +20,7 @@ from fsnn_lava.formats.results_layout import FORMAT, detail_columns, row_columns
 from fsnn_lava.formats.results_provenance import Provenance
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
-from fsnn_lava.ir.stock_network import executed
+from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.limits import STEPS_MAX
 
 NETWORK_BYTES_MAX = 2**29
@@ -74,7 +74,7 @@ class Reader:
             steps=origin.steps,
             digest=origin.digest,
             weight_sum=self.chip.weight_sum(origin.steps),
-            readout_scale=float(executed(self.chip, origin.graph).readout.scale),
+            readout_scale=float(executed_network(self.chip, origin.graph).readout.scale),
             counts=counts,
             traces=tuple(found[f"detail/layer/{i}/traces"] if leaky else counts[i].astype(np.float64) for i in layers),
             late=late_counts,

@@ -19,7 +19,7 @@ from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.rate_map import apply_linear
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.space_to_depth import packed
-from fsnn_lava.ir.stock_network import Lowered, lower, stock_equivalent
+from fsnn_lava.ir.stock_network import Lowered, lower_to_stock, stock_equivalent
 from fsnn_lava.placement.board import Board, Range
 from fsnn_lava.placement.chip_window import ChipWindow
 from fsnn_lava.placement.placement import Placement
@@ -144,7 +144,7 @@ def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values
         raise BadArgument("the result belongs to another network: pass the network that was run")
     if network.input.kind == "events" and values is None:
         raise BadArgument("a network with event input costs what its events cost: pass the values of the run")
-    lowered = lower(network)
+    lowered = lower_to_stock(network)
     sent = _sent(network, result, lowered, values)
     window = ChipWindow(steps=result.steps, layers=len(chip.layers), first=2 if network.input.kind == "events" else 1)
     cores = {layer.name: layer.cores for layer in placement.layers}

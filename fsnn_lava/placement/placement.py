@@ -16,14 +16,14 @@ from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
 from fsnn_lava.placement.core_memory import ConnectionMemory, Form, MemoryUse, Shape3, connection_memory, spatial_shape, weight_bits
 from fsnn_lava.placement.obstacles import obstacles, risks
-from fsnn_lava.placement.tiling import Population, Tiling, split
+from fsnn_lava.placement.tiling import Population, Tiling, split_population
 from fsnn_lava.summary import Cell, Summary, shape_text
 
 ReadoutPlace = Literal["auto", "chip", "host"]
 Answer = Literal["runs", "runs with loss", "cannot run", "does not fit"]
 _PASSES = 4
 
-MARGIN = 4 / 3  # the compiler's cores per core of this model, the worst layer of the public tables it was fitted to
+MARGIN = 4 / 3  # cores that the compiler uses per core of this model, for the worst layer of the public tables it was fitted to
 DISCLAIMER = (
     "A model, not the vendor's compiler, and not run on silicon. In the two public tables it was fitted to, "
     "the compiler used 1.00 to 1.33 times the model's cores per layer, 1.14 times in all."
@@ -37,7 +37,7 @@ class PlacedLayer:
     Attributes:
         name: of the layer; "readout" for the readout.
         shape: (C, H, W); (N, 1, 1) for a dense layer.
-        tiling: how it is split over cores; None where a single neuron is too much for a core.
+        tiling: how it is split over cores; None if a single neuron does not fit on a core.
         least: what a core with a single neuron uses.
         forms: (source, form) of every connection that is on the chip.
     """
@@ -50,7 +50,7 @@ class PlacedLayer:
 
     @property
     def cores(self) -> int | None:
-        """Cores of this layer; None where a single neuron is too much for a core."""
+        """Cores of this layer; None if a single neuron does not fit on a core."""
         return None if self.tiling is None else self.tiling.cores
 
     @property
@@ -91,7 +91,7 @@ class Placement:
         bits: of the widest weight.
         alternatives: (form, cores) of both ways to store transposed convolutions; empty if there are none.
         lowered: which of these is used: "sparse" or "space-to-depth".
-        way_out: what would make it fit, each tried; empty if it fits.
+        way_out: what would make it fit; each suggestion has been tried. Empty if it fits.
         obstacles: why the chip's neurons cannot hold it, each with a fix; empty if nothing is known.
         risks: what may be lost or refused, depending on the sample, each with a fix.
     """
@@ -260,7 +260,7 @@ def place(
     else:
         packed, _ = space_to_depth(chip)
         outlines = {"sparse": outline_of(chip), "space-to-depth": outline_of(packed)}
-        chosen = "space-to-depth" if stored_weights(packed) <= stored_weights(chip) else "sparse"  # the stock graph chooses alike
+        chosen = "space-to-depth" if stored_weights(packed) <= stored_weights(chip) else "sparse"  # the stock graph makes the same choice
         outline = outlines[chosen]
         found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
         placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))
@@ -295,7 +295,7 @@ def outline_of(chip: ChipNetwork) -> Outline:
 
 def place_outline(outline: Outline, board: Board, readout: ReadoutPlace) -> Placement:
     """The placement of an outline, without advice."""
-    on_chip = readout == "chip" or (readout == "auto" and split(outline.populations[-1], board) is not None)
+    on_chip = readout == "chip" or (readout == "auto" and split_population(outline.populations[-1], board) is not None)
     populations = outline.populations if on_chip else outline.populations[:-1]
     layers = _place_all(_with_targets(populations), board)
     return Placement(board=board, layers=layers, readout="chip" if on_chip else "host", bits=outline.bits)
@@ -321,7 +321,7 @@ def _place_all(populations: list[Population], board: Board) -> tuple[PlacedLayer
     groups = {population.name: 1 for population in populations}
     tilings: list[Tiling | None] = []
     for _ in range(_PASSES):
-        tilings = [split(p, board, sum(groups[name] for name in p.to_convolutions)) for p in populations]
+        tilings = [split_population(p, board, sum(groups[name] for name in p.to_convolutions)) for p in populations]
         found = {p.name: 1 if t is None else t.counts[0] for p, t in zip(populations, tilings, strict=True)}
         if found == groups:
             break

@@ -33,12 +33,12 @@ from fsnn_lava.version import __version__
 Kind = Literal["pixels", "events", "current"]
 Reset = Literal["subtract", "zero"]
 SEARCH_SAMPLES = 32  # of the calibration batch, on which scales are searched
-PROJECTED_GAIN = 0.999  # to which shrinking the feedback aims
+PROJECTED_GAIN = 0.999  # what shrinking the feedback aims for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Quantised:
-    """A ChipNetwork, and what was found out while it was made."""
+    """A ChipNetwork, and what was measured while it was made."""
 
     chip: ChipNetwork
     folded: FoldedNetwork
@@ -106,7 +106,7 @@ def quantise_in_full(
     calibration: ArrayLike | None = None,
     steps: int | None = None,
 ) -> Quantised:
-    """`quantise`, with everything that was found out on the way.
+    """`quantise`, together with everything that was measured along the way.
 
     If the float network is a contraction and the rounded one is not, the feedback is shrunk a little until it is again
     (`shrunk` says by how much).

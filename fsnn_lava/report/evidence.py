@@ -14,7 +14,7 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
 from fsnn_lava.ir.rate_map import RateMap, apply_linear
 from fsnn_lava.ir.result import Result
-from fsnn_lava.ir.stock_network import executed
+from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.fold import fold
@@ -47,7 +47,7 @@ class RunEvidence:
                 f"a report needs the values and labels of the {result.samples} samples in the result, "
                 f"got {len(values)} and {'no labels' if labels is None else len(labels)}"
             )
-        self.exported, self.chip = chip, executed(chip, result.graph)
+        self.exported, self.chip = chip, executed_network(chip, result.graph)
         self.result, self.values = result, values
         self.labels = None if labels is None or (labels < 0).any() else labels  # below 0: unknown
         self.model, self._placement = model, placement

@@ -13,7 +13,7 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
 from fsnn_lava.ir.run_arguments import check_values
-from fsnn_lava.ir.stock_network import executed
+from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.running.options import LavaGraph, RunOptions, run_options
 
 Values = NDArray[np.uint8]
@@ -134,7 +134,7 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
             return
         from fsnn_lava.ir.residual_curve import ResidualCurve
 
-        curve = ResidualCurve(executed(chip, options.executed_graph))
+        curve = ResidualCurve(executed_network(chip, options.executed_graph))
         yield lambda values: curve.added(run_batch(values), values, keep_spikes=options.spikes)
 
 

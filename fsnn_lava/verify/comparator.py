@@ -12,7 +12,7 @@ from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Result
-from fsnn_lava.ir.stock_network import atrlif_error, executed
+from fsnn_lava.ir.stock_network import atrlif_error, executed_network
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.batch import Batch, check_shapes
 from fsnn_lava.verify.bounds.certificate import Certificate
@@ -60,7 +60,7 @@ class Comparator:
         equilibrium_samples: int | None = None,
     ) -> None:
         self.digest = chip.digest()
-        self.chip = executed(chip, graph)
+        self.chip = executed_network(chip, graph)
         self.tolerance = rounding_tolerance(self.chip, graph)
         self.thresholds, self.graph = thresholds or Thresholds(), graph
         self.equilibrium_samples = affordable_equilibria(chip) if equilibrium_samples is None else equilibrium_samples
