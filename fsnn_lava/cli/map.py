@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fsnn_lava.cli.command import Parser, run_command
+from fsnn_lava.cli.command import run_command
+from fsnn_lava.cli.parsers.map import parser
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.models.find import find_model
 from fsnn_lava.placement import core_map
-from fsnn_lava.placement.board import board_names
 from fsnn_lava.placement.chip_window import ChipWindow
 from fsnn_lava.placement.cost import ChipCost, chip_cost
 from fsnn_lava.placement.cost_table import cost_table
@@ -22,21 +22,7 @@ from fsnn_lava.placement.placement import Core, Placement, place
 from fsnn_lava.placement.placement_table import core_table, placement_table
 
 
-def _parser() -> Parser:
-    parser = Parser(prog="fsnn-map", description="Place a network on a board, without the board.")
-    parser.add_argument("network", help="net.h5, as fsnn-export writes it, or the name of a shipped network")
-    parser.add_argument("--board", default="oheo-gulch", help=f"{', '.join(board_names())}, or a .toml file (default: %(default)s)")
-    parser.add_argument(
-        "--readout", choices=("auto", "chip", "host"), default="auto", help="where to compute the readout (default: %(default)s)"
-    )
-    parser.add_argument("--results", type=Path, help="results.h5 of a run of this network: adds what a sample costs on the chip")
-    parser.add_argument("--cores", action="store_true", help="also list every core")
-    parser.add_argument("--svg", type=Path, help="write a picture of the core map")
-    parser.add_argument("--json", action="store_true", help="print a machine-readable result")
-    return parser
-
-
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     chip = ChipNetwork.load(find_model(args.network))
     placement = place(chip, board=args.board, readout=args.readout)
     metrics, cost = (static_metrics(chip), None) if args.results is None else _measured(chip, args.results, placement)
@@ -88,7 +74,7 @@ def _text(args: argparse.Namespace, placement: Placement, metrics: dict[str, Any
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    return run_command("fsnn-map", _run, _parser().parse_args(argv))
+    return run_command("fsnn-map", run, parser().parse_args(argv))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ _PER_SAMPLE_TUPLES = ("counts", "traces", "late", "late_traces", "potentials", "
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Result:
-    """What a run left behind: B samples over T steps, each layer in its own time tau = 1 … T.
+    """The outcome of a run: B samples over T steps, each layer in its own time tau = 1 … T.
 
     `run` returns one; backends fill it in, and it is not checked here. Do not rely on it until `compare` has judged it.
     Tuples have one array per layer, or per feedback connection where it says so.

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.space_to_depth import space_to_depth
 from fsnn_lava.ir.stock_network import stored_weights
 from fsnn_lava.placement import advice
@@ -251,6 +252,7 @@ def place(
         >>> placement.answer, placement.cores
         ('runs', 2)
     """
+    check_chip(chip)
     if readout not in ("auto", "chip", "host"):
         raise BadArgument(f"readout must be auto, chip or host, got {readout!r}")
     where = board if isinstance(board, Board) else load_board(board)

@@ -151,7 +151,7 @@ class Executes:
 
 def test_what_is_not_a_model_is_refused(model, tmp_path, capsys):
     target, bad = str(tmp_path / "net.h5"), tmp_path / "bad.pt"
-    assert "No such file" in refused(capsys, str(tmp_path / "missing.pt"), target)
+    assert "there is no file" in refused(capsys, str(tmp_path / "missing.pt"), target)
     bad.write_text("not a model")
     assert "not a model" in refused(capsys, str(bad), target)
     torch.save({"format": "fsnn-lava model", "version": 1, "config": Executes()}, bad)
