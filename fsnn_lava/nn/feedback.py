@@ -61,8 +61,11 @@ class RestrictedFeedback(nn.Module):
     def weight(self) -> Tensor:
         """alpha W^/||W^||, with gradients to both, rounded if it is trained through the rounding.
 
-        In training each call moves the power iteration by one step.
+        In training each call first brings an alpha that the optimiser moved beyond its limit back to it, and moves the power iteration by
+        one step.
         """
+        if self.training and torch.is_grad_enabled():
+            self.clip_()
         weight = _Restricted.apply(self.direction, self.alpha, self, self.training and torch.is_grad_enabled())
         return weight if self.rounding is None else self.rounding(weight)
 
@@ -77,12 +80,15 @@ class RestrictedFeedback(nn.Module):
 
     @torch.no_grad()
     def clip_(self) -> None:
-        """Clip alpha in place, to [-limit, limit], or so that the gain around the loop is at most `limit`; after every optimiser step."""
-        self.alpha.clamp_(-self.alpha_limit, self.alpha_limit)
+        """Clip alpha in place, to [-limit, limit], or so that the gain around the loop is at most `limit`.
+
+        A graph that was built before stays usable: it has seen the clipped value.
+        """
+        self.alpha.data.clamp_(-self.alpha_limit, self.alpha_limit)
         if self.norm == "loop":
             gain = self.loop_gain()
             if gain > self.limit:
-                self.alpha.mul_(self.limit / gain * (1 - 1e-6))  # float32 rounds
+                self.alpha.data.mul_(self.limit / gain * (1 - 1e-6))  # float32 rounds
 
     @torch.no_grad()
     def loop_gain(self) -> float:

@@ -12,6 +12,7 @@ from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Result
+from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.stock_network import atrlif_error, executed_network
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.batch import Batch, check_shapes
@@ -23,6 +24,7 @@ from fsnn_lava.verify.checks.charge import ChargeCheck
 from fsnn_lava.verify.checks.contraction import LOCAL_SAMPLES, ContractionCheck
 from fsnn_lava.verify.checks.float_spikes import LINK as FLOAT_LINK
 from fsnn_lava.verify.checks.float_spikes import FloatSpikesCheck
+from fsnn_lava.verify.checks.record import RecordCheck
 from fsnn_lava.verify.checks.residual import ResidualCheck
 from fsnn_lava.verify.checks.settling import SettlingCheck
 from fsnn_lava.verify.checks.shift import LINK as SHIFT_LINK
@@ -68,6 +70,7 @@ class Comparator:
         self.radius_samples = max(1, min(LOCAL_SAMPLES, self.equilibrium_samples // 8))
         self.rate_map = RateMap(self.chip)
         certificate = Certificate(self.rate_map)
+        self.record = RecordCheck(self.chip, stock=graph == "stock")
         self.charge = ChargeCheck(self.chip)
         self.residual = ResidualCheck(self.chip, certificate, self.thresholds)
         self.contraction = ContractionCheck(self.chip, certificate, self.thresholds)
@@ -122,6 +125,7 @@ class Comparator:
         self.charge.add(batch)
         self.residual.add(batch, batch.mapped, equilibria)
         self.settling.add(batch, batch.mapped)
+        self.record.add(batch, batch.mapped)
         self.spikes.add(batch)
         self.accuracy.add(batch, self.network.answers(batch.values, batch.steps) if self.network else None)
         if equilibria is not None and self.network and self.float_spikes and self.shift:
@@ -155,6 +159,7 @@ class Comparator:
             self.contraction.check(),
             self.certificate.check(),
             self.residual.check(),
+            self.record.check(),
             self.charge.check(),
             self.spikes.check(),
             self.settling.check(settled),
@@ -201,6 +206,7 @@ class Comparator:
             "contraction": self.contraction,
             "certificate": self.certificate,
             "residual": self.residual,
+            "record": self.record,
             "charge": self.charge,
             "spikes": self.spikes,
             "settled": self.settling,
@@ -289,6 +295,9 @@ def compare(
         True
         >>> verdict.to_html("report.html")
     """
+    check_chip(chip)
+    if not isinstance(result, Result):
+        raise BadArgument(f"result must be the Result of a run, got {type(result).__name__}; pass what run(chip, values) returns")
     comparator = Comparator(chip, model=model, thresholds=thresholds, graph=result.graph)
     comparator.add(result, values, labels)
     return replace(comparator.verdict(), run=JudgedRun(chip=chip, result=result, values=values, labels=labels, model=model))
