@@ -19,6 +19,8 @@ from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import Verdict
 
 REPORT_SAMPLES = 256  # of a run, for a report
+ROWS_AT_ONCE = 4096
+JUDGED_ROWS = ("predictions", "logits", "readout", "layer_spikes", "updates", "clip_count")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,10 +55,22 @@ def compare_file(reader: Reader, *, model: FSNN | None, wanted: Thresholds, limi
     labels = reader.row("labels")
     for first in range(0, end, comparator.batch_size):
         last = min(end, first + comparator.batch_size)
-        comparator.add(reader.detail(first, last), reader.values(first, last), labels[first:last])
+        result = reader.detail(first, last)
+        comparator.add(result, reader.values(first, last), labels[first:last])
+        comparator.record.add_layer_spikes(reader.row("layer_spikes", first, last), result.counts, first=first)
     rest = slice(end, reader.samples if limit is None else min(reader.samples, limit))
     comparator.add_answers(reader.row("predictions")[rest], labels[rest])
+    _judge_rows(comparator, reader, rest.stop)
     return comparator.verdict()
+
+
+def _judge_rows(comparator: Comparator, reader: Reader, end: int) -> None:
+    """What the file keeps of every sample: is it what was written, and does it agree with itself?"""
+    comparator.record.add_changed(reader.changed_columns())
+    scale = float(comparator.chip.readout.scale)
+    for first in range(0, end, ROWS_AT_ONCE):
+        rows = {name: reader.row(name, first, min(end, first + ROWS_AT_ONCE)) for name in JUDGED_ROWS}
+        comparator.record.add_rows(rows, steps=reader.provenance.steps, first=first, readout_scale=scale)
 
 
 def _report(args: argparse.Namespace, reader: Reader, verdict: Verdict, model: FSNN | None) -> None:

@@ -17,6 +17,7 @@ from fsnn_lava.data import Dataset, Split, load_data
 from fsnn_lava.errors import BadArgument, FsnnError
 from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, export
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     except ExportRefused as refused:
         _print(args, refused.outcome, note, kept=False)
         raise
-    _print(args, outcome, note, kept=True)
+    _print(args, outcome, note, kept=True, placement=place(read(args.network), steps=args.steps))
     if args.report is not None and dataset is not None:
         _report(args, net, read, dataset)
     return 0 if outcome.passed else 1
@@ -161,11 +162,14 @@ def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
     return notes
 
 
-def _print(args: argparse.Namespace, outcome: Exported, note: str, *, kept: bool) -> None:
+def _print(args: argparse.Namespace, outcome: Exported, note: str, *, kept: bool, placement: Placement | None = None) -> None:
     if args.json:
-        print(json.dumps(plain_values({**outcome.as_dict(), "kept": kept, "notes": [note]}), indent=2, allow_nan=False))
+        board = {} if placement is None else {"board": {key: placement.to_dict()[key] for key in ("board", "answer", "verdict")}}
+        print(json.dumps(plain_values({**outcome.as_dict(), "kept": kept, "notes": [note], **board}), indent=2, allow_nan=False))
         return
     print(export_table(outcome, note, kept=kept))
+    if placement is not None and placement.answer != "runs":
+        print(f"warning: on {placement.board.name} (fsnn-map) this network {placement.verdict}")
     if args.explain:
         print(EXPLANATION)
 

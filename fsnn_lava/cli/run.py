@@ -129,7 +129,9 @@ def _package(args: argparse.Namespace) -> int:
     path = find_model(args.network)
     dataset = _dataset(args, ChipNetwork.load(path))
     first = slice(0, _number(args, dataset))
-    folder = write_bundle(path, dataset.test.batch(first), args.package, labels=dataset.test.labels[first], steps=args.steps)
+    folder = write_bundle(
+        path, dataset.test.batch(first), args.package, labels=dataset.test.labels[first], steps=args.steps, board=args.board
+    )
     text = f"wrote {folder}: copy it to the machine with the board, then run sh {folder.name}/run.sh --check there"
     print(json.dumps({"package": str(folder)}) if args.json else text)
     return 0

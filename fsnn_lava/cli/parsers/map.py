@@ -15,7 +15,7 @@ def parser() -> Parser:
     options.add_argument(
         "--readout", choices=("auto", "chip", "host"), default="auto", help="where to compute the readout (default: %(default)s)"
     )
-    options.add_argument("--results", type=Path, help="results.h5 of a run of this network: adds operation counts and an energy estimate")
+    options.add_argument("--results", type=Path, help="results.h5 of a run of this network: adds what a sample costs on the chip")
     options.add_argument("--cores", action="store_true", help="also list every core")
     options.add_argument("--svg", type=Path, help="write a picture of the core map")
     options.add_argument("--json", action="store_true", help="print a machine-readable result")

@@ -35,6 +35,9 @@ def parser() -> Parser:
     options.add_argument("--model", type=Path, metavar="model.pt", help="also compare with the trained network: a file, or a shipped name")
     options.add_argument("--no-compare", action="store_true", help="run without comparing")
     options.add_argument("--package", type=Path, metavar="DIR", help="do not run: make a folder to copy to a machine with a board")
+    options.add_argument(
+        "--board", default="oheo-gulch", help="with --package: the board that must be able to run it (default: %(default)s)"
+    )
     options.add_argument("--json", action="store_true", help="print the result as JSON")
     add_threshold_options(options)
     return options
