@@ -12,7 +12,7 @@ from fsnn_lava.backends.availability import Backend, require_backend
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
-from fsnn_lava.ir.run_arguments import check_values
+from fsnn_lava.ir.run_arguments import check_chip, check_values
 from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.running.options import LavaGraph, RunOptions, run_options
 
@@ -63,6 +63,7 @@ def run(
         >>> result.logits.shape
         (8, 3)
     """
+    check_chip(chip)
     options = run_options(
         chip,
         samples=len(values) if isinstance(values, np.ndarray) and values.ndim else 1,
@@ -112,6 +113,7 @@ def run_batches(
         BackendMissing: the backend cannot run here.
         BackendFailed: the backend died, hung or lost a process.
     """
+    check_chip(chip)
     options = run_options(chip, backend=backend, steps=steps, batch=batch, spikes=spikes, residual=residual, graph=graph)
     with open_backend(chip, options) as run_batch:
         for values in batches:

@@ -12,6 +12,7 @@ from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Result
+from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.stock_network import atrlif_error, executed_network
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.batch import Batch, check_shapes
@@ -22,6 +23,7 @@ from fsnn_lava.verify.checks.charge import ChargeCheck
 from fsnn_lava.verify.checks.contraction import LOCAL_SAMPLES, ContractionCheck
 from fsnn_lava.verify.checks.float_spikes import LINK as FLOAT_LINK
 from fsnn_lava.verify.checks.float_spikes import FloatSpikesCheck
+from fsnn_lava.verify.checks.record import RecordCheck
 from fsnn_lava.verify.checks.residual import ResidualCheck
 from fsnn_lava.verify.checks.settling import SettlingCheck
 from fsnn_lava.verify.checks.shift import LINK as SHIFT_LINK
@@ -67,6 +69,7 @@ class Comparator:
         self.radius_samples = max(1, min(LOCAL_SAMPLES, self.equilibrium_samples // 8))
         self.rate_map = RateMap(self.chip)
         certificate = Certificate(self.rate_map)
+        self.record = RecordCheck(self.chip, stock=graph == "stock")
         self.charge = ChargeCheck(self.chip)
         self.residual = ResidualCheck(self.chip, certificate, self.thresholds)
         self.contraction = ContractionCheck(self.chip, certificate, self.thresholds)
@@ -119,6 +122,7 @@ class Comparator:
         mapped = self.rate_map.apply(batch.rates, drive)
         self.residual.add(batch, mapped, equilibria)
         self.settling.add(batch, mapped)
+        self.record.add(batch, mapped)
         self.spikes.add(batch)
         self.accuracy.add(batch, self.network.answers(batch.values, batch.steps) if self.network else None)
         if equilibria is not None and self.network and self.float_spikes and self.shift:
@@ -151,6 +155,7 @@ class Comparator:
             self.shift.check() if self.shift else not_done("shift", SHIFT_LINK, missing),
             self.contraction.check(),
             self.residual.check(),
+            self.record.check(),
             self.charge.check(),
             self.spikes.check(),
             self.settling.check(settled),
@@ -196,6 +201,7 @@ class Comparator:
             "shift": self.shift,
             "contraction": self.contraction,
             "residual": self.residual,
+            "record": self.record,
             "charge": self.charge,
             "spikes": self.spikes,
             "settled": self.settling,
@@ -283,6 +289,9 @@ def compare(
         True
         >>> verdict.to_html("report.html")
     """
+    check_chip(chip)
+    if not isinstance(result, Result):
+        raise BadArgument(f"result must be the Result of a run, got {type(result).__name__}; pass what run(chip, values) returns")
     comparator = Comparator(chip, model=model, thresholds=thresholds, graph=result.graph)
     comparator.add(result, values, labels)
     return replace(comparator.verdict(), run=JudgedRun(chip=chip, result=result, values=values, labels=labels, model=model))
