@@ -142,7 +142,12 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
 def _open_simulator(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
     """The backend itself; each is imported only when it is used."""
     steps, spikes = options.steps, options.spikes or options.residual
-    if options.backend == "emu":
+    if chip.delta is not None and options.backend == "emu":
+        from fsnn_lava.backends.emulator.delta import DeltaEmulator
+
+        delta = DeltaEmulator(chip)
+        yield lambda values: delta.run(values, steps=steps, spikes=spikes)
+    elif options.backend == "emu":
         from fsnn_lava.backends.emulator.run import Emulator
 
         emulator = Emulator(chip)
