@@ -30,7 +30,7 @@ import torch.nn.functional as nnf
 
 import fsnn_lava as fl
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse
 from fsnn_lava.limits import BIAS_MAX
 
@@ -230,9 +230,9 @@ def main_cases(args: argparse.Namespace, rounds: int, steps: int) -> list[dict[s
 def trained(args: argparse.Namespace, rounds: int) -> list[dict[str, Any]]:
     """The same at a trained network's own rate."""
     from fsnn_lava.data import load
-    from fsnn_lava.models.find import find
+    from fsnn_lava.models.find import find_model
 
-    chip = ChipNetwork.load(find(args.network))
+    chip = ChipNetwork.load(find_model(args.network))
     values = load(args.data or chip.notes["data"], args.data_dir).test.batch(slice(0, 64))
     row = compare(chip, values, steps=chip.steps, rounds=rounds, libraries=True)
     if not args.no_lava:

@@ -20,7 +20,7 @@ import torch.nn.functional as nnf
 import fsnn_lava as fl
 from fsnn_lava.data import load
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.models.find import find, shipped
+from fsnn_lava.models.find import find_model, shipped_models
 from fsnn_lava.nn.fsnn import FSNN
 
 SOLVERS = {
@@ -46,7 +46,7 @@ def gradient(net: FSNN, images: torch.Tensor, labels: torch.Tensor, solver: fl.S
 
 
 def errors(name: str, root: Path | None, samples: int) -> list[dict[str, Any]]:
-    path = find(name)
+    path = find_model(name)
     net = FSNN.load(path.with_name("model.pt"))
     data = load(ChipNetwork.load(path).notes["data"], root).train
     images, labels = torch.from_numpy(data.batch(slice(0, samples))), torch.from_numpy(data.labels[:samples]).long()
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
     rows = []
-    for name in args.names or shipped():
+    for name in args.names or shipped_models():
         rows += errors(name, args.data, args.samples)
     if args.json:
         args.json.write_text(json.dumps({"rows": rows}, indent=1))

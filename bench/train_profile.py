@@ -34,8 +34,8 @@ from fsnn_lava.nn import feedback
 from fsnn_lava.nn.dropout import Masks
 from fsnn_lava.nn.event_simulation import EventRun, layout_of
 from fsnn_lava.nn.feedback import RestrictedFeedback
-from fsnn_lava.nn.layer import Stage
 from fsnn_lava.nn.operators import Convolution, Dense
+from fsnn_lava.nn.stage import Stage
 from fsnn_lava.solvers import solver
 from fsnn_lava.training.descent import descend
 

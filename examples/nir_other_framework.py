@@ -24,7 +24,7 @@ from torch import Tensor, nn
 import fsnn_lava as fl
 from fsnn_lava.data import load
 from fsnn_lava.formats import nir as nir_file
-from fsnn_lava.models.find import find
+from fsnn_lava.models.find import find_model
 
 SAMPLES = 16
 
@@ -83,8 +83,8 @@ def main(path: str | None = None) -> float:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(path) if path else Path(folder) / "digits.nir"
         if path is None:
-            nir_file.write(fl.ChipNetwork.load(find("digits")), file)
-        chip, graph = nir_file.read(file), nir.read(file)
+            nir_file.write_nir(fl.ChipNetwork.load(find_model("digits")), file)
+        chip, graph = nir_file.read_nir(file), nir.read(file)
     values = load("digits").test.batch(np.arange(SAMPLES))
     theirs = rates(graph, torch.from_numpy(values).double(), chip.steps).numpy()
     ours = fl.run(chip, values)

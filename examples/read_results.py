@@ -16,7 +16,7 @@ from fsnn_lava.formats import results
 
 
 def main(path: str) -> None:
-    found = results.read(path)  # raises BadFile, with a message, if the file is damaged or not a results file
+    found = results.read_results(path)  # raises BadFile, with a message, if the file is damaged or not a results file
     origin = found.provenance
     print(f"{found.samples} samples on {origin.backend}, {origin.steps} steps, {origin.date}: {origin.command}")
     rows = found.rows  # one entry per sample

@@ -22,12 +22,12 @@ if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below
     from fsnn_lava.errors import Interrupted as Interrupted
     from fsnn_lava.ir.network import ChipNetwork as ChipNetwork
     from fsnn_lava.ir.result import Result as Result
-    from fsnn_lava.nn.dynamics import Trace as Trace
     from fsnn_lava.nn.fsnn import FSNN as FSNN
     from fsnn_lava.nn.loop_map import Equilibrium as Equilibrium
     from fsnn_lava.nn.neurons import IF as IF
     from fsnn_lava.nn.neurons import LIF as LIF
     from fsnn_lava.nn.normalisation import Normalisation as Normalisation
+    from fsnn_lava.nn.trace import Trace as Trace
     from fsnn_lava.placement.placement import Placement as Placement
     from fsnn_lava.placement.placement import place as place
     from fsnn_lava.quantisation.quantise import quantise as quantise
@@ -65,14 +65,14 @@ _MODULES = {
     "run": "running.run",
     "Solver": "solvers.solver",
     "Thresholds": "verify.thresholds",
-    "Trace": "nn.dynamics",
+    "Trace": "nn.trace",
     "Verdict": "verify.verdict",
 }
 
 __all__ = [*_MODULES, "__version__"]
 
 
-lava_compat.install()  # before anybody imports Lava; imports neither Lava nor numpy itself
+lava_compat.install_import_hook()  # before anybody imports Lava; imports neither Lava nor numpy itself
 
 
 if not TYPE_CHECKING:  # a type checker that sees it would accept misspelt names

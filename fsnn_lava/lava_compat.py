@@ -128,7 +128,7 @@ class FixingFinder:
         return spec
 
 
-def install() -> None:
+def install_import_hook() -> None:
     """Afterwards Lava is fixed when it is imported; warns where it was imported before."""
     if not any(isinstance(finder, FixingFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, FixingFinder())

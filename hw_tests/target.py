@@ -23,7 +23,7 @@ def missing(name: str) -> str:
     from fsnn_lava.backends import availability as backends
 
     try:
-        backends.require("sim" if name == "stock" else name)
+        backends.require_backend("sim" if name == "stock" else name)
     except BackendMissing as error:
         return str(error)
     return ""

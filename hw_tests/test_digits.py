@@ -9,7 +9,7 @@ import pytest
 from fsnn_lava.data import load
 from fsnn_lava.errors import FsnnError
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.models.find import find
+from fsnn_lava.models.find import find_model
 from fsnn_lava.placement.obstacles import obstacles, risks
 from hw_tests.test_synapses import assert_same
 from tests.helpers.naive_simulator import simulate
@@ -18,7 +18,7 @@ from tests.helpers.naive_simulator import simulate
 @pytest.mark.parametrize("reset", ["as trained", "zero"])
 def test_the_trained_digits_network(target, reset):
     try:
-        chip = ChipNetwork.load(find("digits"))
+        chip = ChipNetwork.load(find_model("digits"))
     except FsnnError as error:
         pytest.skip(f"the trained network is not here: {error}")
     if reset == "zero":

@@ -13,13 +13,17 @@ import numpy as np
 import pytest
 
 from fsnn_lava import lava_compat
-from fsnn_lava.backends.availability import lacking
+from fsnn_lava.backends.availability import missing_for_backend
 from fsnn_lava.lava_compat import FIXES, FixingFinder, FixingLoader
 
 VAR_MODEL, PORTS, CONV, DETECTION = FIXES
 NEEDED = {name: fix.needed() for name, fix in FIXES.items()}
-needs_lava = pytest.mark.skipif(bool(lacking("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(lacking('sim'))}")
-needs_lava_dl = pytest.mark.skipif(bool(lacking("sim")) or lava_compat.is_missing("lava.lib.dl"), reason="lava-dl is not installed")
+needs_lava = pytest.mark.skipif(
+    bool(missing_for_backend("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(missing_for_backend('sim'))}"
+)
+needs_lava_dl = pytest.mark.skipif(
+    bool(missing_for_backend("sim")) or lava_compat.is_missing("lava.lib.dl"), reason="lava-dl is not installed"
+)
 
 
 def where_needed(name: str) -> pytest.MarkDecorator:
@@ -85,7 +89,7 @@ def test_importing_the_package_imports_neither_lava_nor_numpy_and_does_not_touch
 
 
 def test_installing_twice_installs_once():
-    lava_compat.install()
+    lava_compat.install_import_hook()
     assert sum(isinstance(finder, FixingFinder) for finder in sys.meta_path) == 1
 
 

@@ -16,7 +16,7 @@ BACKENDS = {
 VENDOR = "lava-loihi (Intel's extension for members of the research community INRC)"
 
 
-def lacking(backend: str) -> tuple[str, ...]:
+def missing_for_backend(backend: str) -> tuple[str, ...]:
     """What has to be added before `backend` can run here, a phrase each; empty if it can run."""
     if backend not in BACKENDS:
         raise BadArgument(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
@@ -27,9 +27,9 @@ def lacking(backend: str) -> tuple[str, ...]:
     return missing_for_lava() + _vendor() + _board()
 
 
-def require(backend: str) -> None:
+def require_backend(backend: str) -> None:
     """Return if `backend` can run here; BackendMissing says what it lacks."""
-    missing = lacking(backend)
+    missing = missing_for_backend(backend)
     if missing:
         raise BackendMissing(f"backend {backend!r} cannot run here, it lacks: {'; '.join(missing)}. fsnn-doctor shows which backends can")
 

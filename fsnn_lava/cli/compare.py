@@ -11,7 +11,7 @@ from pathlib import Path
 from fsnn_lava.cli.command import Parser, command_line, run_command
 from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
 from fsnn_lava.errors import BadArgument, BadFile
-from fsnn_lava.formats.results import Reader, reading
+from fsnn_lava.formats.results import Reader, reading_results
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.comparator import Comparator
 from fsnn_lava.verify.thresholds import Thresholds
@@ -52,15 +52,15 @@ def _run(args: argparse.Namespace) -> int:
         raise BadArgument("--figures writes the figures of a report: give --report too")
     wanted = thresholds(args)
     model = None if args.model is None else FSNN.load(args.model)
-    with reading(args.results) as reader:
-        verdict = judge(reader, model=model, wanted=wanted, limit=args.limit, equilibria=args.equilibria)
+    with reading_results(args.results) as reader:
+        verdict = compare_file(reader, model=model, wanted=wanted, limit=args.limit, equilibria=args.equilibria)
         print(json.dumps(verdict.to_dict(), indent=2) if args.json else verdict.to_text())
         if args.report is not None:
             _report(args, reader, verdict, model)
     return 0 if verdict.passed else 1
 
 
-def judge(reader: Reader, *, model: FSNN | None, wanted: Thresholds, limit: int | None, equilibria: int | None) -> Verdict:
+def compare_file(reader: Reader, *, model: FSNN | None, wanted: Thresholds, limit: int | None, equilibria: int | None) -> Verdict:
     """The verdict on the samples that a file keeps in detail; the accuracy counts all samples."""
     if reader.details == 0:
         raise BadFile("these results keep no sample in detail, so there is nothing to compare; run again with a larger --detail")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import fsnn_lava
-from fsnn_lava.backends.availability import BACKENDS, lacking
+from fsnn_lava.backends.availability import BACKENDS, missing_for_backend
 from fsnn_lava.backends.lava import install as lava_install
 from fsnn_lava.cli.command import Parser, run_command
 from fsnn_lava.errors import BadArgument
@@ -50,12 +50,12 @@ def _run(args: argparse.Namespace) -> int:
 def _install_lava(args: argparse.Namespace) -> int:
     if args.json:
         raise BadArgument("--json prints the state of this machine: remove --install-lava")
-    name, version = lava_install.pinned()
-    there = lava_install.installed()
+    name, version = lava_install.pinned_version()
+    there = lava_install.installed_version()
     print(f"{name} {there} is installed." if there else f"{name} {version} is not installed.")
-    lava_install.install(yes=args.yes)
+    lava_install.install_lava(yes=args.yes)
     print("Checking it with a network of two neurons; the first time, compiling takes half a minute …", flush=True)
-    print(f"{name} {version} works: {lava_install.verify()}. fsnn-run --backend sim can run here.")
+    print(f"{name} {version} works: {lava_install.verify_install()}. fsnn-run --backend sim can run here.")
     return 0
 
 
@@ -67,7 +67,7 @@ def examine() -> dict[str, Any]:
         "platform": platform.platform(),
         "threads": {"cores": _cores(), **_torch()},
         "packages": {name: _version(name) for name in PACKAGES},
-        "backends": {name: {"runs": not lacking(name), "lacks": list(lacking(name))} for name in BACKENDS},
+        "backends": {name: {"runs": not missing_for_backend(name), "lacks": list(missing_for_backend(name))} for name in BACKENDS},
         "data": _data(),
         "variables": {name: os.environ[name] for name in VARIABLES if name in os.environ},
     }

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.cli.command import Parser, command_line, run_command
-from fsnn_lava.cli.export_table import EXPLANATION, table
+from fsnn_lava.cli.export_table import EXPLANATION, export_table
 from fsnn_lava.data import Dataset, Split, load
 from fsnn_lava.errors import BadArgument, FsnnError
 from fsnn_lava.limits import WEIGHT_BITS
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.quantisation.calibration import affordable_samples
+from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, export
 from fsnn_lava.verify.verdict import plain
@@ -47,7 +47,20 @@ def _parser() -> Parser:
         "--input", choices=("pixels", "current", "events"), help="how the input enters the chip (default pixels; events for sequences)"
     )
     parser.add_argument("--per-channel", action="store_true", help="give every channel its own unit and threshold")
-    parser.add_argument("--steps", type=int, metavar="T", help="steps of a run (default: as trained)")
+    parser.add_argument(
+        "--steps", type=int, metavar="T", help="steps of a run (default: as trained; with --encoding delta as many as it needs)"
+    )
+    parser.add_argument(
+        "--encoding", choices=("rate", "delta"), default="rate", help="send spikes, or graded changes of the rates (default rate)"
+    )
+    parser.add_argument(
+        "--dead-band",
+        type=float,
+        nargs="+",
+        metavar="ETA",
+        help="with --encoding delta: the smallest change that is sent, spikes per step; one number, or one per layer "
+        "(default: as large as leaves the rates no further from the equilibrium than spikes)",
+    )
     parser.add_argument(
         "--data", metavar="NAME", help="data set or .npz to calibrate and test on (default: the training data set, if it is available here)"
     )
@@ -84,8 +97,10 @@ def _run(args: argparse.Namespace) -> int:
             bits=_bits(args, net),
             input=args.input,
             reset=args.reset,
-            per_channel=args.per_channel or _trained_bits(net) == _bits(args, net),
+            per_channel=args.per_channel or (args.encoding == "rate" and _trained_bits(net) == _bits(args, net)),
             steps=args.steps,
+            encoding=args.encoding,
+            dead_band=args.dead_band,
             calibration=None if dataset is None else _first(dataset.train if len(dataset.train) else dataset.test, CALIBRATION_SAMPLES)[0],
             test=None if dataset is None else Samples(*_first(dataset.test, args.limit or _limit(net, args.steps))),
             max_drop=args.max_drop,
@@ -110,10 +125,10 @@ def _format(args: argparse.Namespace) -> tuple[Write, Read]:
     if name == "nir":
         from fsnn_lava.formats import nir
 
-        return nir.write, nir.read
+        return nir.write_nir, nir.read_nir
     from fsnn_lava.formats import netx
 
-    return netx.write, netx.read
+    return netx.write_netx, netx.read_netx
 
 
 def _trained_bits(net: FSNN) -> int | None:
@@ -188,7 +203,7 @@ def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -
 
 def _limit(net: FSNN, steps: int | None) -> int:
     """500 test samples, or as many as take about a minute in float64."""
-    return affordable_samples(fold(net), 500, budget=2e11 / (steps or net.steps))
+    return affordable_calibration_samples(fold(net), 500, budget=2e11 / (steps or net.steps))
 
 
 def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
@@ -201,7 +216,7 @@ def _print(args: argparse.Namespace, outcome: Exported, note: str, *, kept: bool
     if args.json:
         print(json.dumps(plain({**outcome.as_dict(), "kept": kept, "notes": [note]}), indent=2, allow_nan=False))
         return
-    print(table(outcome, note, kept=kept))
+    print(export_table(outcome, note, kept=kept))
     if args.explain:
         print(EXPLANATION)
 

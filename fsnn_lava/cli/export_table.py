@@ -15,7 +15,7 @@ room      how many times the largest potential of a run on the calibration data 
 gain      spectral radius of the bounds on the layer gains (E11): below 1 the equilibrium is unique and always reached"""
 
 
-def table(outcome: Exported, note: str, *, kept: bool) -> str:
+def export_table(outcome: Exported, note: str, *, kept: bool) -> str:
     """Lines of plain text: synapses, layers, checks, the file."""
     found = outcome.quantisation
     synapses = [

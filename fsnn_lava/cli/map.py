@@ -11,14 +11,14 @@ from typing import Any
 from fsnn_lava.cli.command import Parser, run_command
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.models.find import find
+from fsnn_lava.models.find import find_model
 from fsnn_lava.placement import core_map
 from fsnn_lava.placement.board import board_names
 from fsnn_lava.placement.chip_window import ChipWindow
-from fsnn_lava.placement.energy import estimate, static_metrics
+from fsnn_lava.placement.energy import estimate_energy, static_metrics
 from fsnn_lava.placement.obstacles import obstacles, risks
 from fsnn_lava.placement.placement import Core, Placement, place
-from fsnn_lava.placement.placement_table import per_core, table
+from fsnn_lava.placement.placement_table import core_table, placement_table
 
 
 def _parser() -> Parser:
@@ -36,12 +36,12 @@ def _parser() -> Parser:
 
 
 def _run(args: argparse.Namespace) -> int:
-    chip = ChipNetwork.load(find(args.network))
+    chip = ChipNetwork.load(find_model(args.network))
     placement = place(chip, board=args.board, readout=args.readout)
     metrics = static_metrics(chip) if args.results is None else _metrics(chip, args.results)
     if args.svg is not None:
         with atomic_path(args.svg) as temporary:
-            temporary.write_text(core_map.svg(placement), encoding="utf-8")
+            temporary.write_text(core_map.core_map_svg(placement), encoding="utf-8")
     if args.json:
         about = {"obstacles": obstacles(chip), "risks": risks(chip), "latency": _latency(chip), "metrics": metrics}
         found = {"network": str(args.network), **placement.to_dict(), **about}
@@ -63,8 +63,8 @@ def _metrics(chip: ChipNetwork, path: Path) -> dict[str, Any]:
     from fsnn_lava.formats import results
     from fsnn_lava.ir.stock_network import stock_equivalent
 
-    result = results.read(path).result
-    return estimate(stock_equivalent(chip)[0] if result.graph == "stock" else chip, result)
+    result = results.read_results(path).result
+    return estimate_energy(stock_equivalent(chip)[0] if result.graph == "stock" else chip, result)
 
 
 def _latency(chip: ChipNetwork) -> dict[str, int | str]:
@@ -79,9 +79,9 @@ def _core(core: Core) -> dict[str, Any]:
 
 
 def _text(args: argparse.Namespace, placement: Placement, metrics: dict[str, Any]) -> str:
-    parts = [f"{args.network} on {placement.board.name}, {placement.bits}-bit weights", table(placement)]
+    parts = [f"{args.network} on {placement.board.name}, {placement.bits}-bit weights", placement_table(placement)]
     if args.cores:
-        parts += ["", per_core(placement)]
+        parts += ["", core_table(placement)]
     parts += ["", f"footprint {metrics['footprint']} bytes, connection sparsity {metrics['connection_sparsity']:.1%}"]
     if args.results is not None:
         parts.append(_energy(metrics))

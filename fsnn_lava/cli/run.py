@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from fsnn_lava.backends.availability import BACKENDS, require
+from fsnn_lava.backends.availability import BACKENDS, require_backend
 from fsnn_lava.cli.command import Parser, command_line, run_command
 from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
 from fsnn_lava.data import NAMES, Dataset, load
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.formats.results import reading
+from fsnn_lava.formats.results import reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
-from fsnn_lava.models.find import find
+from fsnn_lava.models.find import find_model
 from fsnn_lava.running.job import Job, run_in_memory, run_to_file
 from fsnn_lava.running.options import GRAPHS, RunOptions, run_options
 from fsnn_lava.running.totals import Totals
@@ -79,9 +79,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(args: argparse.Namespace) -> int:
     if args.package is not None:
         return _package(args)
-    require(args.backend)
+    require_backend(args.backend)
     _check_arguments(args)
-    chip = ChipNetwork.load(find(args.network))
+    chip = ChipNetwork.load(find_model(args.network))
     dataset = _dataset(args, chip)
     number = _number(args, dataset)
     model = None if args.model is None else _load_model(args.model)
@@ -152,12 +152,12 @@ def _comparison_identity(args: argparse.Namespace) -> str:
 
 
 def _package(args: argparse.Namespace) -> int:
-    from fsnn_lava.running.bundle import package
+    from fsnn_lava.running.bundle import write_bundle
 
-    path = find(args.network)
+    path = find_model(args.network)
     dataset = _dataset(args, ChipNetwork.load(path))
     first = slice(0, _number(args, dataset))
-    folder = package(path, dataset.test.batch(first), args.package, labels=dataset.test.labels[first], steps=args.steps)
+    folder = write_bundle(path, dataset.test.batch(first), args.package, labels=dataset.test.labels[first], steps=args.steps)
     text = f"wrote {folder}: copy it to the machine with the board, then run sh {folder.name}/run.sh --check there"
     print(json.dumps({"package": str(folder)}) if args.json else text)
     return 0
@@ -228,7 +228,7 @@ def _write_report(args: argparse.Namespace, chip: ChipNetwork, verdict: Verdict,
 
 def _detailed_samples(path: Path) -> tuple[Result | None, NDArray[np.uint8] | None, NDArray[np.int64] | None]:
     """The first samples that a results file keeps in detail."""
-    with reading(path) as reader:
+    with reading_results(path) as reader:
         end = min(reader.details, REPORT_SAMPLES)
         return (reader.detail(0, end), reader.values(0, end), reader.row("labels", 0, end)) if end else (None, None, None)
 

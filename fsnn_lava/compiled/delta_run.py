@@ -210,7 +210,14 @@ def run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: A
             out.clip_count[layer] += add_to_sums(sums[offset:end], received, flags[offset:end])
             sent, at = changes[now * neurons + offset : now * neurons + end], lists[now * neurons + offset : now * neurons + end]
             number = find_changes(
-                sums[offset:end], constant_drive[offset:end], delta.shifts[offset:end], one, delta.bands[layer], told[offset:end], sent, mask
+                sums[offset:end],
+                constant_drive[offset:end],
+                delta.shifts[offset:end],
+                one,
+                delta.bands[layer],
+                told[offset:end],
+                sent,
+                mask,
             )
             events = at[: list_spikes(mask[:size], words[: (size + 7) // 8], at, NO)]
             lengths[which] = number

@@ -61,7 +61,10 @@ def adding(width: int, *, chains: int = 1) -> Callable[..., None]:
 
 
 def adding_graded(width: int) -> Callable[..., None]:
-    """add(target, into, weight, start, indices, amounts, first, end, stride): each row times amounts[indices[i]], unsigned bytes or signed integers."""
+    """add(target, into, weight, start, indices, amounts, first, end, stride): each row times amounts[indices[i]].
+
+    Amounts are unsigned bytes or signed integers.
+    """
 
     @intrinsic
     def add(_: Any, target: Any, into: Any, weight: Any, start: Any, indices: Any, amounts: Any, first: Any, end: Any, stride: Any) -> Any:

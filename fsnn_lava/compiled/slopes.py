@@ -1,20 +1,32 @@
-"""The slope of the clipped rate function at the currents of a batch (E4, E5)."""
+"""sigma', the derivative of the clipped rate function (E4, E5), and the slopes of a batch. The derivative is defined here for all."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from fsnn_lava.compiled.compiler import compiled
 from fsnn_lava.compiled.vectors import Floats, Number
 
 
+def rises(current: Any, vth: Any) -> Any:
+    """Whether sigma' is 1 at current/vth: inside (0, 1) only. At exactly 0 and at exactly 1 it is 0, the paper's H(0) = 0.
+
+    Takes numbers, arrays and tensors alike.
+    """
+    return (current > 0) & (current < vth)
+
+
+_rises = compiled(rises)
+
+
 @compiled
 def find_slopes(own: Floats, returned: Floats, mask: Floats, vth: Number, steepness: Number, slope: Floats, gain: Floats,
                 masked: bool) -> None:  # fmt: skip
-    """slope <- `steepness` where 0 < own + returned < vth, else 0; gain <- slope * mask if `masked` (else it is `slope` itself)."""
+    """slope <- `steepness` where sigma rises at own + returned, else 0; gain <- slope * mask if `masked` (else it is `slope` itself)."""
     flat = vth - vth
     for b in range(len(own)):
         for i in range(own.shape[1]):
-            current = own[b, i] + returned[b, i]
-            slope[b, i] = steepness if (current > flat) & (current < vth) else flat
+            slope[b, i] = steepness if _rises(own[b, i] + returned[b, i], vth) else flat
         if masked:
             for i in range(own.shape[1]):
                 gain[b, i] = slope[b, i] * mask[b, i]

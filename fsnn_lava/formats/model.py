@@ -16,7 +16,7 @@ FORMAT = "fsnn-lava model"
 VERSION = 1
 
 
-def write(net: FSNN, path: str | Path) -> None:
+def write_model(net: FSNN, path: str | Path) -> None:
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -28,7 +28,7 @@ def write(net: FSNN, path: str | Path) -> None:
         torch.save(content, temporary)
 
 
-def read(path: str | Path) -> FSNN:
+def read_model(path: str | Path) -> FSNN:
     """The network in `path`, in eval mode; BadFile says what is wrong with the file."""
     content = unpack(Path(path), what="a model of fsnn-lava (train one with fsnn-train)")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -58,13 +58,13 @@ def read(path: str | Path) -> FSNN:
 
 def _check_sizes(path: Path, config: Any, state: Any) -> None:
     """Check the size of the architecture against the tensors in the file before memory is allocated for it."""
-    from fsnn_lava.nn.notation import parse
+    from fsnn_lava.nn.notation import parse_notation
 
     if not isinstance(config, dict) or not isinstance(state, dict):
         raise BadFile(f"{path} is damaged: config and state must be dicts")
     if not all(isinstance(name, str) and isinstance(tensor, torch.Tensor) for name, tensor in state.items()):
         raise BadFile(f"{path} is damaged: the state must contain only tensors")
-    architecture = parse(str(config["architecture"]), input_shape=tuple(config["input_shape"]), classes=int(config["classes"]))
+    architecture = parse_notation(str(config["architecture"]), input_shape=tuple(config["input_shape"]), classes=int(config["classes"]))
     storages = {
         tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in state.values()
     }

@@ -15,7 +15,7 @@ from fsnn_lava.formats import exact_group, slayer_group, standard_group
 from fsnn_lava.ir.network import ChipNetwork
 
 
-def write(chip: ChipNetwork, path: str | Path) -> None:
+def write_netx(chip: ChipNetwork, path: str | Path) -> None:
     """Write `chip` to `path` atomically; on failure (BadFile) an existing file is left unchanged."""
 
     def fill(file: h5py.File) -> None:
@@ -25,7 +25,7 @@ def write(chip: ChipNetwork, path: str | Path) -> None:
     write_file(path, fill)
 
 
-def read(path: str | Path) -> ChipNetwork:
+def read_netx(path: str | Path) -> ChipNetwork:
     """The network in a file; BadFile if it is missing, damaged, not a network, or of a newer format."""
     with open_file(path) as root:
         if root.has(exact_group.GROUP):

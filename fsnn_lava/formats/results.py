@@ -29,11 +29,21 @@ from fsnn_lava.formats import netx
 from fsnn_lava.formats.results_layout import FORMAT, detail_columns, row_columns
 from fsnn_lava.formats.results_part import Part
 from fsnn_lava.formats.results_provenance import DataHash, Provenance, versions
-from fsnn_lava.formats.results_reader import Reader, Results, read, reading
+from fsnn_lava.formats.results_reader import Reader, Results, read_results, reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 
-__all__ = ["Provenance", "Reader", "Results", "Writer", "default_detail", "read", "reading", "write", "writing"]
+__all__ = [
+    "Provenance",
+    "Reader",
+    "Results",
+    "Writer",
+    "default_detail",
+    "read_results",
+    "reading_results",
+    "write_results",
+    "writing_results",
+]
 
 DETAIL = 1000
 SPARE_BYTES = 2**22  # for the network, HDF5's own tables and the last chunks
@@ -47,7 +57,7 @@ def default_detail(chip: ChipNetwork, steps: int, *, spikes: bool) -> int:
 
 
 @contextmanager
-def writing(
+def writing_results(
     path: str | Path,
     chip: ChipNetwork,
     *,
@@ -67,7 +77,7 @@ def writing(
         writer.finish(data=data, command=" ".join(sys.argv) if command is None else command)
 
 
-def write(
+def write_results(
     path: str | Path,
     result: Result,
     chip: ChipNetwork,
@@ -78,8 +88,8 @@ def write(
     command: str | None = None,
     detail: int | None = None,
 ) -> None:
-    """Write one finished run to a file; the options are those of `writing`."""
-    with writing(
+    """Write one finished run to a file; the options are those of `writing_results`."""
+    with writing_results(
         path,
         chip,
         steps=result.steps,
@@ -187,5 +197,5 @@ def require_room(path: Path, size: int) -> None:
 
 def _image(chip: ChipNetwork) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        netx.write(chip, Path(folder) / "net.h5")
+        netx.write_netx(chip, Path(folder) / "net.h5")
         return (Path(folder) / "net.h5").read_bytes()

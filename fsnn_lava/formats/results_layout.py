@@ -75,8 +75,8 @@ def row_columns(chip: ChipNetwork, *, steps: int, residual_steps: int = 0) -> tu
     classes, layers = chip.readout.classes, len(chip.layers)
     more = [Column("rows/residual", np.float64, (residual_steps,), lambda r, v, y: _curve(r))] if residual_steps else []
     if chip.delta is not None:
-        more.append(Column("rows/messages", np.int32, (steps,), lambda r, v, y: r.messages))
-        more.append(Column("rows/cycles", np.int32, (), lambda r, v, y: r.cycles))
+        more.append(Column("rows/messages", np.int32, (steps,), lambda r, v, y: _of_messages(r.messages)))
+        more.append(Column("rows/cycles", np.int32, (), lambda r, v, y: _of_messages(r.cycles)))
     return (
         Column("rows/labels", np.int64, (), lambda r, v, labels: labels),
         Column("rows/predictions", np.int64, (), lambda r, v, y: r.predictions),
@@ -118,6 +118,12 @@ def _neurons(name: str, shape: tuple[int, ...], i: int, counts: str, traces: str
     if leaky:
         columns.append(Column(f"{name}/traces", np.float64, shape, lambda r, v, y: getattr(r, traces)[i]))
     return columns
+
+
+def _of_messages(found: NDArray[np.int32] | None) -> NDArray[np.int32]:
+    if found is None:
+        raise BadArgument("the network has delta encoding, but its result does not say when messages were sent")
+    return found
 
 
 def _curve(result: Result) -> NDArray[np.float64]:

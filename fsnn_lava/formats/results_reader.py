@@ -105,7 +105,7 @@ class Reader:
             path = Path(folder) / "network"
             path.write_bytes(dataset[()].tobytes())
             try:
-                chip = netx.read(path)
+                chip = netx.read_netx(path)
             except BadFile as error:
                 raise self._root.fail(f"the network in it is damaged: {str(error).replace(str(path), 'network')}") from error
         if self.provenance.graph != "stock" and chip.digest() != self.provenance.digest:
@@ -114,7 +114,7 @@ class Reader:
 
 
 @contextmanager
-def reading(path: str | Path) -> Iterator[Reader]:
+def reading_results(path: str | Path) -> Iterator[Reader]:
     """Yield an open Reader; BadFile if the file is missing, damaged or not a results file."""
     with open_file(path) as root:
         yield Reader(root)
@@ -133,9 +133,9 @@ class Results:
     labels: NDArray[np.int64] | None  # None if unknown
 
 
-def read(path: str | Path) -> Results:
-    """Read a whole results file into memory; use `reading` for one that is too large."""
-    with reading(path) as reader:
+def read_results(path: str | Path) -> Results:
+    """Read a whole results file into memory; use `reading_results` for one that is too large."""
+    with reading_results(path) as reader:
         rows = {name: reader.row(name) for name in (column.name.split("/")[1] for column in reader._rows)}
         labels = rows["labels"][: reader.details]
         return Results(

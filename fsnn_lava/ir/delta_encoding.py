@@ -55,7 +55,9 @@ class DeltaEncoding:
 def check_delta(chip: ChipNetwork, delta: DeltaEncoding) -> None:
     """BadNetwork unless the parts of `chip` fit E15: sums of shifted products are then exact, whatever the order of the messages."""
     number = len(chip.layers)
-    require(len(delta.dead_bands) == number, f"delta encoding: there must be one dead band for each of {number} layers, got {delta.dead_bands}")
+    require(
+        len(delta.dead_bands) == number, f"delta encoding: there must be one dead band for each of {number} layers, got {delta.dead_bands}"
+    )
     require(chip.input.kind != "events", "delta encoding: event input is not supported; use input kind 'pixels' or 'current'")
     require(chip.decay == 0, "delta encoding: the leak plays no part in it, so every decay must be 0")
     for layer in chip.layers:

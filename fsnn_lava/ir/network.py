@@ -252,7 +252,7 @@ class ChipNetwork:
         """
         from fsnn_lava.formats import netx
 
-        netx.write(self, path)
+        netx.write_netx(self, path)
 
     @staticmethod
     def load(path: str | Path) -> ChipNetwork:
@@ -266,7 +266,7 @@ class ChipNetwork:
         """
         from fsnn_lava.formats import netx
 
-        return netx.read(path)
+        return netx.read_netx(path)
 
 
 def _hash_into(state: hashlib._Hash, value: object) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
 from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, TransposedConvolution
 from fsnn_lava.solvers.anderson import anderson
@@ -68,7 +68,7 @@ class RateMap:
         if weight is None:
             raise BadArgument(f"{synapse} does not belong to this network")
         messages = torch.from_numpy(np.ascontiguousarray(rates, dtype=np.float64))
-        return (linear(synapse, weight, messages) * 2.0**synapse.exponent).numpy()
+        return (apply_linear(synapse, weight, messages) * 2.0**synapse.exponent).numpy()
 
     def currents(self, rates: Rates, drive: NDArray[np.float64]) -> Rates:
         """Current into every layer, weight units: drive (or bias) plus every synapse applied to the rates of its source."""
@@ -136,7 +136,7 @@ class RateMap:
 
     def residual(self, rates: Rates, drive: NDArray[np.float64]) -> NDArray[np.float64]:
         """[B] ||f(a) - a||, Euclidean over all neurons."""
-        return length(tuple(after - rate for after, rate in zip(self.apply(rates, drive), rates, strict=True)))
+        return rate_vector_length(tuple(after - rate for after, rate in zip(self.apply(rates, drive), rates, strict=True)))
 
     def gains(self) -> NDArray[np.float64]:
         """M of E11, [N, N]: M[l, k] bounds how much a change of layer k's rates changes those of layer l."""
@@ -152,7 +152,7 @@ class RateMap:
         return float(np.abs(np.linalg.eigvals(self.gains())).max())
 
 
-def length(parts: Rates) -> NDArray[np.float64]:
+def rate_vector_length(parts: Rates) -> NDArray[np.float64]:
     """[B] Euclidean length over the neurons of all layers."""
     return np.sqrt(sum(np.square(part).reshape(len(part), -1).sum(axis=1) for part in parts))
 
@@ -189,6 +189,6 @@ def operator_of(synapse: Synapse, source: Shape) -> Operator:
     raise BadArgument(f"{synapse}: unknown kind {type(synapse).__name__}; use a DenseSynapse, ConvSynapse or TransposedConvSynapse")
 
 
-def linear(synapse: Synapse, weight: Tensor, messages: Tensor) -> Tensor:
+def apply_linear(synapse: Synapse, weight: Tensor, messages: Tensor) -> Tensor:
     """weight @ messages, [B, *target] from [B, *source]: exact where both hold integers and the sums stay below 2**53."""
     return operator_of(synapse, tuple(messages.shape[1:])).apply(weight, messages)

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from fsnn_lava.nn.dynamics import Dynamics, Trace
+from fsnn_lava.nn.dynamics import Dynamics
 from fsnn_lava.nn.neurons import fire
+from fsnn_lava.nn.trace import Trace
 
 Observer = Callable[[int, tuple[Tensor, ...]], None]  # step from 0, weighted sums of spikes of every layer
 

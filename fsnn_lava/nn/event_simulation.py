@@ -15,9 +15,11 @@ from torch import Tensor
 from fsnn_lava.compiled.float_run import run_samples
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.nn.dense_simulation import simulate_densely
-from fsnn_lava.nn.dynamics import Dynamics, SequenceDrive, Trace
+from fsnn_lava.nn.drive import SequenceDrive
+from fsnn_lava.nn.dynamics import Dynamics
 from fsnn_lava.nn.event_layout import NetworkLayout, network_layout
 from fsnn_lava.nn.operators import Shape
+from fsnn_lava.nn.trace import Trace
 
 DENSE_FROM = 0.5  # activity from which dense products are faster, measured for layers of 64 to 384 channels
 SAMPLES_PER_PROBE = 64  # one of so many samples is run before the choice is made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -14,7 +14,8 @@ from torch.autograd.function import once_differentiable
 from fsnn_lava.compiled.compiler import compilable
 from fsnn_lava.compiled.feedback import restrict, restrict_backward
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.nn.notation import FeedbackSpec
+from fsnn_lava.nn.architecture import FeedbackSpec
+from fsnn_lava.nn.initial_weight import initial_weight
 
 
 class RestrictedFeedback(nn.Module):
@@ -129,9 +130,3 @@ class _Restricted(torch.autograd.Function):
             out = (grad * scale).add_(feedback.norm_gradient(left, right * (-along * scale / ctx.norm)))
             for_alpha = torch.where(alpha.abs() <= feedback.limit, along, torch.zeros_like(along))
         return out, for_alpha, None, None
-
-
-def initial_weight(shape: Sequence[int]) -> Tensor:
-    """A random direction for the feedback: uniform in [-1, 1], every output dimension scaled to length 1 (as in the paper)."""
-    weight = torch.empty(*shape).uniform_(-1.0, 1.0)
-    return nnf.normalize(weight.flatten(1), dim=1).view(*shape)

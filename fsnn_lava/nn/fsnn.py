@@ -13,19 +13,22 @@ from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument, Diverged
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
+from fsnn_lava.nn.current import Current
 from fsnn_lava.nn.dense_simulation import Observer
+from fsnn_lava.nn.drive import ConstantDrive, Drive, SequenceDrive
 from fsnn_lava.nn.dropout import Masks, masked
-from fsnn_lava.nn.dynamics import ConstantDrive, Current, Drive, Dynamics, SequenceDrive, Trace
+from fsnn_lava.nn.dynamics import Dynamics
 from fsnn_lava.nn.feedback import RestrictedFeedback
 from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
-from fsnn_lava.nn.layer import Stage, Stages
 from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
-from fsnn_lava.nn.notation import parse
+from fsnn_lava.nn.notation import parse_notation
 from fsnn_lava.nn.readout import Readout
 from fsnn_lava.nn.simulation import simulate
+from fsnn_lava.nn.stage import Stage, Stages
+from fsnn_lava.nn.trace import Trace
 from fsnn_lava.solvers.anderson import anderson
 from fsnn_lava.solvers.solution import Solution
 from fsnn_lava.solvers.solver import Solver
@@ -95,7 +98,7 @@ class FSNN(nn.Module):
     ) -> None:
         super().__init__()
         _check(vth=vth, steps=steps, schedule=schedule, dropout=dropout)
-        self.architecture = parse(architecture, input_shape=tuple(input_shape), classes=classes)
+        self.architecture = parse_notation(architecture, input_shape=tuple(input_shape), classes=classes)
         self.neuron = neuron if neuron is not None else IF()
         self.vth, self.steps, self.schedule, self.dropout = float(vth), int(steps), schedule, float(dropout)
         self.norm_kind, self.limit, self.batch_norm = norm, float(limit), bool(batch_norm)
@@ -368,7 +371,7 @@ class FSNN(nn.Module):
         """
         from fsnn_lava.formats import model
 
-        model.write(self, path)
+        model.write_model(self, path)
 
     @staticmethod
     def load(path: str | Path) -> FSNN:
@@ -385,7 +388,7 @@ class FSNN(nn.Module):
         """
         from fsnn_lava.formats import model
 
-        return model.read(path)
+        return model.read_model(path)
 
 
 def _check(*, vth: float, steps: int, schedule: str, dropout: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from fsnn_lava.nn.notation import LayerSpec
+from fsnn_lava.nn.architecture import LayerSpec
 from fsnn_lava.summary import Cell, Summary, shape_text
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from fsnn_lava.compiled.compiler import compilable
-from fsnn_lava.compiled.slopes import find_slopes
+from fsnn_lava.compiled.slopes import find_slopes, rises
 from fsnn_lava.nn.dropout import masked
-from fsnn_lava.nn.dynamics import Trace
 from fsnn_lava.nn.feedback import RestrictedFeedback
 from fsnn_lava.nn.loop_map import LoopMap
 from fsnn_lava.nn.operators import Operator
+from fsnn_lava.nn.trace import Trace
 from fsnn_lava.solvers.solution import Solution
 from fsnn_lava.solvers.solver import Solver
 
@@ -80,10 +80,10 @@ def implicit(mapped: Tensor, rates: Tensor, solve: Solve, *, report: Report) -> 
 
 
 def slopes(own: Tensor, returned: Tensor, mask: Tensor | None, vth: float) -> tuple[Tensor, Tensor]:
-    """sigma'/vth at the current own + returned, and that times the mask: each [B, ...]. At 0 and at vth sigma' is 0."""
+    """sigma'/vth at the current own + returned, and that times the mask: each [B, ...]."""
     if own.dim() != 2 or not compilable(own):
         current = own + returned
-        slope = ((current > 0.0) & (current < vth)).to(current.dtype).div_(vth)
+        slope = rises(current, vth).to(current.dtype).div_(vth)
         return slope, slope if mask is None else slope * mask
     slope = torch.empty_like(own)
     gain = slope if mask is None else torch.empty_like(own)

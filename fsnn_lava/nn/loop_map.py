@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
 from fsnn_lava.nn.dropout import Masks, masked
 from fsnn_lava.nn.feedback import RestrictedFeedback
-from fsnn_lava.nn.layer import Stages
+from fsnn_lava.nn.rate_function import rate_of
+from fsnn_lava.nn.stage import Stages
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +58,7 @@ class LoopMap:
             current = self.own_current() if position == 0 else self._current(position, stage.current(out[-1]))
             if position == 0 and self.feedback is not None and self.weight is not None:
                 current = current + masked(self.masks.feedback, self.feedback.operator.apply(self.weight, rates))
-            out.append(torch.clamp(current / self.vth, 0.0, 1.0))
+            out.append(rate_of(current, self.vth))
         return tuple(out)
 
     def own_current(self) -> Tensor:

@@ -48,3 +48,8 @@ def _largest_symbol(kernel: NDArray[np.float64], torus: list[int]) -> float:
             gram = part @ np.conj(part).transpose(0, 2, 1)
         largest = max(largest, float(np.linalg.eigvalsh(gram)[:, -1].max()))
     return float(np.sqrt(largest)) * (1 + 1e-12 * kernel.shape[0])
+
+
+def spectral_radius(gains: NDArray[np.float64]) -> float:
+    """Below 1 the equilibrium is unique and every start converges to it (E6, E11)."""
+    return float(np.abs(np.linalg.eigvals(gains)).max())

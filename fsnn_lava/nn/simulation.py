@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 
 from fsnn_lava.nn.dense_simulation import Observer, simulate_densely
-from fsnn_lava.nn.dynamics import Dynamics, Trace
+from fsnn_lava.nn.dynamics import Dynamics
 from fsnn_lava.nn.event_simulation import simulate_by_events
+from fsnn_lava.nn.trace import Trace
 
 
 @torch.no_grad()

@@ -18,7 +18,7 @@ _FEWER = {
 }
 
 
-def verdict(placement: Placement) -> str:
+def fit_in_words(placement: Placement) -> str:
     """One or two sentences: whether it fits, and the limiting resource if not."""
     board = placement.board
     too_large = [layer for layer in placement.layers if layer.tiling is None]
@@ -44,7 +44,7 @@ def _core_overflow(layer: PlacedLayer, placement: Placement) -> str:
     return f"a single neuron of layer {layer.name!r} needs {needs} {unit}, a core has {has}"
 
 
-def way_out(outline: Outline, placement: Placement, readout: ReadoutPlace) -> tuple[str, ...]:
+def advise(outline: Outline, placement: Placement, readout: ReadoutPlace) -> tuple[str, ...]:
     """What would make it fit on this board, or a board that it fits on."""
     found = []
     too_large = [layer for layer in placement.layers if layer.tiling is None]

@@ -14,7 +14,7 @@ _CHIPS_IN_A_ROW = 4
 _MOST_CHIPS = 32
 
 
-def svg(placement: Placement) -> str:
+def core_map_svg(placement: Placement) -> str:
     """One grid per chip in use: a list, not a floor plan, which is not public. Hover over a core for its numbers."""
     cores = placement.core_list()
     chips = min(max(1, placement.chips or 1), _MOST_CHIPS)

@@ -38,7 +38,7 @@ def weight_bits(weight: np.ndarray) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Use:
+class MemoryUse:
     """What one core uses, in the columns of the table; synapses, maps and totals are in words."""
 
     axon_in: int = 0
@@ -72,7 +72,7 @@ class Use:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Connection:
+class ConnectionMemory:
     """A connection in the memory model: shapes, bits and form, without weights."""
 
     source: str
@@ -84,7 +84,7 @@ class Connection:
     padding: tuple[int, int] = (0, 0)
     groups: int = 1
 
-    def with_bits(self, bits: int) -> Connection:
+    def with_bits(self, bits: int) -> ConnectionMemory:
         return replace(self, bits=min(bits, self.bits))
 
     def reach(self, tile: Shape3, target: Shape3) -> int:
@@ -99,19 +99,19 @@ class Connection:
         groups = ceil(tile[0] * self.groups / target[0])
         return channels * groups // self.groups * min(rows, spread[0]) * min(columns, spread[1])
 
-    def use(self, tile: Shape3, target: Shape3, board: Board) -> Use:
+    def use(self, tile: Shape3, target: Shape3, board: Board) -> MemoryUse:
         """In-axons and synapse words on a core that holds `tile` [c, h, w] of a target layer [C, H, W]."""
         if self.form == "dense":
             sources = prod(self.source_shape)
-            return Use(axon_in=sources, synapses=sources * _dense_words(tile[0], self.bits, board))
+            return MemoryUse(axon_in=sources, synapses=sources * _dense_words(tile[0], self.bits, board))
         if self.form == "sparse":
             return self._sparse(tile, target, board)
         groups = ceil(tile[0] * self.groups / target[0])  # groups of the convolution that this tile overlaps
         lists = self.source_shape[0] // self.groups * groups * prod(self.kernel)
         per_list = ceil(tile[0] / groups)
-        return Use(axon_in=1, synapses=lists * ceil((board.conv_header_bits + per_list * self.bits) / board.conv_word_bits))
+        return MemoryUse(axon_in=1, synapses=lists * ceil((board.conv_header_bits + per_list * self.bits) / board.conv_word_bits))
 
-    def _sparse(self, tile: Shape3, target: Shape3, board: Board) -> Use:
+    def _sparse(self, tile: Shape3, target: Shape3, board: Board) -> MemoryUse:
         sources = self.reach(tile, target)
         pairs = [
             _pairs(n, m, k, s, p)
@@ -119,7 +119,7 @@ class Connection:
         ]
         share = (tile[1] / target[1]) * (tile[2] / target[2])
         entries = self.source_shape[0] * tile[0] * pairs[0] * pairs[1] * share
-        return Use(axon_in=sources, synapses=sources * _dense_words(ceil(entries / sources), self.bits, board))
+        return MemoryUse(axon_in=sources, synapses=sources * _dense_words(ceil(entries / sources), self.bits, board))
 
 
 def _dense_words(weights: int, bits: int, board: Board) -> int:
@@ -131,15 +131,15 @@ def _pairs(sources: int, targets: int, kernel: int, stride: int, padding: int) -
     return sum(0 <= stride * i - padding + k < targets for i in range(sources) for k in range(kernel))
 
 
-def connection_of(synapse: Synapse, source_shape: tuple[int, ...]) -> Connection:
+def connection_memory(synapse: Synapse, source_shape: tuple[int, ...]) -> ConnectionMemory:
     """The memory model of a synapse; a transposed convolution counts as Sparse (space_to_depth is the alternative)."""
     shape, bits = spatial_shape(source_shape), weight_bits(synapse.weight)
     if isinstance(synapse, DenseSynapse):
-        return Connection(source=synapse.source, source_shape=shape, bits=bits, form="dense")
+        return ConnectionMemory(source=synapse.source, source_shape=shape, bits=bits, form="dense")
     kernel = (int(synapse.weight.shape[2]), int(synapse.weight.shape[3]))
     if not isinstance(synapse, ConvSynapse | TransposedConvSynapse):
         raise BadArgument(f"{synapse}: no memory model for {type(synapse).__name__}")
-    return Connection(
+    return ConnectionMemory(
         source=synapse.source,
         source_shape=shape,
         bits=bits,

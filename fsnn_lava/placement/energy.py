@@ -61,7 +61,7 @@ def static_metrics(chip: ChipNetwork) -> dict[str, Any]:
     return {"footprint": footprint(chip), "connection_sparsity": connection_sparsity(chip)}
 
 
-def estimate(chip: ChipNetwork, result: Result, *, constants: EnergyConstants = LOIHI_1) -> dict[str, Any]:
+def estimate_energy(chip: ChipNetwork, result: Result, *, constants: EnergyConstants = LOIHI_1) -> dict[str, Any]:
     """NeuroBench's counts per sample, and their energy with `constants`."""
     if result.digest != chip.digest():
         raise BadArgument("the result belongs to another network: pass the network that was run")

@@ -14,7 +14,7 @@ from fsnn_lava.ir.space_to_depth import space_to_depth
 from fsnn_lava.ir.stock_network import stored_weights
 from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
-from fsnn_lava.placement.core_memory import Connection, Form, Shape3, Use, connection_of, spatial_shape, weight_bits
+from fsnn_lava.placement.core_memory import ConnectionMemory, Form, MemoryUse, Shape3, connection_memory, spatial_shape, weight_bits
 from fsnn_lava.placement.tiling import Population, Tiling, split
 from fsnn_lava.summary import Cell, Summary, shape_text
 
@@ -43,7 +43,7 @@ class PlacedLayer:
     name: str
     shape: Shape3
     tiling: Tiling | None
-    least: Use
+    least: MemoryUse
     forms: tuple[tuple[str, Form], ...]
 
     @property
@@ -52,7 +52,7 @@ class PlacedLayer:
         return None if self.tiling is None else self.tiling.cores
 
     @property
-    def use(self) -> Use:
+    def use(self) -> MemoryUse:
         """What the fullest core uses; what a single neuron uses if no tile fits."""
         return self.least if self.tiling is None else self.tiling.use
 
@@ -75,7 +75,7 @@ class Core:
     layer: str
     start: Shape3
     size: Shape3
-    use: Use
+    use: MemoryUse
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -149,7 +149,7 @@ class Placement:
     @property
     def verdict(self) -> str:
         """One or two sentences: whether it fits, and if not, what stands in the way and what would help."""
-        return advice.verdict(self)
+        return advice.fit_in_words(self)
 
     def core_list(self) -> tuple[Core, ...]:
         """Return every occupied core, layers in order from core 0 of chip 0 on."""
@@ -238,7 +238,7 @@ def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readou
         outline = outlines[chosen]
         found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
         placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))
-    return placement if placement.fits else replace(placement, way_out=advice.way_out(outline, placement, readout))
+    return placement if placement.fits else replace(placement, way_out=advice.advise(outline, placement, readout))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,10 +258,10 @@ def outline_of(chip: ChipNetwork) -> Outline:
     found = []
     for layer in chip.layers:
         synapses = [s for s in chip.into(layer) if s.source != INPUT or chip.input.kind == "events"]
-        inputs = tuple(connection_of(s, _source_shape(chip, s)) for s in synapses)
+        inputs = tuple(connection_memory(s, _source_shape(chip, s)) for s in synapses)
         found.append(Population(name=layer.name, shape=spatial_shape(layer.shape), inputs=inputs))
     last = chip.layers[-1]
-    dense = Connection(source=last.name, source_shape=spatial_shape(last.shape), form="dense", bits=weight_bits(chip.readout.weight))
+    dense = ConnectionMemory(source=last.name, source_shape=spatial_shape(last.shape), form="dense", bits=weight_bits(chip.readout.weight))
     found.append(Population(name=READOUT, shape=(chip.readout.classes, 1, 1), inputs=(dense,)))
     return Outline(populations=tuple(found), bits=max(c.bits for p in found for c in p.inputs))
 

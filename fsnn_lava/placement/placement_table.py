@@ -7,7 +7,7 @@ from fsnn_lava.placement.placement import DISCLAIMER, PlacedLayer, Placement
 _COLUMNS = ("AxonIn", "Neurons", "Synapses", "AxonMap", "AxonMem", "Total")
 
 
-def table(placement: Placement) -> str:
+def placement_table(placement: Placement) -> str:
     """Per layer: use of the fullest core, cores, tile, messages; then the verdict and a note on the model."""
     header = "|" + "|".join(f"{name:>8}" for name in (*_COLUMNS, "Cores")) + "| layer"
     rule = "|" + "-" * (9 * (len(_COLUMNS) + 1) - 1) + "|"
@@ -21,7 +21,7 @@ def table(placement: Placement) -> str:
     return "\n".join(lines)
 
 
-def per_core(placement: Placement) -> str:
+def core_table(placement: Placement) -> str:
     """One line per occupied core."""
     lines = [f"{'chip':>5} {'core':>5}  {'layer':<10} {'tile from':<16} {'size':<16}" + "".join(f"{name:>10}" for name in _COLUMNS)]
     for core in placement.core_list():

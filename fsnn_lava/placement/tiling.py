@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from fsnn_lava.placement.board import Board
-from fsnn_lava.placement.core_memory import Connection, Shape3, Use
+from fsnn_lava.placement.core_memory import ConnectionMemory, MemoryUse, Shape3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class Population:
 
     name: str
     shape: Shape3
-    inputs: tuple[Connection, ...]
+    inputs: tuple[ConnectionMemory, ...]
     to_convolutions: tuple[str, ...] = ()  # names of target populations reached by shared kernels
     to_neurons: bool = False  # some target is dense or sparse: one map entry per neuron
 
@@ -24,11 +24,11 @@ class Population:
     def size(self) -> int:
         return self.shape[0] * self.shape[1] * self.shape[2]
 
-    def use(self, tile: Shape3, board: Board, target_groups: int = 1) -> Use:
+    def use(self, tile: Shape3, board: Board, target_groups: int = 1) -> MemoryUse:
         """What a core with `tile` uses; `target_groups` is the number of channel groups that its target convolutions are split into."""
         incoming = [connection.use(tile, self.shape, board) for connection in self.inputs]
         pixels, neurons = tile[1] * tile[2], tile[0] * tile[1] * tile[2]
-        return Use(
+        return MemoryUse(
             axon_in=sum(use.axon_in for use in incoming),
             neurons=neurons,
             synapses=sum(use.synapses for use in incoming),
@@ -44,7 +44,7 @@ class Tiling:
 
     population: Population
     tile: Shape3
-    use: Use  # of the largest tile
+    use: MemoryUse  # of the largest tile
 
     @property
     def counts(self) -> Shape3:
@@ -70,7 +70,7 @@ class Tiling:
             yield start, (size[0], size[1], size[2])
 
 
-def fits(use: Use, board: Board) -> bool:
+def fits(use: MemoryUse, board: Board) -> bool:
     return all(share <= 1.0 for share in use.shares(board).values())
 
 

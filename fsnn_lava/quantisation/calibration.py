@@ -52,7 +52,7 @@ def largest_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tupl
     return tuple(float(potential.abs().max()) * growth for potential in trace.potentials)
 
 
-def affordable_samples(folded: FoldedNetwork, most: int, *, budget: float = BUDGET) -> int:
+def affordable_calibration_samples(folded: FoldedNetwork, most: int, *, budget: float = BUDGET) -> int:
     """How many samples (2 … `most`) pass once through the network with `budget` multiplications."""
     return int(min(most, max(2, budget // multiplications(folded))))
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from fsnn_lava import limits
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import Readout
-from fsnn_lava.quantisation.folded_network import Connection
+from fsnn_lava.quantisation.folded_network import FoldedConnection
+from fsnn_lava.quantisation.layer_problem import LayerProblem
 from fsnn_lava.quantisation.readout_rounding import SHARES
-from fsnn_lava.quantisation.rounding import LayerProblem, RoundedLayer, defect, largest_integer
+from fsnn_lava.quantisation.rounding import RoundedLayer, largest_integer, rounding_defect
 
 SHIFT_MIN = 8  # s at least: a bias is rounded to 2**-s of the threshold
 SHIFT_MAX = limits.THRESHOLD_MAX.bit_length() - 1
@@ -35,7 +36,7 @@ class DeltaLayer:
     rate_bits: int
 
 
-def round_delta_layer(problem: LayerProblem, input: Connection | None, *, bits: int) -> DeltaLayer:
+def round_delta_layer(problem: LayerProblem, input: FoldedConnection | None, *, bits: int) -> DeltaLayer:
     """The grids whose rates on the calibration data are closest to the float layer's; `input` is the connection that carries pixels."""
     found = None
     for shift in range(SHIFT_MAX, SHIFT_MIN - 1, -1):
@@ -51,7 +52,7 @@ def round_delta_layer(problem: LayerProblem, input: Connection | None, *, bits: 
     return found
 
 
-def _best(problem: LayerProblem, input: Connection | None, bits: int, shift_max: int) -> RoundedLayer:
+def _best(problem: LayerProblem, input: FoldedConnection | None, bits: int, shift_max: int) -> RoundedLayer:
     """The best layer with s <= `shift_max`."""
     top, wanted = largest_integer(bits), problem.current() / problem.vth
     choices = [
@@ -59,10 +60,10 @@ def _best(problem: LayerProblem, input: Connection | None, bits: int, shift_max:
         for connection in problem.connections
     ]
     candidates = [_rounded(problem, input, grids, top) for grids in product(*choices)]
-    return min(candidates, key=lambda rounded: defect(problem, rounded, wanted))
+    return min(candidates, key=lambda rounded: rounding_defect(problem, rounded, wanted))
 
 
-def _grids(connection: Connection, vth: float, top: int, finest: int) -> list[int]:
+def _grids(connection: FoldedConnection, vth: float, top: int, finest: int) -> list[int]:
     """n with which the weights use their integer range, and one more, with which the largest are clipped; at most `finest`."""
     largest = float(connection.weight.abs().max()) / vth
     whole = floor(log2(top / largest)) if largest > 0 else 0
@@ -70,7 +71,7 @@ def _grids(connection: Connection, vth: float, top: int, finest: int) -> list[in
     return sorted({max(lowest, min(n, finest)) for n in (whole, whole + 1)})
 
 
-def _rounded(problem: LayerProblem, input: Connection | None, grids: tuple[int, ...], top: int) -> RoundedLayer:
+def _rounded(problem: LayerProblem, input: FoldedConnection | None, grids: tuple[int, ...], top: int) -> RoundedLayer:
     needed = [
         n - (limits.STATE_FRACTION_BITS if connection is input else 0) for connection, n in zip(problem.connections, grids, strict=True)
     ]
@@ -89,7 +90,7 @@ def _rounded(problem: LayerProblem, input: Connection | None, grids: tuple[int, 
     )
 
 
-def _rate_bits(problem: LayerProblem, input: Connection | None, rounded: RoundedLayer) -> int:
+def _rate_bits(problem: LayerProblem, input: FoldedConnection | None, rounded: RoundedLayer) -> int:
     """The largest q, at most RATE_BITS_WANTED, for which HEADROOM times the sum and the drive of the calibration data fit the state."""
     unit = float(rounded.scale)
     drive = problem.bias if problem.host_current is None else problem.host_current

@@ -31,12 +31,12 @@ def fake_quantise(weight: Tensor, bits: int, *, step: Tensor | None = None) -> T
     return weight + (rounded - weight.detach())
 
 
-def enable(net: FSNN, bits: int, *, per_channel: bool = True) -> None:
+def enable_fake_quantisation(net: FSNN, bits: int, *, per_channel: bool = True) -> None:
     """From now on `net` uses rounded weights everywhere; parameters, optimiser and state dict are unchanged."""
     _largest_integer(bits)
-    if is_enabled(net):
+    if is_fake_quantised(net):
         raise BadArgument("the network already trains through the rounding; call disable() first")
-    grid = Grid(net, bits, per_channel)
+    grid = QuantisationGrid(net, bits, per_channel)
     for position, stage in enumerate(net.stages):
         stage.rounding = StageRounding(grid, position)
     net.readout.rounding = ReadoutRounding(bits)
@@ -44,12 +44,12 @@ def enable(net: FSNN, bits: int, *, per_channel: bool = True) -> None:
         net.feedback.rounding = FeedbackRounding(grid)
 
 
-def is_enabled(net: FSNN) -> bool:
+def is_fake_quantised(net: FSNN) -> bool:
     """Whether `net` uses rounded weights."""
     return net.readout.rounding is not None
 
 
-def disable(net: FSNN) -> None:
+def disable_fake_quantisation(net: FSNN) -> None:
     """From now on `net` uses its weights unrounded."""
     net.readout.rounding = None
     for stage in net.stages:
@@ -62,14 +62,14 @@ def disable(net: FSNN) -> None:
 def materialised(net: FSNN) -> FSNN:
     """A plain copy whose weights are the rounded ones, to be saved and exported; `net` itself is unchanged."""
     plain = copy.deepcopy(net)
-    if not is_enabled(net):
+    if not is_fake_quantised(net):
         return plain
     training = plain.training
     plain.eval()
     weights = [stage.used_weight().detach().clone() for stage in plain.stages]
     readout = plain.readout.used_weight().detach().clone()
     feedback = plain.feedback.weight().detach().clone() if plain.feedback is not None else None
-    disable(plain)
+    disable_fake_quantisation(plain)
     for stage, weight in zip(plain.stages, weights, strict=True):
         stage.linear.weight.copy_(weight)
     plain.readout.weight.copy_(readout)
@@ -86,7 +86,7 @@ def _largest_integer(bits: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class QuantisationGrid:
     """What one integer is worth, for every weight of a network in its present state."""
 
     net: FSNN
@@ -158,7 +158,7 @@ class Grid:
 class StageRounding:
     """Rounds the weight of one stage."""
 
-    grid: Grid
+    grid: QuantisationGrid
     position: int
 
     def __call__(self, weight: Tensor) -> Tensor:
@@ -169,7 +169,7 @@ class StageRounding:
 class FeedbackRounding:
     """Rounds the weight of the feedback."""
 
-    grid: Grid
+    grid: QuantisationGrid
 
     def __call__(self, weight: Tensor) -> Tensor:
         return self.grid.round_feedback(weight)

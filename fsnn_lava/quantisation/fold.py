@@ -14,10 +14,10 @@ from torch import Tensor
 
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.nn.layer import Stage
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Dense, Shape
-from fsnn_lava.quantisation.folded_network import Connection, FoldedLayer, FoldedNetwork
+from fsnn_lava.nn.stage import Stage
+from fsnn_lava.quantisation.folded_network import FoldedConnection, FoldedLayer, FoldedNetwork
 
 RAW = Normalisation(divisor=1.0)  # leaves values unchanged
 
@@ -56,7 +56,7 @@ def fold_stage(stage: Stage) -> FoldedLayer:
     operator, weight, bias = stage.folded()
     shape = stage.spec.out_shape
     whole = bias.view(-1, *[1] * (len(shape) - 1)).expand(shape)
-    connection = Connection(operator=operator, weight=weight.clone())
+    connection = FoldedConnection(operator=operator, weight=weight.clone())
     return FoldedLayer(shape=shape, connection=connection, bias=whole.clone(memory_format=torch.contiguous_format))
 
 
@@ -82,7 +82,7 @@ def _per_channel(values: tuple[float, ...], channels: int) -> Tensor:
     return torch.tensor(values, dtype=torch.float64).expand(channels)
 
 
-def _fold_feedback(net: FSNN) -> Connection | None:
+def _fold_feedback(net: FSNN) -> FoldedConnection | None:
     if net.feedback is None:
         return None
-    return Connection(operator=net.feedback.operator, weight=net.feedback.weight().detach().clone())
+    return FoldedConnection(operator=net.feedback.operator, weight=net.feedback.weight().detach().clone())

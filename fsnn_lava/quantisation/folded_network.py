@@ -10,17 +10,21 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.nn.dynamics import ConstantDrive, Current, Drive, Dynamics, SequenceDrive, Trace
+from fsnn_lava.nn.current import Current
+from fsnn_lava.nn.drive import ConstantDrive, Drive, SequenceDrive
+from fsnn_lava.nn.dynamics import Dynamics
 from fsnn_lava.nn.loop_map import Equilibrium
 from fsnn_lava.nn.neurons import LIF
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Kind, Operator, Shape
+from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.nn.simulation import simulate
+from fsnn_lava.nn.trace import Trace
 from fsnn_lava.solvers.anderson import anderson
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Connection:
+class FoldedConnection:
     """A linear operation with its weight, in float64."""
 
     operator: Operator
@@ -43,7 +47,7 @@ class Connection:
         """[B, *in_shape] -> [B, *out_shape]."""
         return self.operator.apply(self.weight, values)
 
-    def with_weight(self, weight: Tensor) -> Connection:
+    def with_weight(self, weight: Tensor) -> FoldedConnection:
         return replace(self, weight=weight)
 
     def norm_bound(self) -> float:
@@ -56,7 +60,7 @@ class FoldedLayer:
     """Neurons and the connection into them: current = connection(source) + bias."""
 
     shape: Shape
-    connection: Connection
+    connection: FoldedConnection
     bias: Tensor  # [*shape]
 
     def current(self, values: Tensor) -> Tensor:
@@ -75,7 +79,7 @@ class FoldedNetwork:
     input_shape: Shape
     normalisation: Normalisation  # folded into the weights, kept for reference
     layers: tuple[FoldedLayer, ...]
-    feedback: Connection | None
+    feedback: FoldedConnection | None
     readout_weight: Tensor  # [classes, N]
     readout_bias: Tensor  # [classes]
     vth: float
@@ -99,9 +103,9 @@ class FoldedNetwork:
     def around(self, last: Tensor, drive: Tensor) -> tuple[Tensor, ...]:
         """f of E4: rates of every layer in turn, given those of the last layer, where the feedback starts."""
         current = drive if self.feedback is None else drive + self.feedback.apply(last)
-        rates = [torch.clamp(current / self.vth, 0.0, 1.0)]
+        rates = [rate_of(current, self.vth)]
         for layer in self.layers[1:]:
-            rates.append(torch.clamp(layer.current(rates[-1]) / self.vth, 0.0, 1.0))
+            rates.append(rate_of(layer.current(rates[-1]), self.vth))
         return tuple(rates)
 
     def solve(self, values: Tensor, *, steps: int | None = None, tol: float = 1e-9, max_steps: int = 500) -> Equilibrium:
@@ -146,8 +150,3 @@ class FoldedNetwork:
         if shape[1:] != self.input_shape and not (len(shape) > 2 and shape[2:] == self.input_shape and shape[1] >= steps):
             raise BadArgument(f"values must be [B, *{self.input_shape}] or [B, T >= {steps}, *{self.input_shape}], got {shape}")
         return values.to(torch.float64)
-
-
-def spectral_radius(gains: NDArray[np.float64]) -> float:
-    """Below 1 the equilibrium is unique and every start converges to it (E6, E11)."""
-    return float(np.abs(np.linalg.eigvals(gains)).max())

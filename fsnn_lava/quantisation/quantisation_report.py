@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.rate_map import RateMap
-from fsnn_lava.quantisation.calibration import affordable_samples, largest_potentials
-from fsnn_lava.quantisation.folded_network import Connection, FoldedNetwork
+from fsnn_lava.quantisation.calibration import affordable_calibration_samples, largest_potentials
+from fsnn_lava.quantisation.folded_network import FoldedConnection, FoldedNetwork
 from fsnn_lava.quantisation.quantise import Quantised
 from fsnn_lava.quantisation.rounding import largest_integer
 from fsnn_lava.quantisation.state_range import state_headroom, sum_headroom
@@ -71,7 +71,7 @@ class QuantisationReport:
 def measure_quantisation(made: Quantised) -> QuantisationReport:
     """Compare the integer network with the folded one it came from, on the calibration batch."""
     chip, folded = made.chip, made.folded
-    values = made.calibration[: affordable_samples(folded, SAMPLES)]
+    values = made.calibration[: affordable_calibration_samples(folded, SAMPLES)]
     tensor = torch.from_numpy(values)
     point = folded.solve(tensor, tol=TOLERANCE, max_steps=200)
     rate_map = RateMap(chip)
@@ -184,7 +184,7 @@ def _synapse_rows(made: Quantised) -> list[SynapseRow]:
     return rows
 
 
-def _connection(folded: FoldedNetwork, chip: ChipNetwork, synapse: Synapse) -> Connection:
+def _connection(folded: FoldedNetwork, chip: ChipNetwork, synapse: Synapse) -> FoldedConnection:
     if chip.is_forward(synapse) or folded.feedback is None:
         return folded.layers[chip.index(synapse.target)].connection
     return folded.feedback

@@ -25,14 +25,21 @@ from fsnn_lava.ir.network import (
 )
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.operator_norm import spectral_radius
 from fsnn_lava.nn.operators import Convolution, TransposedConvolution
-from fsnn_lava.quantisation.calibration import affordable_samples, checked_calibration, largest_potentials, synthetic_calibration
+from fsnn_lava.quantisation.calibration import (
+    affordable_calibration_samples,
+    checked_calibration,
+    largest_potentials,
+    synthetic_calibration,
+)
 from fsnn_lava.quantisation.dead_band import DeadBandSearch, checked_bands, spikes_error
 from fsnn_lava.quantisation.delta_rounding import round_delta_layer, round_delta_readout
 from fsnn_lava.quantisation.fold import fold
-from fsnn_lava.quantisation.folded_network import Connection, FoldedNetwork, spectral_radius
+from fsnn_lava.quantisation.folded_network import FoldedConnection, FoldedNetwork
+from fsnn_lava.quantisation.layer_problem import LayerProblem
 from fsnn_lava.quantisation.readout_rounding import round_readout
-from fsnn_lava.quantisation.rounding import IntArray, LayerProblem, RoundedLayer, round_layer
+from fsnn_lava.quantisation.rounding import IntArray, RoundedLayer, round_layer
 from fsnn_lava.quantisation.state_range import StepBound, check_step, step_bounds
 from fsnn_lava.version import __version__
 
@@ -203,7 +210,7 @@ def _with_dead_bands(
     steps: int | None,
 ) -> ChipNetwork:
     """`chip` with the dead bands and steps that were given, or with those that suit the calibration batch."""
-    few = values[: affordable_samples(folded, SEARCH_SAMPLES, budget=DEAD_BAND_BUDGET)]
+    few = values[: affordable_calibration_samples(folded, SEARCH_SAMPLES, budget=DEAD_BAND_BUDGET)]
     if bands is None:
         chosen = DeadBandSearch(chip, few).choose(spikes_error(folded, few), folded.steps)
         bands, steps = chosen.bands, steps or chosen.steps
@@ -246,7 +253,7 @@ def _round_network(
     folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind, bits: int, reset: str, per_channel: bool, encoding: str
 ) -> ChipNetwork:
     decay = round((1.0 - folded.neuron.leak) * limits.DECAY_UNIT) if encoding == "rate" else 0
-    samples = torch.from_numpy(values[: affordable_samples(folded, SEARCH_SAMPLES)])
+    samples = torch.from_numpy(values[: affordable_calibration_samples(folded, SEARCH_SAMPLES)])
     raw = folded.average(samples, folded.steps)
     rates = folded.solve(samples, tol=1e-4, max_steps=50).rates  # accurate enough to choose a scale
     potential_max = largest_potentials(folded, samples.numpy()) if encoding == "rate" else (0.0,) * len(folded.layers)
@@ -289,7 +296,7 @@ def _problem(
     message_max: int,
 ) -> LayerProblem:
     layer = folded.layers[position]
-    connections: list[Connection] = []
+    connections: list[FoldedConnection] = []
     messages: list[torch.Tensor] = []
     if position == 0 and folded.feedback is not None:
         connections.append(folded.feedback)
@@ -332,7 +339,7 @@ def _synapses(folded: FoldedNetwork, position: int, problem: LayerProblem, round
     return sorted(made, key=lambda s: s.source == f"l{len(folded.layers)}")
 
 
-def _synapse(connection: Connection, source: str, target: str, weight: IntArray, exponent: int) -> Synapse:
+def _synapse(connection: FoldedConnection, source: str, target: str, weight: IntArray, exponent: int) -> Synapse:
     if exponent not in limits.EXPONENT_RANGE:
         lowest, highest = limits.EXPONENT_RANGE[0], limits.EXPONENT_RANGE[-1]
         raise BadNetwork(

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from fsnn_lava import limits
-from fsnn_lava.quantisation.folded_network import Connection
+from fsnn_lava.quantisation.folded_network import FoldedConnection
+from fsnn_lava.quantisation.layer_problem import LayerProblem
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[Any]  # int64; ChipNetwork checks the range and narrows it
@@ -45,38 +45,6 @@ _SHORTLIST = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LayerProblem:
-    """A layer of the folded network with calibration data: what enters it, and what its currents should be."""
-
-    shape: tuple[int, ...]
-    connections: tuple[Connection, ...]  # the first one gets an exponent near 0
-    messages: tuple[Tensor, ...]  # [B, *in_shape] float64 per connection
-    bias: FloatArray  # [*shape]
-    host_current: FloatArray | None  # [B, *shape]: what the host adds, physical units
-    vth: float
-    potential_max: float  # largest |potential| of a calibration run, physical units
-    message_max: tuple[float, ...]  # largest message of each connection
-
-    def current(self) -> FloatArray:
-        """[B, *shape], physical units, not rounded."""
-        total = torch.zeros(())
-        for connection, messages in zip(self.connections, self.messages, strict=True):
-            total = total + connection.apply(messages)
-        return total.numpy() + self.bias + (0.0 if self.host_current is None else self.host_current)
-
-    def step_max(self) -> float:
-        """The most that one step can add to or subtract from a neuron, physical units."""
-        ends = []
-        for sign in (1.0, -1.0):
-            total = torch.from_numpy(sign * self.bias)
-            for connection, largest in zip(self.connections, self.message_max, strict=True):
-                everything = torch.full((1, *connection.in_shape), largest, dtype=torch.float64)
-                total = total + connection.with_weight((sign * connection.weight).clamp(min=0)).apply(everything)[0]
-            ends.append(float(total.max()))
-        return max(ends)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class RoundedLayer:
     """Integers for one layer; `scale` is the physical value of a weight unit, () or [C]."""
 
@@ -96,10 +64,10 @@ def round_layer(problem: LayerProblem, *, bits: int, per_channel: bool) -> Round
     ]
     candidates.sort(key=lambda pair: pair[0])
     wanted = problem.current() / problem.vth
-    return min((rounded for _, rounded in candidates[:_SHORTLIST]), key=lambda rounded: defect(problem, rounded, wanted))
+    return min((rounded for _, rounded in candidates[:_SHORTLIST]), key=lambda rounded: rounding_defect(problem, rounded, wanted))
 
 
-def defect(problem: LayerProblem, rounded: RoundedLayer, wanted: FloatArray) -> float:
+def rounding_defect(problem: LayerProblem, rounded: RoundedLayer, wanted: FloatArray) -> float:
     """Mean squared error of the rates, plus a hundredth of that of current / threshold, which also counts saturated neurons."""
     got = rounded_current(problem, rounded) / per_neuron(rounded.threshold, problem.shape)
     clipped = np.clip(got, 0.0, 1.0) - np.clip(wanted, 0.0, 1.0)
@@ -126,7 +94,7 @@ def largest_integer(bits: int) -> int:
     return 2 ** (bits - 1) - 1
 
 
-def _relative_exponents(connections: tuple[Connection, ...], bits: int) -> list[tuple[int, ...]]:
+def _relative_exponents(connections: tuple[FoldedConnection, ...], bits: int) -> list[tuple[int, ...]]:
     """Exponents relative to the first connection's with which both use their integer range, rounded down and up."""
     if len(connections) < 2:
         return [(0,) * len(connections)]
@@ -157,7 +125,7 @@ def _in_window(problem: LayerProblem, unit: FloatArray, relative: tuple[int, ...
     return _rounded(problem, unit * 2.0**-shift, tuple(e + shift for e in relative), top)
 
 
-def _largest(connection: Connection, per_channel: bool) -> FloatArray:
+def _largest(connection: FoldedConnection, per_channel: bool) -> FloatArray:
     size = connection.weight.abs().transpose(0, connection.target_axis).flatten(1).amax(1).numpy()
     return size if per_channel else np.asarray(size.max())
 

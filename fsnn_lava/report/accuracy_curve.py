@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 from fsnn_lava.report import canvas
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture, Table
-from fsnn_lava.verify.checks.accuracy import wilson
+from fsnn_lava.verify.checks.accuracy import wilson_interval
 
 KEY, TITLE = "steps", "How many steps does it need?"
 
@@ -28,21 +28,21 @@ class StepsPoint:
         return self.right / self.samples
 
 
-def panel(evidence: Evidence) -> Panel:
+def accuracy_curve_panel(evidence: Evidence) -> Panel:
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
-    points = measure(run)
+    points = measure_accuracy_curve(run)
     what = "Accuracy" if run.labels is not None else f"Share of answers equal to those after T = {run.steps} steps,"
     note = " A recorded sequence cannot be extended." if run.events else ""
     again = f"on the first {points[0].samples} samples, run again on the emulator"
     caption = f"{what} for different numbers of steps, {again}. Error bars are 95% intervals.{note}"
-    rows = [(p.steps, p.right, p.samples, p.share, *wilson(p.right, p.samples)) for p in points]
+    rows = [(p.steps, p.right, p.samples, p.share, *wilson_interval(p.right, p.samples)) for p in points]
     data = Table(columns=("steps", "right", "samples", "share", "low", "high"), rows=rows)
     return Panel(key=KEY, title=TITLE, caption=caption, pictures=(_draw(run, points),), data=data)
 
 
-def measure(run: RunEvidence) -> list[StepsPoint]:
+def measure_accuracy_curve(run: RunEvidence) -> list[StepsPoint]:
     """Correct answers (or, without labels, answers equal to the run's) after each number of steps."""
     samples = run.rerun_samples
     wanted = run.result.predictions[:samples] if run.labels is None else run.labels[:samples]
@@ -55,7 +55,7 @@ def _draw(run: RunEvidence, points: list[StepsPoint]) -> Picture:
     figure = canvas.new_figure(340, 260)
     axes = figure.add_subplot()
     steps, shares = [p.steps for p in points], np.array([p.share for p in points])
-    ends = np.array([wilson(p.right, p.samples) for p in points]).T
+    ends = np.array([wilson_interval(p.right, p.samples) for p in points]).T
     axes.errorbar(steps, shares, yerr=np.abs(ends - shares), color=canvas.BLUE, marker="o", markersize=6, capsize=4, elinewidth=1.2)
     for p in points:
         axes.annotate(f"{p.share:.1%}", (p.steps, p.share), xytext=(8, -13), textcoords="offset points", color=canvas.INK)

@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import INPUT, READOUT, Synapse
-from fsnn_lava.placement.energy import estimate
+from fsnn_lava.placement.energy import estimate_energy
 from fsnn_lava.report import canvas
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture, Table
@@ -19,7 +19,7 @@ _KIND_COLOURS = {"input": canvas.TEAL, "forward": canvas.BLUE, "feedback": canva
 _ROW = 30  # height of one bar, page units
 
 
-def panel(evidence: Evidence) -> Panel:
+def activity_panel(evidence: Evidence) -> Panel:
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")
@@ -129,7 +129,7 @@ def short(value: float) -> str:
 
 
 def _costs(run: RunEvidence) -> tuple[tuple[str, str], ...]:
-    found = estimate(run.exported if run.averaged.digest == run.exported.digest() else run.chip, run.averaged)
+    found = estimate_energy(run.exported if run.averaged.digest == run.exported.digest() else run.chip, run.averaged)
     return (
         ("spikes per sample", f"{found['spikes']:,.0f}"),
         ("synaptic operations per sample", f"{found['synaptic_operations']:,.0f}"),

@@ -64,7 +64,7 @@ _STYLE: dict[str, Any] = {
 
 
 @contextmanager
-def style() -> Iterator[None]:
+def figure_style() -> Iterator[None]:
     """Apply the common style to everything drawn inside; matplotlib's own settings are restored afterwards."""
     with matplotlib.rc_context(cast(Any, _STYLE)):  # newer versions of matplotlib list every key in the type
         yield
@@ -75,7 +75,7 @@ def new_figure(width: float = 400, height: float = 270) -> Figure:
     return Figure(figsize=(width / UNIT, height / UNIT), layout="constrained", dpi=UNIT)
 
 
-def svg(figure: Figure, *, name: str, alt: str) -> str:
+def figure_svg(figure: Figure, *, name: str, alt: str) -> str:
     """The figure as one <svg> element, valid XML, without ids that could clash with those of another figure."""
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
@@ -111,7 +111,7 @@ def image_url(pixels: NDArray[np.uint8]) -> str:
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-def number(value: float) -> str:
+def tick_label(value: float) -> str:
     """A tick label: 0.01, 30, 10⁻⁵; without mathtext, so that it stays one text element."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:g}"
@@ -126,5 +126,5 @@ def logarithmic(axes: Axes, which: str, *, subs: tuple[float, ...] = (1.0,)) -> 
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set_xscale("log") if which == "x" else axes.set_yscale("log")
     axis.set_major_locator(LogLocator(base=10.0, subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: tick_label(value)))
     axis.set_minor_locator(NullLocator())

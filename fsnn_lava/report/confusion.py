@@ -18,8 +18,8 @@ _STRONGEST = 0.9
 _DARK_TEXT = 0.7  # up to this strength the number has the text colour of the page
 
 
-def panel(evidence: Evidence) -> Panel:
-    matrix = counts(evidence)
+def confusion_panel(evidence: Evidence) -> Panel:
+    matrix = confusion_counts(evidence)
     if matrix is None:
         return Panel(key=KEY, title=TITLE, missing="there are no labels")
     chip = evidence.run.chip if evidence.run else None
@@ -43,7 +43,7 @@ def panel(evidence: Evidence) -> Panel:
     )
 
 
-def counts(evidence: Evidence) -> NDArray[np.int64] | None:
+def confusion_counts(evidence: Evidence) -> NDArray[np.int64] | None:
     """[label, answer] counts of the whole run if the verdict has them, else of the available samples."""
     kept = evidence.series("accuracy", "confusion")
     if kept is not None and np.sum(kept) > 0:

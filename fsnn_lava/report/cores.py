@@ -15,7 +15,7 @@ _ACROSS = 16  # cores in a row
 _CHIPS = 4  # that are drawn
 
 
-def panel(evidence: Evidence) -> Panel:
+def cores_panel(evidence: Evidence) -> Panel:
     if evidence.run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network, not only the verdict")
     placement = evidence.run.placement

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
-from fsnn_lava.ir.rate_map import RateMap, linear
+from fsnn_lava.ir.rate_map import RateMap, apply_linear
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.stock_network import executed
 from fsnn_lava.nn.fsnn import FSNN
@@ -21,7 +21,7 @@ from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.verify.batch import Batch, check_shapes
 from fsnn_lava.verify.check import Check
-from fsnn_lava.verify.equilibrium import Equilibria, solve
+from fsnn_lava.verify.equilibrium import Equilibria, solve_equilibria
 from fsnn_lava.verify.verdict import Verdict
 
 CURVE_SAMPLES = 8  # whose residual is drawn over the steps
@@ -77,7 +77,7 @@ class RunEvidence:
     @cached_property
     def fan_out(self) -> dict[int, NDArray[np.float64]]:
         """By id(synapse): how many weights a message from each source neuron touches, [*source]."""
-        return {id(s): fan_out(self.chip, s) for s in self.chip.synapses}
+        return {id(s): evidence_fan_out(self.chip, s) for s in self.chip.synapses}
 
     @cached_property
     def curve_samples(self) -> int:
@@ -119,7 +119,7 @@ class RunEvidence:
     def equilibria(self) -> Equilibria:
         """a* of the first `curve_samples` samples."""
         drive = self.rate_map.drive(self.values_of(self.steps, self.curve_samples))
-        return solve(self.rate_map, drive, self.result.part(slice(0, self.curve_samples)).rates)
+        return solve_equilibria(self.rate_map, drive, self.result.part(slice(0, self.curve_samples)).rates)
 
 
 class Evidence:
@@ -141,11 +141,11 @@ class Evidence:
         return None if check is None else check.series.get(key)
 
 
-def fan_out(chip: ChipNetwork, synapse: Synapse) -> NDArray[np.float64]:
+def evidence_fan_out(chip: ChipNetwork, synapse: Synapse) -> NDArray[np.float64]:
     """How many weights a message from each source neuron touches, [*source]: the derivative of the sum with all weights 1."""
     shape = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
     source = torch.zeros(1, *shape, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
-        total = linear(synapse, torch.ones(synapse.weight.shape, dtype=torch.float64), source).sum()
+        total = apply_linear(synapse, torch.ones(synapse.weight.shape, dtype=torch.float64), source).sum()
         (found,) = torch.autograd.grad(total, source)
     return found[0].numpy()

@@ -16,7 +16,7 @@ def numbers_html(numbers: Mapping[str, Any]) -> str:
     values: dict[str, Any] = plain(numbers)
     single = {key: value for key, value in values.items() if not _rows(value)}
     tables = [_table(_title(key), value) for key, value in values.items() if _rows(value)]
-    return facts_html([(_title(key), number(value)) for key, value in single.items()]) + "".join(tables)
+    return facts_html([(_title(key), number_text(value)) for key, value in single.items()]) + "".join(tables)
 
 
 def facts_html(facts: Sequence[tuple[str, str]]) -> str:
@@ -33,11 +33,11 @@ def _fact(name: str, value: str) -> str:
 
 def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     head = "".join(f'<th scope="col">{escape(str(c))}</th>' for c in columns)
-    body = "".join("<tr>" + "".join(f"<td>{escape(number(v))}</td>" for v in row) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(f"<td>{escape(number_text(v))}</td>" for v in row) + "</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def number(value: Any) -> str:
+def number_text(value: Any) -> str:
     """One value as short text."""
     if value is None:
         return "–"
@@ -48,7 +48,7 @@ def number(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, (list, tuple)):
-        return " … ".join(number(v) for v in value) if len(value) == 2 else ", ".join(number(v) for v in value) or "none"
+        return " … ".join(number_text(v) for v in value) if len(value) == 2 else ", ".join(number_text(v) for v in value) or "none"
     return str(value)
 
 

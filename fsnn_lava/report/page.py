@@ -78,7 +78,9 @@ def _pictures(panel: Panel) -> str:
 def _picture(picture: Picture) -> str:
     head = f"<h3>{escape(picture.label)}</h3>" if picture.label else ""
     note = f"<figcaption>{escape(picture.note)}</figcaption>" if picture.note else ""
-    return f'<figure id="picture-{picture.name}">{head}{canvas.svg(picture.figure, name=picture.name, alt=picture.alt)}{note}</figure>'
+    return (
+        f'<figure id="picture-{picture.name}">{head}{canvas.figure_svg(picture.figure, name=picture.name, alt=picture.alt)}{note}</figure>'
+    )
 
 
 def _tabs(panel: Panel, drawn: list[str]) -> str:

@@ -20,17 +20,17 @@ def on_silicon(evidence: Evidence) -> bool:
     return evidence.verdict.about.get("backend") == "loihi2"
 
 
-def where(evidence: Evidence) -> str:
+def where_it_ran(evidence: Evidence) -> str:
     """`the emulator`, `Lava processes on the CPU (stock)`, …"""
     about = evidence.verdict.about
     backend = str(about.get("backend", "an unknown backend"))
     return BACKENDS.get(backend, backend) + (f" ({about['graph']})" if about.get("graph") else "")
 
 
-def panel(evidence: Evidence, *, command: str = "") -> Panel:
+def provenance_panel(evidence: Evidence, *, command: str = "") -> Panel:
     about = evidence.verdict.about
     silicon = "run on silicon" if on_silicon(evidence) else "not run on silicon"
-    facts = [("backend", f"{about.get('backend', '?')}, {where(evidence)}"), ("silicon", silicon)]
+    facts = [("backend", f"{about.get('backend', '?')}, {where_it_ran(evidence)}"), ("silicon", silicon)]
     facts += [("samples", f"{about.get('samples', 0):,}"), ("steps T", str(about.get("steps", "?")))]
     if about.get("seconds"):
         facts.append(("run time", f"{about['seconds']:.3g} s"))

@@ -15,7 +15,7 @@ NEURONS = 128  # rows of a picture
 _VECTOR = 3000  # with more spikes they are drawn as an image
 
 
-def panel(evidence: Evidence) -> Panel:
+def raster_panel(evidence: Evidence) -> Panel:
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")

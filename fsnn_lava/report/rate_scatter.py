@@ -16,7 +16,7 @@ _VECTOR = 400  # with more points they are drawn as an image
 Pairs = dict[int, NDArray[np.float64]]  # layer → [points, 2]: a*, a
 
 
-def panel(evidence: Evidence) -> Panel:
+def rate_scatter_panel(evidence: Evidence) -> Panel:
     pairs, names, source = _pairs(evidence)
     if not pairs:
         return Panel(key=KEY, title=TITLE, missing="no equilibrium was solved")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,16 +35,24 @@ from fsnn_lava.verify.verdict import Verdict
 __all__ = ["write_report"]
 
 
-class Section(Protocol):
-    """A module that draws one section of the report."""
+class Section(NamedTuple):
+    """One section of the report."""
 
-    KEY: str  # anchor in the page and name of its CSV file
-    TITLE: str
+    key: str  # anchor in the page and name of its CSV file
+    title: str
+    draw: Callable[[Evidence], Panel]
 
-    def panel(self, evidence: Evidence, /) -> Panel: ...
 
-
-_SECTIONS: tuple[Section, ...] = (residual_curve, accuracy_curve, rate_scatter, confusion, raster, activity, weight_histograms, cores)
+_SECTIONS = (
+    Section(residual_curve.KEY, residual_curve.TITLE, residual_curve.residual_curve_panel),
+    Section(accuracy_curve.KEY, accuracy_curve.TITLE, accuracy_curve.accuracy_curve_panel),
+    Section(rate_scatter.KEY, rate_scatter.TITLE, rate_scatter.rate_scatter_panel),
+    Section(confusion.KEY, confusion.TITLE, confusion.confusion_panel),
+    Section(raster.KEY, raster.TITLE, raster.raster_panel),
+    Section(activity.KEY, activity.TITLE, activity.activity_panel),
+    Section(weight_histograms.KEY, weight_histograms.TITLE, weight_histograms.weight_histograms_panel),
+    Section(cores.KEY, cores.TITLE, cores.cores_panel),
+)
 
 
 def write_report(
@@ -73,8 +82,8 @@ def write_report(
         command: the command line to show.
     """
     evidence = Evidence(verdict, _run(chip, result, values, labels, model, placement))
-    with canvas.style():
-        panels = [_panel(section, evidence) for section in _SECTIONS] + [provenance.panel(evidence, command=command)]
+    with canvas.figure_style():
+        panels = [_panel(section, evidence) for section in _SECTIONS] + [provenance.provenance_panel(evidence, command=command)]
         text = page_html(evidence, panels)
         if figures is not None:
             write_figures(Path(figures), panels)
@@ -114,6 +123,6 @@ def _run(
 
 def _panel(section: Section, evidence: Evidence) -> Panel:
     try:
-        return section.panel(evidence)
+        return section.draw(evidence)
     except FsnnError as error:  # a section that cannot be drawn does not prevent the rest of the report
-        return Panel(key=section.KEY, title=section.TITLE, wide=True, missing=str(error))
+        return Panel(key=section.key, title=section.title, wide=True, missing=str(error))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.rate_map import length
+from fsnn_lava.ir.rate_map import rate_vector_length
 from fsnn_lava.ir.result import Result
 from fsnn_lava.report import canvas
 from fsnn_lava.report.evidence import Evidence, RunEvidence
@@ -36,7 +36,7 @@ def moments_of(steps: int, *, twice: bool) -> list[int]:
     return sorted({n for n in grid if not 0.85 < n / steps < 1.15} | {steps})
 
 
-def panel(evidence: Evidence) -> Panel:
+def residual_curve_panel(evidence: Evidence) -> Panel:
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
@@ -60,8 +60,8 @@ def _measure(run: RunEvidence, result: Result, bounded: bool) -> Moment:
     bound = None
     if bounded:
         batch = run.batch(result)
-        bound = length(tuple(residual_bound(batch, layer) for layer in run.chip.layers))
-    distance = length(tuple(e - a for e, a in zip(run.equilibria.rates, rates, strict=True)))
+        bound = rate_vector_length(tuple(residual_bound(batch, layer) for layer in run.chip.layers))
+    distance = rate_vector_length(tuple(e - a for e, a in zip(run.equilibria.rates, rates, strict=True)))
     return Moment(result.steps, residual, bound, distance)
 
 

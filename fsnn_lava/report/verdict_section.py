@@ -7,8 +7,8 @@ from html import escape
 
 from fsnn_lava.report.activity import short
 from fsnn_lava.report.evidence import Evidence
-from fsnn_lava.report.numbers import number, numbers_html
-from fsnn_lava.report.provenance import SHORT, on_silicon, where
+from fsnn_lava.report.numbers import number_text, numbers_html
+from fsnn_lava.report.provenance import SHORT, on_silicon, where_it_ran
 from fsnn_lava.verify.check import Check, Offender, offender_text
 from fsnn_lava.verify.verdict import Verdict
 
@@ -29,12 +29,12 @@ def header_html(evidence: Evidence, title: str) -> str:
     silicon = "Ran on silicon." if on_silicon(evidence) else "Not run on silicon."
     return (
         f'<header class="{state}"><p class="kicker">{escape(title)}</p>'
-        f'<h1><span class="badge {state}">{word}</span> <span>{escape(sentence(verdict))}</span></h1>'
-        f'<p class="where">Ran on {escape(where(evidence))}. <strong>{silicon}</strong></p>{_key_numbers_html(evidence)}</header>'
+        f'<h1><span class="badge {state}">{word}</span> <span>{escape(verdict_sentence(verdict))}</span></h1>'
+        f'<p class="where">Ran on {escape(where_it_ran(evidence))}. <strong>{silicon}</strong></p>{_key_numbers_html(evidence)}</header>'
     )
 
 
-def sentence(verdict: Verdict) -> str:
+def verdict_sentence(verdict: Verdict) -> str:
     """How many checks passed, and which failed."""
     done = [check for check in verdict.checks if check.done]
     skipped = len(verdict.checks) - len(done)
@@ -64,9 +64,9 @@ def _key_numbers(evidence: Evidence) -> list[tuple[str, str, str]]:
         own = accuracy.get("float_accuracy")
         found.append(("agreement with float", f"{accuracy['agreement']:.2%}", "" if own is None else f"float accuracy {own:.2%}"))
     if residual:
-        found.append(("largest residual", number(residual["residual_max"]), f"|f(a) − a|, bound {number(residual['bound_max'])}"))
+        found.append(("largest residual", number_text(residual["residual_max"]), f"|f(a) − a|, bound {number_text(residual['bound_max'])}"))
     if contraction:
-        found.append(("contraction", str(contraction["state"]), f"gains: radius at most {number(contraction['spectral_radius'])}"))
+        found.append(("contraction", str(contraction["state"]), f"gains: radius at most {number_text(contraction['spectral_radius'])}"))
     if about.get("operations"):
         spikes = short(about.get("spikes", 0) / samples)
         found.append(("synaptic operations", short(about["operations"] / samples), f"per sample, {spikes} spikes"))

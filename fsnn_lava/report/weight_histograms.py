@@ -17,7 +17,7 @@ from fsnn_lava.report.panel import Panel, Picture, Table
 KEY, TITLE = "weights", "Weights before and after quantisation"
 
 
-def panel(evidence: Evidence) -> Panel:
+def weight_histograms_panel(evidence: Evidence) -> Panel:
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network, not only the verdict")

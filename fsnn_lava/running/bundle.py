@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.errors import BadArgument, BadFile, CheckFailed
+from fsnn_lava.errors import BackendMissing, BadArgument, BadFile, CheckFailed
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.run_arguments import check_values, checked_steps
@@ -53,7 +53,7 @@ network.h5 is the network, inputs.npz its inputs (x) and labels (y), expected.js
 """
 
 
-def package(
+def write_bundle(
     chip_path: str | Path,
     values: NDArray[np.uint8],
     out_dir: str | Path,
@@ -63,6 +63,8 @@ def package(
 ) -> Path:
     """Make the folder `out_dir`, which must not exist yet; it appears when it is complete. Unknown labels are written as 0."""
     chip = ChipNetwork.load(chip_path)
+    if chip.delta is not None:
+        raise BackendMissing("a package is made for backend 'loihi2', which does not run networks with delta encoding")
     steps = checked_steps(chip, steps)
     check_values(chip, values, steps)
     target = Path(out_dir)
@@ -90,8 +92,8 @@ def package(
 def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArray[np.uint8], labels: NDArray[np.int64], steps: int) -> None:
     shutil.copyfile(chip_path, folder / NETWORK)
     np.savez_compressed(folder / INPUTS, x=values, y=labels)
-    (folder / EXPECTED).write_text(json.dumps(expected(chip, values, steps), indent=1) + "\n", encoding="utf-8")
-    (folder / "requirements.txt").write_text(requirements(), encoding="utf-8")
+    (folder / EXPECTED).write_text(json.dumps(expected_results(chip, values, steps), indent=1) + "\n", encoding="utf-8")
+    (folder / "requirements.txt").write_text(bundle_requirements(), encoding="utf-8")
     (folder / "run.sh").write_text(_RUN.replace("@STEPS@", str(steps)), encoding="utf-8")
     (folder / "README.txt").write_text(
         _READ_ME.replace("@MADE@", platform.python_version()).replace("@CHIP@", _CHIP_PYTHON), encoding="utf-8"
@@ -102,7 +104,7 @@ def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArra
     (folder / MANIFEST).write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")
 
 
-def requirements() -> str:
+def bundle_requirements() -> str:
     """The installed versions if this is the boards' Python; otherwise unpinned, since they may not exist for the boards' Python."""
     here = platform.python_version()
     pinned = here.startswith(f"{_CHIP_PYTHON}.")
@@ -118,7 +120,7 @@ def requirements() -> str:
     return "\n".join(lines) + "\n"
 
 
-def expected(chip: ChipNetwork, values: NDArray[np.uint8], steps: int) -> dict[str, Any]:
+def expected_results(chip: ChipNetwork, values: NDArray[np.uint8], steps: int) -> dict[str, Any]:
     """The emulator's results on the first samples, for the network itself and for its stock equivalent."""
     first = values[:CHECKED_SAMPLES]
     equivalent, said = stock_equivalent(chip)
@@ -144,7 +146,7 @@ def fingerprint(result: Result) -> dict[str, Any]:
     }
 
 
-def check(folder: str | Path) -> list[str]:
+def check_bundle(folder: str | Path) -> list[str]:
     """Check a copied package; returns a line per passed check, CheckFailed names the first that fails."""
     base = Path(folder)
     try:
@@ -158,7 +160,7 @@ def check(folder: str | Path) -> list[str]:
     if wrong:
         raise CheckFailed(f"{len(wrong)} of {len(sums)} files are missing or changed, the first is {wrong[0]}: copy the folder again")
     lines = [f"all {len(sums)} files are unchanged"]
-    found = expected(ChipNetwork.load(base / NETWORK), values, wanted["steps"])
+    found = expected_results(ChipNetwork.load(base / NETWORK), values, wanted["steps"])
     for name in ("network", "stock"):
         if found[name] != wanted[name]:
             raise CheckFailed(f"the emulator gives different results here ({name}): check that the versions are those of requirements.txt")
@@ -172,16 +174,16 @@ def _sha256(path: Path) -> str:
 
 def main(argv: list[str]) -> int:
     """python -m fsnn_lava.running.bundle FOLDER: check the folder and print what backend loihi2 lacks here."""
-    from fsnn_lava.backends.availability import lacking
+    from fsnn_lava.backends.availability import missing_for_backend
     from fsnn_lava.errors import FsnnError
 
     try:
-        for line in check(argv[0] if argv else "."):
+        for line in check_bundle(argv[0] if argv else "."):
             print(f"check: {line}")
     except FsnnError as error:
         print(f"check: {error}")
         return error.exit_code
-    missing = lacking("loihi2")
+    missing = missing_for_backend("loihi2")
     print("check: backend loihi2 " + (f"lacks here: {'; '.join(missing)}" if missing else "has what it needs here"))
     return 3 if missing else 0
 

@@ -159,7 +159,7 @@ def _join_parts(job: Job, journal: Journal, out: Path, comparator: BatchComparat
     spans, assembled = journal.spans, journal.folder / "assembled.h5"
     if spans[-1].end != job.number:
         raise BadFile(f"{journal.folder} keeps samples beyond {job.number}; delete that folder")
-    with results.writing(
+    with results.writing_results(
         assembled,
         job.chip,
         steps=options.steps,

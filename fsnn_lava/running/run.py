@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.availability import require
-from fsnn_lava.errors import BadArgument
+from fsnn_lava.backends.availability import require_backend
+from fsnn_lava.errors import BackendMissing, BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
 from fsnn_lava.ir.run_arguments import check_values
@@ -127,7 +127,7 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
 
     Raises BackendMissing if the backend cannot run here.
     """
-    require(options.backend)
+    require_backend(options.backend)
     with _open_simulator(chip, options) as run_batch:
         if not options.residual:
             yield run_batch
@@ -136,6 +136,15 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
 
         curve = ResidualCurve(executed(chip, options.executed_graph))
         yield lambda values: curve.added(run_batch(values), values, keep_spikes=options.spikes)
+
+
+def require_encoding(chip: ChipNetwork, options: RunOptions) -> None:
+    """BackendMissing unless the requested backend has this network's encoding."""
+    if chip.delta is None or options.backend == "emu":
+        return
+    raise BackendMissing(
+        f"backend {options.backend!r} does not run networks with delta encoding; run it on 'emu', or export with encoding 'rate'"
+    )
 
 
 @contextmanager
@@ -155,7 +164,7 @@ def _open_simulator(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch
     elif options.backend == "loihi2":
         from fsnn_lava.backends.lava.loihi2 import backend as loihi2
 
-        yield lambda values: loihi2.run(chip, values, steps=steps, spikes=spikes)
+        yield lambda values: loihi2.run_on_loihi2(chip, values, steps=steps, spikes=spikes)
     elif options.graph == "stock":
         from fsnn_lava.backends.lava.stock_simulator import StockSimulator
 

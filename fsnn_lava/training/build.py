@@ -8,7 +8,7 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
-from fsnn_lava.nn.notation import parse
+from fsnn_lava.nn.notation import parse_notation
 from fsnn_lava.solvers.solver import Solver
 from fsnn_lava.training.batches import stream_seed
 from fsnn_lava.training.recipe import Recipe
@@ -40,16 +40,16 @@ def build_network(
         )
     net.solver = Solver(method=recipe.solver.method, tol=recipe.solver.tol, max_steps=recipe.solver.max_steps)
     if recipe.quantise is not None:
-        from fsnn_lava.quantisation.fake_quantise import enable
+        from fsnn_lava.quantisation.fake_quantise import enable_fake_quantisation
 
-        enable(net, bits=recipe.quantise.bits)
+        enable_fake_quantisation(net, bits=recipe.quantise.bits)
     return net
 
 
 def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int) -> FSNN:
     """The network in the file that the recipe starts from; BadArgument if it differs from the recipe's."""
     net = FSNN.load(recipe.start)
-    text = parse(recipe.architecture, input_shape=input_shape, classes=classes).text
+    text = parse_notation(recipe.architecture, input_shape=input_shape, classes=classes).text
     wanted = {"architecture": text, "leak": recipe.leak, "vth": recipe.vth, "input shape": input_shape, "classes": classes}
     plan = net.architecture
     found = {"architecture": plan.text, "leak": net.neuron.leak, "vth": net.vth, "input shape": plan.input_shape, "classes": plan.classes}

@@ -24,7 +24,7 @@ class Evaluation:
 
 
 @torch.no_grad()
-def evaluate(net: FSNN, samples: Split, group: ProcessGroup | None = None) -> Evaluation:
+def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = None) -> Evaluation:
     """Accuracy and rates over all samples, the residual over the first BATCH. The network is in evaluation mode afterwards.
 
     The processes of `group` take turns with the batches; all get the same figures.

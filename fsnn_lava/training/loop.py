@@ -24,7 +24,7 @@ from fsnn_lava.training.build import build_network, build_optimiser
 from fsnn_lava.training.checkpoint import State, load_state, restore_tensors, save_state
 from fsnn_lava.training.descent import descend
 from fsnn_lava.training.distributed import coupling_of, sum_gradients
-from fsnn_lava.training.evaluate import evaluate
+from fsnn_lava.training.evaluate import evaluate_network
 from fsnn_lava.training.log import EpochRecord, TrainingProgress, append_record, rewrite_records
 from fsnn_lava.training.process_group import ProcessGroup
 from fsnn_lava.training.recipe import Recipe
@@ -119,7 +119,7 @@ class TrainingRun:
         for batch in self._batches():
             self._one_batch(batch, sums)
         held_out = self.data.validation
-        evaluation = evaluate(self.net, self.data.test if held_out is None else held_out, self.group)
+        evaluation = evaluate_network(self.net, self.data.test if held_out is None else held_out, self.group)
         self.epoch += 1
         record = EpochRecord(
             epoch=self.epoch,
@@ -276,7 +276,7 @@ class TrainingRun:
     def _tested(self) -> float:
         """The accuracy of best.pt on the test samples, which were not used to choose it."""
         best = FSNN.load(self.folder / run_folder.BEST).to(self.group.device)
-        return evaluate(best, self.data.test, ProcessGroup(device=self.group.device)).accuracy
+        return evaluate_network(best, self.data.test, ProcessGroup(device=self.group.device)).accuracy
 
     def outcome(self) -> Outcome:
         """The figures of the run so far."""

@@ -11,16 +11,16 @@ from fsnn_lava.data import NAMES
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.toml import parse_toml, read_toml
 from fsnn_lava.solvers.solver import LINEAR_METHODS
-from fsnn_lava.training.table import print_table, read_table, rule, table_of
+from fsnn_lava.training.recipe_keys import key_rule, nested_keys, print_keys, read_keys
 
 
 @dataclasses.dataclass(frozen=True)
 class Optimiser:
     """Stochastic gradient descent with momentum. Weight decay acts on every parameter, alpha and batch norm included, as in the paper."""
 
-    learning_rate: float = rule(float, 0.05, low=0.0, open_low=True)
-    momentum: float = rule(float, 0.9, low=0.0, high=1.0, open_high=True)
-    weight_decay: float = rule(float, 5e-4, low=0.0)
+    learning_rate: float = key_rule(float, 0.05, low=0.0, open_low=True)
+    momentum: float = key_rule(float, 0.9, low=0.0, high=1.0, open_high=True)
+    weight_decay: float = key_rule(float, 5e-4, low=0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,61 +29,61 @@ class LearningRate:
     over all epochs; always after `warmup` linear iterations.
     """
 
-    decay: float = rule(float, 0.1, low=0.0, open_low=True, high=1.0)
-    every: int = rule(int, 0, low=0)
-    milestones: tuple[int, ...] = rule(int, (), low=1, many=True)
-    cosine: bool = rule(bool, False)
-    warmup: int = rule(int, 0, low=0)
+    decay: float = key_rule(float, 0.1, low=0.0, open_low=True, high=1.0)
+    every: int = key_rule(int, 0, low=0)
+    milestones: tuple[int, ...] = key_rule(int, (), low=1, many=True)
+    cosine: bool = key_rule(bool, False)
+    warmup: int = key_rule(int, 0, low=0)
 
 
 @dataclasses.dataclass(frozen=True)
 class SolverChoice:
     """How E5 is solved: until the relative residual is `tol`, at most `max_steps` products (0: the Jacobian-free gradient)."""
 
-    method: str = rule(str, "gmres", choices=LINEAR_METHODS)
-    tol: float = rule(float, 1e-2, low=0.0, open_low=True)
-    max_steps: int = rule(int, 30, low=0)
+    method: str = key_rule(str, "gmres", choices=LINEAR_METHODS)
+    tol: float = key_rule(float, 1e-2, low=0.0, open_low=True)
+    max_steps: int = key_rule(int, 30, low=0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Quantise:
     """Train through the rounding to `bits`-bit weights."""
 
-    bits: int = rule(int, low=2, high=8)
+    bits: int = key_rule(int, low=2, high=8)
 
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
     """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
 
-    data: str = rule(str, choices=NAMES, ending=".npz")
-    architecture: str = rule(str)
-    neuron: str = rule(str, choices=("if", "lif"))
-    steps: int = rule(int, low=1)
-    epochs: int = rule(int, low=1)
-    leak: float = rule(float, 1.0, low=0.0, open_low=True, high=1.0)
-    vth: float = rule(float, 2.0, low=0.0, open_low=True)
-    schedule: str = rule(str, "sequential", choices=("sequential", "pipelined"))
-    norm: str = rule(str, "kernel", choices=("kernel", "operator"))
-    limit: float = rule(float, 1.0, low=0.0, open_low=True)
-    dropout: float = rule(float, 0.2, low=0.0, high=1.0, open_high=True)
-    augment: bool = rule(bool, False)  # CIFAR's: crop and flip
-    shift: int = rule(int, 0, low=0, high=16)  # pixels by which training images are moved at random
-    start: str = rule(str, "")  # a model.pt to start from, instead of fresh weights
-    seed: int = rule(int, 1, low=0, high=2**31 - 1)
-    batch: int = rule(int, 128, low=2)
-    label_smoothing: float = rule(float, 0.0, low=0.0, high=1.0, open_high=True)
-    validation: int = rule(int, 0, low=0)  # training samples held out to choose the best epoch; 0: it is chosen on the test samples
-    train_samples: int = rule(int, 0, low=0)
-    test_samples: int = rule(int, 0, low=0)
-    optimiser: Optimiser = dataclasses.field(default_factory=Optimiser, metadata=table_of(Optimiser))
-    learning_rate: LearningRate = dataclasses.field(default_factory=LearningRate, metadata=table_of(LearningRate))
-    solver: SolverChoice = dataclasses.field(default_factory=SolverChoice, metadata=table_of(SolverChoice))
-    quantise: Quantise | None = dataclasses.field(default=None, metadata=table_of(Quantise))
+    data: str = key_rule(str, choices=NAMES, ending=".npz")
+    architecture: str = key_rule(str)
+    neuron: str = key_rule(str, choices=("if", "lif"))
+    steps: int = key_rule(int, low=1)
+    epochs: int = key_rule(int, low=1)
+    leak: float = key_rule(float, 1.0, low=0.0, open_low=True, high=1.0)
+    vth: float = key_rule(float, 2.0, low=0.0, open_low=True)
+    schedule: str = key_rule(str, "sequential", choices=("sequential", "pipelined"))
+    norm: str = key_rule(str, "kernel", choices=("kernel", "operator"))
+    limit: float = key_rule(float, 1.0, low=0.0, open_low=True)
+    dropout: float = key_rule(float, 0.2, low=0.0, high=1.0, open_high=True)
+    augment: bool = key_rule(bool, False)  # CIFAR's: crop and flip
+    shift: int = key_rule(int, 0, low=0, high=16)  # pixels by which training images are moved at random
+    start: str = key_rule(str, "")  # a model.pt to start from, instead of fresh weights
+    seed: int = key_rule(int, 1, low=0, high=2**31 - 1)
+    batch: int = key_rule(int, 128, low=2)
+    label_smoothing: float = key_rule(float, 0.0, low=0.0, high=1.0, open_high=True)
+    validation: int = key_rule(int, 0, low=0)  # training samples held out to choose the best epoch; 0: it is chosen on the test samples
+    train_samples: int = key_rule(int, 0, low=0)
+    test_samples: int = key_rule(int, 0, low=0)
+    optimiser: Optimiser = dataclasses.field(default_factory=Optimiser, metadata=nested_keys(Optimiser))
+    learning_rate: LearningRate = dataclasses.field(default_factory=LearningRate, metadata=nested_keys(LearningRate))
+    solver: SolverChoice = dataclasses.field(default_factory=SolverChoice, metadata=nested_keys(SolverChoice))
+    quantise: Quantise | None = dataclasses.field(default=None, metadata=nested_keys(Quantise))
 
     def to_toml(self) -> str:
         """The whole recipe, defaults included; reads back to an equal one."""
-        return print_table(self)
+        return print_keys(self)
 
 
 def load_recipe(path: str | Path, *, changes: Iterable[str] = ()) -> Recipe:
@@ -104,7 +104,7 @@ def read_recipe(text: str, *, where: str) -> Recipe:
 
 def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
     """The recipe in a parsed TOML document, with every key and their combinations checked."""
-    recipe = read_table(Recipe, values, where=where)
+    recipe = read_keys(Recipe, values, where=where)
     if recipe.neuron == "lif" and recipe.leak == 1.0:
         raise BadFile(f"{where}: neuron 'lif' needs 'leak' below 1 (the paper: 0.95, or 0.99 for CIFAR), got {recipe.leak:g}")
     if recipe.neuron == "if" and recipe.leak != 1.0:

@@ -14,7 +14,7 @@ from fsnn_lava.training.recipe import Recipe
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Part:
+class SamplePart:
     """Some samples of a split."""
 
     whole: Split
@@ -35,11 +35,11 @@ class Part:
         return self.whole.batch(self.chosen[indices if isinstance(indices, slice) else np.asarray(indices, np.int64)])
 
 
-def part(split: Split, count: int) -> Split:
+def sample_part(split: Split, count: int) -> Split:
     """`count` samples, the same for every seed of a recipe; all samples if `count` is 0 or larger than the split."""
     if count == 0 or count >= len(split):
         return split
-    return Part(split, np.sort(np.random.RandomState(0).permutation(len(split))[:count]))
+    return SamplePart(split, np.sort(np.random.RandomState(0).permutation(len(split))[:count]))
 
 
 def load_samples(recipe: Recipe, *, root: Path | None = None, download: bool = False) -> Dataset:
@@ -49,7 +49,7 @@ def load_samples(recipe: Recipe, *, root: Path | None = None, download: bool = F
         raise BadData(f"{recipe.data} has no training samples; add them as x_train and y_train (x and y are the test samples)")
     train, validation = _held_out(data.train, recipe)
     return dataclasses.replace(
-        data, train=part(train, recipe.train_samples), test=part(data.test, recipe.test_samples), validation=validation
+        data, train=sample_part(train, recipe.train_samples), test=sample_part(data.test, recipe.test_samples), validation=validation
     )
 
 
@@ -60,4 +60,4 @@ def _held_out(split: Split, recipe: Recipe) -> tuple[Split, Split | None]:
     if recipe.validation >= len(split):
         raise BadData(f"'validation' = {recipe.validation} would leave nothing of {len(split)} training samples of {recipe.data}")
     order = np.random.RandomState(1).permutation(len(split))
-    return Part(split, np.sort(order[recipe.validation :])), Part(split, np.sort(order[: recipe.validation]))
+    return SamplePart(split, np.sort(order[recipe.validation :])), SamplePart(split, np.sort(order[: recipe.validation]))

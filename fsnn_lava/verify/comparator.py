@@ -26,10 +26,10 @@ from fsnn_lava.verify.checks.residual import ResidualCheck
 from fsnn_lava.verify.checks.shift import LINK as SHIFT_LINK
 from fsnn_lava.verify.checks.shift import ShiftCheck
 from fsnn_lava.verify.checks.spikes import SpikesCheck
-from fsnn_lava.verify.equilibrium import Equilibria, affordable_samples, solve
+from fsnn_lava.verify.equilibrium import Equilibria, affordable_equilibria, solve_equilibria
 from fsnn_lava.verify.float_network import FloatNetwork
 from fsnn_lava.verify.jacobian_radius import jacobian_radius
-from fsnn_lava.verify.running_totals import RunningTotals
+from fsnn_lava.verify.merged_findings import MergedFindings
 from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import About, JudgedRun, Verdict
 
@@ -62,7 +62,7 @@ class Comparator:
         self.chip = executed(chip, graph)
         self.tolerance = rounding_tolerance(self.chip, graph)
         self.thresholds, self.graph = thresholds or Thresholds(), graph
-        self.equilibrium_samples = affordable_samples(chip) if equilibrium_samples is None else equilibrium_samples
+        self.equilibrium_samples = affordable_equilibria(chip) if equilibrium_samples is None else equilibrium_samples
         self.radius_samples = max(1, min(LOCAL_SAMPLES, self.equilibrium_samples // 8))
         self.rate_map = RateMap(self.chip)
         certificate = Certificate(self.rate_map)
@@ -183,7 +183,7 @@ class Comparator:
         except (TypeError, KeyError, ValueError, IndexError, AttributeError, StopIteration) as error:
             raise BadFile(f"the record of a comparison is damaged: {type(error).__name__} {error}") from error
 
-    def _totals(self) -> dict[str, RunningTotals]:
+    def _totals(self) -> dict[str, MergedFindings]:
         checks = {
             "float": self.float_spikes,
             "shift": self.shift,
@@ -200,7 +200,7 @@ class Comparator:
         rows = min(self.equilibrium_samples - batch.offset, batch.samples)
         if rows <= 0:
             return None
-        equilibria = solve(self.rate_map, drive[:rows], tuple(rate[:rows] for rate in batch.rates))
+        equilibria = solve_equilibria(self.rate_map, drive[:rows], tuple(rate[:rows] for rate in batch.rates))
         radii = None
         few = min(rows, self.radius_samples - batch.offset)
         if few > 0 and not self.contraction.certificate.certified:

@@ -17,7 +17,7 @@ from fsnn_lava.verify.check import Offender
 Trains = tuple[NDArray[Any], ...]  # [1, T, *shape] per layer
 
 
-def locate(emulator: Emulator, values: NDArray[np.uint8], got: Result, *, sample: int) -> Offender:
+def locate_divergence(emulator: Emulator, values: NDArray[np.uint8], got: Result, *, sample: int) -> Offender:
     """The first difference between `got` (one sample, number `sample`) and the emulator: its step if spikes were recorded."""
     expected = emulator.run(values, steps=got.steps, spikes=True)
     if got.spikes is not None and expected.spikes is not None:

@@ -37,7 +37,7 @@ class Equilibria:
         return self.residual <= TOLERANCE
 
 
-def affordable_samples(chip: ChipNetwork) -> int:
+def affordable_equilibria(chip: ChipNetwork) -> int:
     """For how many samples a* is solved by default: as many as take some tens of seconds, at least 4."""
     return int(max(4, min(DEFAULT_SAMPLES, _BUDGET // (_TYPICAL_STEPS * max(1, multiplications(chip))))))
 
@@ -52,7 +52,7 @@ def multiplications(chip: ChipNetwork) -> int:
     return total
 
 
-def solve(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Equilibria:
+def solve_equilibria(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Equilibria:
     """a* for every sample; `start` are rates near it (E11), used where a start from rest does not converge."""
     solved = rate_map.solve_drive(drive, tol=TOLERANCE, max_steps=_STEPS)
     found = Equilibria(solved.rates, solved.residual)

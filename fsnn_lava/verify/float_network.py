@@ -12,6 +12,7 @@ from torch import Tensor
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.verify.equilibrium import TOLERANCE, Equilibria
@@ -57,4 +58,4 @@ class FloatNetwork:
         folded = self.folded
         first = drive if folded.feedback is None else drive + folded.feedback.apply(rates[-1])
         currents = [first, *(layer.current(rates[index]) for index, layer in enumerate(folded.layers[1:]))]
-        return tuple(torch.clamp(current / folded.vth, 0.0, 1.0) for current in currents)
+        return tuple(rate_of(current, folded.vth) for current in currents)

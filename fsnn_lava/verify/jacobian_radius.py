@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.compiled.slopes import rises
 from fsnn_lava.ir.network import INPUT
 from fsnn_lava.ir.rate_map import RateMap, Rates
 
@@ -16,7 +17,7 @@ def jacobian_radius(rate_map: RateMap, rates: Rates, drive: NDArray[np.float64])
     chip = rate_map.chip
     thresholds = [layer.per_neuron(layer.threshold).astype(np.float64) for layer in chip.layers]
     currents = rate_map.currents(rates, drive)
-    slopes = [((c > 0) & (c < t)) / t for c, t in zip(currents, thresholds, strict=True)]
+    slopes = [rises(c, t) / t for c, t in zip(currents, thresholds, strict=True)]
     rng = np.random.default_rng(0)
     vector = tuple(rng.random((len(drive), *layer.shape)) for layer in chip.layers)
     steps = _TURNS * len(chip.layers)

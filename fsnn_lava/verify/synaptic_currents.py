@@ -12,7 +12,7 @@ import torch.nn.functional as nnf
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, Layer, Readout, Synapse, TransposedConvSynapse
 from fsnn_lava.limits import STATE_FRACTION_BITS
 
@@ -60,7 +60,7 @@ def fan_in(synapse: Synapse | Readout) -> int:
     return int(np.prod(shape)) // (shape[1] if isinstance(synapse, TransposedConvSynapse) else shape[0])
 
 
-def incoming(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
+def incoming_synapses(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
     """Synapses from other layers (or itself) into `layer`; those from the input are part of its drive."""
     return [s for s in chip.into(layer) if s.source != INPUT]
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fsnn_lava.backends.availability import lacking
+from fsnn_lava.backends.availability import missing_for_backend
 from fsnn_lava.backends.lava import requirement
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.cli.run import main
@@ -37,12 +37,12 @@ def test_every_supported_python_is_told_the_one_command_that_installs_lava(monke
 def test_lava_without_what_it_imports_is_told_the_same_command(monkeypatch):
     monkeypatch.setattr(requirement, "is_in_lava", lambda name: True)
     monkeypatch.setattr(requirement.importlib.util, "find_spec", lambda name: None if name == "asteval" else name)
-    assert "the package asteval, which Lava imports (fsnn-doctor --install-lava installs what it needs)" in lacking("sim")
+    assert "the package asteval, which Lava imports (fsnn-doctor --install-lava installs what it needs)" in missing_for_backend("sim")
 
 
 def test_a_python_that_lava_was_not_tested_on_is_named(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 14, 0))
-    assert "Python 3.10 to 3.13 (Lava was not tested on 3.14)" in lacking("sim")
+    assert "Python 3.10 to 3.13 (Lava was not tested on 3.14)" in missing_for_backend("sim")
 
 
 def test_another_system_is_refused(monkeypatch):

@@ -21,7 +21,7 @@ def run_file(tmp_path: Path) -> Path:
     chip = dense_network(3, size=6)
     values = np.random.default_rng(0).integers(0, 256, (9, 7), dtype=np.uint8)
     result = fl.run(chip, values)
-    results.write(tmp_path / "results.h5", result, chip, values, labels=result.predictions, detail=6)
+    results.write_results(tmp_path / "results.h5", result, chip, values, labels=result.predictions, detail=6)
     return tmp_path / "results.h5"
 
 
@@ -55,7 +55,7 @@ def test_a_damaged_run_fails_with_one_and_names_the_place(tmp_path, capsys):
     result = fl.run(chip, values)
     potentials = result.potentials[0].copy()
     potentials[2, 4] -= 7
-    results.write(tmp_path / "r.h5", replace(result, potentials=(potentials,)), chip, values)
+    results.write_results(tmp_path / "r.h5", replace(result, potentials=(potentials,)), chip, values)
     assert main([str(tmp_path / "r.h5")]) == 1
     out = capsys.readouterr().out
     assert out.startswith("FAIL")
@@ -73,7 +73,7 @@ def test_the_model_adds_its_links(tmp_path, capsys):
     values = pixels(net)
     net.save(tmp_path / "model.pt")
     chip = fl.quantise(net, calibration=values)
-    results.write(tmp_path / "r.h5", fl.run(chip, values), chip, values)
+    results.write_results(tmp_path / "r.h5", fl.run(chip, values), chip, values)
     assert main([str(tmp_path / "r.h5"), "--model", str(tmp_path / "model.pt"), "--shift-max", "0.2", "--json"]) == 0
     assert all(check["done"] for check in json.loads(capsys.readouterr().out)["checks"])
 
@@ -111,6 +111,6 @@ def test_a_file_that_is_no_result_ends_with_two(tmp_path, capsys):
 def test_results_without_detail_are_refused(tmp_path, capsys):
     chip = dense_network(3, size=6)
     values = np.random.default_rng(0).integers(0, 256, (3, 7), dtype=np.uint8)
-    results.write(tmp_path / "r.h5", fl.run(chip, values), chip, values, detail=0)
+    results.write_results(tmp_path / "r.h5", fl.run(chip, values), chip, values, detail=0)
     assert main([str(tmp_path / "r.h5")]) == 2
     assert "nothing to compare" in capsys.readouterr().err

@@ -52,20 +52,20 @@ def lava_folder(tmp_path, monkeypatch):
 
 
 def test_lava_is_found_without_being_imported(lava_folder):
-    assert backends.lacking("sim") == ()
+    assert backends.missing_for_backend("sim") == ()
     (lava_folder / "magma").rmdir()
-    assert backends.lacking("sim") == ("lava-nc 0.10.0 (fsnn-doctor --install-lava installs it)",)
+    assert backends.missing_for_backend("sim") == ("lava-nc 0.10.0 (fsnn-doctor --install-lava installs it)",)
 
 
 def test_the_chip_needs_the_extension_and_a_way_to_a_board(lava_folder, monkeypatch):
     monkeypatch.setattr(backends.shutil, "which", lambda name: None)
     monkeypatch.delenv("NXSDKHOST", raising=False)
-    assert [item.split(" (")[0] for item in backends.lacking("loihi2")] == ["lava-loihi", "a board"]
+    assert [item.split(" (")[0] for item in backends.missing_for_backend("loihi2")] == ["lava-loihi", "a board"]
     (lava_folder / "utils").mkdir()
     (lava_folder / "utils/loihi2_profiler.py").write_text("")
-    assert [item.split(" (")[0] for item in backends.lacking("loihi2")] == ["a board"]
+    assert [item.split(" (")[0] for item in backends.missing_for_backend("loihi2")] == ["a board"]
     monkeypatch.setenv("NXSDKHOST", "board.example")
-    assert backends.lacking("loihi2") == ()
+    assert backends.missing_for_backend("loihi2") == ()
 
 
 def test_a_queue_that_is_switched_off_is_no_way_to_a_board(lava_folder, monkeypatch):
@@ -74,19 +74,19 @@ def test_a_queue_that_is_switched_off_is_no_way_to_a_board(lava_folder, monkeypa
     monkeypatch.setattr(backends.shutil, "which", lambda name: "/usr/bin/sinfo")
     monkeypatch.delenv("NXSDKHOST", raising=False)
     monkeypatch.delenv("NOSLURM", raising=False)
-    assert backends.lacking("loihi2") == ()
+    assert backends.missing_for_backend("loihi2") == ()
     monkeypatch.setenv("NOSLURM", "1")
-    assert len(backends.lacking("loihi2")) == 1
+    assert len(backends.missing_for_backend("loihi2")) == 1
 
 
 def test_what_is_required_and_missing_is_one_sentence(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 14, 0))
     with pytest.raises(BackendMissing, match=r"'sim' cannot run here, it lacks: Python 3\.10 to 3\.13 .*fsnn-doctor shows") as caught:
-        backends.require("sim")
+        backends.require_backend("sim")
     assert caught.value.exit_code == 3
-    backends.require("emu")
+    backends.require_backend("emu")
     with pytest.raises(BadArgument, match="backend must be one of emu, sim, loihi2, got 'gpu'"):
-        backends.require("gpu")
+        backends.require_backend("gpu")
 
 
 def test_a_wrong_argument_is_refused_without_a_traceback():

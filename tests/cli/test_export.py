@@ -120,8 +120,8 @@ def test_a_file_that_reads_back_as_another_network_is_not_kept(model, tmp_path, 
 
     other = tmp_path / "other.h5"
     conv_network(1).save(other)
-    whole = netx.read
-    monkeypatch.setattr(netx, "read", lambda path: _changed(whole(path)))
+    whole = netx.read_netx
+    monkeypatch.setattr(netx, "read_netx", lambda path: _changed(whole(path)))
     assert main([str(model), str(tmp_path / "net.h5"), "--limit", "10"]) == 1
     assert not (tmp_path / "net.h5").exists()
 

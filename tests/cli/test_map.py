@@ -78,7 +78,7 @@ def test_the_results_of_a_run_add_operations_and_a_labelled_estimate(files, tmp_
     chip = paper_network("fashion")
     values = np.full((2, 784), 3, dtype=np.uint8)
     result = run(chip, values, backend="emu", steps=4)
-    results.write(tmp_path / "results.h5", result, chip, values)
+    results.write_results(tmp_path / "results.h5", result, chip, values)
     assert main([str(files / "fashion.h5"), "--results", str(tmp_path / "results.h5"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["metrics"]
     assert found["estimate"] is True

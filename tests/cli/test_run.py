@@ -14,7 +14,7 @@ from fsnn_lava.cli.run import main
 from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import results
 from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
-from fsnn_lava.models.find import find
+from fsnn_lava.models.find import find_model
 from tests.helpers.naive_simulator import assert_same
 from tests.helpers.strategies import random_network, random_values
 
@@ -44,7 +44,7 @@ def test_the_results_file_is_the_run(files: tuple, capsys: pytest.CaptureFixture
     chip, values, labels, folder = files
     out = folder / "results.h5"
     assert main(arguments(folder, "--out", str(out), "--batch", "5", "--spikes", "--no-compare", "--detail", "9")) == 0
-    found, expected = results.read(out), fl.run(chip, values, spikes=True)
+    found, expected = results.read_results(out), fl.run(chip, values, spikes=True)
     assert_same(found.result, expected.part(slice(0, 9)))
     np.testing.assert_array_equal(found.rows["readout"], expected.readout)
     np.testing.assert_array_equal(found.rows["labels"], labels)
@@ -143,14 +143,14 @@ def test_a_network_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]
     assert main(["no-such.h5", "--backend", "emu", "--data", "digits"]) == 2
     assert "there is no file no-such.h5" in capsys.readouterr().err
     with pytest.raises(BadFile, match="no shipped network of that name"):
-        find("../data/x")
+        find_model("../data/x")
 
 
 def test_a_backend_that_cannot_run_here_exits_with_three(
     files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     *_, folder = files
-    monkeypatch.setattr("fsnn_lava.backends.availability.lacking", lambda backend: ("a board",) if backend == "loihi2" else ())
+    monkeypatch.setattr("fsnn_lava.backends.availability.missing_for_backend", lambda backend: ("a board",) if backend == "loihi2" else ())
     assert main(arguments(folder, backend="loihi2")) == 3
     assert "fsnn-run: backend 'loihi2' cannot run here, it lacks: a board" in capsys.readouterr().err
 
@@ -186,7 +186,7 @@ def test_many_processes_write_the_file_that_one_writes(
     together = json.loads(capsys.readouterr().out)
     for name in ("samples", "accuracy", "rates", "operations_per_sample", "clips", "spikes_per_sample"):
         assert together[name] == alone[name], name
-    one, many = results.read(folder / "one.h5"), results.read(folder / "many.h5")
+    one, many = results.read_results(folder / "one.h5"), results.read_results(folder / "many.h5")
     assert_same(one.result, many.result)
     assert one.provenance.data_sha256 == many.provenance.data_sha256
     np.testing.assert_array_equal(one.values, many.values)

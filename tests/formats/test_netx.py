@@ -122,7 +122,7 @@ def test_a_damaged_file_is_refused_with_a_sentence(damage, path):
     change, sentence = DAMAGE[damage]
     edit(path, change)
     with pytest.raises(BadFile, match=sentence) as caught:
-        netx.read(path)
+        netx.read_netx(path)
     assert "net.h5" in str(caught.value)
 
 
@@ -132,7 +132,7 @@ def test_a_truncated_file_is_refused(share, path):
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
     with pytest.raises(BadFile, match=r"net\.h5"):
-        netx.read(path)
+        netx.read_netx(path)
 
 
 def test_flipped_bytes_are_never_read_as_another_network(path):
@@ -145,7 +145,7 @@ def test_flipped_bytes_are_never_read_as_another_network(path):
         changed[position] ^= 0x55
         path.write_bytes(bytes(changed))
         try:
-            assert netx.read(path).digest() == chip.digest()
+            assert netx.read_netx(path).digest() == chip.digest()
         except BadFile:
             continue
 
@@ -163,7 +163,7 @@ def test_flipped_bytes_are_never_read_as_another_network(path):
 def test_what_is_no_network_file_is_refused(make, sentence, path):
     make(path)
     with pytest.raises(BadFile, match=sentence):
-        netx.read(path)
+        netx.read_netx(path)
 
 
 # --- the standard groups ---------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def slayer_file(path: Path, **changes: object) -> None:
 
 def test_a_file_of_slayer_is_read(path):
     slayer_file(path)
-    chip = netx.read(path)
+    chip = netx.read_netx(path)
     assert chip.input.kind == "events"
     assert [type(s) for s in chip.synapses] == [ConvSynapse, DenseSynapse]
     assert chip.synapses[0].exponent == 1, "even weights up to 254 are halved"
@@ -285,11 +285,11 @@ def test_a_file_of_slayer_is_read(path):
 def test_what_cannot_be_read_of_slayer_is_said(changes, sentence, path):
     slayer_file(path, **changes)
     with pytest.raises(BadFile, match=sentence):
-        netx.read(path)
+        netx.read_netx(path)
 
 
 def test_class_names_that_are_no_texts_are_refused(path):
     dense_network(1).save(path)
     edit(path, lambda f: replace_data(f["fsnn"], "class_names", np.frombuffer(json.dumps([1, 2, 3]).encode(), np.uint8)))
     with pytest.raises(BadFile, match="list of strings"):
-        netx.read(path)
+        netx.read_netx(path)

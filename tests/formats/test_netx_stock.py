@@ -162,7 +162,7 @@ def test_stock_lava_makes_the_same_spikes_as_our_emulator(name, tmp_path):
 
 def _drive(chip: ChipNetwork, values: np.ndarray) -> np.ndarray:
     """What the host would send: weight units, without the layer's own bias."""
-    from fsnn_lava.ir.drive import input_current
+    from fsnn_lava.ir.input_current import input_current
 
     total = input_current(chip, values)[0].astype(np.int64) // 64
     return (total - chip.layers[0].bias).astype(np.int32)

@@ -12,7 +12,7 @@ import torch
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import nir as nir_file
-from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.space_to_depth import packed, space_to_depth
 from fsnn_lava.running.run import run
@@ -32,16 +32,16 @@ NETWORKS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_file_written_is_the_file_read_back(name, tmp_path):
     chip = NETWORKS[name]
-    nir_file.write(chip, tmp_path / "net.nir")
-    assert nir_file.read(tmp_path / "net.nir").digest() == chip.digest()
+    nir_file.write_nir(chip, tmp_path / "net.nir")
+    assert nir_file.read_nir(tmp_path / "net.nir").digest() == chip.digest()
     graph = nir.read(tmp_path / "net.nir")
-    assert set(graph.nodes) == set(nir_file.graph(chip).nodes)
-    assert set(graph.edges) == set(nir_file.graph(chip).edges)
+    assert set(graph.nodes) == set(nir_file.nir_graph(chip).nodes)
+    assert set(graph.edges) == set(nir_file.nir_graph(chip).edges)
 
 
 def test_feedback_is_an_edge_back_and_reset_and_scale_are_said(tmp_path):
     chip = conv_network(5)
-    nir_file.write(chip, tmp_path / "net.nir")
+    nir_file.write_nir(chip, tmp_path / "net.nir")
     graph = nir.read(tmp_path / "net.nir")
     assert ("l2", "l2_l1") in graph.edges
     assert ("l2_l1", "l1") in graph.edges
@@ -101,7 +101,7 @@ class Interpreter:
 @pytest.mark.parametrize("name", [name for name in NETWORKS if "leaking" not in name])
 def test_the_graph_alone_makes_every_spike_of_the_emulator(name, tmp_path):
     chip, steps = NETWORKS[name], 12
-    nir_file.write(chip, tmp_path / "net.nir")
+    nir_file.write_nir(chip, tmp_path / "net.nir")
     inside = Interpreter(nir.read(tmp_path / "net.nir"))
     lowered, factors = space_to_depth(chip)
     rng = np.random.default_rng(1)
@@ -132,30 +132,30 @@ def _outside(chip: ChipNetwork, lowered: ChipNetwork, values: np.ndarray, t: int
 
 
 def test_a_leaking_network_has_the_time_constant_of_its_decay():
-    graph = nir_file.graph(dense_network(3, decay=205))
+    graph = nir_file.nir_graph(dense_network(3, decay=205))
     node = graph.nodes["l1"]
     np.testing.assert_allclose(1.0 - 1.0 / node.tau, 1.0 - 205 / 4096, rtol=1e-6)
     np.testing.assert_allclose(node.r / node.tau, 1.0)
 
 
 def test_the_threshold_lies_half_a_step_below_so_that_equality_fires():
-    assert float(nir_file.graph(dense_network(1)).nodes["l1"].v_threshold[0]) == 700 - 2.0**-7
-    assert float(nir_file.graph(dense_network(1, strict=True)).nodes["l1"].v_threshold[0]) == 700
+    assert float(nir_file.nir_graph(dense_network(1)).nodes["l1"].v_threshold[0]) == 700 - 2.0**-7
+    assert float(nir_file.nir_graph(dense_network(1, strict=True)).nodes["l1"].v_threshold[0]) == 700
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
 def test_a_truncated_file_is_refused(share, tmp_path):
     path = tmp_path / "net.nir"
-    nir_file.write(dense_network(1), path)
+    nir_file.write_nir(dense_network(1), path)
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
     with pytest.raises(BadFile, match=r"net\.nir"):
-        nir_file.read(path)
+        nir_file.read_nir(path)
 
 
 def test_a_graph_from_elsewhere_is_refused_with_the_reason(tmp_path: Path):
     path = tmp_path / "other.nir"
     nir.write(path, nir.NIRGraph.from_list(nir.Affine(weight=np.eye(3), bias=np.zeros(3))))
     with pytest.raises(BadFile, match="has no exponents"):
-        nir_file.read(path)
+        nir_file.read_nir(path)
     with h5py.File(path) as file:
         assert "node" in file

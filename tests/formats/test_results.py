@@ -33,8 +33,8 @@ def a_run(seed: int = 0, *, samples: int = 7, kind: str = "pixels", decay: int |
 def test_a_run_written_is_the_run_read_back(tmp_path: Path, kind: str, decay: int, spikes: bool) -> None:
     chip, values, labels, result = a_run(1, kind=kind, decay=decay, spikes=spikes)
     path = tmp_path / "results.h5"
-    results.write(path, result, chip, values, labels=labels, data="seven", command="fsnn-run x")
-    found = results.read(path)
+    results.write_results(path, result, chip, values, labels=labels, data="seven", command="fsnn-run x")
+    found = results.read_results(path)
     assert_same(found.result, result)
     assert (found.result.spikes is None) == (not spikes)
     assert found.chip.digest() == chip.digest() == found.provenance.digest
@@ -52,25 +52,25 @@ def test_a_run_written_is_the_run_read_back(tmp_path: Path, kind: str, decay: in
 def test_batches_append_and_only_the_first_samples_are_kept_in_detail(tmp_path: Path) -> None:
     chip, values, labels, result = a_run(2, samples=11)
     path = tmp_path / "results.h5"
-    with results.writing(path, chip, steps=result.steps, detail=6, spikes=True) as writer:
+    with results.writing_results(path, chip, steps=result.steps, detail=6, spikes=True) as writer:
         for start in range(0, 11, 4):
             rows = slice(start, start + 4)
             writer.add(result.part(rows), values[rows], labels[rows])
         assert not path.exists()
-    found = results.read(path)
+    found = results.read_results(path)
     assert found.samples == 11
     assert_same(found.result, result.part(slice(0, 6)))
     np.testing.assert_array_equal(found.rows["readout"], result.readout)
     np.testing.assert_array_equal(found.rows["labels"], labels)
-    with results.reading(path) as reader:
+    with results.reading_results(path) as reader:
         assert_same(reader.detail(2, 5), result.part(slice(2, 5)))
         np.testing.assert_array_equal(reader.values(2, 5), values[2:5])
 
 
 def test_without_labels_they_are_unknown(tmp_path: Path) -> None:
     chip, values, _, result = a_run(3)
-    results.write(tmp_path / "r.h5", result, chip, values)
-    found = results.read(tmp_path / "r.h5")
+    results.write_results(tmp_path / "r.h5", result, chip, values)
+    found = results.read_results(tmp_path / "r.h5")
     assert found.labels is None
     assert (found.rows["labels"] == -1).all()
 
@@ -78,11 +78,11 @@ def test_without_labels_they_are_unknown(tmp_path: Path) -> None:
 def test_a_run_that_breaks_off_leaves_the_old_file(tmp_path: Path) -> None:
     chip, values, labels, result = a_run(4)
     path = tmp_path / "results.h5"
-    results.write(path, result, chip, values, labels=labels)
+    results.write_results(path, result, chip, values, labels=labels)
     before = path.read_bytes()
 
     def stop_halfway() -> None:
-        with results.writing(path, chip, steps=result.steps, spikes=True) as writer:
+        with results.writing_results(path, chip, steps=result.steps, spikes=True) as writer:
             writer.add(result, values, labels)
             raise KeyboardInterrupt
 
@@ -96,14 +96,14 @@ def test_two_runs_do_not_share_a_file(tmp_path: Path) -> None:
     chip, values, labels, result = a_run(5)
     with (
         pytest.raises(BadArgument, match="every batch of a results file must have the same"),
-        results.writing(tmp_path / "r.h5", chip, steps=result.steps + 1) as writer,
+        results.writing_results(tmp_path / "r.h5", chip, steps=result.steps + 1) as writer,
     ):
         writer.add(result, values, labels)
-    with pytest.raises(BadArgument, match="no samples were run"), results.writing(tmp_path / "r.h5", chip, steps=3):
+    with pytest.raises(BadArgument, match="no samples were run"), results.writing_results(tmp_path / "r.h5", chip, steps=3):
         pass
     with (
         pytest.raises(BadArgument, match="a batch of 7 results needs the same number of values"),
-        results.writing(tmp_path / "r.h5", chip, steps=result.steps) as writer,
+        results.writing_results(tmp_path / "r.h5", chip, steps=result.steps) as writer,
     ):
         writer.add(result, values[:3])
     assert list(tmp_path.iterdir()) == []
@@ -112,7 +112,7 @@ def test_two_runs_do_not_share_a_file(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     chip, values, _, result = a_run(6)
     with pytest.raises(BadFile, match=r"cannot write .*nowhere.*results.h5"):
-        results.write(tmp_path / "nowhere" / "results.h5", result, chip, values)
+        results.write_results(tmp_path / "nowhere" / "results.h5", result, chip, values)
 
 
 @pytest.mark.parametrize(
@@ -144,27 +144,27 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_damaged_file_is_refused_with_a_sentence(tmp_path: Path, name: str, harm: object, sentence: str) -> None:
     chip, values, labels, result = a_run(7)
     path = tmp_path / "results.h5"
-    results.write(path, result, chip, values, labels=labels)
+    results.write_results(path, result, chip, values, labels=labels)
     with h5py.File(path, "r+") as file:
         harm(file)  # type: ignore[operator]
     with pytest.raises(BadFile, match=sentence):
-        results.read(path)
+        results.read_results(path)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="does not exist"):
-        results.read(tmp_path / "none.h5")
+        results.read_results(tmp_path / "none.h5")
     (tmp_path / "text.h5").write_text("hello")
     with pytest.raises(BadFile, match="not an HDF5 file"):
-        results.read(tmp_path / "text.h5")
+        results.read_results(tmp_path / "text.h5")
     chip, values, _, result = a_run(8)
-    results.write(tmp_path / "cut.h5", result, chip, values)
+    results.write_results(tmp_path / "cut.h5", result, chip, values)
     (tmp_path / "cut.h5").write_bytes((tmp_path / "cut.h5").read_bytes()[:3000])
     with pytest.raises(BadFile, match="damaged"):
-        results.read(tmp_path / "cut.h5")
+        results.read_results(tmp_path / "cut.h5")
     chip.save(tmp_path / "net.h5")
     with pytest.raises(BadFile, match="not a results file"):
-        results.read(tmp_path / "net.h5")
+        results.read_results(tmp_path / "net.h5")
 
 
 def test_the_default_detail_is_bounded_by_memory() -> None:

@@ -136,27 +136,25 @@ def _cycles(chip: ChipNetwork, trains: list[Array], T: int) -> NDArray[np.int32]
     rates = np.concatenate([np.cumsum(train.reshape(B, T, -1), axis=1) for train in trains], axis=2)
     window = max([chip.delay(s) for s in chip.feedback], default=0) + 1
     found = np.zeros(B, np.int32)
+    before = np.concatenate([np.zeros_like(rates[:, :1]), rates], axis=1)  # from step 0 on
     for sample in range(B):
-        for period in range(1, T - window + 1):
-            now, before = rates[sample, T - window :], rates[sample, T - window - period : T - period]
-            start = rates[sample, T - period - 1] if T > period else 0 * rates[sample, 0]
-            moved = (np.diff(rates[sample, T - period :], axis=0).any() if period > 1 else False) or (rates[sample, T - period] != start).any()
-            if (now == before).all() and moved:
-                found[sample] = period
-                break
+        for period in range(T - window, 0, -1):
+            same = (rates[sample, T - window :] == rates[sample, T - window - period : T - period]).all()
+            moved = (np.diff(before[sample, T - period :], axis=0) != 0).any()
+            found[sample] = period if same and moved else found[sample]
     return found
 
 
-def random_delta_network(rng: np.random.Generator, *, layers: int | None = None, wild: bool = False, dense: bool | None = None) -> ChipNetwork:
+def random_delta_network(
+    rng: np.random.Generator, *, layers: int | None = None, wild: bool = False, dense: bool | None = None
+) -> ChipNetwork:
     """A random network whose thresholds, exponents and dead bands are those of delta encoding; `wild`: sums leave the state's range."""
     kind = str(rng.choice(["pixels", "pixels", "current"]))
     chip = random_network(rng, layers=layers, kind=kind, decay=0, reset="subtract", strict=False, dense=dense)
     delta = DeltaEncoding(
         rate_bits=int(rng.integers(6, 13)), dead_bands=tuple(int(b) for b in rng.integers(1, int(rng.choice([3, 30])), len(chip.layers)))
     )
-    parts = [
-        replace(layer, threshold=2 ** np.ceil(np.log2(layer.threshold + 1)).astype(np.int64).clip(1, 16)) for layer in chip.layers
-    ]
+    parts = [replace(layer, threshold=2 ** np.ceil(np.log2(layer.threshold + 1)).astype(np.int64).clip(1, 16)) for layer in chip.layers]
     highest = 12 if wild else 2
     synapses = [
         replace(s, exponent=int(rng.integers(-6, 1)) if s.source == "input" else int(rng.integers(0, highest + 1))) for s in chip.synapses

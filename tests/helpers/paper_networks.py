@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse, TransposedConvSynapse
-from fsnn_lava.nn.notation import Architecture, LayerSpec, parse
+from fsnn_lava.nn.architecture import Architecture, LayerSpec
+from fsnn_lava.nn.notation import parse_notation
 
 PAPER = {
     "mnist": ("64C5s (F64C5)", (1, 28, 28), 10, "pixels"),
@@ -23,7 +24,7 @@ def paper_network(name: str, *, seed: int = 0, bits: int = 8) -> ChipNetwork:
 
 
 def network(text: str, *, input_shape: tuple[int, ...], classes: int, kind: str = "pixels", seed: int = 0, bits: int = 8) -> ChipNetwork:
-    architecture = parse(text, input_shape=input_shape, classes=classes)
+    architecture = parse_notation(text, input_shape=input_shape, classes=classes)
     rng = np.random.default_rng(seed)
     top = 2 ** (bits - 1) - 1
 

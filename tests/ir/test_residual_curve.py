@@ -90,13 +90,13 @@ def test_it_is_written_and_read_back(tmp_path: Path) -> None:
     chip = conv_network(5)
     values = values_of(chip, 5, 0)
     result = fl.run(chip, values, residual=True)
-    results.write(tmp_path / "r.h5", result, chip, values, detail=2)
-    found = results.read(tmp_path / "r.h5")
+    results.write_results(tmp_path / "r.h5", result, chip, values, detail=2)
+    found = results.read_results(tmp_path / "r.h5")
     np.testing.assert_array_equal(found.rows["residual"], result.residual)
     np.testing.assert_array_equal(found.result.residual, result.residual[:2])  # type: ignore[index, arg-type]
     with (
         pytest.raises(BadArgument, match="was requested, but the run has none"),
-        results.writing(tmp_path / "x.h5", chip, steps=result.steps, residual=True) as writer,
+        results.writing_results(tmp_path / "x.h5", chip, steps=result.steps, residual=True) as writer,
     ):
         writer.add(fl.run(chip, values), values)
 
@@ -104,22 +104,24 @@ def test_it_is_written_and_read_back(tmp_path: Path) -> None:
 def test_a_file_from_before_there_was_a_residual_is_read(tmp_path: Path) -> None:
     chip = conv_network(5)
     values = values_of(chip, 2, 0)
-    results.write(tmp_path / "r.h5", fl.run(chip, values), chip, values)
+    results.write_results(tmp_path / "r.h5", fl.run(chip, values), chip, values)
     with h5py.File(tmp_path / "r.h5", "r+") as file:
         del file.attrs["residual"]
-    assert results.read(tmp_path / "r.h5").result.residual is None
+    assert results.read_results(tmp_path / "r.h5").result.residual is None
 
 
 def test_the_command_says_and_keeps_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_inputs(tmp_path)
     assert main(arguments(tmp_path, "r.h5", "--residual", "--no-compare", "--json")) == 0
     said = json.loads(capsys.readouterr().out)["residual"]
-    kept = results.read(tmp_path / "r.h5").rows["residual"]
+    kept = results.read_results(tmp_path / "r.h5").rows["residual"]
     assert kept.shape == (SAMPLES, 16)
     np.testing.assert_allclose(said, kept.mean(axis=0), rtol=1e-12)
     assert main([*arguments(tmp_path, "r.h5", "--residual", "--no-compare")]) == 0
     assert f"{said[-1]:.4g} after 16 steps" in capsys.readouterr().out
     assert main(arguments(tmp_path, "other.h5", "--residual", "--no-compare", "--batch", "5")) == 0
     one, other = content(tmp_path / "r.h5"), content(tmp_path / "other.h5")
-    np.testing.assert_allclose(kept, results.read(tmp_path / "other.h5").rows["residual"], rtol=1e-12)  # sums may round by the batch
+    np.testing.assert_allclose(
+        kept, results.read_results(tmp_path / "other.h5").rows["residual"], rtol=1e-12
+    )  # sums may round by the batch
     assert {name for name in one if one[name] != other[name]} <= {"rows/residual"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.errors import BadNetwork
-from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import TransposedConvSynapse
 from fsnn_lava.ir.space_to_depth import packed, space_to_depth, unpacked
 from fsnn_lava.ir.stock_network import lower, mantissa, stock_equivalent, stored_weights

@@ -6,7 +6,7 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.nn.feedback import RestrictedFeedback
-from fsnn_lava.nn.notation import parse
+from fsnn_lava.nn.notation import parse_notation
 
 
 def operator_matrix(operator, weight):
@@ -19,7 +19,7 @@ def operator_matrix(operator, weight):
 def test_restricted_feedback_has_the_norm_alpha(text, norm):
     torch.manual_seed(0)
     shape = (6,) if "C" not in text else (2, 5, 6)
-    feedback = RestrictedFeedback(parse(text, input_shape=shape, classes=2).feedback, norm=norm).double().train()
+    feedback = RestrictedFeedback(parse_notation(text, input_shape=shape, classes=2).feedback, norm=norm).double().train()
     with torch.no_grad():
         feedback.alpha.fill_(0.7)
     for _ in range(200):

@@ -7,7 +7,7 @@ import pytest
 
 from fsnn_lava.ir.network import ConvSynapse, TransposedConvSynapse
 from fsnn_lava.placement.board import load_board
-from fsnn_lava.placement.core_memory import Connection, connection_of, weight_bits
+from fsnn_lava.placement.core_memory import ConnectionMemory, connection_memory, weight_bits
 from fsnn_lava.placement.placement import MARGIN
 from fsnn_lava.placement.tiling import Population, split
 from tests.helpers.naive_simulator import matrix_of
@@ -43,7 +43,7 @@ ROUNDED = 0.005  # half of the last printed digit
 
 
 def convolution(channels: int, kernel: int, shape: tuple[int, int, int]) -> Population:
-    inputs = (Connection(source="x", source_shape=(channels, *shape[1:]), form="conv", bits=8, kernel=(kernel, kernel)),)
+    inputs = (ConnectionMemory(source="x", source_shape=(channels, *shape[1:]), form="conv", bits=8, kernel=(kernel, kernel)),)
     return Population(name="y", shape=shape, inputs=inputs, to_convolutions=("z",))
 
 
@@ -87,7 +87,7 @@ def test_the_sparse_form_counts_the_entries_of_the_written_out_matrix():
     target = synapse.output_shape(source)
     board = load_board("oheo-gulch")
     entries = np.count_nonzero(matrix_of(synapse, source, target))
-    use = connection_of(synapse, source).use(target, target, board)
+    use = connection_memory(synapse, source).use(target, target, board)
     sources = 3 * 4 * 5
     assert use.axon_in == sources
     assert use.synapses == sources * -(-(-(-entries // sources) * 8) // board.dense_word_bits)
@@ -99,7 +99,7 @@ def test_groups_of_a_convolution_share_no_lists():
     def synapses(groups: int) -> int:
         weight = np.full((8, 8 // groups, 3, 3), 127, dtype=np.int8)
         synapse = ConvSynapse(source="a", target="b", weight=weight, padding=(1, 1), groups=groups)
-        return connection_of(synapse, (8, 6, 6)).use((8, 6, 6), (8, 6, 6), board).synapses
+        return connection_memory(synapse, (8, 6, 6)).use((8, 6, 6), (8, 6, 6), board).synapses
 
     assert synapses(1) == 8 * 9 * 2  # 64 + 64 bits: 2 words
     assert synapses(4) == 8 * 9 * 1  # 64 + 16 bits: 1 word

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.placement.energy import LOIHI_1, connection_sparsity, estimate, footprint
+from fsnn_lava.placement.energy import LOIHI_1, connection_sparsity, estimate_energy, footprint
 from tests.helpers.chip_networks import conv_network, dense_network
 from tests.helpers.naive_simulator import simulate
 
@@ -15,7 +15,7 @@ def test_the_estimate_multiplies_the_runs_own_counts_with_loihi_1s_constants():
     chip = dense_network(seed=3)
     values = np.random.default_rng(0).integers(0, 256, (4, 7), dtype=np.uint8)
     result = simulate(chip, values)
-    found = estimate(chip, result)
+    found = estimate_energy(chip, result)
     assert found["estimate"] is True
     assert found["constants"]["chip"] == "Loihi 1"
     assert "Davies" in found["constants"]["source"]
@@ -33,7 +33,7 @@ def test_neurobench_names_are_all_there():
     chip = conv_network(seed=1)
     values = np.random.default_rng(0).integers(0, 256, (2, 2, 6, 8), dtype=np.uint8)
     names = {"footprint", "connection_sparsity", "activation_sparsity", "synaptic_operations", "membrane_updates"}
-    assert names <= set(estimate(chip, simulate(chip, values)))
+    assert names <= set(estimate_energy(chip, simulate(chip, values)))
 
 
 def test_footprint_counts_kernels_once_and_24_bit_state():
@@ -52,4 +52,4 @@ def test_a_result_of_another_network_is_refused():
     values = np.zeros((1, 7), dtype=np.uint8)
     result = simulate(dense_network(seed=1), values)
     with pytest.raises(BadArgument, match="belongs to another network"):
-        estimate(dense_network(seed=2), result, constants=LOIHI_1)
+        estimate_energy(dense_network(seed=2), result, constants=LOIHI_1)

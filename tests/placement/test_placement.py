@@ -7,15 +7,15 @@ import pytest
 
 import fsnn_lava as fl
 from fsnn_lava.placement.board import load_board
-from fsnn_lava.placement.core_memory import Connection
+from fsnn_lava.placement.core_memory import ConnectionMemory
 from fsnn_lava.placement.placement import place
-from fsnn_lava.placement.placement_table import table
+from fsnn_lava.placement.placement_table import placement_table
 from fsnn_lava.placement.tiling import Population
 from tests.helpers.paper_networks import PAPER, network, paper_network
 
 
 def dense(sources: int, targets: int, *, bits: int = 8) -> Population:
-    inputs = (Connection(source="x", source_shape=(sources, 1, 1), form="dense", bits=bits),)
+    inputs = (ConnectionMemory(source="x", source_shape=(sources, 1, 1), form="dense", bits=bits),)
     return Population(name="y", shape=(targets, 1, 1), inputs=inputs, to_neurons=True)
 
 
@@ -100,7 +100,7 @@ def test_a_transposed_convolution_is_placed_in_both_forms_and_the_one_that_runs_
     assert placement.lowered == "space-to-depth"
     assert placement.layers[0].forms == (("l5", "conv"),)
     assert placement.layers[0].shape == (4 * 96, 8, 8)
-    assert "as sparse 325 cores, as space-to-depth 133 cores" in table(placement)
+    assert "as sparse 325 cores, as space-to-depth 133 cores" in placement_table(placement)
 
 
 def test_a_placement_close_to_the_end_of_the_board_says_so():

@@ -7,19 +7,19 @@ from dataclasses import replace
 import numpy as np
 
 from fsnn_lava.placement.board import load_board
-from fsnn_lava.placement.core_memory import Connection, Use
+from fsnn_lava.placement.core_memory import ConnectionMemory, MemoryUse
 from fsnn_lava.placement.tiling import Population, Tiling, fits, split
 
 BOARD = load_board("oheo-gulch")
 
 
 def population(shape, **options):
-    source = Connection(source="input", source_shape=(2, 9, 9), form="conv", bits=8, kernel=(3, 3), padding=(1, 1))
+    source = ConnectionMemory(source="input", source_shape=(2, 9, 9), form="conv", bits=8, kernel=(3, 3), padding=(1, 1))
     return Population(name="l1", shape=shape, inputs=(source,), **options)
 
 
 def test_tiles_cover_every_neuron_once_and_the_last_ones_are_smaller():
-    tiling = Tiling(population=population((5, 7, 3)), tile=(2, 4, 3), use=Use())
+    tiling = Tiling(population=population((5, 7, 3)), tile=(2, 4, 3), use=MemoryUse())
     assert (tiling.counts, tiling.cores) == ((3, 2, 1), 6)
     covered = np.zeros((5, 7, 3), int)
     for (c, h, w), (dc, dh, dw) in tiling.tiles():
@@ -42,7 +42,7 @@ def test_a_neuron_that_fits_on_no_core_has_no_tiling():
 
 
 def test_a_core_may_be_filled_to_the_last_word():
-    use = Use(synapses=BOARD.synapse_words_per_core)
+    use = MemoryUse(synapses=BOARD.synapse_words_per_core)
     assert fits(use, replace(BOARD, memory_words_per_core=BOARD.synapse_words_per_core))
     assert not fits(replace(use, synapses=use.synapses + 1), BOARD)
 

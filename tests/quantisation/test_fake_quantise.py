@@ -8,7 +8,13 @@ import torch
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.quantisation.fake_quantise import disable, enable, fake_quantise, is_enabled, materialised
+from fsnn_lava.quantisation.fake_quantise import (
+    disable_fake_quantisation,
+    enable_fake_quantisation,
+    fake_quantise,
+    is_fake_quantised,
+    materialised,
+)
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise
 from tests.quantisation.test_fold import network, raw
@@ -34,7 +40,7 @@ def test_gradients_pass_straight_through():
 @pytest.mark.parametrize("name", ["dense", "conv", "transposed", "two dense"])
 def test_export_finds_exactly_the_weights_that_were_trained(name, bits):
     net = network(name)
-    enable(net, bits)
+    enable_fake_quantisation(net, bits)
     plain = materialised(net)
     folded, chip = fold(plain), quantise(plain, bits=bits, per_channel=True, calibration=raw(net, 8).numpy())
     for synapse in chip.synapses:
@@ -50,23 +56,23 @@ def test_a_materialised_copy_is_the_network_that_trains(name):
     net = network(name)
     before = {key: value.clone() for key, value in net.state_dict().items()}
     plain_logits = net(raw(net)).detach()
-    enable(net, 4)
+    enable_fake_quantisation(net, 4)
     with torch.no_grad():
         rounded_logits = net(raw(net))
     assert not torch.allclose(rounded_logits, plain_logits)
     copy = materialised(net)
-    assert not is_enabled(copy)
+    assert not is_fake_quantised(copy)
     with torch.no_grad():
         torch.testing.assert_close(copy(raw(net)), rounded_logits, rtol=0, atol=1e-9)
     assert all(torch.equal(before[key], value) for key, value in net.state_dict().items()), "the parameters underneath stay as they are"
-    disable(net)
+    disable_fake_quantisation(net)
     with torch.no_grad():
         assert torch.equal(net(raw(net)), plain_logits)
 
 
 def test_a_step_of_training_moves_the_weights_underneath():
     net = network("conv").float().train()
-    enable(net, 4)
+    enable_fake_quantisation(net, 4)
     optimiser = torch.optim.SGD(net.parameters(), lr=0.1)
     before = net.state_dict()["stages.0.linear.weight"].clone()
     net(raw(net)).square().mean().backward()
@@ -78,7 +84,7 @@ def test_a_step_of_training_moves_the_weights_underneath():
 
 def test_a_saved_copy_loads_as_a_plain_network(tmp_path):
     net = network("conv")
-    enable(net, 4)
+    enable_fake_quantisation(net, 4)
     materialised(net).save(tmp_path / "model.pt")
     loaded = FSNN.load(tmp_path / "model.pt")
     with torch.no_grad():
@@ -88,7 +94,7 @@ def test_a_saved_copy_loads_as_a_plain_network(tmp_path):
 def test_what_makes_no_sense_is_refused():
     net = network("conv")
     with pytest.raises(BadArgument, match="bits must be between 2 and 8, got 9"):
-        enable(net, 9)
-    enable(net, 4)
+        enable_fake_quantisation(net, 9)
+    enable_fake_quantisation(net, 4)
     with pytest.raises(BadArgument, match="already trains"):
-        enable(net, 4)
+        enable_fake_quantisation(net, 4)

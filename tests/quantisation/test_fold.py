@@ -11,7 +11,7 @@ from fsnn_lava.errors import BadNetwork
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.operators import Convolution
 from fsnn_lava.quantisation.fold import fold, fold_normalisation, fold_stage
-from fsnn_lava.quantisation.folded_network import Connection, FoldedLayer
+from fsnn_lava.quantisation.folded_network import FoldedConnection, FoldedLayer
 
 ATOL = 1e-10  # sums of at most 10**4 float64 terms of order 1: rounding stays below 10**4 * 2**-52
 
@@ -77,7 +77,7 @@ def test_pooling_alone(pool, stride):
 
 def test_normalisation_alone_moves_the_border_into_the_bias():
     operator = Convolution(in_shape=(2, 6, 5), channels=3, kernel=(3, 3), padding=(1, 1))
-    connection = Connection(operator=operator, weight=torch.randn(3, 2, 3, 3, dtype=torch.float64))
+    connection = FoldedConnection(operator=operator, weight=torch.randn(3, 2, 3, 3, dtype=torch.float64))
     layer = FoldedLayer(shape=(3, 6, 5), connection=connection, bias=torch.randn(3, 1, 1, dtype=torch.float64).expand(3, 6, 5))
     normalisation = fl.Normalisation(255.0, (0.4, 0.1), (0.25, 0.5))
     folded = fold_normalisation(layer, normalisation, (2, 6, 5))

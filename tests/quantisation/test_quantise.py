@@ -12,8 +12,9 @@ import fsnn_lava as fl
 from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.nn.operator_norm import spectral_radius
 from fsnn_lava.quantisation.fold import fold
-from fsnn_lava.quantisation.folded_network import FoldedNetwork, spectral_radius
+from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.quantisation.quantisation_report import measure_quantisation
 from fsnn_lava.quantisation.quantise import quantise, quantise_in_full
 from tests.quantisation.test_fold import NETWORKS, network, raw

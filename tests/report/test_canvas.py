@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from fsnn_lava.report.canvas import BLUE, COLOURS, image_url, new_figure, number, style, svg
+from fsnn_lava.report.canvas import BLUE, COLOURS, figure_style, figure_svg, image_url, new_figure, tick_label
 
 
 @pytest.mark.parametrize(
@@ -19,14 +19,14 @@ from fsnn_lava.report.canvas import BLUE, COLOURS, image_url, new_figure, number
     [(0, "0"), (0.001, "0.001"), (30, "30"), (99999, "99999"), (1e5, "10⁵"), (1e-5, "10⁻⁵"), (2.5e-12, "2.5·10⁻¹²"), (-2e6, "-2·10⁶")],
 )
 def test_a_tick_label_is_plain_text(value, text):
-    assert number(value) == text
+    assert tick_label(value) == text
 
 
 def test_a_drawing_takes_the_colours_of_the_page_and_escapes_its_description():
-    with style():
+    with figure_style():
         figure = new_figure(200, 100)
         figure.subplots().plot([0, 1], [1, 0], color=BLUE)
-        drawn = svg(figure, name="a", alt='5 < 6 & "so"')
+        drawn = figure_svg(figure, name="a", alt='5 < 6 & "so"')
     root = ElementTree.fromstring(drawn)
     assert root.get("aria-label") == '5 < 6 & "so"' and root.get("style") == "max-width: 290px"
     assert "var(--blue)" in drawn and not any(colour in drawn for colour in COLOURS.values())
@@ -34,7 +34,7 @@ def test_a_drawing_takes_the_colours_of_the_page_and_escapes_its_description():
 
 def test_the_style_ends_with_its_block():
     before = matplotlib.rcParams["font.size"]
-    with style():
+    with figure_style():
         assert matplotlib.rcParams["font.size"] == 10.5
     assert matplotlib.rcParams["font.size"] == before
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fsnn_lava.report.numbers import facts_html, number, numbers_html, table_html
+from fsnn_lava.report.numbers import facts_html, number_text, numbers_html, table_html
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from fsnn_lava.report.numbers import facts_html, number, numbers_html, table_htm
     ],
 )  # fmt: skip
 def test_a_value_is_short_text(value, text):
-    assert number(value) == text
+    assert number_text(value) == text
 
 
 def test_names_and_values_are_escaped_and_long_ones_come_last():

@@ -271,7 +271,7 @@ def test_a_report_of_every_kind_of_input_without_labels_or_model(kind, tmp_path)
     assert page.count("Not drawn") == 1
     assert "there are no labels" in page
     assert "Without the float network" in page
-    last = max(point.steps for point in accuracy_curve.measure(RunEvidence(chip, result, values, None, None, None)))
+    last = max(point.steps for point in accuracy_curve.measure_accuracy_curve(RunEvidence(chip, result, values, None, None, None)))
     assert last == (steps if kind == "events" else 2 * steps)
     assert "as recorded by the backend" in page
 

@@ -13,7 +13,7 @@ import pytest
 from fsnn_lava.cli.run import main
 from fsnn_lava.data import load
 from fsnn_lava.errors import BadArgument, BadFile, CheckFailed
-from fsnn_lava.running.bundle import check, package, requirements
+from fsnn_lava.running.bundle import bundle_requirements, check_bundle, write_bundle
 from tests.helpers.chip_networks import conv_network, dense_network
 
 
@@ -22,7 +22,7 @@ def made(tmp_path):
     chip = conv_network(seed=2)
     chip.save(tmp_path / "net.h5")
     values = np.random.default_rng(0).integers(0, 256, (9, *chip.input.shape), dtype=np.uint8)
-    return package(tmp_path / "net.h5", values, tmp_path / "job", labels=np.arange(9) % 5, steps=8)
+    return write_bundle(tmp_path / "net.h5", values, tmp_path / "job", labels=np.arange(9) % 5, steps=8)
 
 
 def test_a_package_holds_what_a_run_needs_and_passes_its_own_check(made):
@@ -35,20 +35,20 @@ def test_a_package_holds_what_a_run_needs_and_passes_its_own_check(made):
     assert list(made.rglob("__pycache__")) == []
     inputs = load(str(made / "inputs.npz")).test
     assert inputs.labels.tolist() == [0, 1, 2, 3, 4, 0, 1, 2, 3]
-    assert check(made)[1] == "the emulator gives the expected results on 8 samples, 8 steps"
+    assert check_bundle(made)[1] == "the emulator gives the expected results on 8 samples, 8 steps"
 
 
 def test_a_package_states_the_python_it_was_made_on_and_the_one_it_is_for(made):
     here = platform.python_version()
     assert f"on Python {here}, to be run on Python 3.10." in (made / "README.txt").read_text()
     assert json.loads((made / "expected.json").read_text())["python"] == here
-    assert check(made)[2] == f"made on Python {here}, this is {here}; the boards' machines run 3.10"
+    assert check_bundle(made)[2] == f"made on Python {here}, this is {here}; the boards' machines run 3.10"
 
 
 @pytest.mark.parametrize(("version", "numpy"), [("3.10.13", f"numpy=={np.__version__}"), ("3.13.0", "numpy"), ("3.1.0", "numpy")])
 def test_versions_are_pinned_only_on_the_python_of_the_boards(monkeypatch, version, numpy):
     monkeypatch.setattr(platform, "python_version", lambda: version)
-    lines = requirements().splitlines()
+    lines = bundle_requirements().splitlines()
     assert numpy in lines
     assert "lava-nc==0.10.0" in lines
     assert any(f"made on Python {version}" in line for line in lines) == (version != "3.10.13")
@@ -82,7 +82,7 @@ def test_a_changed_file_is_noticed(made):
     with open(made / "network.h5", "ab") as file:
         file.write(b"x")
     with pytest.raises(CheckFailed, match=r"1 of \d+ files are missing or changed, the first is network\.h5"):
-        check(made)
+        check_bundle(made)
 
 
 def test_other_results_than_at_home_are_noticed(made):
@@ -93,12 +93,12 @@ def test_other_results_than_at_home_are_noticed(made):
     del sums["expected.json"]
     (made / "manifest.json").write_text(json.dumps(sums))
     with pytest.raises(CheckFailed, match=r"different results here \(stock\)"):
-        check(made)
+        check_bundle(made)
 
 
 def test_a_folder_that_is_no_package_is_refused(tmp_path):
     with pytest.raises(BadFile, match="is not a folder made by fsnn-run --package"):
-        check(tmp_path)
+        check_bundle(tmp_path)
 
 
 def test_an_existing_folder_is_not_touched_and_nothing_half_is_left(tmp_path):
@@ -106,11 +106,11 @@ def test_an_existing_folder_is_not_touched_and_nothing_half_is_left(tmp_path):
     values = np.zeros((2, 7), dtype=np.uint8)
     (tmp_path / "job").mkdir()
     with pytest.raises(BadArgument, match="already exists"):
-        package(tmp_path / "net.h5", values, tmp_path / "job")
+        write_bundle(tmp_path / "net.h5", values, tmp_path / "job")
     with pytest.raises(BadArgument, match=r"labels must be one per sample, \[2\]"):
-        package(tmp_path / "net.h5", values, tmp_path / "other", labels=np.zeros(3, dtype=np.int64))
+        write_bundle(tmp_path / "net.h5", values, tmp_path / "other", labels=np.zeros(3, dtype=np.int64))
     with pytest.raises(BadArgument, match="values must be raw uint8"):
-        package(tmp_path / "net.h5", values[:, :3], tmp_path / "other")
+        write_bundle(tmp_path / "net.h5", values[:, :3], tmp_path / "other")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["job", "net.h5"]
 
 

@@ -136,7 +136,7 @@ def test_a_report_of_a_resumed_run_draws_its_first_samples(folder: Path, after: 
 def test_without_anything_kept_it_starts_from_the_beginning_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(folder, "r.h5", "--resume", "--no-compare")) == 0
     assert said(capsys) == [f"fsnn-run: nothing is kept in {folder / 'r.h5.part'}: starting from the beginning"]
-    assert results.read(folder / "r.h5").samples == SAMPLES
+    assert results.read_results(folder / "r.h5").samples == SAMPLES
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_command_that_is_started_once_more_goes_on_by_itself(
     monkeypatch.setenv(name, "1")
     after(None)
     assert main(arguments(folder, "r.h5", "--no-compare")) == 0
-    assert results.read(folder / "r.h5").samples == SAMPLES
+    assert results.read_results(folder / "r.h5").samples == SAMPLES
 
 
 def test_resume_needs_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

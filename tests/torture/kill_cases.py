@@ -119,8 +119,8 @@ def written_over(folder: Path, kills: int) -> dict[str, Any]:
     """Loops that write one network, then the other, in the same place."""
     net, pt = folder / "net.h5", folder / "model.pt"
     chips, nets = [conv_network(1), conv_network(2)], [small_net(1), small_net(2)]
-    netx.write(chips[0], net)
-    model.write(nets[0], pt)
+    netx.write_netx(chips[0], net)
+    model.write_model(nets[0], pt)
     sums = {float(one.readout.weight.sum()) for one in nets}
 
     def for_ever(write: Callable[[Any, Path], None], things: list[Any], path: Path) -> Callable[[], None]:
@@ -133,8 +133,16 @@ def written_over(folder: Path, kills: int) -> dict[str, Any]:
 
     counts = {}
     for name, action, check in (
-        ("net.h5", for_ever(netx.write, chips, net), lambda: expect(netx.read(net).digest(), {c.digest() for c in chips}, "net.h5")),
-        ("model.pt", for_ever(model.write, nets, pt), lambda: expect(float(model.read(pt).readout.weight.sum()), sums, "model.pt")),
+        (
+            "net.h5",
+            for_ever(netx.write_netx, chips, net),
+            lambda: expect(netx.read_netx(net).digest(), {c.digest() for c in chips}, "net.h5"),
+        ),
+        (
+            "model.pt",
+            for_ever(model.write_model, nets, pt),
+            lambda: expect(float(model.read_model(pt).readout.weight.sum()), sums, "model.pt"),
+        ),
     ):
         killer = Killer(folder, Random(7))
         for _ in range(kills):
@@ -154,18 +162,18 @@ def small_net(seed: int) -> FSNN:
 def exported(folder: Path, kills: int) -> dict[str, Any]:
     """fsnn-export over a network that is there."""
     pt, net = folder / "m.pt", folder / "n.h5"
-    model.write(small_net(3), pt)
+    model.write_model(small_net(3), pt)
     old = conv_network(3)
     action = lambda: export.main([str(pt), str(net), "--limit", "10"])  # noqa: E731
     quietly(action)
-    new = netx.read(net).digest()
-    netx.write(old, net)
+    new = netx.read_netx(net).digest()
+    netx.write_netx(old, net)
     killer = Killer(folder, Random(8))
     while killer.kills < kills:
         killer.kill(action, latest=1)
-        expect(netx.read(net).digest(), {old.digest(), new}, "fsnn-export")
-        if netx.read(net).digest() == new:
-            netx.write(old, net)
+        expect(netx.read_netx(net).digest(), {old.digest(), new}, "fsnn-export")
+        if netx.read_netx(net).digest() == new:
+            netx.write_netx(old, net)
     return {"fsnn-export": killer.count()}
 
 
@@ -181,7 +189,7 @@ def ran(folder: Path, kills: int) -> dict[str, Any]:
         again = ["--resume"] if (folder / "r.h5.part").exists() else []
         action = lambda: run.main([*arguments, "--limit", "60", "--out", str(out), *again])  # noqa: B023, E731
         killer.kill(action, latest=4)
-        samples = results.read(out).samples
+        samples = results.read_results(out).samples
         expect(samples, {20, 60}, "fsnn-run")
         if samples == 20:
             expect(out.read_bytes() == old, {True}, "fsnn-run")
@@ -195,7 +203,7 @@ def ran(folder: Path, kills: int) -> dict[str, Any]:
 
 def same_results(path: Path, whole: Path) -> None:
     """Every number that was found about every sample."""
-    found, expected = results.read(path), results.read(whole)
+    found, expected = results.read_results(path), results.read_results(whole)
     for name, column in expected.rows.items():
         np.testing.assert_array_equal(found.rows[name], column, err_msg=name)
     for mine, other in zip(found.result.potentials, expected.result.potentials, strict=True):

@@ -33,7 +33,7 @@ FEW = [f"{BITS}[0]", f"{BITS}[1]", f"{SILENT}[0]"]
 FLOATS = "tests/nn/test_event_simulation.py"
 SCATTER, ROWS = "tests/compiled/test_scatter.py", "tests/compiled/test_row_sums.py"
 LAYOUTS = ["tests/nn/test_event_layout.py", "tests/backends/emulator/test_layout.py"]
-ARITHMETIC = ["tests/compiled/test_arithmetic.py", "tests/ir/test_drive.py"]
+ARITHMETIC = ["tests/compiled/test_arithmetic.py", "tests/ir/test_input_current.py"]
 # Compiled lines cannot be watched, and compiling takes longest: for these files the tests are chosen by hand, round after round.
 COMPILED = {
     "compiled/patches.py": [[f"{SCATTERED}[7]"], FEW, [EMULATOR, FLOATS]],
@@ -45,7 +45,7 @@ COMPILED = {
     "compiled/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
     "backends/emulator/layout.py": [[*LAYOUTS, f"{BITS}[0]"], FEW[1:], [EMULATOR]],
     "backends/emulator/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
-    "ir/drive.py": [ARITHMETIC, FEW, [EMULATOR]],
+    "ir/input_current.py": [ARITHMETIC, FEW, [EMULATOR]],
 }
 
 

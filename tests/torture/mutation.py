@@ -29,9 +29,9 @@ HERE = Path(__file__).parent
 CHANGES = HERE / "changes.json"
 FILES = {  # what is changed, by folder
     "compiled": ["arithmetic", "convolution", "float_run", "integer_run", "patches", "program", "row_sums", "row_vectors", "scatter"],
-    "nn": ["event_layout", "event_simulation", "notation", "operators"],
-    "ir": ["connections", "drive", "layers", "network", "rate_map", "synapse_patches"],
-    "quantisation": ["fake_quantise", "fold", "quantise", "readout_rounding", "rounding"],
+    "nn": ["architecture", "event_layout", "event_simulation", "notation", "operators"],
+    "ir": ["connections", "input_current", "layers", "network", "rate_map", "synapse_patches"],
+    "quantisation": ["fake_quantise", "fold", "layer_problem", "quantise", "readout_rounding", "rounding"],
     "backends/emulator": ["layout", "run"],
     "verify": [],  # all of it
 }

@@ -42,12 +42,18 @@ class Original:
 def originals(folder: Path) -> list[Original]:
     """Every reader once, with its file in `folder`."""
     makers: list[tuple[str, str, Callable[[Path], Any], str, Callable[[Path], Any]]] = [
-        ("network", "net.h5", lambda path: netx.write(conv_network(1), path), "hdf5", netx.read),
-        ("host drive", "current.h5", lambda path: netx.write(dense_network(2, kind="current", decay=100), path), "hdf5", netx.read),
-        ("slayer", "slayer.net", _slayer, "hdf5", netx.read),
-        ("nir", "net.nir", lambda path: nir.write(dense_network(3), path), "hdf5", nir.read),
-        ("results", "results.h5", _results, "hdf5", results.read),
-        ("model", "model.pt", _model, "torch", model.read),
+        ("network", "net.h5", lambda path: netx.write_netx(conv_network(1), path), "hdf5", netx.read_netx),
+        (
+            "host drive",
+            "current.h5",
+            lambda path: netx.write_netx(dense_network(2, kind="current", decay=100), path),
+            "hdf5",
+            netx.read_netx,
+        ),
+        ("slayer", "slayer.net", _slayer, "hdf5", netx.read_netx),
+        ("nir", "net.nir", lambda path: nir.write_nir(dense_network(3), path), "hdf5", nir.read_nir),
+        ("results", "results.h5", _results, "hdf5", results.read_results),
+        ("model", "model.pt", _model, "torch", model.read_model),
         ("npz", "samples.npz", _npz, "npz", load),
         ("recipe", "recipe.toml", lambda path: path.write_bytes((ROOT / "train/digits.toml").read_bytes()), "toml", load_recipe),
         ("board", "board.toml", lambda path: path.write_bytes((FOLDER / "oheo-gulch.toml").read_bytes()), "toml", load_board),
@@ -91,7 +97,7 @@ def _model(path: Path) -> None:
 def _results(path: Path) -> None:
     chip = dense_network(4, decay=50)
     values = np.random.default_rng(0).integers(0, 256, (3, 7), np.uint8)
-    results.write(path, Emulator(chip).run(values, steps=6, spikes=True), chip, values, labels=np.array([2, 0, 1]))
+    results.write_results(path, Emulator(chip).run(values, steps=6, spikes=True), chip, values, labels=np.array([2, 0, 1]))
 
 
 def _npz(path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fsnn_lava.formats import results
-from fsnn_lava.models.find import find
+from fsnn_lava.models.find import find_model
 from tests.torture import OFTEN
 from tests.torture.machines import FEW, MACHINES, Machine, a_jumping_clock, german, german_latin_1, no_avx, no_gpu_in_the_c_locale, start
 from tests.torture.originals import ROOT
@@ -52,7 +52,7 @@ def test_the_same_numbers_or_one_sentence(make, tmp_path, expected, record_prope
     if done.stdout:
         found = json.loads(done.stdout)
         assert {name: found[name] for name in EXACT} == expected
-    assert results.read(tmp_path / "results.h5").samples == 4
+    assert results.read_results(tmp_path / "results.h5").samples == 4
 
 
 @pytest.mark.skipif(not OFTEN, reason="make torture trains on poor machines")
@@ -83,7 +83,7 @@ def test_a_path_with_umlauts_and_spaces(make, tmp_path):
     """In letters that the locale does not have, or has otherwise."""
     folder = tmp_path / "Größe mit Leerzeichen"
     folder.mkdir()
-    shutil.copy(find("digits"), folder / "Netz ä.h5")
+    shutil.copy(find_model("digits"), folder / "Netz ä.h5")
     plain = machine_of(make, tmp_path)
     done = start(
         plain,
@@ -103,7 +103,7 @@ def test_a_path_with_umlauts_and_spaces(make, tmp_path):
     )
     assert done.returncode in (0, 1) and "Traceback" not in done.stderr, done.stderr
     assert json.loads(done.stdout)["samples"] == 4
-    assert results.read(folder / "Lauf ö.h5").samples == 4
+    assert results.read_results(folder / "Lauf ö.h5").samples == 4
 
 
 def test_without_compiled_kernels_it_says_why_instead_of_overflowing(tmp_path):

@@ -58,7 +58,7 @@ def trained(tmp_path: Path) -> Path:
     torch.manual_seed(0)
     net = FSNN("6C3s (F6C3)", input_shape=(1, 8, 8), classes=10, steps=10).eval()
     net.metrics = {"data": "digits"}
-    model.write(net, tmp_path / "model.pt")
+    model.write_model(net, tmp_path / "model.pt")
     return tmp_path / "model.pt"
 
 
@@ -79,7 +79,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def old_network(folder: Path) -> bytes:
-    netx.write(dense_network(1), folder / "net.h5")
+    netx.write_netx(dense_network(1), folder / "net.h5")
     return (folder / "net.h5").read_bytes()
 
 

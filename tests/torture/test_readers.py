@@ -39,7 +39,7 @@ def test_a_text_heap_that_would_loop_for_ever_is_refused(tmp_path):
     content[first : first + 16] = bytes(16)  # an object of no length: libhdf5 never gets past it
     path.write_bytes(content)
     with pytest.raises(BadFile, match="an object of a global heap does not fit"):
-        netx.read(path)
+        netx.read_netx(path)
 
 
 def test_a_link_out_of_the_file_is_not_followed(tmp_path):
@@ -50,7 +50,7 @@ def test_a_link_out_of_the_file_is_not_followed(tmp_path):
         del file["fsnn/readout"]
         file["fsnn/readout"] = h5py.ExternalLink(str(other), "/fsnn/readout")
     with pytest.raises(BadFile, match="links are not followed"):
-        netx.read(path)
+        netx.read_netx(path)
 
 
 def test_a_piece_of_2_gib_behind_8_numbers_is_not_unpacked(tmp_path):
@@ -60,14 +60,14 @@ def test_a_piece_of_2_gib_behind_8_numbers_is_not_unpacked(tmp_path):
         del file["fsnn/notes"]
         file.create_dataset("fsnn/notes", shape=(8,), maxshape=(None,), dtype="u1", chunks=(2**31,), compression="gzip")
     with pytest.raises(BadFile, match="in chunks of 2147483648 bytes"):
-        netx.read(path)
+        netx.read_netx(path)
 
 
 def test_a_torchscript_program_is_not_a_model(tmp_path):
     path = tmp_path / "model.pt"
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), path)
     with pytest.raises(BadFile, match="refused"):
-        model.read(path)
+        model.read_model(path)
 
 
 def test_one_number_spread_over_a_terabyte_is_not_a_weight(tmp_path):
@@ -76,7 +76,7 @@ def test_one_number_spread_over_a_terabyte_is_not_a_weight(tmp_path):
     state = {"weight": torch.zeros(1).expand(2**20, 2**20)}
     torch.save({"format": model.FORMAT, "version": 1, "config": config, "state": state}, path)
     with pytest.raises(BadFile, match="the file holds 1 numbers"):
-        model.read(path)
+        model.read_model(path)
 
 
 def test_a_compressed_model_is_refused(tmp_path):
@@ -86,7 +86,7 @@ def test_a_compressed_model_is_refused(tmp_path):
         for info in old.infolist():
             new.writestr(info.filename, old.read(info))
     with pytest.raises(BadFile, match="torch does not write compressed files"):
-        model.read(path)
+        model.read_model(path)
 
 
 def test_keys_that_take_for_ever_to_hash_are_refused():
@@ -137,7 +137,7 @@ def test_an_honest_file_is_far_from_every_limit(tmp_path):
     path = tmp_path / "net.h5"
     chip = dense_network(1, inputs=3000, size=500)
     chip.save(path)
-    np.testing.assert_array_equal(netx.read(path).synapses[0].weight, chip.synapses[0].weight)
+    np.testing.assert_array_equal(netx.read_netx(path).synapses[0].weight, chip.synapses[0].weight)
 
 
 def test_a_shape_of_millions_of_sides_is_refused_at_once(tmp_path):
@@ -147,7 +147,7 @@ def test_a_shape_of_millions_of_sides_is_refused_at_once(tmp_path):
         del file["layer/0/shape"]
         file.create_dataset("layer/0/shape", data=np.zeros(2**20, "i1"), compression="gzip")
     with pytest.raises(BadFile, match=r"'shape' must hold 1 … 8 numbers, got 1048576"):
-        netx.read(path)
+        netx.read_netx(path)
 
 
 def test_a_sentence_stays_one_also_when_it_quotes_a_text_without_end(tmp_path):
@@ -157,5 +157,5 @@ def test_a_sentence_stays_one_also_when_it_quotes_a_text_without_end(tmp_path):
         del file["layer/1/type"]
         file["layer/1/type"] = np.array([b"x" * 70000])
     with pytest.raises(BadFile, match=r"layers of type 'xxx.* … .*x' are not supported, only dense") as found:
-        netx.read(path)
+        netx.read_netx(path)
     assert len(str(found.value)) <= 1200

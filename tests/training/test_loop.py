@@ -18,7 +18,7 @@ from fsnn_lava.errors import BadArgument, BadFile, Diverged
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.build import build_network
 from fsnn_lava.training.checkpoint import load_state, save_state
-from fsnn_lava.training.evaluate import evaluate
+from fsnn_lava.training.evaluate import evaluate_network
 from fsnn_lava.training.log import TrainingProgress, read_log
 from fsnn_lava.training.loop import PATIENCE, Batch, TrainingRun, train
 from fsnn_lava.training.recipe import Recipe, load_recipe, parse_recipe
@@ -103,8 +103,8 @@ def test_the_saved_models_are_the_ones_that_were_judged(tmp_path):
     outcome = run(recipe, tmp_path / "run")
     data = load_samples(recipe)
     best, last = FSNN.load(tmp_path / "run/best.pt"), FSNN.load(tmp_path / "run/last.pt")
-    assert evaluate(best, data.test).accuracy == outcome.best_accuracy == best.metrics["accuracy"]
-    assert evaluate(last, data.test).accuracy == outcome.last_accuracy == last.metrics["accuracy"]
+    assert evaluate_network(best, data.test).accuracy == outcome.best_accuracy == best.metrics["accuracy"]
+    assert evaluate_network(last, data.test).accuracy == outcome.last_accuracy == last.metrics["accuracy"]
     assert (best.metrics["data"], best.metrics["epochs"], last.metrics["epochs"]) == ("digits", outcome.best_epoch, 3)
     assert last.normalisation == data.normalisation
     assert last.class_names == tuple("0123456789")
@@ -119,8 +119,8 @@ def test_with_a_validation_split_the_best_epoch_is_chosen_there_and_the_test_sam
     assert [record["test_accuracy"] for record in records] == [None] * 3
     assert outcome.best_accuracy == max(record["validation_accuracy"] for record in records)
     best = FSNN.load(tmp_path / "run/best.pt")
-    assert evaluate(best, data.validation).accuracy == outcome.best_accuracy == best.metrics["validation_accuracy"]
-    assert evaluate(best, data.test).accuracy == outcome.test_accuracy
+    assert evaluate_network(best, data.validation).accuracy == outcome.best_accuracy == best.metrics["validation_accuracy"]
+    assert evaluate_network(best, data.test).accuracy == outcome.test_accuracy
     assert "accuracy" not in best.metrics
     run(small(validation=150, epochs=2), tmp_path / "killed")
     run(recipe, tmp_path / "killed", resume=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.errors import BadData
-from fsnn_lava.training.samples import load_samples, part
+from fsnn_lava.training.samples import load_samples, sample_part
 from tests.training.test_loop import small
 
 
@@ -25,9 +25,9 @@ def test_validation_samples_are_never_trained_on_and_the_same_for_every_seed():
 
 def test_a_part_of_a_split_is_fixed_and_of_every_kind():
     data = load_samples(small(train_samples=0))
-    some = part(data.train, 100)
+    some = sample_part(data.train, 100)
     assert len(some) == len(some.labels) == 100
-    np.testing.assert_array_equal(some.labels, part(data.train, 100).labels)
+    np.testing.assert_array_equal(some.labels, sample_part(data.train, 100).labels)
     assert set(some.labels) == set(range(10))
     index = next(i for i in range(len(data.train)) if np.array_equal(data.train.batch([i]), some.batch([7])))
     assert data.train.labels[index] == some.labels[7]

@@ -15,7 +15,7 @@ from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readou
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.rate_offset import residual_bound
-from fsnn_lava.verify.checks.accuracy import wilson
+from fsnn_lava.verify.checks.accuracy import wilson_interval
 from fsnn_lava.verify.comparator import Comparator, compare
 from fsnn_lava.verify.thresholds import Thresholds
 from tests.helpers.chip_networks import conv_network, dense_network
@@ -194,7 +194,7 @@ def test_the_verdict_is_one_screen_and_plain_json():
     plotted = json.loads(json.dumps(verdict.to_dict(series=True), allow_nan=False))["checks"]
     assert len(next(check for check in plotted if check["name"] == "residual")["series"]["residual_per_sample"]) == 3
     assert {check["name"] for check in again["checks"]} == {"float", "shift", "contraction", "residual", "charge", "spikes", "accuracy"}
-    assert verdict.check("accuracy").numbers["accuracy_interval"] == wilson(
+    assert verdict.check("accuracy").numbers["accuracy_interval"] == wilson_interval(
         int(round(verdict.check("accuracy").numbers["accuracy"] * 2)), 2
     )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.verify.divergence import first_divergence, locate
+from fsnn_lava.verify.divergence import first_divergence, locate_divergence
 from tests.helpers.chip_networks import dense_network
 
 
@@ -38,7 +38,7 @@ def test_a_lost_spike_is_located_with_the_emulators_potentials():
     train = result.spikes[0].copy()
     step, neuron = (int(n) for n in np.argwhere(train[0])[0])
     train[0, step, neuron] = 0
-    found = locate(emulator, values, replace(result, spikes=(train,)), sample=7)
+    found = locate_divergence(emulator, values, replace(result, spikes=(train,)), sample=7)
     assert (found["sample"], found["layer"], found["neuron"], found["step"]) == (7, "l1", [neuron], step + 1)
     assert (found["backend_spike"], found["emulator_spike"], found["threshold"]) == (0, 1, 700 * 64)
     assert found["emulator_after"] == int(emulator.run(values, steps=step + 1).potentials[0][0, neuron])
@@ -52,5 +52,5 @@ def test_without_a_difference_in_spikes_the_end_is_compared():
     result = emulator.run(values)
     bent = result.readout.copy()
     bent[0, 2] += 1
-    assert locate(emulator, values, replace(result, readout=bent), sample=0)["neuron"] == [2]
-    assert "late spikes, traces or clip counts differ" in locate(emulator, values, result, sample=0)["what"]
+    assert locate_divergence(emulator, values, replace(result, readout=bent), sample=0)["neuron"] == [2]
+    assert "late spikes, traces or clip counts differ" in locate_divergence(emulator, values, result, sample=0)["what"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from fsnn_lava.ir.network import TransposedConvSynapse
 from fsnn_lava.verify import equilibrium
-from fsnn_lava.verify.equilibrium import Equilibria, multiplications, solve
+from fsnn_lava.verify.equilibrium import Equilibria, multiplications, solve_equilibria
 from tests.helpers.chip_networks import conv_network, dense_network
 
 
@@ -30,6 +30,6 @@ def test_a_second_try_is_used_only_where_it_is_closer(monkeypatch):
     """From rest the first sample is solved and the others stay at 1/2; from the run's rates the second is no better, the third is."""
     from_rest = SimpleNamespace(rates=(np.zeros((3, 2)),), residual=np.array([0.0, 0.5, 0.5]))
     monkeypatch.setattr(equilibrium, "_solve_from", lambda *_: Equilibria((np.ones((2, 2)),), np.array([0.5, 0.25])))
-    point = solve(SimpleNamespace(solve_drive=lambda *_, **__: from_rest), np.zeros((3, 2)), (np.ones((3, 2)),))
+    point = solve_equilibria(SimpleNamespace(solve_drive=lambda *_, **__: from_rest), np.zeros((3, 2)), (np.ones((3, 2)),))
     assert list(point.residual) == [0.0, 0.5, 0.25]
     assert point.rates[0].tolist() == [[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fsnn_lava.verify.check import Check, not_done
 from fsnn_lava.verify.verdict import JudgedRun, Verdict
 from tests.helpers.chip_networks import conv_network
-from tests.verify.test_running_totals import run_of
+from tests.verify.test_merged_findings import run_of
 
 
 def test_a_verdict_without_a_check_does_not_pass() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import fsnn_lava as fl
 from fsnn_lava.cli.run import main as run_command
-from fsnn_lava.models.find import find, shipped
+from fsnn_lava.models.find import find_model, shipped_models
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -87,12 +87,12 @@ def test_notebooks_run_and_are_committed_with_outputs(notebook):
 
 
 def test_shipped_networks_are_those_of_their_cards():
-    names = shipped()
+    names = shipped_models()
     assert {"digits", "fashion-mnist-if", "fashion-mnist-lif"} <= set(names)
     for name in names:
         folder = EXAMPLES / "models" / name
         card = (folder / "card.md").read_text()
-        assert fl.ChipNetwork.load(find(name)).digest() in card
+        assert fl.ChipNetwork.load(find_model(name)).digest() in card
         assert hashlib.sha256((folder / "model.pt").read_bytes()).hexdigest() in card
 
 
@@ -105,7 +105,7 @@ def test_the_model_maker_measures_what_it_writes():
     make = runpy.run_path(str(EXAMPLES / "models" / "make.py"))
     from fsnn_lava.data import load
 
-    net, chip = fl.FSNN.load(EXAMPLES / "models" / "digits" / "model.pt"), fl.ChipNetwork.load(find("digits"))
+    net, chip = fl.FSNN.load(EXAMPLES / "models" / "digits" / "model.pt"), fl.ChipNetwork.load(find_model("digits"))
     figures = make["measure"](net, chip, load("digits"))
     card = (EXAMPLES / "models" / "digits" / "card.md").read_text()
     assert f"{figures['integer']:.2%}" in card

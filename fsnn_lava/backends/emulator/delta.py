@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.emulator.layout import channels_last, largest_sum, lay_out
+from fsnn_lava.backends.emulator.layout import flatten_channels_last, largest_sum, lay_out
 from fsnn_lava.backends.emulator.run import inputs_of, per_feedback, per_layer
 from fsnn_lava.compiled.delta_run import DeltaOutputs, DeltaProgram, run_delta_samples
 from fsnn_lava.compiled.threads import over_samples
@@ -112,7 +112,7 @@ def limit_cycles(hashes: NDArray[np.uint64], messages: NDArray[np.int32], *, lon
 
 
 def _delta_program(chip: ChipNetwork, delta: DeltaEncoding) -> DeltaProgram:
-    thresholds: list[NDArray[Any]] = [channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers]
+    thresholds: list[NDArray[Any]] = [flatten_channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers]
     shifts = np.log2(np.concatenate(thresholds)).astype(np.int64)  # powers of two: exact
     return DeltaProgram(shifts=shifts, bands=np.array(delta.dead_bands, dtype=np.int64), rate_bits=delta.rate_bits)
 

@@ -49,8 +49,9 @@ def lay_out(chip: ChipNetwork) -> Layout:
         weight=np.concatenate([p.blocks for p in patches] or [np.zeros(0, np.int8)]),
         full_current=np.concatenate([current for current, _ in full] or [np.zeros(0, dtype)]),
         spans=np.concatenate([spans for p in patches for spans in (p.row_spans, p.column_spans)] or [np.zeros((0, 3), np.int32)]),
-        threshold=np.concatenate([channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers]) << STATE_FRACTION_BITS,
-        bias=np.concatenate([channels_last(layer.bias) for layer in chip.layers]) << STATE_FRACTION_BITS,
+        threshold=np.concatenate([flatten_channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers])
+        << STATE_FRACTION_BITS,
+        bias=np.concatenate([flatten_channels_last(layer.bias) for layer in chip.layers]) << STATE_FRACTION_BITS,
         order=np.concatenate([_order(layer) for layer in chip.layers]),
         late=np.array(late, dtype=np.int64).reshape(-1, 3),
         readout_weight=readout.reshape(-1),
@@ -64,7 +65,7 @@ def lay_out(chip: ChipNetwork) -> Layout:
     return Layout(program=program, offsets=offsets, late_offsets=late_offsets, late_size=sum(late_sizes), wide=wide)
 
 
-def channels_last(values: NDArray[np.int32]) -> NDArray[np.int32]:
+def flatten_channels_last(values: NDArray[np.int32]) -> NDArray[np.int32]:
     """[*shape] as [H * W * C] (or [N])."""
     return np.ascontiguousarray(values.transpose(1, 2, 0) if values.ndim == 3 else values).reshape(-1)
 
@@ -76,7 +77,7 @@ def _starts(sizes: list[int]) -> tuple[int, ...]:
 
 def _order(layer: Layer) -> NDArray[np.int32]:
     """[N] the index in the network's own order of each neuron, channels last."""
-    return channels_last(np.arange(layer.size, dtype=np.int32).reshape(layer.shape))
+    return flatten_channels_last(np.arange(layer.size, dtype=np.int32).reshape(layer.shape))
 
 
 def _layer_table(chip: ChipNetwork, synapses: list[Synapse], offsets: tuple[int, ...]) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from fsnn_lava.backends.emulator.layout import Layout, lay_out
 from fsnn_lava.compiled.integer_run import Outputs, run_samples
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.drive import input_current_channels_last
+from fsnn_lava.ir.input_current import input_current_channels_last
 from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.result import Arrays, Result
 
@@ -27,7 +27,9 @@ class Emulator:
         self.chip = chip
         self.layout = lay_out(chip)
         self.digest = chip.digest()
-        self._run_batch(self._outputs(0, 1, False), 1, *inputs_of(self.chip, self.layout, self._no_samples()))  # compile now, not while a run is timed
+        self._run_batch(
+            self._outputs(0, 1, False), 1, *inputs_of(self.chip, self.layout, self._no_samples())
+        )  # compile now, not while a run is timed
 
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
         """Run `values` ([B, *shape], or [B, T, *shape] of events), checked by the caller, for `steps` steps (default: the network's)."""

@@ -26,7 +26,7 @@ from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.window import Window, layer_window
 from fsnn_lava.compiled.lava_step import compile_fire
-from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.synapse_patches import synapse_patches
 

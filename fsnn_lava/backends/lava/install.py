@@ -21,33 +21,37 @@ PINS = Path(__file__).parent / "pins" / "lava-nc.txt"
 CHECK_SECONDS = 300
 
 
-def pinned() -> tuple[str, str]:
+def pinned_version() -> tuple[str, str]:
     """Name and version of the Lava this package works with: ("lava-nc", "0.10.0")."""
     line = next(line for line in PINS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#"))
     name, _, version = line.split()[0].partition("==")
     return name, version
 
 
-def installed() -> str | None:
+def installed_version() -> str | None:
     """The version of Lava in this environment, or None."""
     try:
-        return importlib.metadata.version(pinned()[0])
+        return importlib.metadata.version(pinned_version()[0])
     except importlib.metadata.PackageNotFoundError:
         return None
 
 
-def commands() -> list[list[str]]:
+def pip_commands() -> list[list[str]]:
     """The pip commands that install what is missing into this interpreter's environment; empty if nothing is."""
     pip = [sys.executable, "-m", "pip", "install"]
     missing = [name for name in LAVA_IMPORTS if importlib.util.find_spec(name) is None]
-    wanted = [[*pip, "--no-deps", "--ignore-requires-python", "--require-hashes", "-r", str(PINS)]] if installed() != pinned()[1] else []
+    wanted = (
+        [[*pip, "--no-deps", "--ignore-requires-python", "--require-hashes", "-r", str(PINS)]]
+        if installed_version() != pinned_version()[1]
+        else []
+    )
     return wanted + ([[*pip, *missing]] if missing else [])
 
 
-def install(*, yes: bool) -> None:
+def install_lava(*, yes: bool) -> None:
     """Print the commands, ask unless `yes`, and run them. Raises BackendMissing if Lava is not installed afterwards."""
     _require_machine()
-    wanted = commands()
+    wanted = pip_commands()
     if not wanted:
         return
     if importlib.util.find_spec("pip") is None:
@@ -63,7 +67,7 @@ def install(*, yes: bool) -> None:
             )
 
 
-def verify() -> str:
+def verify_install() -> str:
     """Run a network of two neurons on Lava in a separate process; returns a sentence about it, or raises."""
     code, out, err = _run_check()
     if code == 0:

@@ -13,7 +13,7 @@ from fsnn_lava.ir.synapse_patches import synapse_patches
 Shape = tuple[int, ...]
 
 
-def operations(
+def count_operations(
     chip: ChipNetwork, values: NDArray[np.uint8], counts: Sequence[NDArray[np.int32]], late: Sequence[NDArray[np.int32]], steps: int
 ) -> NDArray[np.int64]:
     """[B] weights touched: every spike that arrived, and every non-zero message of the input, times the fan-out of its sender."""
@@ -38,6 +38,6 @@ def fan_out(synapse: Synapse, source: Shape, target: Shape) -> NDArray[np.int64]
     return synapse_patches(synapse, source, target).fan_out[None]
 
 
-def updates(chip: ChipNetwork, samples: int, steps: int) -> NDArray[np.int64]:
+def count_updates(chip: ChipNetwork, samples: int, steps: int) -> NDArray[np.int64]:
     """[B] neuron updates, the readout's integrators included."""
     return np.full(samples, steps * (sum(layer.size for layer in chip.layers) + chip.readout.classes), dtype=np.int64)

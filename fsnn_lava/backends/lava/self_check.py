@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from fsnn_lava.backends.availability import require
+from fsnn_lava.backends.availability import require_backend
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import CheckFailed, FsnnError
 from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
@@ -43,7 +43,7 @@ def check() -> str:
 
 
 def run_on_lava(chip: ChipNetwork, graph: str) -> Result:
-    require("sim")
+    require_backend("sim")
     from fsnn_lava.backends.lava.simulator import Simulator  # imports Lava
     from fsnn_lava.backends.lava.stock_simulator import StockSimulator
 

@@ -19,7 +19,7 @@ from fsnn_lava.backends.lava.batched_graph import BatchedGraph  # noqa: E402
 from fsnn_lava.backends.lava.channel_order import channels_first  # noqa: E402
 from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.neuron_record import LateSpikes  # noqa: E402
-from fsnn_lava.backends.lava.operation_counts import operations, updates  # noqa: E402
+from fsnn_lava.backends.lava.operation_counts import count_operations, count_updates  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 
 
@@ -84,8 +84,8 @@ class Simulator:
             readout=graph.readout[:n].copy(),
             clipped=tuple(channels_first(record.clipped[:n], layer.shape) for layer, record in layers),
             clip_count=np.stack(clips, axis=1),
-            operations=operations(chip, values, counts, late_counts, self.steps),
-            updates=updates(chip, n, self.steps),
+            operations=count_operations(chip, values, counts, late_counts, self.steps),
+            updates=count_updates(chip, n, self.steps),
             spikes=self._spikes(n),
             seconds=seconds,
         )

@@ -14,7 +14,7 @@ from fsnn_lava.backends.lava.session import Session
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.stock_neuron import StockNeuron, from_lava, readout_neuron
 from fsnn_lava.backends.lava.stock_result import Recorded
-from fsnn_lava.backends.lava.stock_synapse import connect, dense, lava_shape
+from fsnn_lava.backends.lava.stock_synapse import connect, dense_process, lava_shape
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
 from fsnn_lava.ir.space_to_depth import packed, unpacked
@@ -126,7 +126,7 @@ class StockGraph:
         """The readout's potentials; its window opens one step after the last layer's."""
         chip, last = self._chip, self._chip.layers[-1]
         index = len(chip.layers)
-        synapse = dense(chip.readout.weight, chip.readout.exponent, last.shape, 0, "synapse to readout")
+        synapse = dense_process(chip.readout.weight, chip.readout.exponent, last.shape, 0, "synapse to readout")
         neuron = readout_neuron(chip.readout, before=self._opens(index) - 1)
         self._ports[last.name].reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)
         synapse.a_out.connect(neuron.a_in)

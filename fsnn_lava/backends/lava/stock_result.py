@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.lava.channel_order import channels_first, channels_last
-from fsnn_lava.backends.lava.operation_counts import operations, updates
+from fsnn_lava.backends.lava.operation_counts import count_operations, count_updates
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW
-from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.synapse_patches import synapse_patches
@@ -54,8 +54,8 @@ def stock_result(chip: ChipNetwork, values: NDArray[np.uint8], recorded: Recorde
         readout=recorded.readout[None].astype(np.int32),
         clipped=clipped,
         clip_count=np.array([[int(np.count_nonzero(flags)) for flags in clipped] + [0]], dtype=np.int64),
-        operations=operations(chip, values, counts, late_counts, steps),
-        updates=updates(chip, 1, steps),
+        operations=count_operations(chip, values, counts, late_counts, steps),
+        updates=count_updates(chip, 1, steps),
         spikes=tuple(np.ascontiguousarray(train) for train in trains) if spikes else None,
         seconds=seconds,
     )

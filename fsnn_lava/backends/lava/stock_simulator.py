@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.lava.requirement import require_lava
-from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
 from fsnn_lava.ir.stock_network import lower, stock_equivalent

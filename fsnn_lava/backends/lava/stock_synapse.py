@@ -31,7 +31,7 @@ def connect(synapse: Synapse, *, before: Any, after: Any, source: Shape, target:
         matrix = transposed_matrix(synapse, source, target)
         process = Sparse(weights=matrix * 2, weight_exp=synapse.exponent - 1, num_message_bits=bits, name=name)
     elif isinstance(synapse, DenseSynapse):
-        process = dense(synapse.weight, synapse.exponent, source, bits, name)
+        process = dense_process(synapse.weight, synapse.exponent, source, bits, name)
     else:
         raise BadNetwork(f"{synapse}: there is no stock process for a {type(synapse).__name__}")
     before.reshape(new_shape=process.s_in.shape).connect(process.s_in)
@@ -39,7 +39,7 @@ def connect(synapse: Synapse, *, before: Any, after: Any, source: Shape, target:
     return process
 
 
-def dense(weight: NDArray[np.int8], exponent: int, source: Shape, bits: int, name: str) -> Dense:
+def dense_process(weight: NDArray[np.int8], exponent: int, source: Shape, bits: int, name: str) -> Dense:
     """Dense drops the lowest bit of a signed weight, so it is given twice the weight and an exponent one lower."""
     order = lava_order(source)
     return Dense(weights=weight[:, order].astype(np.int32) * 2, weight_exp=exponent - 1, num_message_bits=bits, name=name)

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Readout, Synapse
-from fsnn_lava.limits import DECAY_UNIT, MESSAGE_MAX, STATE_FRACTION_BITS
+from fsnn_lava.ir.network import Layer, Readout, Synapse
+from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.synaptic_currents import exact_weighted_sum, fan_in, incoming, row_sum, total_shift, weighted_sum
-
-_EPS = 2.0**-53
+from fsnn_lava.verify.bounds.charge_rounding import charge_float_error, charge_truncation_loss
+from fsnn_lava.verify.synaptic_currents import exact_weighted_sum, incoming_synapses, total_shift, weighted_sum
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def layer_charge(batch: Batch, layer: Layer) -> ArrivedCharge:
 
 
 def _layer_charge(batch: Batch, layer: Layer) -> ArrivedCharge:
-    chip, synapses = batch.chip, incoming(batch.chip, layer)
+    chip, synapses = batch.chip, incoming_synapses(batch.chip, layer)
     parts = [_through(batch, s, batch.arrived(s), max(0, batch.steps - chip.delay(s))) for s in synapses]
     theta = float(np.max(layer.threshold)) * 2.0**STATE_FRACTION_BITS
     return _total(batch, batch.drives[chip.index(layer.name)], parts, synapses, theta)
@@ -66,32 +65,9 @@ def _total(
 ) -> ArrivedCharge:
     slack: Any = 0
     if batch.chip.decay:
-        slack = truncation_loss(batch.chip, batch.steps) + float_error(batch, synapses, drive, theta) + batch.tolerance
+        slack = charge_truncation_loss(batch.chip, batch.steps) + charge_float_error(batch, synapses, drive, theta) + batch.tolerance
     least, most = (sum((part.lost[i] for part in parts), start=0) for i in (0, 1))
     return ArrivedCharge(drive + sum((part.arrived for part in parts), start=0), (least - slack, most + slack))
-
-
-def truncation_loss(chip: ChipNetwork, steps: int) -> float:
-    """The most that rounding towards zero can remove from a leaky neuron: (1 - 2**-12)(A - lambda**(T - 1)) (E10)."""
-    return (1 - 1 / DECAY_UNIT) * (chip.weight_sum(steps) - chip.leak ** (steps - 1)) if chip.decay else 0.0
-
-
-def float_error(batch: Batch, synapses: Sequence[Synapse | Readout], drive: NDArray[Any], theta: float) -> float:
-    """Bound on the rounding error of the float64 sums: n terms have an error below n 2**-53 times the sum of their magnitudes.
-
-    A trace is rounded 2 T times; `arrived` subtracts two traces and is scaled by lambda**-d, but never leaves [0, A].
-    """
-    chip, steps = batch.chip, batch.steps
-    total = chip.weight_sum(steps)
-    error = (float(np.abs(drive).max(initial=0.0)) + theta * total + 2.0**24) * (4 * steps + 8) * _EPS
-    for synapse in synapses:
-        delay = 0 if isinstance(synapse, Readout) else chip.delay(synapse)
-        relative = (2 * steps + fan_in(synapse) + delay + 8) * _EPS
-        error += 2.0 ** total_shift(synapse) * row_sum(synapse) * min(2 * total * chip.leak**-delay * relative, total)
-    if chip.input.kind == "events":
-        source = next(s for s in chip.synapses if s.source == INPUT)
-        error += 2.0 ** total_shift(source) * row_sum(source) * MESSAGE_MAX * total * (2 * steps + fan_in(source) + 8) * _EPS
-    return error
 
 
 def _through(batch: Batch, synapse: Synapse | Readout, arrived: NDArray[Any], steps: int) -> ArrivedCharge:

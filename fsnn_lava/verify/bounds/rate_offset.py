@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.bounds.arrived_charge import float_error, layer_charge
-from fsnn_lava.verify.synaptic_currents import incoming, total_shift, weighted_sum
+from fsnn_lava.verify.bounds.arrived_charge import layer_charge
+from fsnn_lava.verify.bounds.charge_rounding import charge_float_error
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, total_shift, weighted_sum
 
 Interval = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -21,7 +22,7 @@ def rate_offset(batch: Batch, layer: Layer) -> Interval:
 
 def _rate_offset(batch: Batch, layer: Layer) -> Interval:
     chip, index = batch.chip, batch.chip.index(layer.name)
-    synapses = incoming(chip, layer)
+    synapses = incoming_synapses(chip, layer)
     theta = layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS
     charge = batch.result.potentials[index].astype(np.float64)
     for synapse in synapses:
@@ -31,7 +32,7 @@ def _rate_offset(batch: Batch, layer: Layer) -> Interval:
             charge = charge + weighted_sum(synapse, missing) * 2.0 ** total_shift(synapse)
     floors = sum(total_shift(s) < 0 for s in synapses)  # the integers of E10 are rounded by less than one more
     least, most = layer_charge(batch, layer).lost
-    slack = float_error(batch, synapses, batch.drives[index], float(theta.max()))
+    slack = charge_float_error(batch, synapses, batch.drives[index], float(theta.max()))
     scale = theta * chip.weight_sum(batch.steps)
     return (charge + least - floors - 2 * slack) / scale, (charge + most + floors + 2 * slack) / scale
 

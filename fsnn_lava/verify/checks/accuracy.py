@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
-from fsnn_lava.verify.running_totals import RunningTotals, either, first, total
+from fsnn_lava.verify.merged_findings import MergedFindings, merge_either, merge_first, merge_total
 from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "float network → backend"
 _Z = 1.959963984540054  # 95 %
 
 
-def wilson(right: int, total: int) -> tuple[float, float]:
+def wilson_interval(right: int, total: int) -> tuple[float, float]:
     """The 95 % interval of a share (docs/equations.md, Intervals)."""
     if total == 0:
         return 0.0, 1.0
@@ -28,14 +28,14 @@ def wilson(right: int, total: int) -> tuple[float, float]:
     return max(0.0, (middle - half) / (1 + z2)), min(1.0, (middle + half) / (1 + z2))
 
 
-class AccuracyCheck(RunningTotals):
+class AccuracyCheck(MergedFindings):
     """Counts answers; fails only if a threshold of the user is missed."""
 
     RULES = {
-        **dict.fromkeys(("samples", "labelled", "right", "judged", "agreeing", "float_right", "clips", "ties"), total),
-        **dict.fromkeys(("samples_of_rows", "float_labelled", "confusion", "rate_sums", "margins"), total),
-        **dict.fromkeys(("spiked", "paused"), either),
-        "offenders": first(OFFENDERS_KEPT),
+        **dict.fromkeys(("samples", "labelled", "right", "judged", "agreeing", "float_right", "clips", "ties"), merge_total),
+        **dict.fromkeys(("samples_of_rows", "float_labelled", "confusion", "rate_sums", "margins"), merge_total),
+        **dict.fromkeys(("spiked", "paused"), merge_either),
+        "offenders": merge_first(OFFENDERS_KEPT),
     }
 
     def __init__(self, chip: ChipNetwork, thresholds: Thresholds) -> None:
@@ -121,10 +121,10 @@ class AccuracyCheck(RunningTotals):
     def _sentence(self) -> str:
         parts = []
         if self.labelled:
-            low, high = wilson(self.right, self.labelled)
+            low, high = wilson_interval(self.right, self.labelled)
             parts.append(f"accuracy {self.right / self.labelled:.2%} ({low:.2%} … {high:.2%}, {self.labelled} samples)")
         if self.judged:
-            low, high = wilson(self.agreeing, self.judged)
+            low, high = wilson_interval(self.agreeing, self.judged)
             parts.append(f"the float network agrees on {self.agreeing / self.judged:.2%} ({low:.2%} … {high:.2%})")
         parts.append(f"{self.dead():.2%} of the neurons never spiked")
         if self.clips:
@@ -147,10 +147,10 @@ class AccuracyCheck(RunningTotals):
         return {
             "samples": self.samples + self.samples_of_rows,
             "accuracy": accuracy,
-            "accuracy_interval": wilson(self.right, self.labelled) if self.labelled else None,
+            "accuracy_interval": wilson_interval(self.right, self.labelled) if self.labelled else None,
             "float_accuracy": self.float_right / self.float_labelled if self.float_labelled else None,
             "agreement": agreement,
-            "agreement_interval": wilson(self.agreeing, self.judged) if self.judged else None,
+            "agreement_interval": wilson_interval(self.agreeing, self.judged) if self.judged else None,
             "margin_min": float(margins.min()),
             "margin_median": float(np.median(margins)),
             "ties": self.ties,

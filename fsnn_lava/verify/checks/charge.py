@@ -14,7 +14,7 @@ from fsnn_lava.verify.batch import Batch, neuron_index
 from fsnn_lava.verify.bounds.arrived_charge import ArrivedCharge, layer_charge, readout_charge
 from fsnn_lava.verify.bounds.clipping import clipped_neurons, harmfully_clipped
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
-from fsnn_lava.verify.running_totals import RunningTotals, first, largest, total
+from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
 
 LINK = "integer spikes → backend"
 
@@ -24,13 +24,13 @@ def _place(offender: Offender) -> tuple[int, int]:
     return offender["sample"], offender["position"]
 
 
-class ChargeCheck(RunningTotals):
+class ChargeCheck(MergedFindings):
     """E10 for every neuron of every sample, and for the readout."""
 
     RULES = {
-        **dict.fromkeys(("neurons", "violated", "harmless", "harmful"), total),
-        **dict.fromkeys(("worst", "width"), largest),
-        "offenders": first(OFFENDERS_KEPT, key=_place),
+        **dict.fromkeys(("neurons", "violated", "harmless", "harmful"), merge_total),
+        **dict.fromkeys(("worst", "width"), merge_largest),
+        "offenders": merge_first(OFFENDERS_KEPT, key=_place),
     }
 
     def __init__(self, chip: ChipNetwork) -> None:

@@ -9,7 +9,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.verify.bounds.certificate import Certificate, loop_gain
 from fsnn_lava.verify.check import Check, Offender
 from fsnn_lava.verify.equilibrium import Equilibria
-from fsnn_lava.verify.running_totals import RunningTotals, first, largest, total
+from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
 from fsnn_lava.verify.thresholds import Contraction, Thresholds
 
 LINK = "equilibrium of the integer network"
@@ -18,10 +18,10 @@ _LISTED = 3  # samples without an equilibrium
 _RANK: dict[Contraction, int] = {"none": 0, "local": 1, "certified": 2}
 
 
-class ContractionCheck(RunningTotals):
+class ContractionCheck(MergedFindings):
     """certified, local or none. Fails if an equilibrium could not be found, or if the user demands a stronger state."""
 
-    RULES = {**dict.fromkeys(("solved", "unsolved", "radii"), total), "residual": largest, "offenders": first(_LISTED)}
+    RULES = {**dict.fromkeys(("solved", "unsolved", "radii"), merge_total), "residual": merge_largest, "offenders": merge_first(_LISTED)}
 
     def __init__(self, chip: ChipNetwork, certificate: Certificate, thresholds: Thresholds) -> None:
         self.chip, self.certificate, self.thresholds = chip, certificate, thresholds

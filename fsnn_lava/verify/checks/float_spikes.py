@@ -10,18 +10,18 @@ from fsnn_lava.verify.batch import Batch, neuron_index
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.equilibrium import Equilibria
 from fsnn_lava.verify.float_network import FloatNetwork
-from fsnn_lava.verify.running_totals import RunningTotals, first, largest, total
+from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
 
 LINK = "float equilibrium → float spikes"
 
 
-class FloatSpikesCheck(RunningTotals):
+class FloatSpikesCheck(MergedFindings):
     """|f(a) - a| of the float network's spikes is within its bound; also measures how far its rates are from a*."""
 
     RULES = {
-        **dict.fromkeys(("samples", "above"), total),
-        **dict.fromkeys(("residual_max", "bound_max", "distance_max"), largest),
-        "offenders": first(OFFENDERS_KEPT),
+        **dict.fromkeys(("samples", "above"), merge_total),
+        **dict.fromkeys(("residual_max", "bound_max", "distance_max"), merge_largest),
+        "offenders": merge_first(OFFENDERS_KEPT),
     }
 
     def __init__(self, network: FloatNetwork) -> None:

@@ -15,22 +15,22 @@ from fsnn_lava.verify.bounds.clipping import harmfully_clipped
 from fsnn_lava.verify.bounds.rate_offset import residual_bound
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.equilibrium import Equilibria
-from fsnn_lava.verify.running_totals import RunningTotals, first, largest, total
+from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
 from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "equilibrium → integer spikes"
 SCATTER_KEPT = 4000  # points (a*, a) that a report plots
 
 
-class ResidualCheck(RunningTotals):
+class ResidualCheck(MergedFindings):
     """|f(a) - a| is within E11 for every neuron; ||a - a*|| is within (1 - M)**-1 ||f(a) - a|| if the network is certified."""
 
     RULES = {
-        **dict.fromkeys(("above", "too_far", "samples", "solved", "per_sample", "bound_per_sample"), total),
-        **dict.fromkeys(("residual_sum", "distance_sum"), total),
-        **dict.fromkeys(("residual_max", "bound_max", "distance_max", "distance_share"), largest),
-        "scatter": first(SCATTER_KEPT),
-        "offenders": first(OFFENDERS_KEPT),
+        **dict.fromkeys(("above", "too_far", "samples", "solved", "per_sample", "bound_per_sample"), merge_total),
+        **dict.fromkeys(("residual_sum", "distance_sum"), merge_total),
+        **dict.fromkeys(("residual_max", "bound_max", "distance_max", "distance_share"), merge_largest),
+        "scatter": merge_first(SCATTER_KEPT),
+        "offenders": merge_first(OFFENDERS_KEPT),
     }
 
     def __init__(self, chip: ChipNetwork, certificate: Certificate, thresholds: Thresholds) -> None:

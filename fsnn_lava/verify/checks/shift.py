@@ -12,20 +12,20 @@ from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.equilibrium import Equilibria
 from fsnn_lava.verify.float_network import FloatNetwork
+from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
 from fsnn_lava.verify.rounded_parameters import rounding_errors
-from fsnn_lava.verify.running_totals import RunningTotals, first, largest, total
 from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "float equilibrium → integer equilibrium"
 
 
-class ShiftCheck(RunningTotals):
+class ShiftCheck(MergedFindings):
     """||a*_q - a*|| is within (1 - M_q)**-1 ||f_q(a*) - a*||, layer by layer, if certified; every integer is the rounding of its float."""
 
     RULES = {
-        **dict.fromkeys(("samples", "above"), total),
-        **dict.fromkeys(("share", "shift_max", "defect_max"), largest),
-        "offenders": first(OFFENDERS_KEPT),
+        **dict.fromkeys(("samples", "above"), merge_total),
+        **dict.fromkeys(("share", "shift_max", "defect_max"), merge_largest),
+        "offenders": merge_first(OFFENDERS_KEPT),
     }
 
     def __init__(

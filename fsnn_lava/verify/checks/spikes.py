@@ -10,18 +10,18 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import Check, Offender
-from fsnn_lava.verify.divergence import locate
-from fsnn_lava.verify.running_totals import RunningTotals, first, total
+from fsnn_lava.verify.divergence import locate_divergence
+from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_total
 
 LINK = "integer spikes → backend"
 EMULATOR_SAMPLES = 256  # run again if the emulator itself made the run
 LOCATED = 3  # samples for which the first divergence is searched
 
 
-class SpikesCheck(RunningTotals):
+class SpikesCheck(MergedFindings):
     """Runs the emulator on the same input. If the emulator itself made the run, only its first samples are run again."""
 
-    RULES = {**dict.fromkeys(("samples", "different", "recorded", "spikes", "distance"), total), "offenders": first(LOCATED)}
+    RULES = {**dict.fromkeys(("samples", "different", "recorded", "spikes", "distance"), merge_total), "offenders": merge_first(LOCATED)}
 
     def __init__(self, chip: ChipNetwork, *, exact: bool = True) -> None:
         """`exact` False: the backend's neurons round differently from E9, so differences are counted but not judged."""
@@ -46,7 +46,7 @@ class SpikesCheck(RunningTotals):
         self.distance += sum(int(np.abs(a - b).sum()) for a, b in zip(part.counts, expected.counts, strict=True))
         for row in np.flatnonzero(wrong)[: max(0, LOCATED - len(self.offenders))]:
             one = slice(int(row), int(row) + 1)
-            self.offenders.append(locate(self.emulator, batch.values[one], part.part(one), sample=batch.sample(row)))
+            self.offenders.append(locate_divergence(self.emulator, batch.values[one], part.part(one), sample=batch.sample(row)))
 
     def check(self) -> Check:
         numbers = {

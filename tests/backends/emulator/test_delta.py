@@ -10,8 +10,7 @@ import pytest
 from fsnn_lava.backends.emulator.delta import DeltaEmulator, limit_cycles
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.network import DeltaEncoding, DenseSynapse, Input, Layer, Readout
-from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.network import ChipNetwork, DeltaEncoding, DenseSynapse, Input, Layer, Readout
 from fsnn_lava.running.run import run
 from tests.helpers.naive_delta import random_delta_network, simulate_delta
 from tests.helpers.naive_simulator import assert_same

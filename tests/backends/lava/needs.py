@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fsnn_lava.backends.availability import lacking
+from fsnn_lava.backends.availability import missing_for_backend
 
 
 def needs_lava() -> None:
-    missing = lacking("sim")
+    missing = missing_for_backend("sim")
     if missing:
         pytest.skip(f"Lava cannot run here, it lacks: {'; '.join(missing)}", allow_module_level=True)

@@ -37,7 +37,7 @@ def machine(monkeypatch):
         state.found = "0.10.0" if state.code == 0 else state.found
         return subprocess.CompletedProcess(command, state.code)
 
-    monkeypatch.setattr(lava_install, "installed", lambda: state.found)
+    monkeypatch.setattr(lava_install, "installed_version", lambda: state.found)
     monkeypatch.setattr(lava_install, "_run_check", lambda: state.check)
     monkeypatch.setattr(lava_install.subprocess, "run", pip)
     monkeypatch.setattr(lava_install.sys, "platform", "linux")
@@ -57,7 +57,7 @@ def test_the_command_is_shown_run_and_checked(machine, capsys):
 
 
 def test_what_is_pinned_has_a_hash_and_is_the_lava_of_the_backends():
-    assert f"{' '.join(lava_install.pinned())}" == LAVA
+    assert f"{' '.join(lava_install.pinned_version())}" == LAVA
     assert re.search(r"^lava-nc==0\.10\.0 --hash=sha256:[0-9a-f]{64}$", lava_install.PINS.read_text(), re.MULTILINE)
 
 
@@ -150,7 +150,7 @@ def test_a_check_that_hangs_is_ended(monkeypatch, tmp_path):
     sleeper.chmod(0o755)
     monkeypatch.setattr(lava_install.sys, "executable", str(sleeper))
     with pytest.raises(CheckFailed, match=r"a network of two neurons did not finish in 0\.2 s"):
-        lava_install.verify()
+        lava_install.verify_install()
 
 
 def test_two_neurons_that_compute_something_else_fail_the_check(monkeypatch):
@@ -171,7 +171,7 @@ def test_two_neurons_both_spike_and_neither_is_the_other():
     assert (counts > 0).all() and len({*counts.flatten().tolist()}) == counts.size
 
 
-@pytest.mark.skipif(bool(backends.lacking("sim")), reason="Lava is not installed here")
+@pytest.mark.skipif(bool(backends.missing_for_backend("sim")), reason="Lava is not installed here")
 def test_lava_as_it_is_installed_here_passes_the_check():
-    assert importlib.metadata.version("lava-nc") == lava_install.pinned()[1]
-    assert lava_install.verify().endswith("all as in the emulator")
+    assert importlib.metadata.version("lava-nc") == lava_install.pinned_version()[1]
+    assert lava_install.verify_install().endswith("all as in the emulator")

@@ -20,7 +20,7 @@ from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.backends.lava.shared_memory import shared_array  # noqa: E402
 from fsnn_lava.backends.lava.stock_synapse import lava_order, transposed_matrix  # noqa: E402
 from fsnn_lava.backends.lava.window import Window  # noqa: E402
-from fsnn_lava.ir.drive import input_current  # noqa: E402
+from fsnn_lava.ir.input_current import input_current  # noqa: E402
 from fsnn_lava.ir.network import ChipNetwork, TransposedConvSynapse  # noqa: E402
 from fsnn_lava.ir.result import Result  # noqa: E402
 from fsnn_lava.ir.stock_network import atrlif_error, lower, stock_equivalent  # noqa: E402

@@ -10,7 +10,7 @@ import pytest
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.checks.accuracy import AccuracyCheck, wilson
+from fsnn_lava.verify.checks.accuracy import AccuracyCheck, wilson_interval
 from fsnn_lava.verify.thresholds import Thresholds
 from tests.helpers.chip_networks import dense_network
 from tests.helpers.naive_simulator import simulate
@@ -66,7 +66,7 @@ def test_a_neuron_that_spiked_in_every_step_of_every_sample_is_saturated():
 
 def test_wilson_intervals_have_known_values():
     # 81 of 263: 0.2553 … 0.3662 (Newcombe 1998, table I, method 3)
-    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
-    assert wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
-    assert wilson(20, 20)[1] == 1.0
-    assert wilson(0, 0) == (0.0, 1.0)
+    assert wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson_interval(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
+    assert wilson_interval(20, 20)[1] == 1.0
+    assert wilson_interval(0, 0) == (0.0, 1.0)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.availability import require
+from fsnn_lava.backends.availability import require_backend
 from fsnn_lava.backends.lava.loihi2.job_files import ChipJob, read_result, write_job
 from fsnn_lava.errors import BackendFailed, BackendMissing, BadArgument, BadNetwork
 from fsnn_lava.ir.network import ChipNetwork
@@ -32,7 +32,7 @@ _GRACE = 5.0  # seconds between asking a job to end and killing it
 _ERRORS = {"BackendMissing": BackendMissing, "BadNetwork": BadNetwork, "BadArgument": BadArgument}
 
 
-def run(
+def run_on_loihi2(
     chip: ChipNetwork,
     values: NDArray[np.uint8],
     *,
@@ -51,7 +51,7 @@ def run(
     `profile` names a JSON file for the measurements of the vendor's profilers (default: FSNN_PROFILE, or none).
     `partition`, `board`, `address` and `generation` select the board (default: PARTITION, BOARD, NXSDKHOST and LOIHI_GEN).
     """
-    require("loihi2")
+    require_backend("loihi2")
     patience = _seconds(timeout)
     profile = profile or os.environ.get(PROFILE_VARIABLE)
     network, _ = stock_equivalent(chip)

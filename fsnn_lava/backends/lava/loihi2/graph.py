@@ -20,10 +20,10 @@ from fsnn_lava.backends.lava.processes.recorder.process import Recorder
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.stock_neuron import from_lava
 from fsnn_lava.backends.lava.stock_result import Recorded
-from fsnn_lava.backends.lava.stock_synapse import GRADED_BITS, connect, dense, lava_shape
+from fsnn_lava.backends.lava.stock_synapse import GRADED_BITS, connect, dense_process, lava_shape
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.errors import BackendFailed
-from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, Layer, Synapse
 from fsnn_lava.ir.space_to_depth import packed, unpacked
 from fsnn_lava.ir.stock_network import lower
@@ -118,7 +118,7 @@ class ChipGraph:
 
     def _connect_readout(self) -> None:
         last = self._chip.layers[-1]
-        synapse = dense(self._chip.readout.weight, self._chip.readout.exponent, last.shape, 0, "synapse to readout")
+        synapse = dense_process(self._chip.readout.weight, self._chip.readout.exponent, last.shape, 0, "synapse to readout")
         self._ports[last.name].reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)
         synapse.a_out.connect(self.readout.process.a_in)
         self.synapses.append(synapse)

@@ -29,7 +29,7 @@ def make_profilers(steps: int) -> dict[str, Any]:
     return made
 
 
-def measured(profilers: dict[str, Any]) -> dict[str, Any]:
+def measured_profile(profilers: dict[str, Any]) -> dict[str, Any]:
     """All available fields; watts, microseconds and counts as the vendor reports them."""
     found: dict[str, Any] = {"units": "power in watts, time in microseconds, as lava-loihi's profilers report them"}
     for name, profiler in profilers.items():

@@ -46,7 +46,7 @@ def _work(folder: Path, job: ChipJob, network: ChipNetwork, values: NDArray[np.u
     from lava.proc import embedded_io
 
     from fsnn_lava.backends.lava.loihi2.graph import ChipGraph
-    from fsnn_lava.backends.lava.loihi2.profile import make_profilers, measured
+    from fsnn_lava.backends.lava.loihi2.profile import make_profilers, measured_profile
     from fsnn_lava.backends.lava.loihi2.run_config import OnChip
     from fsnn_lava.backends.lava.model_selection import quiet_logging
 
@@ -68,7 +68,7 @@ def _work(folder: Path, job: ChipJob, network: ChipNetwork, values: NDArray[np.u
         _say(f"sample {number}")
     write_result(folder, concatenate(results))
     if job.profile:
-        (folder / "profile.json").write_text(json.dumps({"host": str(host), **measured(profilers)}), encoding="utf-8")
+        (folder / "profile.json").write_text(json.dumps({"host": str(host), **measured_profile(profilers)}), encoding="utf-8")
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))  # the results are written: the parent ends a runtime that does not stop
     signal.alarm(_STOP_LIMIT)
     graph.process.stop()

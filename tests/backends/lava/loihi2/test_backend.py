@@ -7,13 +7,15 @@ import json
 import numpy as np
 import pytest
 
-from fsnn_lava.backends.availability import lacking
+from fsnn_lava.backends.availability import missing_for_backend
 from fsnn_lava.ir.stock_network import stock_equivalent
 from hw_tests.networks import STOCK_LIF, one_neuron, ring, with_synapse
 from tests.backends.lava.loihi2.mock import run_python
 from tests.helpers.naive_simulator import simulate
 
-pytestmark = pytest.mark.skipif(bool(lacking("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(lacking('sim'))}")
+pytestmark = pytest.mark.skipif(
+    bool(missing_for_backend("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(missing_for_backend('sim'))}"
+)
 
 SCRIPT = """
 import sys

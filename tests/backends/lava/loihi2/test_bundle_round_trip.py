@@ -8,12 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from fsnn_lava.backends.availability import lacking
+from fsnn_lava.backends.availability import missing_for_backend
 from fsnn_lava.cli import compare, run
 from hw_tests.networks import with_synapse
 from tests.backends.lava.loihi2.mock import mock_environment
 
-pytestmark = pytest.mark.skipif(bool(lacking("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(lacking('sim'))}")
+pytestmark = pytest.mark.skipif(
+    bool(missing_for_backend("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(missing_for_backend('sim'))}"
+)
 
 
 def in_the_cloud(job, *arguments):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fsnn_lava.backends.availability import lacking
+from fsnn_lava.backends.availability import missing_for_backend
 from tests.backends.lava.loihi2.mock import run_python
 
-pytestmark = pytest.mark.skipif(bool(lacking("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(lacking('sim'))}")
+pytestmark = pytest.mark.skipif(
+    bool(missing_for_backend("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(missing_for_backend('sim'))}"
+)
 
 SCRIPT = """
 import os, sys

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.errors import BadArgument, BadNetwork
-from fsnn_lava.ir.drive import input_current
+from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.limits import BIAS_MAX
 from tests.helpers.naive_simulator import host_drive, matrix_of, shifted
 from tests.helpers.strategies import random_network, random_values

@@ -12,12 +12,12 @@ import tomli_w
 
 from fsnn_lava.errors import BadFile
 
-Table = TypeVar("Table")
+Keys = TypeVar("Keys")
 _LARGEST = 1e300  # excludes infinity, NaN (every comparison is false) and integers that no float can hold
 
 
 @dataclasses.dataclass(frozen=True)
-class Rule:
+class KeyRule:
     """What a value may be. `low` and `high` are inclusive unless `open_low` / `open_high`.
 
     A text must be one of `choices`, if there are any, or the name of a file that ends in `ending`. `many`: a list of such values.
@@ -59,7 +59,7 @@ class Rule:
         return bool(self.ending) and isinstance(value, str) and value.endswith(self.ending)
 
 
-def rule(
+def key_rule(
     kind: type,
     default: Any = dataclasses.MISSING,
     *,
@@ -71,17 +71,17 @@ def rule(
     ending: str = "",
     many: bool = False,
 ) -> Any:
-    """A dataclass field with a Rule; without `default` the key is required."""
-    limits = Rule(kind, low=low, high=high, open_low=open_low, open_high=open_high, choices=choices, ending=ending, many=many)
+    """A dataclass field with a KeyRule; without `default` the key is required."""
+    limits = KeyRule(kind, low=low, high=high, open_low=open_low, open_high=open_high, choices=choices, ending=ending, many=many)
     return dataclasses.field(default=default, metadata={"rule": limits})
 
 
-def table_of(kind: type) -> dict[str, Any]:
+def nested_keys(kind: type) -> dict[str, Any]:
     """The metadata of a dataclass field that is a nested table."""
     return {"table": kind}
 
 
-def read_table(kind: type[Table], values: Mapping[str, Any], *, where: str, prefix: str = "") -> Table:
+def read_keys(kind: type[Keys], values: Mapping[str, Any], *, where: str, prefix: str = "") -> Keys:
     """The dataclass `kind` filled from `values`; BadFile names the file (`where`) and the key of anything invalid."""
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for key in values:
@@ -100,8 +100,8 @@ def _read_value(field: dataclasses.Field[Any], value: Any, *, where: str, key: s
     if "table" in field.metadata:
         if not isinstance(value, Mapping):
             raise BadFile(f"{where}: {key!r} must be a table, got {_shown(value)}; write its keys under [{key}]")
-        return read_table(field.metadata["table"], value, where=where, prefix=f"{key}.")
-    limit: Rule = field.metadata["rule"]
+        return read_keys(field.metadata["table"], value, where=where, prefix=f"{key}.")
+    limit: KeyRule = field.metadata["rule"]
     each = value if limit.many and isinstance(value, list) else [value]
     if limit.many != isinstance(value, list) or not all(limit.fits(one) for one in each):
         raise BadFile(f"{where}: {key!r} must be {limit.sentence()}, got {_shown(value)}")
@@ -119,7 +119,7 @@ def _suggestion(key: str, fields: Mapping[str, Any], prefix: str) -> str:
     return f"; did you mean {prefix + close[0]!r}?" if close else f"; known here: {', '.join(prefix + name for name in fields)}"
 
 
-def print_table(table: Any) -> str:
+def print_keys(table: Any) -> str:
     """The dataclass as TOML that reads back to an equal one; tables that are None are left out."""
     return tomli_w.dumps(_toml_values(table))
 

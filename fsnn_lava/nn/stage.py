@@ -9,10 +9,10 @@ import torch.nn.functional as nnf
 from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.nn.architecture import LayerSpec
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
-from fsnn_lava.nn.dynamics import Current
-from fsnn_lava.nn.feedback import initial_weight
-from fsnn_lava.nn.notation import LayerSpec
+from fsnn_lava.nn.current import Current
+from fsnn_lava.nn.initial_weight import initial_weight
 from fsnn_lava.nn.operators import Convolution, Operator
 
 

@@ -1,4 +1,4 @@
-"""RunningTotals: what a check has found so far, in numbers that can be merged: over processes, and over an interruption of the run."""
+"""MergedFindings: what a check has found so far, in numbers that can be merged: over processes, and over an interruption of the run."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from fsnn_lava.errors import BadFile
 Rule = Callable[[Any, Any], Any]  # (value so far, value over later samples) -> value over both
 
 
-def total(so_far: Any, later: Any) -> Any:
+def merge_total(so_far: Any, later: Any) -> Any:
     """Numbers and arrays are added, lists are concatenated."""
     return so_far + later
 
 
-def largest(so_far: Any, later: Any) -> Any:
+def merge_largest(so_far: Any, later: Any) -> Any:
     return np.maximum(so_far, later) if isinstance(so_far, np.ndarray) else max(so_far, later)
 
 
-def either(so_far: Any, later: Any) -> Any:
+def merge_either(so_far: Any, later: Any) -> Any:
     """Element-wise "or" of two lists of boolean arrays, one array per layer."""
     return [a | b for a, b in zip(so_far, later, strict=True)]
 
 
-def first(number: int, key: Callable[[Any], Any] | None = None) -> Rule:
+def merge_first(number: int, key: Callable[[Any], Any] | None = None) -> Rule:
     """Keep the first `number` entries of a list, sorted by `key` if one is given."""
 
     def rule(so_far: list[Any], later: list[Any]) -> list[Any]:
@@ -39,7 +39,7 @@ def first(number: int, key: Callable[[Any], Any] | None = None) -> Rule:
     return rule
 
 
-class RunningTotals:
+class MergedFindings:
     """The attributes named in RULES start at zero or empty. They can be handed over as JSON types and merged into another instance."""
 
     RULES: ClassVar[Mapping[str, Rule]]

@@ -1,0 +1,63 @@
+"""The current that enters the first layer from outside: constant for an image, computed frame by frame for a sequence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from torch import Tensor
+
+from fsnn_lava.nn.current import Current
+
+
+class Drive(Protocol):
+    """The current of the first layer from outside, bias included."""
+
+    @property
+    def values(self) -> Tensor:
+        """What it is computed from, [B, ...]."""
+
+    def at(self, step: int) -> Tensor:
+        """[B, *shape] in one step, from 0."""
+
+    def over(self, steps: int) -> Tensor:
+        """[B, *shape] if it is constant, [B, steps, *shape] otherwise."""
+
+    def part(self, rows: slice) -> Drive:
+        """The same for some samples of the batch."""
+
+
+@dataclass(frozen=True)
+class ConstantDrive:
+    """The drive of an image."""
+
+    values: Tensor  # [B, *shape], the current itself, masked
+
+    def at(self, step: int) -> Tensor:
+        return self.values
+
+    def over(self, steps: int) -> Tensor:
+        return self.values
+
+    def part(self, rows: slice) -> ConstantDrive:
+        return ConstantDrive(self.values[rows])
+
+
+@dataclass(frozen=True)
+class SequenceDrive:
+    """The drive of an input that changes with the steps, computed frame by frame."""
+
+    values: Tensor  # [B, T, *input shape], the frames
+    current: Current  # of one frame
+
+    def at(self, step: int) -> Tensor:
+        return self.current(self.values[:, step])
+
+    def over(self, steps: int) -> Tensor:
+        """Takes `steps` times the memory of one frame's current."""
+        unmasked = replace(self.current, mask=None)
+        current = unmasked(self.values[:, :steps].flatten(0, 1)).unflatten(0, (len(self.values), steps))
+        return current if self.current.mask is None else current * self.current.mask[:, None]
+
+    def part(self, rows: slice) -> SequenceDrive:
+        return SequenceDrive(self.values[rows], self.current.part(rows))
