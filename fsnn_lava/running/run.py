@@ -127,6 +127,7 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
 
     Raises BackendMissing if the backend cannot run here.
     """
+    require_encoding(chip, options)
     require_backend(options.backend)
     with _open_simulator(chip, options) as run_batch:
         if not options.residual:
