@@ -12,7 +12,7 @@ HEAD = """# Commands
 
 Made by `docs/make_commands.py` from the commands' own parsers.
 
-Exit codes: 0 done and verified · 1 ran, but a check failed · 2 bad input or usage, one line on stderr ·
+Exit codes: 0 done and verified · 1 ran, but is not faithful or misses a threshold · 2 bad input or usage, one line on stderr ·
 3 that backend cannot run here · 130 interrupted, nothing left running.
 """
 

@@ -16,11 +16,17 @@ from fsnn_lava.verify.verdict import Verdict
 _CHAIN: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("float spikes", ("float",)),
     ("float equilibrium", ("shift",)),
-    ("integer equilibrium", ("contraction", "residual")),
+    ("integer equilibrium", ("contraction", "residual", "settled")),
     ("integer spikes", ("charge", "spikes")),
 )
 _LISTED = 5  # places of a failure that are shown without a click
-_STATES = {"ok": ("pass", "✓", "passed"), "FAIL": ("fail", "✗", "failed"), "--": ("skip", "–", "not done")}
+_STATES = {
+    "ok": ("pass", "✓", "passed"),
+    "FAIL": ("fail", "✗", "failed"),
+    "MISS": ("fail", "✗", "a threshold is missed"),
+    "info": ("skip", "·", "measured, not judged"),
+    "--": ("skip", "–", "not done"),
+}
 
 
 def header_html(evidence: Evidence, title: str) -> str:
@@ -30,21 +36,33 @@ def header_html(evidence: Evidence, title: str) -> str:
     return (
         f'<header class="{state}"><p class="kicker">{escape(title)}</p>'
         f'<h1><span class="badge {state}">{word}</span> <span>{escape(verdict_sentence(verdict))}</span></h1>'
+        f"{_answers_html(verdict)}"
         f'<p class="where">Ran on {escape(where_it_ran(evidence))}. <strong>{silicon}</strong></p>{_key_numbers_html(evidence)}</header>'
     )
 
 
+def _answers_html(verdict: Verdict) -> str:
+    """Is it settled, is it accurate? Faithful is the headline."""
+    if verdict.settled is None:
+        return ""
+    accurate = "unknown, no labels were given" if verdict.accurate is None else verdict.accurate.short()
+    answers = (("settled", str(verdict.settled)), ("accurate", accurate))
+    return '<dl class="answers">' + "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in answers) + "</dl>"
+
+
 def verdict_sentence(verdict: Verdict) -> str:
-    """How many checks passed, and which failed."""
+    """Is the run faithful? How many checks passed, and which failed or missed a threshold."""
     done = [check for check in verdict.checks if check.done]
+    judged = [check for check in done if check.judges]
     skipped = len(verdict.checks) - len(done)
     rest = f", {skipped} not done" if skipped else ""
-    if verdict.passed:
-        return f"all {len(done)} checks passed{rest}" if len(done) > 1 else f"{len(done)} check passed{rest}"
     if not done:
         return f"nothing was checked{rest}"
+    faithful = "faithful" if verdict.faithful else "not faithful"
+    if verdict.passed:
+        return f"{faithful}: all {len(judged)} checks passed{rest}" if len(judged) > 1 else f"{faithful}: {len(judged)} check passed{rest}"
     names = ", ".join(check.name for check in verdict.failed)
-    return f"{len(verdict.failed)} of {len(done)} checks failed: {names}{rest}"
+    return f"{faithful}: {len(verdict.failed)} of {len(judged)} checks failed{' (a threshold)' if verdict.faithful else ''}: {names}{rest}"
 
 
 def _key_numbers_html(evidence: Evidence) -> str:

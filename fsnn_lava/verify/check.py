@@ -40,36 +40,51 @@ class Check:
     """The outcome of one check. A check that was not done neither passes nor fails a verdict.
 
     Attributes:
-        name: of a run "charge", "residual", "contraction", "shift", "spikes", "accuracy" or "float"; of an export "file", "folding", …
+        name: of a run "charge", "residual", "contraction", "shift", "spikes", "settled", "accuracy" or "float"; of an export "file",
+            "folding", …
         link: which link of the chain it judges.
-        passed: whether it held; True if it was not done.
-        summary: the finding in one sentence.
-        done: False if something it needs was not given; `summary` says what.
+        passed: whether what the equations demand held; None if it was not done.
+        summary: the finding in one sentence. Of a check that was not done, what it needs.
+        missed: the thresholds of the user that were missed, a sentence each.
+        judges: False if it only measures, because neither the equations nor the user demand anything.
         numbers: what was measured, by name.
-        offenders: the first places where it failed, at most 20.
+        offenders: the first places where it failed or missed a threshold, at most 20.
         series: data that a report plots.
     """
 
     name: str
     link: str = ""
-    passed: bool
+    passed: bool | None
     summary: str
-    done: bool = True
+    missed: Sequence[str] = ()
+    judges: bool = True
     numbers: Mapping[str, Any] = field(default_factory=dict, repr=False)
     offenders: Sequence[Offender] = field(default=(), repr=False)
     series: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
+    def done(self) -> bool:
+        """Whether everything it needs was given."""
+        return self.passed is not None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it neither failed nor missed a threshold; True if it was not done."""
+        return self.passed is not False and not self.missed
+
+    @property
     def mark(self) -> str:
-        """The outcome in one word: ok, FAIL, or -- if it was not done."""
+        """The outcome in one word: ok, FAIL, MISS (a threshold of the user), info (it only measures), or -- if it was not done."""
         if not self.done:
             return "--"
-        return "ok" if self.passed else "FAIL"
+        if not self.passed:
+            return "FAIL"
+        return "MISS" if self.missed else "ok" if self.judges else "info"
 
 
 def not_done(name: str, link: str, why: str) -> Check:
     """A check that could not be done, and why."""
-    return Check(name=name, link=link, passed=True, done=False, summary=f"not done: {why}")
+    return Check(name=name, link=link, passed=None, summary=f"not done: {why}")
 
 
 def offender_text(offender: Offender) -> str:

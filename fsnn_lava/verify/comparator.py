@@ -23,6 +23,7 @@ from fsnn_lava.verify.checks.contraction import LOCAL_SAMPLES, ContractionCheck
 from fsnn_lava.verify.checks.float_spikes import LINK as FLOAT_LINK
 from fsnn_lava.verify.checks.float_spikes import FloatSpikesCheck
 from fsnn_lava.verify.checks.residual import ResidualCheck
+from fsnn_lava.verify.checks.settling import SettlingCheck
 from fsnn_lava.verify.checks.shift import LINK as SHIFT_LINK
 from fsnn_lava.verify.checks.shift import ShiftCheck
 from fsnn_lava.verify.checks.spikes import SpikesCheck
@@ -70,6 +71,7 @@ class Comparator:
         self.residual = ResidualCheck(self.chip, certificate, self.thresholds)
         self.contraction = ContractionCheck(self.chip, certificate, self.thresholds)
         self.spikes = SpikesCheck(self.chip, exact=self.tolerance == 0.0)
+        self.settling = SettlingCheck(self.chip, self.spikes.emulator, self.rate_map, self.thresholds)
         self.accuracy = AccuracyCheck(self.chip, self.thresholds)
         self.network = FloatNetwork(model, chip) if model is not None else None
         self.float_spikes = FloatSpikesCheck(self.network) if self.network else None
@@ -114,7 +116,9 @@ class Comparator:
         drive = self.rate_map.drive(batch.values)
         equilibria = self._solve(batch, drive)
         self.charge.add(batch)
-        self.residual.add(batch, self.rate_map.apply(batch.rates, drive), equilibria)
+        mapped = self.rate_map.apply(batch.rates, drive)
+        self.residual.add(batch, mapped, equilibria)
+        self.settling.add(batch, mapped)
         self.spikes.add(batch)
         self.accuracy.add(batch, self.network.answers(batch.values, batch.steps) if self.network else None)
         if equilibria is not None and self.network and self.float_spikes and self.shift:
@@ -127,7 +131,7 @@ class Comparator:
         """Add samples of the run of which only the answers were kept.
 
         Args:
-            answers: [B], the predicted classes.
+            answers: [B], the recorded classes; they are counted apart, because they cannot be verified.
             labels: [B]; unknown labels are below 0.
         """
         self.accuracy.add_rows(answers, labels)
@@ -141,6 +145,7 @@ class Comparator:
         if self.samples == 0:
             raise BadArgument("nothing to compare: no sample was added")
         missing = "no model was given (--model model.pt)"
+        settled = self.settling.settled(distance=self.residual.distance, without=self.contraction.unsolved)
         checks: list[Check] = [
             self.float_spikes.check() if self.float_spikes else not_done("float", FLOAT_LINK, missing),
             self.shift.check() if self.shift else not_done("shift", SHIFT_LINK, missing),
@@ -148,9 +153,11 @@ class Comparator:
             self.residual.check(),
             self.charge.check(),
             self.spikes.check(),
+            self.settling.check(settled),
             self.accuracy.check(),
         ]
-        return Verdict(checks=tuple(checks), about={**self.about, "samples": self.samples})
+        about: About = {**self.about, "samples": self.samples}
+        return Verdict(checks=tuple(checks), about=about, settled=settled, accurate=self.accuracy.accurate())
 
     def hand_over(self) -> dict[str, Any]:
         """Return everything found so far, in JSON types; afterwards the comparator is empty again."""
@@ -191,6 +198,7 @@ class Comparator:
             "residual": self.residual,
             "charge": self.charge,
             "spikes": self.spikes,
+            "settled": self.settling,
             "accuracy": self.accuracy,
         }
         return {name: check for name, check in checks.items() if check is not None}
@@ -263,14 +271,15 @@ def compare(
         thresholds: what the run must reach beyond the bounds of the equations; by default nothing.
 
     Returns:
-        The verdict; `passed` says whether every check that was done passed.
+        The verdict: `faithful` (every check that was done passed), `settled` and `accurate` (measured), and `passed`, which also counts
+        the thresholds.
 
     Raises:
         BadArgument: `result`, `chip`, `values`, `labels` or `model` do not belong together.
 
     Examples:
         >>> verdict = fl.compare(result, chip, pixels, model=net)
-        >>> verdict.passed
+        >>> verdict.faithful
         True
         >>> verdict.to_html("report.html")
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ class RoundingErrors:
     """Parameters that no rounding explains, and statistics of the weights of every synapse."""
 
     wrong: list[Offender]  # the first _LISTED
+    number: int  # all of them
     synapses: list[dict[str, Any]]  # errors in integer steps, share clipped, SQNR
 
 
@@ -31,7 +33,7 @@ def rounding_errors(chip: ChipNetwork, folded: FoldedNetwork) -> RoundingErrors:
 
     A weight may be more than half a step away only if it is clipped: at the largest magnitude in its synapse, with its float beyond it.
     """
-    wrong: list[Offender] = []
+    found = _Wrong()
     synapses = []
     for synapse in chip.synapses:
         target = chip.layer(synapse.target)
@@ -39,17 +41,30 @@ def rounding_errors(chip: ChipNetwork, folded: FoldedNetwork) -> RoundingErrors:
         scale = np.broadcast_to(target.scale, target.shape[:1]).reshape([-1 if i == axis else 1 for i in range(synapse.weight.ndim)])
         wanted = _float_weight(chip, folded, synapse) / (scale * 2.0**synapse.exponent)
         factor = 1.0 if chip.is_forward(synapse) else shrink_factor(synapse.weight, wanted)
-        wrong += _wrong_weights(str(synapse), target.name, synapse.weight, wanted * factor)
+        _judge_weights(found, str(synapse), target.name, synapse.weight, wanted * factor)
         synapses.append({"synapse": str(synapse), **_statistics(synapse.weight, wanted * factor), "factor": factor})
     readout = chip.readout
     wanted = folded.readout_weight.numpy() / (float(readout.scale) * 2.0**readout.exponent)
-    wrong += _wrong_weights(READOUT, READOUT, readout.weight, wanted)
+    _judge_weights(found, READOUT, READOUT, readout.weight, wanted)
     synapses.append({"synapse": READOUT, **_statistics(readout.weight, wanted)})
     for index, layer in enumerate(chip.layers):
-        wrong += _wrong_neurons(chip, folded, index, layer)
-    wrong += _wrong_entries(READOUT, "bias", readout.bias, folded.readout_bias.numpy() / float(readout.scale))
-    wrong += _wrong_host_drive(chip, folded)
-    return RoundingErrors(wrong[:_LISTED], synapses)
+        _judge_neurons(found, chip, folded, index, layer)
+    _judge_entries(found, READOUT, "bias", readout.bias, folded.readout_bias.numpy() / float(readout.scale))
+    _judge_host_drive(found, chip, folded)
+    return RoundingErrors(found.listed, found.number, synapses)
+
+
+class _Wrong:
+    """Counts all wrong parameters and lists the first."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.listed: list[Offender] = []
+
+    def add(self, mask: NDArray[np.bool_], describe: Callable[[int], Offender]) -> None:
+        """Add the set entries of `mask`; `describe` is given their positions in the flattened array."""
+        self.number += int(np.count_nonzero(mask))
+        self.listed += [describe(int(position)) for position in np.flatnonzero(mask)[: _LISTED - len(self.listed)]]
 
 
 def shrink_factor(integers: NDArray[Any], wanted: NDArray[np.float64]) -> float:
@@ -91,15 +106,16 @@ def _clipped(integers: NDArray[Any], wanted: NDArray[np.float64]) -> NDArray[np.
     return (np.abs(integers) == top) & (np.abs(wanted) > top) & (np.sign(integers) == np.sign(wanted))
 
 
-def _wrong_weights(synapse: str, layer: str, integers: NDArray[Any], wanted: NDArray[np.float64]) -> list[Offender]:
+def _judge_weights(found: _Wrong, synapse: str, layer: str, integers: NDArray[Any], wanted: NDArray[np.float64]) -> None:
     off = integers - wanted
-    wrong: list[Offender] = []
-    for position in np.flatnonzero((np.abs(off) > NEAREST) & ~_clipped(integers, wanted))[:_LISTED]:
+
+    def describe(position: int) -> Offender:
         index = [int(i) for i in np.unravel_index(position, integers.shape)]
         got, value = int(integers.reshape(-1)[position]), wanted.reshape(-1)[position]
         what = f"{synapse}: weight {index} is {got}, but the float weight is {value:.3f}"
-        wrong.append({"layer": layer, "weight": index, "off": float(off.reshape(-1)[position]), "what": what})
-    return wrong
+        return {"layer": layer, "weight": index, "off": float(off.reshape(-1)[position]), "what": what}
+
+    found.add((np.abs(off) > NEAREST) & ~_clipped(integers, wanted), describe)
 
 
 def _statistics(integers: NDArray[Any], wanted: NDArray[np.float64]) -> dict[str, float | None]:
@@ -113,45 +129,46 @@ def _statistics(integers: NDArray[Any], wanted: NDArray[np.float64]) -> dict[str
     }
 
 
-def _wrong_neurons(chip: ChipNetwork, folded: FoldedNetwork, index: int, layer: Layer) -> list[Offender]:
+def _judge_neurons(found: _Wrong, chip: ChipNetwork, folded: FoldedNetwork, index: int, layer: Layer) -> None:
     """Biases and thresholds that are not roundings; those that had to be clipped are not judged."""
     scale = layer.per_neuron(layer.scale)
     hosted = index == 0 and chip.host_drive is not None
     bias = np.zeros(layer.shape) if hosted else folded.layers[index].bias.numpy() / scale
-    threshold = folded.vth / scale
-    in_range = (threshold > 1) & (threshold < limits.THRESHOLD_MAX)
-    return [
-        *_wrong_entries(layer.name, "bias", layer.bias, bias, np.abs(bias) < limits.BIAS_MAX),
-        *_wrong_entries(layer.name, "threshold", layer.per_neuron(layer.threshold), threshold, in_range),
-    ]
+    _judge_entries(found, layer.name, "bias", layer.bias, bias, np.abs(bias) < limits.BIAS_MAX)
+    got, threshold = np.broadcast_arrays(layer.threshold, folded.vth / layer.scale)  # one for all, or one per channel
+    _judge_entries(found, layer.name, "threshold", got, threshold, (threshold > 1) & (threshold < limits.THRESHOLD_MAX))
 
 
-def _wrong_host_drive(chip: ChipNetwork, folded: FoldedNetwork) -> list[Offender]:
+def _judge_host_drive(found: _Wrong, chip: ChipNetwork, folded: FoldedNetwork) -> None:
     """What the host computes is not rounded before it is summed: it must be the float layer itself."""
     if chip.host_drive is None:
-        return []
+        return
     first = folded.layers[0]
     pairs = (
         ("weight", chip.host_drive.weight, first.connection.weight.numpy()),
         ("bias", chip.host_drive.bias, first.bias.numpy()),
     )
-    return [
-        {"layer": chip.layers[0].name, "what": f"host drive: {name} differs from the model's"}
-        for name, got, wanted in pairs
-        if got.shape != wanted.shape or not np.allclose(got, wanted, rtol=1e-9, atol=1e-12)
-    ]
+    for name, got, wanted in pairs:
+        same = got.shape == wanted.shape
+        number = int(np.count_nonzero(~np.isclose(got, wanted, rtol=1e-9, atol=1e-12))) if same else got.size
+        if number:
+            found.number += number
+            found.listed.append({"layer": chip.layers[0].name, "what": f"host drive: {name} differs from the model's"})
 
 
-def _wrong_entries(
-    layer: str, name: str, got: NDArray[Any], wanted: NDArray[np.float64], judged: NDArray[np.bool_] | None = None
-) -> list[Offender]:
-    """Every entry of `got` that is not the nearest integer to `wanted`, among those `judged` (all by default)."""
+def _judge_entries(
+    found: _Wrong, layer: str, name: str, got: NDArray[Any], wanted: NDArray[np.float64], judged: NDArray[np.bool_] | None = None
+) -> None:
+    """Add every entry of `got` that is not the nearest integer to `wanted`, among those `judged` (all by default)."""
     bad = np.abs(got - wanted) > NEAREST
     if judged is not None:
         bad &= judged
-    wrong: list[Offender] = []
-    for position in np.flatnonzero(bad)[:_LISTED]:
-        neuron = [int(i) for i in np.unravel_index(position, bad.shape)]
+
+    def describe(position: int) -> Offender:
+        index = [int(i) for i in np.unravel_index(position, bad.shape)]
         values = f"is {int(got.reshape(-1)[position])}, but its float value is {wanted.reshape(-1)[position]:.3f}"
-        wrong.append({"layer": layer, "neuron": neuron, "what": f"layer {layer!r}: {name} of neuron {tuple(neuron)} {values}"})
-    return wrong
+        where = f" of neuron {tuple(index)}" if name == "bias" else f" of channel {index[0]}" if index else ""
+        place: Offender = {"neuron": index} if name == "bias" else {}
+        return {"layer": layer, **place, "what": f"layer {layer!r}: {name}{where} {values}"}
+
+    found.add(bad, describe)

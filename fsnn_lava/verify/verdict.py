@@ -1,11 +1,11 @@
-"""Verdict: what the comparator found, one Check for each thing that must hold. Data only; `report` draws it."""
+"""Verdict: three answers (faithful, settled, accurate) and one Check for each thing that must hold. Data only; `report` draws it."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -16,7 +16,9 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.summary import Cell, Summary
+from fsnn_lava.verify.accurate import Accurate
 from fsnn_lava.verify.check import Check, offender_text
+from fsnn_lava.verify.settled import Settled
 
 _TEXT_WIDTH = 118
 _TEXT_OFFENDERS = 3
@@ -49,20 +51,29 @@ class JudgedRun:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Verdict:
-    """What the comparator found. PASS if at least one check was done and every check that was done passed.
+    """What the comparator found: three answers, and the checks behind them.
+
+    *Faithful* is proven or refuted: PASS or FAIL. *Settled* and *accurate* are measured; they fail a run only through thresholds of the
+    user (MISSED).
 
     Attributes:
         checks: one for every link of the chain.
+        settled: how far the rates are from the equilibrium; None if that was not measured.
+        accurate: accuracy and interval, beside the float network's; None without labels.
         about: which run was judged, and its totals: backend, steps, samples, digest, seconds, operations, updates, spikes.
         run: the run itself, for `to_html` to draw; None if the verdict does not come from `compare`.
 
     Examples:
+        >>> verdict.faithful, verdict.passed
+        (True, True)
         >>> print(verdict.check("charge").mark)
         ok
     """
 
     checks: tuple[Check, ...]
     about: About = field(default_factory=About)
+    settled: Settled | None = None
+    accurate: Accurate | None = None
     run: JudgedRun | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
@@ -76,26 +87,43 @@ class Verdict:
         rows: list[tuple[Cell, ...]] = []
         for check in self.checks:
             rows.append((check.mark, check.name, check.summary))
-            rows += [("", "", offender_text(o)) for o in check.offenders[:_TEXT_OFFENDERS] if not check.passed]
-        return Summary(title=f"{self.word}  {self._title()}", columns=("", "check", "finding"), rows=tuple(rows)).to_html()
+            rows += [("", "", offender_text(o)) for o in check.offenders[:_TEXT_OFFENDERS] if not check.ok]
+        return Summary(
+            title=f"{self.word}  {self.answers()}. {self._title()}", columns=("", "check", "finding"), rows=tuple(rows)
+        ).to_html()
+
+    @property
+    def faithful(self) -> bool | None:
+        """Whether the backend did what the integers say: no check that was done failed. None if none was done."""
+        done = [check.passed for check in self.checks if check.done]
+        return all(done) if done else None
 
     @property
     def passed(self) -> bool:
-        """Whether at least one check was done and every check that was done passed."""
-        done = [check for check in self.checks if check.done]
-        return bool(done) and all(check.passed for check in done)
+        """Whether the run is faithful and misses no threshold of the user; the exit code 0 of a command."""
+        return self.faithful is True and not self.failed
 
     @property
     def word(self) -> str:
-        """PASS, FAIL, or NOT CHECKED if no check was done."""
-        if not any(check.done for check in self.checks):
+        """PASS; FAIL if not faithful; MISSED if faithful, but a threshold of the user is missed; NOT CHECKED if no check was done."""
+        if self.faithful is None:
             return "NOT CHECKED"
-        return "PASS" if self.passed else "FAIL"
+        if not self.faithful:
+            return "FAIL"
+        return "PASS" if self.passed else "MISSED"
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """The checks that were done and failed."""
-        return tuple(check for check in self.checks if check.done and not check.passed)
+        """The checks that failed or missed a threshold."""
+        return tuple(check for check in self.checks if not check.ok)
+
+    def answers(self) -> str:
+        """Return the three answers in one line: faithful, settled, accurate."""
+        broken = ", ".join(check.name for check in self.checks if check.passed is False)
+        faithful = {True: "faithful", False: f"not faithful ({broken})", None: "nothing was checked"}[self.faithful]
+        settled = "" if self.settled is None else f"settled: {self.settled.short()}"
+        accurate = "" if self.settled is None else f"accurate: {'unknown, no labels' if self.accurate is None else self.accurate.short()}"
+        return "; ".join(text for text in (faithful, settled, accurate) if text)
 
     def check(self, name: str) -> Check:
         """Return the check of that name.
@@ -118,17 +146,26 @@ class Verdict:
             series: add the data of the plots, which can be large.
         """
         names = [f.name for f in fields(Check) if series or f.name != "series"]
-        checks = [plain({**{name: getattr(check, name) for name in names}, "mark": check.mark}) for check in self.checks]
-        return {"passed": self.passed, "about": plain(self.about), "checks": checks}
+        checks = [
+            plain({**{name: getattr(check, name) for name in names}, "done": check.done, "mark": check.mark}) for check in self.checks
+        ]
+        answers = {
+            "passed": self.passed,
+            "word": self.word,
+            "faithful": self.faithful,
+            "settled": None if self.settled is None else plain(asdict(self.settled)),
+            "accurate": None if self.accurate is None else plain(asdict(self.accurate)),
+        }
+        return {**answers, "about": plain(self.about), "checks": checks}
 
     def to_text(self) -> str:
         """Return the verdict as text for one screen; `print(verdict)` shows it."""
-        lines = [f"{self.word}  {self._title()}"]
+        lines = [f"{self.word}  {self.answers()}", f"  {self._title()}"]
         for check in self.checks:
             lines += textwrap.wrap(
                 check.summary, _TEXT_WIDTH, initial_indent=f"  {check.mark:<5}{check.name:<12} ", subsequent_indent=" " * 20
             )
-            if not check.passed:
+            if not check.ok:
                 lines += [
                     "".ljust(20) + textwrap.shorten(offender_text(o), _TEXT_WIDTH, placeholder=" …")
                     for o in check.offenders[:_TEXT_OFFENDERS]

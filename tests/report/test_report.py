@@ -131,10 +131,17 @@ def test_each_check_shows_its_name_link_sentence_and_numbers(case, page):
     for check in case.verdict.checks:
         part = page[page.index(f'id="check-{check.name}"') :]
         part = part[: part.index("</article>")]
-        for text in (check.name, check.link, check.summary, "passed"):
+        for text in (check.name, check.link, check.summary, "passed" if check.judges else "measured, not judged"):
             assert escape(text) in part
         for number in check.numbers:
             assert escape(number.replace("_", " ")) in part
+
+
+def test_the_head_gives_all_three_answers(case, page):
+    head = page[page.index("<header") : page.index("</header>")]
+    assert "faithful: all" in head
+    assert f"<dt>settled</dt><dd>{escape(str(case.verdict.settled))}</dd>" in head
+    assert f"<dt>accurate</dt><dd>{escape(case.verdict.accurate.short())}</dd>" in head
 
 
 def test_a_failed_check_is_on_top_and_says_where(case, tmp_path):
@@ -147,7 +154,7 @@ def test_a_failed_check_is_on_top_and_says_where(case, tmp_path):
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     head = page[page.index("<header") : page.index("</header>")]
     assert "FAIL" in head
-    assert "1 of 2 checks failed: charge" in head
+    assert "not faithful: 1 of 1 checks failed: charge" in head
     assert "charge is &lt;lost&gt;" in page
     assert "sample 3, layer &#x27;l1&#x27;, neuron (0, 1, 2): 64 missing" in page
     assert "<details open>" in page

@@ -115,6 +115,6 @@ def test_agreement_counts_samples_on_which_the_float_network_says_the_same():
     accuracy = compare(replace(result, readout=readout), chip, values, model=net, thresholds=Thresholds(agreement_min=1.0)).check(
         "accuracy"
     )
-    assert not accuracy.passed
+    assert not accuracy.ok
     assert 2 in [o["sample"] for o in accuracy.offenders]
     assert accuracy.numbers["agreement"] <= 5 / 6

@@ -10,6 +10,7 @@ import pytest
 import fsnn_lava as fl
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.quantisation.fold import fold
+from fsnn_lava.verify import rounded_parameters
 from fsnn_lava.verify.comparator import compare
 from fsnn_lava.verify.rounded_parameters import rounding_errors, shrink_factor
 from tests.verify.test_float_network import model, pixels
@@ -59,6 +60,24 @@ def test_a_bias_and_a_threshold_that_are_no_rounding_are_named():
         shift = compare(fl.run(chip, values), chip, values, model=net).check("shift")
         assert not shift.passed
         assert what in shift.offenders[0]["what"]
+
+
+def test_all_parameters_that_are_no_rounding_are_counted(monkeypatch):
+    """More than those that are listed: many weights, and one threshold that all neurons share."""
+    monkeypatch.setattr(rounded_parameters, "_LISTED", 5)
+    net = model("dense")
+    values = pixels(net)
+    right = fl.quantise(net, calibration=values)
+    layer = right.layers[0]
+    weight = right.synapses[0].weight.astype(int)
+    small = np.abs(weight) < 60
+    assert np.count_nonzero(small) > 5
+    moved = replace(right.synapses[0], weight=weight + 3 * small)
+    chip = replace(right, layers=(replace(layer, threshold=layer.threshold - 1),), synapses=(moved, *right.synapses[1:]))
+    shift = compare(fl.run(chip, values), chip, values, model=net).check("shift")
+    assert shift.numbers["off_grid"] == np.count_nonzero(small) + 1
+    assert f"{np.count_nonzero(small) + 1} parameters do not match" in shift.summary
+    assert len(shift.offenders) == 5
 
 
 def test_feedback_that_export_shrank_is_still_a_rounding():

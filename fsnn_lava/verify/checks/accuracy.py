@@ -1,4 +1,7 @@
-"""How good the answers are: accuracy and agreement with their intervals, margins, dead and saturated neurons, clips."""
+"""How good the answers are: accuracy and agreement with their intervals, margins, dead and saturated neurons, clips.
+
+Samples of which a file keeps only the answers are counted apart: nobody can tell how those answers came about.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.verify.accurate import Accurate
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_either, merge_first, merge_total
@@ -29,11 +33,12 @@ def wilson_interval(right: int, total: int) -> tuple[float, float]:
 
 
 class AccuracyCheck(MergedFindings):
-    """Counts answers; fails only if a threshold of the user is missed."""
+    """Counts answers; judges only if the user set a threshold."""
 
     RULES = {
         **dict.fromkeys(("samples", "labelled", "right", "judged", "agreeing", "float_right", "clips", "ties"), merge_total),
-        **dict.fromkeys(("samples_of_rows", "float_labelled", "confusion", "rate_sums", "margins"), merge_total),
+        **dict.fromkeys(("recorded", "recorded_labelled", "recorded_right"), merge_total),
+        **dict.fromkeys(("float_labelled", "confusion", "rate_sums", "margins"), merge_total),
         **dict.fromkeys(("spiked", "paused"), merge_either),
         "offenders": merge_first(OFFENDERS_KEPT),
     }
@@ -42,7 +47,7 @@ class AccuracyCheck(MergedFindings):
         self.chip, self.thresholds = chip, thresholds
         classes = chip.readout.classes
         self.samples = self.labelled = self.right = self.judged = self.agreeing = self.float_right = self.clips = self.ties = 0
-        self.samples_of_rows = self.float_labelled = 0
+        self.recorded = self.recorded_labelled = self.recorded_right = self.float_labelled = 0
         self.confusion = np.zeros((classes, classes), dtype=np.int64)  # [label, answer]
         self.spiked = [np.zeros(layer.shape, dtype=bool) for layer in chip.layers]
         self.paused = [np.zeros(layer.shape, dtype=bool) for layer in chip.layers]
@@ -85,9 +90,24 @@ class AccuracyCheck(MergedFindings):
             self.float_right += int(np.count_nonzero(float_answers == labels))
 
     def add_rows(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
-        """Add samples of which only the answers are known; labels below 0 are unknown."""
-        self.samples_of_rows += len(answers)
-        self._add_labels(labels, answers, None)
+        """Add samples of which only the recorded answers are known; labels below 0 are unknown."""
+        self.recorded += len(answers)
+        self.recorded_labelled += int(np.count_nonzero(labels >= 0))
+        self.recorded_right += int(np.count_nonzero((answers == labels) & (labels >= 0)))
+
+    def accurate(self) -> Accurate | None:
+        """The answer in numbers; None without labels."""
+        if not self.labelled:
+            return None
+        return Accurate(
+            accuracy=self.right / self.labelled,
+            interval=wilson_interval(self.right, self.labelled),
+            samples=self.labelled,
+            float_accuracy=self.float_right / self.float_labelled if self.float_labelled else None,
+            agreement=self.agreeing / self.judged if self.judged else None,
+            recorded=self.recorded_labelled,
+            recorded_accuracy=self.recorded_right / self.recorded_labelled if self.recorded_labelled else None,
+        )
 
     def dead(self) -> float:
         """Share of neurons that spiked in no sample."""
@@ -111,7 +131,9 @@ class AccuracyCheck(MergedFindings):
         return Check(
             name="accuracy",
             link=LINK,
-            passed=not problems,
+            passed=True,
+            missed=tuple(problems),
+            judges=(wanted.accuracy_min, wanted.agreement_min, wanted.dead_max) != (None, None, None),
             summary="; ".join([self._sentence(), *problems]),
             numbers=self._numbers(accuracy, agreement),
             offenders=tuple(self.offenders),
@@ -125,7 +147,13 @@ class AccuracyCheck(MergedFindings):
             parts.append(f"accuracy {self.right / self.labelled:.2%} ({low:.2%} … {high:.2%}, {self.labelled} samples)")
         if self.judged:
             low, high = wilson_interval(self.agreeing, self.judged)
-            parts.append(f"the float network agrees on {self.agreeing / self.judged:.2%} ({low:.2%} … {high:.2%})")
+            own = (
+                f"the float network has {self.float_right / self.float_labelled:.2%} and " if self.float_labelled else "the float network "
+            )
+            parts.append(f"{own}agrees on {self.agreeing / self.judged:.2%} ({low:.2%} … {high:.2%})")
+        if self.recorded_labelled:
+            share = self.recorded_right / self.recorded_labelled
+            parts.append(f"as recorded, {share:.2%} of {self.recorded_labelled} further samples, which were not compared")
         parts.append(f"{self.dead():.2%} of the neurons never spiked")
         if self.clips:
             parts.append(f"{self.clips} clips")
@@ -145,7 +173,9 @@ class AccuracyCheck(MergedFindings):
         ]
         margins = np.array(self.margins) if self.margins else np.zeros(1)
         return {
-            "samples": self.samples + self.samples_of_rows,
+            "samples": self.samples,
+            "recorded_samples": self.recorded,
+            "recorded_accuracy": self.recorded_right / self.recorded_labelled if self.recorded_labelled else None,
             "accuracy": accuracy,
             "accuracy_interval": wilson_interval(self.right, self.labelled) if self.labelled else None,
             "float_accuracy": self.float_right / self.float_labelled if self.float_labelled else None,

@@ -28,14 +28,14 @@ class ChargeCheck(MergedFindings):
     """E10 for every neuron of every sample, and for the readout."""
 
     RULES = {
-        **dict.fromkeys(("neurons", "violated", "harmless", "harmful"), merge_total),
+        **dict.fromkeys(("samples", "neurons", "violated", "harmless", "harmful"), merge_total),
         **dict.fromkeys(("worst", "width"), merge_largest),
         "offenders": merge_first(OFFENDERS_KEPT, key=_place),
     }
 
     def __init__(self, chip: ChipNetwork) -> None:
         self.chip = chip
-        self.neurons = self.violated = self.harmless = self.harmful = 0
+        self.samples = self.neurons = self.violated = self.harmless = self.harmful = 0
         self.worst = self.width = 0.0
         self.offenders: list[Offender] = []
 
@@ -43,6 +43,7 @@ class ChargeCheck(MergedFindings):
         for index, layer in enumerate(self.chip.layers):
             self._add_layer(batch, index, layer)
         self._add_readout(batch)
+        self.samples += batch.samples
         self.offenders.sort(key=_place)
         del self.offenders[OFFENDERS_KEPT:]
 
@@ -107,7 +108,9 @@ class ChargeCheck(MergedFindings):
 
     def check(self) -> Check:
         numbers = {
-            "neurons": self.neurons,
+            "samples": self.samples,
+            "neurons": self.neurons,  # times samples, the readout included
+            "exact": self.neurons - self.harmless - self.harmful if self.width == 0 else 0,
             "violated": self.violated,
             "worst": self.worst,
             "interval": self.width,
@@ -121,18 +124,24 @@ class ChargeCheck(MergedFindings):
         if self.violated:
             first = next(o for o in self.offenders if o["kind"] == "charge")
             sentence = (
-                f"charge is not conserved in {self.violated} of {self.neurons} neurons, by up to {self.worst:.6g} units of 2^-6 (E10)"
+                f"charge is not conserved in {self.violated} of {self.neurons} neurons x samples, "
+                f"by up to {self.worst:.6g} units of 2^-6 (E10)"
             )
             sentence += f"; the first is in layer {first['layer']!r}"
         elif self.harmful:
-            sentence = f"clipping changed the rate or logit of {self.harmful} neurons (E10)"
+            sentence = f"clipping changed the rate or logit of {self.harmful} neurons x samples (E10)"
         else:
             rule = "exactly" if self.width == 0 else f"within {self.width:.3g} units of 2^-6"
-            sentence = f"charge is conserved {rule} in all {self.neurons} neurons (E10)"
+            kept = self.neurons - self.harmless
+            each = f"all {kept // max(1, self.samples)} neurons of {self.samples} samples"
+            if self.harmless:
+                each = f"{kept} of {self.neurons} neurons x samples"
+            sentence = f"charge is conserved {rule} in {each} (E10)"
             if any(layer.reset == "zero" for layer in self.chip.layers):
-                sentence = f"none of {self.neurons} neurons holds more charge than arrived (E10; reset to zero discards some)"
+                sentence = f"no neuron of {self.samples} samples holds more charge than arrived (E10; reset to zero discards some)"
         if self.harmless:
-            sentence += f"; {self.harmless} neurons were clipped without changing their rate beyond its bound"
+            clipped = f"{self.harmless} were clipped without changing their rate beyond its bound"
+            sentence += f"; {clipped}, for which E10 is only an inequality"
         return sentence
 
 

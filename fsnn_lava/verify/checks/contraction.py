@@ -19,7 +19,7 @@ _RANK: dict[Contraction, int] = {"none": 0, "local": 1, "certified": 2}
 
 
 class ContractionCheck(MergedFindings):
-    """certified, local or none. Fails if an equilibrium could not be found, or if the user demands a stronger state."""
+    """certified, local or none: a property of the network, not of the run. Only the user can demand a state."""
 
     RULES = {**dict.fromkeys(("solved", "unsolved", "radii"), merge_total), "residual": merge_largest, "offenders": merge_first(_LISTED)}
 
@@ -48,8 +48,8 @@ class ContractionCheck(MergedFindings):
         return "local" if self.unsolved == 0 and self.radii and max(self.radii) < 1.0 else "none"
 
     def check(self) -> Check:
-        state, radius = self.state(), self.certificate.radius
-        passed = _RANK[state] >= _RANK[self.thresholds.contraction] and (state != "none" or self.unsolved == 0)
+        state, radius, wanted = self.state(), self.certificate.radius, self.thresholds.contraction
+        missed = () if _RANK[state] >= _RANK[wanted] else (f"contraction must be {wanted}",)
         numbers = {
             "state": state,
             "spectral_radius": radius,
@@ -63,8 +63,10 @@ class ContractionCheck(MergedFindings):
         return Check(
             name="contraction",
             link=LINK,
-            passed=passed,
-            summary=self._sentence(state),
+            passed=True,
+            missed=missed,
+            judges=wanted != "none",
+            summary="; ".join([self._sentence(state), *missed]),
             numbers=numbers,
             offenders=tuple(self.offenders),
             series={"local_radii": self.radii},

@@ -19,14 +19,14 @@ class FloatSpikesCheck(MergedFindings):
     """|f(a) - a| of the float network's spikes is within its bound; also measures how far its rates are from a*."""
 
     RULES = {
-        **dict.fromkeys(("samples", "above"), merge_total),
+        **dict.fromkeys(("samples", "above", "solved"), merge_total),
         **dict.fromkeys(("residual_max", "bound_max", "distance_max"), merge_largest),
         "offenders": merge_first(OFFENDERS_KEPT),
     }
 
     def __init__(self, network: FloatNetwork) -> None:
         self.network = network
-        self.samples = self.above = 0
+        self.samples = self.above = self.solved = 0
         self.residual_max = self.bound_max = self.distance_max = 0.0
         self.offenders: list[Offender] = []
 
@@ -41,9 +41,11 @@ class FloatSpikesCheck(MergedFindings):
             residual, bound = (after - rate).abs(), self._bound(index, rate, trace.potentials[index], steps)
             self.residual_max = max(self.residual_max, float(residual.max()))
             self.bound_max = max(self.bound_max, float(bound.max()))
-            self.distance_max = max(self.distance_max, float(np.abs(rate.numpy() - equilibria.rates[index]).max()))
+            distance = np.abs(rate.numpy() - equilibria.rates[index])[equilibria.converged]
+            self.distance_max = max(self.distance_max, float(distance.max(initial=0.0)))
             self._judge(batch, index, residual, bound)
         self.samples += equilibria.samples
+        self.solved += int(np.count_nonzero(equilibria.converged))
 
     def _bound(self, index: int, rate: Tensor, potential: Tensor, steps: int) -> Tensor:
         """(|u| + sum |W| A_d) / (vth A): spikes that are under way change a trace by at most A_d (E11). Clipped to rates in [0, 1]."""
@@ -70,15 +72,16 @@ class FloatSpikesCheck(MergedFindings):
             self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron_index(layer, flat), "what": what})
 
     def check(self) -> Check:
-        summary = f"the float network's residual exceeds its bound in {self.above} neurons (E11)"
+        summary = f"the float network's residual exceeds its bound in {self.above} neurons x samples (E11)"
         if self.above == 0:
-            residual = f"in float, |f(a) - a| is at most {self.residual_max:.4g} (largest bound {self.bound_max:.4g})"
-            summary = f"{residual}, |a - a*| at most {self.distance_max:.4g} ({self.samples} samples)"
+            residual = f"in float, |f(a) - a| is at most {self.residual_max:.4g}, within its bound (E11; {self.samples} samples)"
+            summary = f"{residual}, |a - a*| at most {self.distance_max:.4g} ({self.solved} samples)" if self.solved else residual
         numbers = {
             "samples": self.samples,
+            "solved": self.solved,
             "residual_max": self.residual_max,
             "bound_max": self.bound_max,
-            "distance_max": self.distance_max,
+            "distance_max": self.distance_max if self.solved else None,
             "above": self.above,
         }
         return Check(name="float", link=LINK, passed=self.above == 0, summary=summary, numbers=numbers, offenders=tuple(self.offenders))

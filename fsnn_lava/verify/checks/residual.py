@@ -23,10 +23,14 @@ SCATTER_KEPT = 4000  # points (a*, a) that a report plots
 
 
 class ResidualCheck(MergedFindings):
-    """|f(a) - a| is within E11 for every neuron; ||a - a*|| is within (1 - M)**-1 ||f(a) - a|| if the network is certified."""
+    """|f(a) - a| is within E11 for every neuron; ||a - a*|| is within (1 - M)**-1 ||f(a) - a|| if the network is certified.
+
+    Samples for which no a* was found have no distance. The user's thresholds on both are counted separately.
+    """
 
     RULES = {
         **dict.fromkeys(("above", "too_far", "samples", "solved", "per_sample", "bound_per_sample"), merge_total),
+        **dict.fromkeys(("residuals_missed", "distances_missed"), merge_total),
         **dict.fromkeys(("residual_sum", "distance_sum"), merge_total),
         **dict.fromkeys(("residual_max", "bound_max", "distance_max", "distance_share"), merge_largest),
         "scatter": merge_first(SCATTER_KEPT),
@@ -39,6 +43,7 @@ class ResidualCheck(MergedFindings):
         self.residual_max, self.residual_sum, self.bound_max = zeros.copy(), zeros.copy(), zeros.copy()
         self.distance_max, self.distance_sum = zeros.copy(), zeros.copy()
         self.above = self.too_far = self.samples = self.solved = 0
+        self.residuals_missed = self.distances_missed = 0  # neurons, samples
         self.per_sample: list[float] = []
         self.bound_per_sample: list[float] = []
         self.scatter: list[list[float]] = []
@@ -68,9 +73,11 @@ class ResidualCheck(MergedFindings):
         self.residual_sum[index] += residual.sum()
         self.bound_max[index] = max(self.bound_max[index], bound.max(initial=0.0))
         over = (residual > bound) & ~harmfully_clipped(batch, index)  # those are reported by the charge check
-        if self.thresholds.residual_max is not None:
-            over |= residual > self.thresholds.residual_max
         self.above += int(np.count_nonzero(over))
+        if self.thresholds.residual_max is not None:
+            missed = residual > self.thresholds.residual_max
+            self.residuals_missed += int(np.count_nonzero(missed))
+            over |= missed
         for position in np.flatnonzero(over)[: OFFENDERS_KEPT - len(self.offenders)]:
             row, flat = divmod(int(position), residual[0].size)
             got, most = float(residual.reshape(-1)[position]), float(bound.reshape(-1)[position])
@@ -89,64 +96,60 @@ class ResidualCheck(MergedFindings):
             )
 
     def _add_distances(self, batch: Batch, residuals: list[NDArray[np.float64]], equilibria: Equilibria) -> None:
-        rows = equilibria.samples
-        distances = [np.abs(a[:rows] - e).reshape(rows, -1) for a, e in zip(batch.rates, equilibria.rates, strict=True)]
+        found = np.flatnonzero(equilibria.converged)
+        rows = len(found)
+        if rows == 0:
+            return
+        distances = [np.abs(a[found] - e[found]).reshape(rows, -1) for a, e in zip(batch.rates, equilibria.rates, strict=True)]
         self.solved += rows
         self.distance_max = np.maximum(self.distance_max, [distance.max(initial=0.0) for distance in distances])
         self.distance_sum += [distance.sum() for distance in distances]
-        self._scatter(batch, equilibria.rates, rows)
+        self._scatter(tuple(rate[found] for rate in batch.rates), tuple(rate[found] for rate in equilibria.rates))
         if self.certificate.certified:
-            self._judge_distances(batch, residuals, distances, equilibria.residual)
+            self._judge_distances(batch, found, [r[found] for r in residuals], distances, equilibria.residual[found])
         if self.thresholds.distance_max is not None:
             farthest = np.max([d.max(axis=1) for d in distances], axis=0)
             for row in np.flatnonzero(farthest > self.thresholds.distance_max):
+                self.distances_missed += 1
                 what = f"a rate is {farthest[row]:.4g} away from the equilibrium, more than the allowed {self.thresholds.distance_max:.4g}"
-                self._offend(batch, int(row), what)
+                self._offend(batch, int(found[row]), what)
 
     def _judge_distances(
-        self, batch: Batch, residuals: list[NDArray[np.float64]], distances: list[NDArray[np.float64]], solver: NDArray[np.float64]
+        self,
+        batch: Batch,
+        found: NDArray[np.int64],
+        residuals: list[NDArray[np.float64]],
+        distances: list[NDArray[np.float64]],
+        solver: NDArray[np.float64],
     ) -> None:
         """[N, B] Euclidean lengths: e <= (1 - M)**-1 (r + r*), where r* is the residual that the solver left in a*."""
-        rows = len(solver)
-        lengths = np.array([np.linalg.norm(r[:rows].reshape(rows, -1), axis=1) for r in residuals])
+        lengths = np.array([np.linalg.norm(r.reshape(len(found), -1), axis=1) for r in residuals])
         left = np.array([np.sqrt(layer.size) * solver for layer in self.chip.layers])
         most = self.certificate.distance_bound(lengths + left)
         far = np.array([np.linalg.norm(d, axis=1) for d in distances])
         self.distance_share = max(self.distance_share, float((far / np.maximum(most, np.finfo(float).tiny)).max(initial=0.0)))
         for index, row in zip(*np.nonzero(far > most), strict=True):
+            self.too_far += 1
             what = f"||a - a*|| is {far[index, row]:.4g}, but its residual allows at most {most[index, row]:.4g}"
-            self._offend(batch, int(row), what, self.chip.layers[index].name)
+            self._offend(batch, int(found[row]), what, self.chip.layers[index].name)
 
     def _offend(self, batch: Batch, row: int, what: str, layer: str | None = None) -> None:
-        self.too_far += 1
         if len(self.offenders) < OFFENDERS_KEPT:
             where: Offender = {"layer": layer} if layer else {}
             self.offenders.append({"sample": batch.sample(row), **where, "what": what})
 
-    def _scatter(self, batch: Batch, equilibrium: Rates, rows: int) -> None:
+    def _scatter(self, rates: Rates, equilibrium: Rates) -> None:
         room = (SCATTER_KEPT - len(self.scatter)) // len(self.chip.layers)
         if room <= 0:
             return
-        for index, (rate, target) in enumerate(zip(batch.rates, equilibrium, strict=True)):
+        for index, (rate, target) in enumerate(zip(rates, equilibrium, strict=True)):
             step = max(1, -(-target.size // min(room, SCATTER_KEPT // 4)))
-            pairs = zip(target.reshape(-1)[::step], rate[:rows].reshape(-1)[::step], strict=True)
+            pairs = zip(target.reshape(-1)[::step], rate.reshape(-1)[::step], strict=True)
             self.scatter += [[index, float(t), float(r)] for t, r in pairs]
 
     def check(self) -> Check:
         worst, bound = float(self.residual_max.max()), float(self.bound_max.max())
-        passed = self.above == 0 and self.too_far == 0
-        if self.above:
-            summary = f"the residual |f(a) - a| exceeds its bound in {self.above} neurons (E11)"
-        elif self.bounded:
-            summary = (
-                f"|f(a) - a| is at most {worst:.4g} spikes per step; every neuron is within its bound, the largest is {bound:.4g} (E11)"
-            )
-        else:
-            summary = f"|f(a) - a| is at most {worst:.4g} spikes per step; reset to zero discards charge, so there is no bound (E11)"
-        if self.solved:
-            summary += f"; |a - a*| is at most {self.distance_max.max():.4g} ({self.solved} samples)"
-        if self.too_far:
-            summary += f", too far in {self.too_far} cases"
+        missed = self._missed()
         numbers = {
             "residual_max": worst,
             "bound_max": bound,
@@ -159,8 +162,41 @@ class ResidualCheck(MergedFindings):
         }
         series = {"residual_per_sample": self.per_sample, "bound_per_sample": self.bound_per_sample, "rates": self.scatter}
         return Check(
-            name="residual", link=LINK, passed=passed, summary=summary, numbers=numbers, offenders=tuple(self.offenders), series=series
+            name="residual",
+            link=LINK,
+            passed=self.above == 0 and self.too_far == 0,
+            missed=missed,
+            summary="; ".join([self._sentence(worst), *missed]),
+            numbers=numbers,
+            offenders=tuple(self.offenders),
+            series=series,
         )
+
+    def _sentence(self, worst: float) -> str:
+        if self.above:
+            sentence = f"|f(a) - a| is more than final potentials and late spikes account for in {self.above} neurons x samples (E11)"
+        elif self.bounded:
+            sentence = f"|f(a) - a| is what final potentials and late spikes account for, at most {worst:.4g} spikes per step (E11)"
+        else:
+            sentence = f"|f(a) - a| is at most {worst:.4g} spikes per step; reset to zero discards charge, so there is no bound (E11)"
+        if self.solved:
+            sentence += f"; |a - a*| is at most {self.distance_max.max():.4g} ({self.solved} samples)"
+        return f"{sentence}, too far in {self.too_far} cases" if self.too_far else sentence
+
+    def _missed(self) -> tuple[str, ...]:
+        limits, missed = self.thresholds, []
+        if self.residuals_missed:
+            missed.append(f"|f(a) - a| must be at most {limits.residual_max:.4g}, which {self.residuals_missed} neurons x samples miss")
+        if self.distances_missed:
+            missed.append(f"|a - a*| must be at most {limits.distance_max:.4g}, which {self.distances_missed} samples miss")
+        if limits.distance_max is not None and not self.solved:
+            missed.append(f"|a - a*| must be at most {limits.distance_max:.4g}, but no equilibrium was solved for")
+        return tuple(missed)
+
+    @property
+    def distance(self) -> float | None:
+        """The largest |a - a*| of the samples whose a* was found."""
+        return float(self.distance_max.max()) if self.solved else None
 
     def _numbers(self, index: int, layer: Layer) -> dict[str, Any]:
         return {

@@ -26,8 +26,19 @@ def counted(**thresholds: float) -> AccuracyCheck:
 
 @pytest.mark.parametrize(("name", "share", "beyond"), [("accuracy_min", 0.75, 1.0), ("agreement_min", 0.5, 1.0), ("dead_max", 0.4, 0.0)])
 def test_a_threshold_is_met_at_its_exact_value(name, share, beyond):
-    assert counted(**{name: share}).check().passed
-    assert not counted(**{name: nextafter(share, beyond)}).check().passed
+    assert counted(**{name: share}).check().mark == "ok"
+    assert counted(**{name: nextafter(share, beyond)}).check().mark == "MISS"
+    assert counted().check().mark == "info"
+
+
+def test_answers_that_cannot_be_verified_are_counted_apart():
+    """Of four further samples one has no label and two are right."""
+    check = counted()
+    check.add_rows(np.array([1, 2, 0, 1]), np.array([1, 0, -1, 1]))
+    accurate = check.accurate()
+    assert (accurate.accuracy, accurate.samples, accurate.recorded, accurate.recorded_accuracy) == (0.75, 4, 3, 2 / 3)
+    assert check.check().numbers["samples"] == 4
+    assert "as recorded, 66.67% of 3 further samples, which were not compared" in check.check().summary
 
 
 @pytest.mark.parametrize("name", ["accuracy_min", "agreement_min", "dead_max"])

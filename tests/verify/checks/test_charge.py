@@ -14,7 +14,10 @@ from tests.helpers.naive_simulator import simulate
 
 def test_the_summary_says_whether_charge_is_conserved_exactly():
     """Integrate-and-fire in integers: the interval has no width. With a leak it has one, and the summary says it."""
-    for decay, rule in ((0, "conserved exactly in all 24 neurons"), (100, r"conserved within [\d.]+ units of 2\^-6 in all 24 neurons")):
+    for decay, rule in (
+        (0, "conserved exactly in all 8 neurons of 3 samples"),
+        (100, r"conserved within [\d.]+ units of 2\^-6 in all 8 neurons of 3 samples"),
+    ):
         chip = dense_network(1, decay=decay)
         values = np.random.default_rng(0).integers(0, 256, (3, *chip.input.shape), dtype=np.uint8)
         assert re.search(rule, compare(simulate(chip, values), chip, values).check("charge").summary)

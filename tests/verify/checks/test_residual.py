@@ -29,7 +29,20 @@ def test_the_sample_that_is_too_far_from_its_equilibrium_is_named():
         check = ResidualCheck(chip, SimpleNamespace(certified=False), Thresholds(distance_max=limit))
         check.add(batch, batch.rates, Equilibria(off_by(batch.rates, 0, 2, 0.5), np.zeros(3)))
         assert [o["sample"] for o in check.offenders] == samples
-        assert check.too_far == len(samples)
+        assert (check.too_far, check.distances_missed) == (0, len(samples))
+        assert check.check().mark == ("MISS" if samples else "ok")
+
+
+def test_a_sample_without_an_equilibrium_has_no_distance():
+    """In the second of three samples the solver stopped far from a fixed point, and the rates are far from where it stopped."""
+    chip = conv_network(1)
+    batch = run_batch(chip, 3)
+    check = ResidualCheck(chip, SimpleNamespace(certified=False), Thresholds(distance_max=0.25))
+    check.add(batch, batch.rates, Equilibria(off_by(batch.rates, 0, 1, 0.5), np.array([0.0, 1e-3, 0.0])))
+    assert (check.solved, check.distance, check.offenders) == (2, 0.0, [])
+    none = ResidualCheck(chip, SimpleNamespace(certified=False), Thresholds(distance_max=0.25))
+    none.add(batch, batch.rates, Equilibria(batch.rates, np.full(3, 1e-3)))
+    assert none.distance is None and "no equilibrium was solved for" in none.check().missed[0]
 
 
 @pytest.mark.parametrize(("size", "samples"), [(1, 1), (5, 4)])
@@ -49,7 +62,7 @@ def test_the_scatter_plot_has_at_most_the_stated_number_of_points():
     rates = (np.zeros((1, 600)), np.ones((1, 600)))
     kept = []
     for _ in range(5):
-        check._scatter(SimpleNamespace(rates=rates), rates, 1)
+        check._scatter(rates, rates)
         kept.append(len(check.scatter))
     assert kept == [1200, 2400, 3600, SCATTER_KEPT, SCATTER_KEPT]
     assert check.scatter[0] == [0, 0.0, 0.0] and check.scatter[-1] == [1, 1.0, 1.0]

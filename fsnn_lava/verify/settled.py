@@ -1,0 +1,96 @@
+"""Settled: how far the rates of a run are from reproducing themselves, beside what its steps can resolve (E11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log
+from typing import Literal
+
+Answer = Literal["yes", "partly", "no"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """How far the rates are from the equilibrium equation a = f(a), of the neurons that fire or should.
+
+    A rate over T steps is known to 1/A, where A is the sum of E3's weights: T without a leak, at most 1/(1 - lambda) with one. A residual
+    of c/A means that the neuron is c spikes behind or ahead.
+
+    Attributes:
+        answer: "yes" if no rate is further than `level` from f(a). Otherwise "no" if the root mean square is, or if the residual falls at
+            less than half the slope that E11 predicts; else "partly".
+        residual: the largest |f(a) - a|, spikes per step.
+        typical: its root mean square over the neurons that fire or should.
+        resolution: 1/A, what the run can resolve.
+        level: what the residual is held against: the user's `residual_max`, by default `resolution`.
+        beyond: share of these neurons' rates whose residual is above `level`, 0 to 1.
+        slope: of log ||f(a) - a|| over log T, measured between T/4 and T steps; None for fewer than 8 steps or a residual of 0.
+        expected_slope: what E11 predicts: that of log 1/A, which is -1 without a leak. None with reset to zero, which E11 does not cover.
+        steps: about how many steps bring every residual to `level`, by E11's 1/A; None if no number does.
+        floor: what the largest residual falls to in the end: 0 without a leak; None with reset to zero.
+        distance: the largest |a - a*| over the samples whose equilibrium was found; None if there are none.
+        without: samples for which no equilibrium was found.
+
+    Examples:
+        >>> verdict.settled.answer in ("yes", "partly", "no")
+        True
+    """
+
+    answer: Answer
+    residual: float
+    typical: float
+    resolution: float
+    level: float
+    beyond: float
+    slope: float | None = None
+    expected_slope: float | None = None
+    steps: int | None = None
+    floor: float | None = None
+    distance: float | None = None
+    without: int = 0
+
+    def __bool__(self) -> bool:
+        return self.answer == "yes"
+
+    def __str__(self) -> str:
+        return f"{self.answer}: {self.sentence()}"
+
+    def short(self) -> str:
+        """The answer and its number, for the first line of a verdict."""
+        return f"{self.answer} (|f(a) - a| up to {self.residual:.3g}, {self.beyond:.2%} beyond {self.level:.3g})"
+
+    def sentence(self) -> str:
+        """The finding in one sentence."""
+        most = f"|f(a) - a| is at most {self.residual:.4g} spikes per step"
+        level = f"the {self.level:.4g} that the run can resolve" if self.level == self.resolution else f"the allowed {self.level:.4g}"
+        share = f"{self.beyond:.2%} of the rates of neurons that fire or should are beyond {level}"
+        parts = [f"{most}; {share}", *([text] if (text := self._trend()) else [])]
+        if self.distance is not None:
+            parts.append(f"|a - a*| is at most {self.distance:.4g}")
+        if self.without:
+            parts.append(f"no equilibrium was found for {self.without} samples")
+        return "; ".join(parts)
+
+    def _trend(self) -> str:
+        slope = "" if self.slope is None else f"it falls as T^{self.slope:.2f} so far"
+        if slope and self.expected_slope is not None:
+            slope += f" (E11: T^{self.expected_slope:.2f})"
+        return ", ".join(text for text in (slope, self._outlook()) if text)
+
+    def _outlook(self) -> str:
+        if self.answer == "yes":
+            return ""
+        if self.floor is None:
+            return "reset to zero discards charge, so more steps do not settle it"
+        if self.steps is None:
+            return f"the leak leaves up to {self.floor:.3g} however long it runs"
+        return f"about {self.steps} steps bring all within {self.level:.3g}"
+
+
+def steps_to_settle(residual: float, level: float, *, weight_sum: float, leak: float) -> int | None:
+    """About how many steps bring a residual to `level` if it falls as 1/A (E11); None if the leak's floor is above it."""
+    wanted = weight_sum * residual / level
+    if leak == 1.0:
+        return ceil(wanted - 1e-9)
+    left = 1.0 - wanted * (1.0 - leak)  # lambda**T of A = (1 - lambda**T)/(1 - lambda)
+    return ceil(log(left) / log(leak) - 1e-9) if left > 0.0 else None
