@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.backends.emulator.delta import DeltaEmulator
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
@@ -23,9 +24,10 @@ class SpikesCheck(MergedFindings):
 
     RULES = {**dict.fromkeys(("samples", "different", "recorded", "spikes", "distance"), merge_total), "offenders": merge_first(LOCATED)}
 
-    def __init__(self, chip: ChipNetwork, *, exact: bool = True) -> None:
+    def __init__(self, chip: ChipNetwork, *, exact: bool = True, emulator: Emulator | DeltaEmulator | None = None) -> None:
         """`exact` False: the backend's neurons round differently from E9, so differences are counted but not judged."""
-        self.emulator, self.exact = Emulator(chip), exact
+        self.emulator = Emulator(chip) if emulator is None else emulator
+        self.exact = exact
         self.samples = self.different = self.recorded = 0
         self.spikes = self.distance = 0  # all spikes, and the sum of the differences in counts
         self.offenders: list[Offender] = []
@@ -46,7 +48,12 @@ class SpikesCheck(MergedFindings):
         self.distance += sum(int(np.abs(a - b).sum()) for a, b in zip(part.counts, expected.counts, strict=True))
         for row in np.flatnonzero(wrong)[: max(0, LOCATED - len(self.offenders))]:
             one = slice(int(row), int(row) + 1)
-            self.offenders.append(locate_divergence(self.emulator, batch.values[one], part.part(one), sample=batch.sample(row)))
+            self.offenders.append(self._locate(batch.values[one], part.part(one), batch.sample(row)))
+
+    def _locate(self, values: NDArray[np.uint8], got: Result, sample: int) -> Offender:
+        if isinstance(self.emulator, DeltaEmulator):
+            raise NotImplementedError("MessagesCheck locates messages")
+        return locate_divergence(self.emulator, values, got, sample=sample)
 
     def check(self) -> Check:
         numbers = {
@@ -81,6 +88,8 @@ def differing(got: Result, expected: Result) -> NDArray[np.bool_]:
             continue
         for a, b in zip(left, right, strict=True):
             wrong |= (a != b).reshape(len(a), -1).any(axis=1)
+    if expected.messages is not None:
+        wrong |= True if got.messages is None else (got.messages != expected.messages).any(axis=1)
     tolerance = 4 * got.steps * 2.0**-53 * max(1.0, got.weight_sum)
     for name in ("traces", "late_traces"):
         for a, b in zip(getattr(got, name), getattr(expected, name), strict=True):
