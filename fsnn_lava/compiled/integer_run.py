@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW, after_spike, clipped, leaked, shift
+from fsnn_lava.compiled.atrlif import fire_atrlif, leak_all, store_potentials
 from fsnn_lava.compiled.compiler import compiled
 from fsnn_lava.compiled.program import (
+    ATRLIF,
     COLUMN_SPANS,
     COLUMN_SPANS_END,
     DELAY,
@@ -92,12 +94,18 @@ def count_clips(u: Any, flags: Any) -> int:
 
 
 @compiled
-def fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flags: Any) -> int:
-    """Clip, compare, reset; spikes[i] is 1 where neuron i fired. Returns the number of clips."""
+def any_outside(u: Any) -> bool:
+    """Whether a neuron is outside the state's range."""
     outside = 0
     for i in range(len(u)):
         outside |= int(u[i] > STATE_MAX) | int(u[i] < -STATE_MAX)
-    clips = count_clips(u, flags) if outside else 0
+    return outside != 0
+
+
+@compiled
+def fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flags: Any) -> int:
+    """Clip, compare, reset; spikes[i] is 1 where neuron i fired. Returns the number of clips."""
+    clips = count_clips(u, flags) if any_outside(u) else 0
     for i in range(len(u)):
         charged = clipped(u[i])
         spike = charged >= threshold[i] + strict
@@ -227,6 +235,7 @@ def run_sample(program: Any, steps: int, drive: Any, values: Any, u: Any, out: A
     layers, number_of_layers, slots = program.layers, len(program.layers), program.slots
     weighted, leak = program.keep != DECAY_UNIT, program.keep / DECAY_UNIT
     u[:] = 0
+    r = program.atrlif_offset.astype(u.dtype)  # what spikes subtracted from neurons that are computed as ATRLIF does
     constant, scratch = np.empty_like(u), np.zeros_like(u)
     mask = np.zeros(program.largest_layer + 8, np.uint8)
     words = mask[: (program.largest_layer + 7) // 8 * 8].view(np.uint64)
@@ -252,8 +261,14 @@ def run_sample(program: Any, steps: int, drive: Any, values: Any, u: Any, out: A
                 start, which = then % slots * len(u) + layers[source, OFFSET], then % slots * number_of_layers + source
                 events, silent = lists[start : start + lengths[which]], synapse[SOURCE] != FROM_INPUT and silence[which]
                 out.operations[0] += receive(state, scratch, synapse, program, events, silent, values[min(tau, len(values) - 1)])
-            strict, subtract = layers[layer, STRICT], layers[layer, SUBTRACT] == 1
-            out.clip_count[layer] += fire(state, program.threshold[offset:end], strict, subtract, spikes, flags[offset:end])
+            threshold = program.threshold[offset:end]
+            if layers[layer, ATRLIF] == 1:
+                leak_all(r[offset:end], program.keep)
+                out.clip_count[layer] += count_clips(state, flags[offset:end]) if any_outside(state) else 0
+                fire_atrlif(state, r[offset:end], threshold, spikes)
+            else:
+                strict, subtract = layers[layer, STRICT], layers[layer, SUBTRACT] == 1
+                out.clip_count[layer] += fire(state, threshold, strict, subtract, spikes, flags[offset:end])
             number = count_spikes(spikes)
             silent = 2 * number > size
             events = lists[now * len(u) + offset : now * len(u) + end]
@@ -272,6 +287,10 @@ def run_sample(program: Any, steps: int, drive: Any, values: Any, u: Any, out: A
                         decay_traces(late_trace[at : at + size], leak, spikes)
         out.clip_count[number_of_layers] += read_out(out.readout, program, events, silent, total)  # the last layer's
         out.operations[0] += number * len(out.readout)
+    for layer in range(number_of_layers):
+        if layers[layer, ATRLIF] == 1:
+            offset, end = layers[layer, OFFSET], layers[layer, OFFSET] + layers[layer, SIZE]
+            store_potentials(u[offset:end], r[offset:end], program.atrlif_offset[offset:end])
     store_results(program, u, trace, late_trace, flags, out)
 
 

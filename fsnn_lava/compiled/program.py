@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 Sums = NDArray[np.signedinteger[Any]]  # 32 bits, or 64 where a sum could exceed them
 
 # columns of Program.layers
-OFFSET, SIZE, STRICT, SUBTRACT, FIRST_SYNAPSE, END_SYNAPSE = range(6)
-LAYER_COLUMNS = 6
+OFFSET, SIZE, STRICT, SUBTRACT, FIRST_SYNAPSE, END_SYNAPSE, ATRLIF = range(7)
+LAYER_COLUMNS = 7
 
 # columns of Program.synapses, followed by scatter.FORM
 (
@@ -39,13 +39,14 @@ LATE_SOURCE, LATE_DELAY, LATE_OFFSET = range(3)
 class Program(NamedTuple):
     """S synapses are sorted by target; M is the number of neurons of all layers."""
 
-    layers: NDArray[np.int64]  # [layers, 6]
+    layers: NDArray[np.int64]  # [layers, 7]
     synapses: NDArray[np.int64]  # [S, 20]
     weight: NDArray[np.int8]  # of all synapses: Patches.blocks
     full_current: Sums  # of all synapses: what each target receives if all sources fire
     spans: NDArray[np.int32]  # [., 3] row and column spans of all synapses
     threshold: NDArray[np.int32]  # [M] units 2**-6
     bias: NDArray[np.int32]  # [M] units 2**-6
+    atrlif_offset: NDArray[np.int32]  # [M or 0] units 2**-6; empty if no layer is computed as ATRLIF does
     order: NDArray[np.int32]  # [M] index of each neuron within its layer in the network's own order
     late: NDArray[np.int64]  # [feedback synapses, 3]: source, delay, offset among the late counts
     readout_weight: NDArray[np.int8]  # [size of the last layer, classes padded to whole vectors] flattened, channels last

@@ -118,6 +118,21 @@ def _stock_layer(layer: Layer, bits: int, said: list[str]) -> Layer:
     return replace(layer, threshold=threshold, strict=strict, bias=_bias(layer.bias, bits, what, said), scale=layer.scale / 2**bits)
 
 
+def runs_as_atrlif(layer: Layer) -> bool:
+    """Whether the layer's stock neuron rounds differently from E9: ATRLIF with a leak."""
+    return layer.reset == "subtract" and layer.decay > 0
+
+
+def atrlif_offset(layer: Layer) -> NDArray[np.int64]:
+    """[*shape] what ATRLIF's r starts with, so that u = v - r + offset starts at zero: half of the threshold, units 2**-6."""
+    return (layer.per_neuron(layer.threshold).astype(np.int64) << (limits.STATE_FRACTION_BITS - 1)) + layer.strict
+
+
+def atrlif_bias(layer: Layer, bias: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[..., *shape] the bias of an ATRLIF process in place of `bias`, units 2**-6: it also cancels the leak of the offset, rounded."""
+    return bias - (layer.decay * atrlif_offset(layer) + limits.DECAY_UNIT // 2) // limits.DECAY_UNIT
+
+
 def atrlif_error(decay: int) -> float:
     """Bound on |u(ATRLIF) - u(E9)| in 2**-6 units while both fire alike.
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from fsnn_lava.backends.emulator.delta import DeltaEmulator
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
@@ -59,8 +60,10 @@ class RunEvidence:
         return self.chip.input.kind == "events"
 
     @cached_property
-    def emulator(self) -> Emulator:
-        return Emulator(self.chip)
+    def emulator(self) -> Emulator | DeltaEmulator:
+        if self.chip.delta is not None:
+            return DeltaEmulator(self.chip)
+        return Emulator(self.chip, stock=self.result.graph == "stock")
 
     @cached_property
     def rate_map(self) -> RateMap:

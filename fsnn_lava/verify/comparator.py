@@ -84,17 +84,17 @@ class Comparator:
 
     def _choose_checks(self, certificate: Certificate) -> None:
         """Those that depend on the encoding: what a backend received and sent, and what follows for the rates."""
-        chip, delta, exact = self.chip, self.chip.delta, self.tolerance == 0.0
+        chip, delta, stock = self.chip, self.chip.delta, self.graph == "stock"
         self.charge: ChargeCheck | SumsCheck
         self.settling: SettlingCheck | DeltaSettlingCheck
         if delta is None:
-            emulator = Emulator(chip)
-            spikes = SpikesCheck(chip, exact=exact, emulator=emulator)
+            emulator = Emulator(chip, stock=stock)
+            spikes = SpikesCheck(chip, stock=stock, emulator=emulator)
             self.charge, self.spikes, self.band = ChargeCheck(chip), spikes, None
             self.residual = ResidualCheck(chip, certificate, self.thresholds)
             self.settling = SettlingCheck(chip, emulator, self.rate_map, self.thresholds)
         else:
-            self.charge, self.spikes, self.band = SumsCheck(chip), MessagesCheck(chip, exact=exact), BandCheck(chip)
+            self.charge, self.spikes, self.band = SumsCheck(chip), MessagesCheck(chip), BandCheck(chip)
             self.residual = DeltaResidualCheck(chip, certificate, self.thresholds)
             self.settling = DeltaSettlingCheck(chip, delta, self.thresholds)
 

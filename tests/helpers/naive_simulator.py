@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.result import Result
 
 TOP = 2**23 - 1
@@ -27,6 +28,40 @@ class Faults:
     counted: Callable[[int, int, Array], Array] = lambda layer, tau, spikes: spikes  # [B, N] as recorded
     current: Callable[[int, int, Array], Array] = lambda layer, tau, current: current  # [B, N] units 2**-6
     potential: Callable[[int, int, Array], Array] = lambda layer, tau, u: u  # [B, N] after the reset
+
+
+@dataclass(frozen=True)
+class Charged:
+    """One step of a layer, each [B, N]."""
+
+    u: Array  # after the reset, units 2**-6
+    spikes: Array  # 0 or 1
+    low: NDArray[np.bool_]  # clipped at the bottom
+    high: NDArray[np.bool_]
+
+
+class Neurons(Protocol):
+    """The neurons of one layer, with their state."""
+
+    def step(self, bias: Array, synaptic: Array) -> Charged:
+        """One step with these currents, each [B, N], units 2**-6."""
+
+
+class PlainNeurons:
+    """E9."""
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer, self.u = layer, np.zeros((1, layer.size), dtype=np.int64)
+
+    def step(self, bias: Array, synaptic: Array) -> Charged:
+        layer = self.layer
+        charged = towards_zero(self.u, layer.decay) + bias + synaptic
+        low, high = charged < -TOP, charged > TOP
+        charged = np.clip(charged, -TOP, TOP)
+        threshold = 64 * layer.per_neuron(layer.threshold).reshape(-1).astype(np.int64)
+        spikes = (charged > threshold if layer.strict else charged >= threshold).astype(np.int64)
+        self.u = charged - threshold * spikes if layer.reset == "subtract" else np.where(spikes == 1, 0, charged)
+        return Charged(u=self.u, spikes=spikes, low=low, high=high)
 
 
 def matrix_of(synapse: Synapse, source: tuple[int, ...], target: tuple[int, ...]) -> Array:
@@ -100,7 +135,14 @@ def host_drive(chip: ChipNetwork, values: NDArray[np.uint8]) -> Array:
     return out.reshape(len(values), -1)
 
 
-def simulate(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int | None = None, faults: Faults | None = None) -> Result:
+def simulate(
+    chip: ChipNetwork,
+    values: NDArray[np.uint8],
+    *,
+    steps: int | None = None,
+    faults: Faults | None = None,
+    neurons: Callable[[Layer], Neurons] = PlainNeurons,
+) -> Result:
     """Run `values` through the chip in its global time g = 1 … T + N: layer l works at g = l … l + T - 1, then it is switched off.
 
     What a neuron sends at g arrives at g + 1. The readout is layer N + 1.
@@ -113,6 +155,7 @@ def simulate(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int | None 
     sent = np.zeros((N, T + 1, B, max(layer.size for layer in chip.layers)), dtype=np.int64)  # [layer, tau] as delivered; tau 0 is silence
     recorded = sent.copy()
     u = [np.zeros((B, layer.size), dtype=np.int64) for layer in chip.layers]
+    populations = [neurons(layer) for layer in chip.layers]
     flags = [np.zeros((B, layer.size), dtype=np.int64) for layer in chip.layers]
     readout = np.zeros((B, chip.readout.classes), dtype=np.int64)
     clip_count = np.zeros((B, N + 1), dtype=np.int64)
@@ -124,7 +167,8 @@ def simulate(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int | None 
             if not 1 <= tau <= T:
                 continue
             size = layer.size
-            current = np.broadcast_to(64 * layer.bias.reshape(-1).astype(np.int64), (B, size)) + (drive if number == 1 else 0)
+            bias = np.broadcast_to(64 * layer.bias.reshape(-1).astype(np.int64), (B, size)) + (drive if number == 1 else 0)
+            synaptic = np.zeros((B, size), dtype=np.int64)
             for i, synapse in enumerate(chip.synapses):
                 if synapse.target != layer.name:
                     continue
@@ -134,19 +178,16 @@ def simulate(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int | None 
                     k = chip.index(synapse.source) + 1
                     then = g - 1 - k + 1  # the source's own time one global step ago
                     message = sent[k - 1, then if 1 <= then <= T else 0, :, : chip.layers[k - 1].size]
-                current = current + shifted(message @ matrices[i].T, 6 + synapse.exponent)
+                synaptic = synaptic + shifted(message @ matrices[i].T, 6 + synapse.exponent)
                 operations += (message != 0) @ ops[i]
-            charged = towards_zero(u[number - 1], layer.decay) + faults.current(number - 1, tau, current)
-            low, high = charged < -TOP, charged > TOP
-            flags[number - 1] |= low * 1 + high * 2
-            clip_count[:, number - 1] += (low | high).sum(axis=1)
-            charged = np.clip(charged, -TOP, TOP)
-            threshold = 64 * layer.per_neuron(layer.threshold).reshape(-1).astype(np.int64)
-            spikes = (charged > threshold if layer.strict else charged >= threshold).astype(np.int64)
-            reset = charged - threshold * spikes if layer.reset == "subtract" else np.where(spikes == 1, 0, charged)
-            u[number - 1] = faults.potential(number - 1, tau, reset)
-            sent[number - 1, tau, :, :size] = faults.delivered(number - 1, tau, spikes)
-            recorded[number - 1, tau, :, :size] = faults.counted(number - 1, tau, spikes)
+            done = populations[number - 1].step(bias, faults.current(number - 1, tau, bias + synaptic) - bias)
+            flags[number - 1] |= done.low * 1 + done.high * 2
+            clip_count[:, number - 1] += (done.low | done.high).sum(axis=1)
+            u[number - 1] = faults.potential(number - 1, tau, done.u)
+            if u[number - 1] is not done.u:
+                populations[number - 1].u = u[number - 1]  # type: ignore[attr-defined]  # of E9's neurons
+            sent[number - 1, tau, :, :size] = faults.delivered(number - 1, tau, done.spikes)
+            recorded[number - 1, tau, :, :size] = faults.counted(number - 1, tau, done.spikes)
         tau = g - N
         if 1 <= tau <= T:
             message = sent[N - 1, tau, :, : chip.layers[-1].size]

@@ -41,6 +41,7 @@ COMPILED = {
     "compiled/row_": [[ROWS, f"{SCATTERED}[63]", f"{SCATTERED}[100]"], FEW, [EMULATOR, FLOATS]],
     "compiled/float_run.py": [[ROWS, *LAYOUTS, FLOATS]],
     "compiled/arithmetic.py": [ARITHMETIC, FEW, [EMULATOR]],
+    "compiled/atrlif.py": [["tests/compiled/test_atrlif.py"], [EMULATOR]],
     "compiled/convolution.py": [ARITHMETIC, FEW, [EMULATOR]],
     "compiled/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
     "backends/emulator/layout.py": [[*LAYOUTS, f"{BITS}[0]"], FEW[1:], [EMULATOR]],

@@ -31,13 +31,13 @@ class DeltaEmulator:
         self.delta = _delta_program(chip, self.encoding)
         self.wide = self.layout.wide or _largest_change(chip, self.encoding) > INT32_MAX
         empty = np.zeros((0, *chip.input.shape), dtype=np.uint8)
-        self._run_batch(self._outputs(0, 1, False), 1, *inputs_of(chip, self.layout, empty))  # compile now, not while a run is timed
+        self._run_batch(self._outputs(0, 1, False), 1, *inputs_of(chip, empty))  # compile now, not while a run is timed
 
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
         """Run `values` [B, *shape], checked by the caller, for `steps` steps (default: the network's); `spikes` keeps every change."""
         started = time.perf_counter()
         steps = self.chip.steps if steps is None else steps
-        drive, messages = inputs_of(self.chip, self.layout, values)
+        drive, messages = inputs_of(self.chip, values)
         out = self._outputs(len(values), steps, spikes)
         self._run_batch(out, steps, drive, messages)
         return self._result(out, steps, time.perf_counter() - started)

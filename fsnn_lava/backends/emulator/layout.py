@@ -15,6 +15,7 @@ from fsnn_lava.compiled.program import FORM_START, FROM_INPUT, LAYER_COLUMNS, ST
 from fsnn_lava.compiled.row_vectors import LANES
 from fsnn_lava.compiled.scatter import FORM, form_of, scatter
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.stock_network import atrlif_bias, atrlif_offset, runs_as_atrlif
 from fsnn_lava.ir.synapse_patches import synapse_patches
 from fsnn_lava.limits import BIAS_MAX, DECAY_UNIT, INT32_MAX, MESSAGE_MAX, STATE_FRACTION_BITS, STATE_MAX
 
@@ -30,8 +31,9 @@ class Layout:
     wide: bool  # a sum could exceed 32 bits before the clip: compute in 64
 
 
-def lay_out(chip: ChipNetwork) -> Layout:
-    """The layout of `chip`."""
+def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:
+    """The layout of `chip`. `stock`: layers that leak and subtract are computed as Lava's ATRLIF does, not by E9."""
+    atrlif = [stock and runs_as_atrlif(layer) for layer in chip.layers]
     shapes = {INPUT: chip.input.shape, **{layer.name: layer.shape for layer in chip.layers}}
     synapses = [s for layer in chip.layers for s in chip.into(layer)]
     patches = [synapse_patches(s, shapes[s.source], shapes[s.target]) for s in synapses]
@@ -44,14 +46,15 @@ def lay_out(chip: ChipNetwork) -> Layout:
     readout = _readout_rows(chip)
     late = [(chip.index(s.source), chip.delay(s), offset) for s, offset in zip(chip.feedback, late_offsets)]
     program = Program(
-        layers=_layer_table(chip, synapses, offsets),
+        layers=_layer_table(chip, synapses, offsets, atrlif),
         synapses=_synapse_table(chip, synapses, patches, [operations for _, operations in full]),
         weight=np.concatenate([p.blocks for p in patches] or [np.zeros(0, np.int8)]),
         full_current=np.concatenate([current for current, _ in full] or [np.zeros(0, dtype)]),
         spans=np.concatenate([spans for p in patches for spans in (p.row_spans, p.column_spans)] or [np.zeros((0, 3), np.int32)]),
         threshold=np.concatenate([flatten_channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers])
         << STATE_FRACTION_BITS,
-        bias=np.concatenate([flatten_channels_last(layer.bias) for layer in chip.layers]) << STATE_FRACTION_BITS,
+        bias=np.concatenate([flatten_channels_last(_bias(layer, one)) for layer, one in zip(chip.layers, atrlif)]).astype(np.int32),
+        atrlif_offset=_atrlif_offsets(chip) if any(atrlif) else np.zeros(0, np.int32),
         order=np.concatenate([_order(layer) for layer in chip.layers]),
         late=np.array(late, dtype=np.int64).reshape(-1, 3),
         readout_weight=readout.reshape(-1),
@@ -65,7 +68,7 @@ def lay_out(chip: ChipNetwork) -> Layout:
     return Layout(program=program, offsets=offsets, late_offsets=late_offsets, late_size=sum(late_sizes), wide=wide)
 
 
-def flatten_channels_last(values: NDArray[np.int32]) -> NDArray[np.int32]:
+def flatten_channels_last(values: NDArray[Any]) -> NDArray[Any]:
     """[*shape] as [H * W * C] (or [N])."""
     return np.ascontiguousarray(values.transpose(1, 2, 0) if values.ndim == 3 else values).reshape(-1)
 
@@ -80,12 +83,21 @@ def _order(layer: Layer) -> NDArray[np.int32]:
     return flatten_channels_last(np.arange(layer.size, dtype=np.int32).reshape(layer.shape))
 
 
-def _layer_table(chip: ChipNetwork, synapses: list[Synapse], offsets: tuple[int, ...]) -> NDArray[np.int64]:
+def _bias(layer: Layer, atrlif: bool) -> NDArray[np.int64]:
+    bias = layer.bias.astype(np.int64) << STATE_FRACTION_BITS
+    return atrlif_bias(layer, bias) if atrlif else bias
+
+
+def _atrlif_offsets(chip: ChipNetwork) -> NDArray[np.int32]:
+    return np.concatenate([flatten_channels_last(atrlif_offset(layer)) for layer in chip.layers]).astype(np.int32)
+
+
+def _layer_table(chip: ChipNetwork, synapses: list[Synapse], offsets: tuple[int, ...], atrlif: list[bool]) -> NDArray[np.int64]:
     table = np.zeros((len(chip.layers), LAYER_COLUMNS), dtype=np.int64)
     for i, layer in enumerate(chip.layers):
         incoming = [n for n, s in enumerate(synapses) if s.target == layer.name]
         first = incoming[0] if incoming else 0
-        table[i] = (offsets[i], layer.size, layer.strict, layer.reset == "subtract", first, first + len(incoming))
+        table[i] = (offsets[i], layer.size, layer.strict, layer.reset == "subtract", first, first + len(incoming), atrlif[i])
     return table
 
 
@@ -128,7 +140,10 @@ def _largest_state(chip: ChipNetwork, layer: Layer) -> int:
     """An upper bound of |u| before the clip, and of every sum that leads to it."""
     largest_bias = BIAS_MAX if chip.host_drive is not None else int(np.abs(layer.bias).max())
     sums = [(largest_sum(s), STATE_FRACTION_BITS + s.exponent) for s in chip.into(layer)]
-    state = STATE_MAX + (largest_bias << STATE_FRACTION_BITS) + sum(shift(total, bits) + 1 for total, bits in sums)  # + 1: rounded down
+    offset = int(atrlif_offset(layer).max())  # of the bias, at most, if the layer is computed as ATRLIF does
+    state = (
+        STATE_MAX + (largest_bias << STATE_FRACTION_BITS) + offset + sum(shift(total, bits) + 1 for total, bits in sums)
+    )  # + 1: rounded down
     return max([state, *(total for total, _ in sums)])
 
 

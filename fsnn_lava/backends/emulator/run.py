@@ -9,33 +9,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.emulator.layout import Layout, lay_out
+from fsnn_lava.backends.emulator.layout import Layout, flatten_channels_last, lay_out
 from fsnn_lava.compiled.integer_run import Outputs, run_samples
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.input_current import input_current_channels_last
 from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.result import Arrays, Result
+from fsnn_lava.limits import STATE_FRACTION_BITS
 
 
 class Emulator:
-    """A network laid out once for any number of batches. Results depend only on the network, the values and the steps."""
+    """A network laid out once for any number of batches. Results depend only on the network, the values and the steps.
 
-    def __init__(self, chip: ChipNetwork) -> None:
+    `stock`: layers that leak and subtract are computed as Lava's ATRLIF does, bit for bit; otherwise every layer follows E9.
+    """
+
+    def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
         if chip.delta is not None:
             raise BadArgument("this network has delta encoding; run it with fsnn_lava.backends.emulator.delta.DeltaEmulator")
         self.chip = chip
-        self.layout = lay_out(chip)
+        self.layout = lay_out(chip, stock=stock)
         self.digest = chip.digest()
-        self._run_batch(
-            self._outputs(0, 1, False), 1, *inputs_of(self.chip, self.layout, self._no_samples())
-        )  # compile now, not while a run is timed
+        self._run_batch(self._outputs(0, 1, False), 1, *inputs_of(self.chip, self._no_samples()))  # compile now, not while a run is timed
 
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
         """Run `values` ([B, *shape], or [B, T, *shape] of events), checked by the caller, for `steps` steps (default: the network's)."""
         started = time.perf_counter()
         steps = self.chip.steps if steps is None else steps
-        drive, messages = inputs_of(self.chip, self.layout, values)
+        drive, messages = inputs_of(self.chip, values)
         out = self._outputs(len(values), steps, spikes)
         self._run_batch(out, steps, drive, messages)
         return self._result(out, steps, time.perf_counter() - started)
@@ -96,12 +98,13 @@ class Emulator:
         )
 
 
-def inputs_of(chip: ChipNetwork, layout: Layout, values: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+def inputs_of(chip: ChipNetwork, values: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """The host's drive [B, N1] without the bias, or [B, 0]; and the messages [B, T or 1, inputs], channels last."""
     samples = len(values)
     if chip.host_drive is not None:
         current = input_current_channels_last(chip, values).reshape(samples, chip.layers[0].size)
-        return current - layout.program.bias[: current.shape[1]], np.zeros((samples, 1, 0), dtype=np.uint8)
+        bias = flatten_channels_last(chip.layers[0].bias) << STATE_FRACTION_BITS  # which `current` includes
+        return current - bias, np.zeros((samples, 1, 0), dtype=np.uint8)
     messages = np.moveaxis(values, -3, -1) if len(chip.input.shape) == 3 else values
     steps = values.shape[1] if chip.input.kind == "events" else 1
     return np.zeros((samples, 0), np.int32), np.ascontiguousarray(messages).reshape(samples, steps, math.prod(chip.input.shape))

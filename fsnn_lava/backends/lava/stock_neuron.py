@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import Layer, Readout
-from fsnn_lava.ir.stock_network import mantissa
+from fsnn_lava.ir.stock_network import atrlif_bias, atrlif_offset, mantissa
 from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, STATE_MAX, STOCK_BIAS_MANTISSA_MAX, THRESHOLD_MAX
 
 NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current: nothing of the last step is left
@@ -31,8 +31,8 @@ class StockNeuron:
     def __init__(self, layer: Layer, bias: NDArray[np.int64], *, before: int, steps: int) -> None:
         threshold = to_lava(layer.per_neuron(layer.threshold).astype(np.int64))
         self.subtracts = layer.reset == "subtract"
-        self.offset = (threshold << (STATE_FRACTION_BITS - 1)) + layer.strict if self.subtracts else np.zeros_like(threshold)
-        given = to_lava(bias) - (layer.decay * self.offset + DECAY_UNIT // 2) // DECAY_UNIT
+        self.offset = to_lava(atrlif_offset(layer)) if self.subtracts else np.zeros_like(threshold)
+        given = to_lava(atrlif_bias(layer, bias) if self.subtracts else bias)
         mant, exponent, self.excess_bias = _split(given)
         self._below = _room_below(threshold, given, steps) if self.subtracts and layer.decay == 0 else np.zeros_like(given)
         v = _backwards(-self._below, given, layer.decay, before)

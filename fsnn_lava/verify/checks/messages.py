@@ -19,8 +19,8 @@ class MessagesCheck(SpikesCheck):
 
     emulator: DeltaEmulator
 
-    def __init__(self, chip: ChipNetwork, *, exact: bool = True) -> None:
-        super().__init__(chip, exact=exact, emulator=DeltaEmulator(chip))
+    def __init__(self, chip: ChipNetwork) -> None:
+        super().__init__(chip, emulator=DeltaEmulator(chip))
 
     def _locate(self, values: NDArray[np.uint8], got: Result, sample: int) -> Offender:
         expected = self.emulator.run(values, steps=got.steps, spikes=True)

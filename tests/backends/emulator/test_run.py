@@ -18,6 +18,7 @@ from fsnn_lava.ir.result import concatenate
 from fsnn_lava.ir.synapse_patches import synapse_patches
 from fsnn_lava.limits import BIAS_MAX
 from fsnn_lava.running.run import run_batches
+from tests.helpers.naive_atrlif import NaiveAtrlif
 from tests.helpers.naive_simulator import Faults, assert_same, matrix_of, simulate
 from tests.helpers.strategies import random_network, random_values
 
@@ -32,6 +33,27 @@ def test_every_bit_equals_the_plain_reference(block: int) -> None:
         chip = random_network(rng, wild=seed % 2 == 0)
         values = random_values(rng, chip, 2)
         assert_same(fl.run(chip, values, spikes=True), simulate(chip, values))
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_every_bit_of_stock_neurons_equals_the_plain_reference(block: int) -> None:
+    clips = 0
+    for seed in range(2000 + 20 * block, 2020 + 20 * block):
+        rng = np.random.default_rng(seed)
+        chip = random_network(rng, decay=(1, 205, 1024, 4095)[seed % 4], reset="subtract", wild=seed % 2 == 0)
+        values = random_values(rng, chip, 2)
+        expected = simulate(chip, values, neurons=lambda layer: NaiveAtrlif(layer=layer))
+        assert_same(Emulator(chip, stock=True).run(values, spikes=True), expected)
+        clips += int(expected.clip_count.sum())
+    assert clips > 0
+
+
+def test_stock_neurons_without_a_leak_or_with_a_reset_to_zero_follow_e9() -> None:
+    for seed, options in enumerate([{"decay": 0, "reset": "subtract"}, {"decay": 205, "reset": "zero"}]):
+        rng = np.random.default_rng(seed)
+        chip = random_network(rng, **options)  # type: ignore[arg-type]
+        values = random_values(rng, chip, 2)
+        assert_same(Emulator(chip, stock=True).run(values, spikes=True), simulate(chip, values))
 
 
 @pytest.mark.parametrize("block", range(4))

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.lava.stock_neuron import NO_MEMORY, to_lava
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import Layer, Readout
-from fsnn_lava.limits import CHIP_BIAS_EXPONENT_MAX, CHIP_BIAS_MANTISSA_MAX, DECAY_UNIT, STATE_FRACTION_BITS, THRESHOLD_MAX
+from fsnn_lava.ir.stock_network import atrlif_bias, atrlif_offset
+from fsnn_lava.limits import CHIP_BIAS_EXPONENT_MAX, CHIP_BIAS_MANTISSA_MAX, DECAY_UNIT, THRESHOLD_MAX
 
 _QUIET = -(2**12)  # mantissa, with the largest exponent: 8192 weight units down at every step
 _DEEP = 2**22  # half of the state's range, units 2**-6
@@ -25,8 +26,8 @@ class ChipNeuron:
         self.name = f"layer {layer.name!r}"
         threshold = to_lava(layer.per_neuron(layer.threshold).astype(np.int64))
         self.subtracts = layer.reset == "subtract"
-        self._decay = layer.decay
-        self.offset = (threshold << (STATE_FRACTION_BITS - 1)) + layer.strict if self.subtracts else np.zeros_like(threshold)
+        self._layer: Layer | None = layer
+        self.offset = to_lava(atrlif_offset(layer)) if self.subtracts else np.zeros_like(threshold)
         common = {"shape": threshold.shape, "name": f"neuron {layer.name}"}
         if self.subtracts:
             theta = int(threshold.flat[0]) / 2.0
@@ -46,7 +47,7 @@ class ChipNeuron:
 
     def wake(self, bias: NDArray[np.int64]) -> None:
         """Write `bias` [*shape], units 2**-6, because the window opens with the next step."""
-        given = to_lava(bias) - (self._decay * self.offset + DECAY_UNIT // 2) // DECAY_UNIT
+        given = to_lava(atrlif_bias(self._layer, bias) if self._layer is not None and self.subtracts else bias)
         mantissa, exponent = chip_mantissa(given, self.name)
         self._write(mantissa, exponent)
         if self.subtracts:
@@ -72,7 +73,7 @@ class ChipReadout(ChipNeuron):
     """Integrators that do not fire: LIFReset with the highest threshold."""
 
     def __init__(self, readout: Readout, *, window: int) -> None:
-        self.name, self.subtracts, self._decay = "readout", False, readout.decay
+        self.name, self.subtracts, self._layer = "readout", False, None
         self.offset = np.zeros(readout.classes, dtype=np.int64)
         self.process = LIFReset(
             shape=(readout.classes,),

@@ -11,7 +11,8 @@ from fsnn_lava.backends.availability import missing_for_backend
 from fsnn_lava.ir.stock_network import stock_equivalent
 from hw_tests.networks import STOCK_LIF, one_neuron, ring, with_synapse
 from tests.backends.lava.loihi2.mock import run_python
-from tests.helpers.naive_simulator import simulate
+from tests.helpers.naive_atrlif import NaiveAtrlif
+from tests.helpers.naive_simulator import PlainNeurons, simulate
 
 pytestmark = pytest.mark.skipif(
     bool(missing_for_backend("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(missing_for_backend('sim'))}"
@@ -46,9 +47,13 @@ def on_the_mock(folder, chip, values, **environment):
     return done, found
 
 
+def neurons(layer):
+    return NaiveAtrlif(layer=layer) if layer.reset == "subtract" else PlainNeurons(layer)
+
+
 def assert_as_the_reference(found, chip, values):
     network, _ = stock_equivalent(chip)
-    expected = simulate(network, values)
+    expected = simulate(network, values, neurons=neurons)
     for name in ("counts", "potentials", "late", "traces"):
         for i, array in enumerate(getattr(expected, name)):
             np.testing.assert_array_equal(found[f"{name}{i}"], array, err_msg=f"{name} {i}")
@@ -71,6 +76,15 @@ def test_samples_one_after_the_other_are_those_of_the_reference(tmp_path, kind, 
     profile = json.loads((tmp_path / "profile.json").read_text())
     assert profile["Loihi2ExecutionTime"]["avg_time_per_step"] == 10.0
     assert profile["Loihi2Activity"]["syn_ops"] == [100, 200]
+
+
+def test_a_leaky_neuron_that_subtracts_rounds_as_atrlif_does(tmp_path):
+    chip = one_neuron(threshold=10, decay=1000, steps=16)
+    values = np.array([[4], [9], [61]], dtype=np.uint8)
+    done, found = on_the_mock(tmp_path, chip, values)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_as_the_reference(found, chip, values)
+    assert (found["potentials0"] != simulate(stock_equivalent(chip)[0], values).potentials[0]).any()  # which is not E9
 
 
 def test_events_are_streamed_and_no_spike_reaches_the_next_sample(tmp_path):
