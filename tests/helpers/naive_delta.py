@@ -145,6 +145,12 @@ def _cycles(chip: ChipNetwork, trains: list[Array], T: int) -> NDArray[np.int32]
     return found
 
 
+def as_delta(chip: ChipNetwork, *, rate_bits: int = 8, band: int = 5) -> ChipNetwork:
+    """A rate network with thresholds of 512 and delta encoding."""
+    layers = tuple(replace(layer, threshold=np.array(512)) for layer in chip.layers)
+    return replace(chip, layers=layers, delta=DeltaEncoding(rate_bits=rate_bits, dead_bands=(band,) * len(layers)))
+
+
 def random_delta_network(
     rng: np.random.Generator, *, layers: int | None = None, wild: bool = False, dense: bool | None = None
 ) -> ChipNetwork:
