@@ -33,12 +33,15 @@ if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below
     from fsnn_lava.quantisation.quantise import quantise as quantise
     from fsnn_lava.running.run import run as run
     from fsnn_lava.solvers.solver import Solver as Solver
+    from fsnn_lava.verify.accurate import Accurate as Accurate
     from fsnn_lava.verify.check import Check as Check
     from fsnn_lava.verify.comparator import compare as compare
+    from fsnn_lava.verify.settled import Settled as Settled
     from fsnn_lava.verify.thresholds import Thresholds as Thresholds
     from fsnn_lava.verify.verdict import Verdict as Verdict
 
 _MODULES = {
+    "Accurate": "verify.accurate",
     "BackendFailed": "errors",
     "BackendMissing": "errors",
     "BadArchitecture": "errors",
@@ -63,6 +66,7 @@ _MODULES = {
     "quantise": "quantisation.quantise",
     "Result": "ir.result",
     "run": "running.run",
+    "Settled": "verify.settled",
     "Solver": "solvers.solver",
     "Thresholds": "verify.thresholds",
     "Trace": "nn.trace",

@@ -71,9 +71,9 @@ class Verdict:
     """
 
     checks: tuple[Check, ...]
-    about: About = field(default_factory=About)
     settled: Settled | None = None
     accurate: Accurate | None = None
+    about: About = field(default_factory=About)
     run: JudgedRun | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:

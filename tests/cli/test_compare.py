@@ -30,7 +30,7 @@ def test_a_good_run_passes_with_one_screen(run_file, capsys):
     out = capsys.readouterr().out
     assert out.startswith("PASS")
     assert "100.00%" in out
-    assert "9 samples" in out  # accuracy counts the samples that are not kept in detail
+    assert "6 samples), as recorded, 100.00% of 3 further samples" in " ".join(out.split())  # those that are not kept in detail
 
 
 def test_json_is_the_whole_verdict(run_file, capsys):
@@ -40,7 +40,9 @@ def test_json_is_the_whole_verdict(run_file, capsys):
     checks = {check["name"]: check for check in verdict["checks"]}
     assert checks["residual"]["numbers"]["samples"] == 6
     assert checks["residual"]["numbers"]["solved"] == 2
-    assert checks["accuracy"]["numbers"]["samples"] == 9
+    assert (verdict["accurate"]["samples"], verdict["accurate"]["recorded"]) == (6, 3)
+    assert (verdict["faithful"], verdict["settled"]["answer"]) == (True, "yes")
+    assert checks["shift"]["passed"] is None
 
 
 def test_limit_looks_at_the_first_samples_only(run_file, capsys):
@@ -65,7 +67,7 @@ def test_a_damaged_run_fails_with_one_and_names_the_place(tmp_path, capsys):
 
 def test_a_threshold_of_the_user_fails_with_one(run_file, capsys):
     assert main([str(run_file), "--residual-max", "1e-9"]) == 1
-    assert "FAIL residual" in capsys.readouterr().out
+    assert "MISS residual" in capsys.readouterr().out
 
 
 def test_the_model_adds_its_links(tmp_path, capsys):

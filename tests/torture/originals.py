@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 import torch
 
+from fsnn_lava.backends.emulator.delta import DeltaEmulator
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.data import load
 from fsnn_lava.data.cifar import LAYOUT, _read_binary, _read_python
@@ -24,6 +25,7 @@ from fsnn_lava.placement.board import FOLDER, load_board
 from fsnn_lava.training.recipe import load_recipe
 from tests.helpers.chip_networks import conv_network, dense_network
 from tests.helpers.data_files import event_bytes, idx_bytes, random_images, write_idx
+from tests.helpers.naive_delta import as_delta
 from tests.torture import kept_run
 
 ROOT = Path(__file__).parent.parent.parent
@@ -50,6 +52,8 @@ def originals(folder: Path) -> list[Original]:
             "hdf5",
             netx.read_netx,
         ),
+        ("delta network", "delta.h5", lambda path: netx.write_netx(as_delta(dense_network(2)), path), "hdf5", netx.read_netx),
+        ("delta results", "delta-results.h5", _delta_results, "hdf5", results.read_results),
         ("slayer", "slayer.net", _slayer, "hdf5", netx.read_netx),
         ("nir", "net.nir", lambda path: nir.write_nir(dense_network(3), path), "hdf5", nir.read_nir),
         ("results", "results.h5", _results, "hdf5", results.read_results),
@@ -98,6 +102,12 @@ def _results(path: Path) -> None:
     chip = dense_network(4, decay=50)
     values = np.random.default_rng(0).integers(0, 256, (3, 7), np.uint8)
     results.write_results(path, Emulator(chip).run(values, steps=6, spikes=True), chip, values, labels=np.array([2, 0, 1]))
+
+
+def _delta_results(path: Path) -> None:
+    chip = as_delta(dense_network(4))
+    values = np.random.default_rng(0).integers(0, 256, (3, 7), np.uint8)
+    results.write_results(path, DeltaEmulator(chip).run(values, steps=6, spikes=True), chip, values, labels=np.array([2, 0, 1]))
 
 
 def _npz(path: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_wrong_weight_is_found_in_its_neuron():
             matrix[2] += np.where(matrix[2] > 0, -1, 1)
         return matrix
 
-    chip, verdict, _, broken = judge(DeltaFaults(matrix=flip))
+    chip, verdict, _, _ = judge(DeltaFaults(matrix=flip))
     target = chip.synapses[1].target
     neuron = [int(i) for i in np.unravel_index(2, chip.layer(target).shape)]
     assert {(o["layer"], tuple(o["neuron"])) for o in verdict.check("sums").offenders} == {(target, tuple(neuron))}
