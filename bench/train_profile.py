@@ -125,7 +125,7 @@ def limits(net: fl.FSNN, x: torch.Tensor, found: dict[str, float], rounds: int) 
 
     def alone(first: int, end: int) -> None:
         if laid.in_blocks:
-            add_blocks(targets[first:end], ordered, everyone[first:end], lengths[first:end], size)
+            add_blocks(targets[first:end], ordered, everyone[first:end], 0, lengths[first:end], size)
             return
         for b in range(first, end):
             scatter_by_taps(targets[b], ordered, everyone[b], laid.form, laid.rows, laid.columns, places[b])

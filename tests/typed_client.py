@@ -122,6 +122,17 @@ def catch() -> list[str]:
     return [*found, str(fl.Interrupted("stopped"))]
 
 
+def misspell(chip: fl.ChipNetwork, pixels: NDArray[np.uint8]) -> None:
+    """Options with a fixed set of values are Literals: a misspelt one is an error of the type checker (and BadArgument when it runs)."""
+    fl.FSNN("4 (F4)", input_shape=(4,), classes=3, schedule="sequentiel")  # type: ignore[arg-type]
+    fl.FSNN("4 (F4)", input_shape=(4,), classes=3, norm="kernels")  # type: ignore[arg-type]
+    fl.Solver(method="newton")  # type: ignore[arg-type]
+    fl.run(chip, pixels, backend="emulator")  # type: ignore[arg-type]
+    fl.run(chip, pixels, graph="Stock")  # type: ignore[arg-type]
+    fl.quantise(train(), reset="hard")  # type: ignore[arg-type]
+    fl.quantise(train(), input="images")  # type: ignore[arg-type]
+
+
 def main(folder: Path) -> fl.Verdict:
     net = train()
     pixels = np.random.default_rng(0).integers(0, 256, (8, 1, 4, 4), dtype=np.uint8)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
+from typing import Literal
 
 from fsnn_lava.backends.lava.requirement import is_in_lava, missing_for_lava, missing_packages
 from fsnn_lava.errors import BackendMissing, BadArgument
 
-BACKENDS = {
+Backend = Literal["emu", "sim", "loihi2"]
+BACKENDS: Mapping[str, str] = {
     "emu": "the emulator: the chip's integers, event by event",
     "sim": "Lava processes on the CPU",
     "loihi2": "the chip",

@@ -53,17 +53,20 @@ def step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, leak
 
 
 @compiled
-def receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, lengths: Integers,
-            starts: Indices, fired: Bytes) -> None:  # fmt: skip
-    """current[b] <- current[b] + the weights that the spikes lists[b, : lengths[b]] have onto the layer of `row`, for each sample b."""
+def receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, begin: int,
+            lengths: Integers, starts: Indices, fired: Bytes) -> None:  # fmt: skip
+    """current[b] <- current[b] + the weights that the spikes of sample b have onto the layer of `row`.
+
+    They are lists[b, begin : begin + lengths[b]]. `lists` is passed whole: a slice of it would be compiled once more for its strides.
+    """
     own = weight[row[WEIGHT] : row[WEIGHT_END]]
     if in_blocks:
-        add_blocks(current, own, lists, lengths, row[FORM_START])
+        add_blocks(current, own, lists, begin, lengths, row[FORM_START])
         return
     rows, columns = tables[row[ROWS] : row[ROWS_END]], tables[row[COLUMNS] : row[COLUMNS_END]]
     places = len(rows) * len(columns)
     for b in range(len(current)):
-        indices = lists[b, : lengths[b]]
+        indices = lists[b, begin : begin + lengths[b]]
         if len(indices) > BUSY * places and places > 1:
             scatter_by_taps(current[b], own, indices, row[FORM_START:], rows, columns, starts[: places + 1])
         else:
@@ -97,7 +100,7 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
             stop = offset + size
             if source >= 0 and t >= row[DELAY]:
                 slot, start = (t - row[DELAY]) % slots, layers[source, OFFSET]
-                receive(current, in_blocks, row, tables, weight, lists[slot, :, start:], lengths[slot, source], starts, fired)
+                receive(current, in_blocks, row, tables, weight, lists[slot], start, lengths[slot, source], starts, fired)
             for b in range(samples):
                 at = first + b
                 steady = drive[at, min(t, drive.shape[1] - 1)] if layer == 0 else constant[b if masked else 0, offset:stop]
@@ -115,7 +118,7 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
                         counts[at, offset + found[i]] += 1
     if returned.shape[1] > 0:
         last = (steps - 1) % slots
-        receive(current, in_blocks, layers[0], tables, weight, lists[last], lengths[last, 0], starts, fired)
+        receive(current, in_blocks, layers[0], tables, weight, lists[last], layers[0, OFFSET], lengths[last, 0], starts, fired)
         total_weight: Number = 0.0  # the sum of the steps' weights in the sums (E3)
         for _ in range(steps):
             total_weight = float(leak * total_weight + 1)

@@ -77,11 +77,11 @@ def add_rows_graded(
 
 
 @compiled
-def add_blocks(targets: Any, weight: Any, lists: Any, lengths: Any, sources: Any) -> None:
-    """targets[b] += sum of the rows lists[b, : lengths[b]] of a matrix, for many samples b, block by block.
+def add_blocks(targets: Any, weight: Any, lists: Any, begin: Any, lengths: Any, sources: Any) -> None:
+    """targets[b] += sum of the rows lists[b, begin : begin + lengths[b]] of a matrix, for many samples b, block by block.
 
     weight is [blocks, sources, BLOCK], flattened; its last block, like the targets, is padded with zeros.
     """
     for block in range(len(weight) // (sources * BLOCK)):
         for b in range(len(targets)):
-            _add_block(targets[b], block * BLOCK, weight, block * sources * BLOCK, lists[b], 0, lengths[b], BLOCK)
+            _add_block(targets[b], block * BLOCK, weight, block * sources * BLOCK, lists[b], begin, begin + lengths[b], BLOCK)

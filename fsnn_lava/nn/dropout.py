@@ -38,7 +38,7 @@ def masked(mask: Tensor | None, current: Tensor) -> Tensor:
 def draw_masks(shapes: Sequence[tuple[int, ...]], samples: int, dropped: float, like: Tensor) -> list[Tensor]:
     """[samples, *shape] for every shape: zero with probability `dropped`, else the value that makes the mean 1.
 
-    Draws from torch's global generator.
+    Draws from torch's global generator. Masks [samples, C, H, W] lie in memory with the channels of a place side by side.
     """
     sizes = [samples * math.prod(shape) for shape in shapes]
     drawn, kept = like.new_empty(sum(sizes)), 1.0 - dropped
@@ -51,4 +51,11 @@ def draw_masks(shapes: Sequence[tuple[int, ...]], samples: int, dropped: float, 
         over_samples(lambda first, end: fill_mask(first, end, out, *key), len(out), number=number, least=WORTH_A_THREAD)
     else:
         drawn.bernoulli_(kept).div_(kept)
-    return [part.view(samples, *shape) for part, shape in zip(torch.split_with_sizes(drawn, sizes), shapes, strict=True)]
+    return [_shaped(part, samples, shape) for part, shape in zip(torch.split_with_sizes(drawn, sizes), shapes, strict=True)]
+
+
+def _shaped(flat: Tensor, samples: int, shape: tuple[int, ...]) -> Tensor:
+    if len(shape) != 3:
+        return flat.view(samples, *shape)
+    channels, height, width = shape
+    return flat.view(samples, height, width, channels).permute(0, 3, 1, 2)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from fsnn_lava.nn.current import Current
 from fsnn_lava.nn.drive import Drive
 from fsnn_lava.nn.neurons import LIF
+
+Schedule = Literal["sequential", "pipelined"]  # when a layer sees the spikes of the one before it: in the same step, or one step later
+SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -117,7 +117,7 @@ class EventRun:
         sums, potentials = self._per_layer(self.sums, samples), self._per_layer(self.potentials, samples)
         counts = self._per_layer(self.counts, samples) if self.counts.shape[1] else sums
         total = self.neuron.weight_sum(self.steps)
-        rates = tuple((s / total).contiguous() for s in sums)
+        rates = tuple(s / total for s in sums)
         returned = self._per_layer(self.returned, samples)[0] if self.returned.shape[1] else None
         return Trace(rates, counts, potentials, returned=returned)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 import torch.nn.functional as nnf
@@ -17,6 +17,9 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.architecture import FeedbackSpec
 from fsnn_lava.nn.initial_weight import initial_weight
 
+NormKind = Literal["kernel", "operator"]
+NORMS: tuple[NormKind, ...] = get_args(NormKind)
+
 
 class RestrictedFeedback(nn.Module):
     """W = alpha W^/||W^|| with a learnable alpha kept in [-limit, limit] (E6).
@@ -27,9 +30,9 @@ class RestrictedFeedback(nn.Module):
     `rounding`, if set, maps W to the weight that is used.
     """
 
-    def __init__(self, spec: FeedbackSpec, *, norm: str = "kernel", limit: float = 1.0) -> None:
+    def __init__(self, spec: FeedbackSpec, *, norm: NormKind = "kernel", limit: float = 1.0) -> None:
         super().__init__()
-        if norm not in ("kernel", "operator"):
+        if norm not in NORMS:
             raise BadArgument(f"norm must be 'kernel' or 'operator', got {norm!r}")
         if not limit > 0:
             raise BadArgument(f"limit must be positive, got {limit}")

@@ -12,13 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument, Diverged
+from fsnn_lava.nn.chain_gradient import channels_last
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
 from fsnn_lava.nn.current import Current
 from fsnn_lava.nn.dense_simulation import Observer
 from fsnn_lava.nn.drive import ConstantDrive, Drive, SequenceDrive
 from fsnn_lava.nn.dropout import Masks, masked
-from fsnn_lava.nn.dynamics import Dynamics
-from fsnn_lava.nn.feedback import RestrictedFeedback
+from fsnn_lava.nn.dynamics import SCHEDULES, Dynamics, Schedule
+from fsnn_lava.nn.feedback import NormKind, RestrictedFeedback
 from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
@@ -32,8 +33,6 @@ from fsnn_lava.nn.trace import Trace
 from fsnn_lava.solvers.anderson import anderson
 from fsnn_lava.solvers.solution import Solution
 from fsnn_lava.solvers.solver import Solver
-
-SCHEDULES = ("sequential", "pipelined")
 
 
 class FSNN(nn.Module):
@@ -87,9 +86,9 @@ class FSNN(nn.Module):
         neuron: LIF | None = None,
         vth: float = 2.0,
         steps: int = 30,
-        schedule: str = "sequential",
+        schedule: Schedule = "sequential",
         dropout: float = 0.0,
-        norm: str = "kernel",
+        norm: NormKind = "kernel",
         limit: float = 1.0,
         batch_norm: bool = True,
         normalisation: Normalisation | None = None,
@@ -110,6 +109,7 @@ class FSNN(nn.Module):
         self.last_solve: tuple[int, float] | None = None  # steps and relative residual of the last backward pass
         self.last_trace: Trace | None = None  # of the last forward pass
         self.event_driven = True  # False: simulate with dense products always
+        self.turns = 0  # in training, take the rates from so many turns of f, from zero, instead of a simulation; 0: simulate
         self.stages = Stages(Stage(spec, batch_norm=batch_norm) for spec in self.architecture.layers)
         spec = self.architecture.feedback
         self.feedback = RestrictedFeedback(spec, norm=norm, limit=limit) if spec else None
@@ -153,11 +153,15 @@ class FSNN(nn.Module):
             trace = self._simulate(self._dynamics(values, weight, masks), steps)
             return self.readout(trace.rates[-1].flatten(1))
         average = self.average(values, steps)
-        first = self.stages[0].current(average)
-        known = first.detach() if values is average else None
-        trace = self._simulate(self._dynamics(values, weight, masks, known), steps, returned=True)
+        first = self.stages[0].current(channels_last(average))
+        if self.turns:
+            trace = self._turn(first.detach(), weight, masks)
+        else:
+            known = first.detach() if values is average else None
+            trace = self._simulate(self._dynamics(values, weight, masks, known), steps, returned=True)
         loop = self._loop_map(first, weight, masks, running=False, coupling=coupling)
-        return self.readout(attach_gradient(trace, loop, self.solver, report=self._report).flatten(1))
+        rates = attach_gradient(trace, loop, self.solver, report=self._report, turn=self.turns > 0)
+        return self.readout(rates.flatten(1))
 
     @torch.no_grad()
     def simulate(self, images: Tensor, steps: int | None = None, *, residuals: bool = False) -> Trace:
@@ -308,6 +312,15 @@ class FSNN(nn.Module):
             feedback = Current(operator=self.feedback.operator, weight=weight.detach(), mask=masks.feedback)
         return Dynamics(drive=drive, forward=forward, feedback=feedback, neuron=self.neuron, vth=self.vth, delay=self.delay)
 
+    @torch.no_grad()
+    def _turn(self, first: Tensor, weight: Tensor | None, masks: Masks) -> Trace:
+        """The rates after all but the last of `turns` turns of f, from zero, with batch norm's running statistics."""
+        f = self._loop_map(first, weight, masks, running=True)
+        rates = first.new_zeros(len(first), *self.architecture.layers[-1].out_shape)
+        for _ in range(self.turns - 1):
+            rates = f(rates)[-1]
+        return Trace((rates,), (), ())
+
     def _simulate(self, dynamics: Dynamics, steps: int, *, observe: Observer | None = None, returned: bool = False) -> Trace:
         trace = simulate(dynamics, steps, events=self.event_driven, observe=observe, returned=returned)
         self.last_trace = replace(trace, returned=None)
@@ -391,7 +404,7 @@ class FSNN(nn.Module):
         return model.read_model(path)
 
 
-def _check(*, vth: float, steps: int, schedule: str, dropout: float) -> None:
+def _check(*, vth: float, steps: int, schedule: Schedule, dropout: float) -> None:
     if not vth > 0:
         raise BadArgument(f"vth must be positive, got {vth}")
     if steps < 1:

@@ -12,10 +12,13 @@ from torch.autograd.function import once_differentiable
 
 from fsnn_lava.compiled.compiler import compilable
 from fsnn_lava.compiled.slopes import find_slopes, rises
+from fsnn_lava.nn.chain_gradient import implicit_chain, linearised
+from fsnn_lava.nn.coupling import WHOLE_BATCH
 from fsnn_lava.nn.dropout import masked
 from fsnn_lava.nn.feedback import RestrictedFeedback
 from fsnn_lava.nn.loop_map import LoopMap
 from fsnn_lava.nn.operators import Operator
+from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.nn.trace import Trace
 from fsnn_lava.solvers.solution import Solution
 from fsnn_lava.solvers.solver import Solver
@@ -24,26 +27,30 @@ Solve = Callable[[Tensor], Solution]  # dL/da -> beta
 Report = Callable[[Solution], None]
 
 
-def attach_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report) -> Tensor:
-    """The last layer's simulated rates, with the gradient of the equilibrium they stand for (E5).
+def attach_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
+    """The last layer's rates, with the gradient of the equilibrium they stand for (E5).
 
-    `loop` is f with batch norm in its training mode (E7). Every backward solve is passed to `report`.
+    `loop` is f with batch norm in its training mode (E7). Every backward solve is passed to `report`. `turn`: the value is f of the
+    rates, one turn closer to the equilibrium than the rates at which f is differentiated.
     """
     rates, coupling = trace.rates[-1], loop.coupling
     if loop.feedback is None or loop.weight is None:
         solve = partial(Solver(max_steps=0).solve_affine, torch.zeros_like)
-        return implicit(loop(rates)[-1], rates, solve, report=report)
+        mapped = loop(rates)[-1]
+        return implicit(mapped, mapped.detach() if turn else rates, solve, report=report)
     if len(loop.stages) == 1:
-        return attach_ring_gradient(trace, loop, loop.feedback, loop.weight, solver, report=report)
+        return attach_ring_gradient(trace, loop, loop.feedback, loop.weight, solver, report=report, turn=turn)
+    if coupling is WHOLE_BATCH and compilable(rates[:0]):
+        return attach_chain_gradient(rates, loop, solver, report=report, turn=turn)
     start = rates.detach().requires_grad_()
     mapped = loop(start)[-1]
     product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
     solve = partial(solver.solve_affine, product, independent=False, scale=coupling.scale, stop=coupling.stop)
-    return implicit(mapped, rates, solve, report=report)
+    return implicit(mapped, mapped.detach() if turn else rates, solve, report=report)
 
 
 def attach_ring_gradient(
-    trace: Trace, loop: LoopMap, feedback: RestrictedFeedback, weight: Tensor, solver: Solver, *, report: Report
+    trace: Trace, loop: LoopMap, feedback: RestrictedFeedback, weight: Tensor, solver: Solver, *, report: Report, turn: bool = False
 ) -> Tensor:
     """The same for a single layer: v -> J_f^T v is W^T (sigma' v / vth), where sigma' is 0 or 1 per neuron, so no graph is needed."""
     rates, mask, fixed, coupling = trace.rates[0], loop.masks.feedback, weight.detach(), loop.coupling
@@ -51,9 +58,18 @@ def attach_ring_gradient(
     with torch.no_grad():
         returned = masked(mask, feedback.operator.apply(fixed, rates)) if trace.returned is None else trace.returned
         slope, gain = slopes(own, returned, mask, loop.vth)
+        value = rate_of(own + returned, loop.vth) if turn else rates
     product = partial(feedback.operator.transpose, fixed)
     solve = partial(solver.solve_affine, product, gain=gain, scale=coupling.scale, stop=coupling.stop)
-    return implicit_ring(own, weight, rates, slope=slope, mask=mask, operator=feedback.operator, solve=solve, report=report)
+    return implicit_ring(own, weight, rates, value=value, slope=slope, mask=mask, operator=feedback.operator, solve=solve, report=report)
+
+
+def attach_chain_gradient(rates: Tensor, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
+    """The same for several layers on a CPU, without a graph of the loop."""
+    own = loop.own_current()
+    chain = linearised(loop, own, rates.detach())
+    solve = partial(solver.solve_affine, chain.transpose, independent=False, whole=True)
+    return implicit_chain(chain, loop, own, value=chain.mapped if turn else chain.rates, solve=solve, report=report)
 
 
 class _Implicit(torch.autograd.Function):
@@ -97,12 +113,12 @@ def slopes(own: Tensor, returned: Tensor, mask: Tensor | None, vth: float) -> tu
 class _Ring(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, own: Tensor, weight: Tensor, rates: Tensor, slope: Tensor, mask: Tensor | None, operator: Operator, solve: Solve,
-        report: Report,
+        ctx: Any, own: Tensor, weight: Tensor, rates: Tensor, value: Tensor, slope: Tensor, mask: Tensor | None, operator: Operator,
+        solve: Solve, report: Report,
     ) -> Tensor:  # fmt: skip
         ctx.save_for_backward(rates, slope, mask)
         ctx.operator, ctx.solve, ctx.report = operator, solve, report
-        return rates.view_as(rates)
+        return value.view_as(value)
 
     @staticmethod
     @once_differentiable
@@ -112,7 +128,7 @@ class _Ring(torch.autograd.Function):
         ctx.report(solution)
         through = solution.value * slope
         for_weight = ctx.operator.weight_gradient(rates, masked(mask, through))
-        return through, for_weight, None, None, None, None, None, None
+        return through, for_weight, None, None, None, None, None, None, None
 
 
 def implicit_ring(
@@ -120,6 +136,7 @@ def implicit_ring(
     weight: Tensor,
     rates: Tensor,
     *,
+    value: Tensor,
     slope: Tensor,
     mask: Tensor | None,
     operator: Operator,
@@ -128,6 +145,6 @@ def implicit_ring(
 ) -> Tensor:
     """As `implicit`, for f(a) = sigma((own + mask W a)/vth); gradients go to `own` and to `weight`, which is W of `operator`.
 
-    `slope` is sigma'/vth at `rates`.
+    `slope` is sigma'/vth at `rates`; what comes back has the values of `value`.
     """
-    return _Ring.apply(own, weight, rates, slope, mask, operator, solve, report)
+    return _Ring.apply(own, weight, rates, value, slope, mask, operator, solve, report)

@@ -12,7 +12,7 @@ from torch import Tensor
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.current import Current
 from fsnn_lava.nn.drive import ConstantDrive, Drive, SequenceDrive
-from fsnn_lava.nn.dynamics import Dynamics
+from fsnn_lava.nn.dynamics import SCHEDULES, Dynamics, Schedule
 from fsnn_lava.nn.loop_map import Equilibrium
 from fsnn_lava.nn.neurons import LIF
 from fsnn_lava.nn.normalisation import Normalisation
@@ -115,11 +115,11 @@ class FoldedNetwork:
         found = anderson(lambda last: self.around(last, drive)[-1], start, tol=tol, max_steps=max_steps)
         return Equilibrium(self.around(found.value, drive), found.residual, found.steps, found.converged)
 
-    def simulate(self, values: Tensor, steps: int | None = None, *, schedule: str = "pipelined") -> Trace:
+    def simulate(self, values: Tensor, steps: int | None = None, *, schedule: Schedule = "pipelined") -> Trace:
         """Run in spikes from rest (E1, E2)."""
         steps = steps or self.steps
-        if schedule not in ("sequential", "pipelined"):
-            raise BadArgument(f"schedule must be sequential or pipelined, got {schedule!r}")
+        if schedule not in SCHEDULES:
+            raise BadArgument(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
         values = self._checked(values, steps)
         first, currents = self.layers[0], [layer.simulated() for layer in self.layers]
         drive: Drive

@@ -44,6 +44,8 @@ from fsnn_lava.quantisation.state_range import StepBound, check_step, step_bound
 from fsnn_lava.version import __version__
 
 Kind = Literal["pixels", "events", "current"]
+Reset = Literal["subtract", "zero"]
+Encoding = Literal["rate", "delta"]
 SEARCH_SAMPLES = 32  # of the calibration batch, on which scales are searched
 DEAD_BAND_BUDGET = 2e8  # multiplications per step of a run with which dead bands are searched
 PROJECTED_GAIN = 0.999  # to which shrinking the feedback aims
@@ -68,12 +70,12 @@ def quantise(
     net: FSNN | FoldedNetwork,
     *,
     bits: int = 8,
-    input: str | None = None,
-    reset: str = "subtract",
+    input: Kind | None = None,
+    reset: Reset = "subtract",
     per_channel: bool = False,
     calibration: ArrayLike | None = None,
     steps: int | None = None,
-    encoding: str = "rate",
+    encoding: Encoding = "rate",
     dead_band: ArrayLike | None = None,
 ) -> ChipNetwork:
     """Fold and round a trained network to integers.
@@ -129,12 +131,12 @@ def quantise_in_full(
     net: FSNN | FoldedNetwork,
     *,
     bits: int = 8,
-    input: str | None = None,
-    reset: str = "subtract",
+    input: Kind | None = None,
+    reset: Reset = "subtract",
     per_channel: bool = False,
     calibration: ArrayLike | None = None,
     steps: int | None = None,
-    encoding: str = "rate",
+    encoding: Encoding = "rate",
     dead_band: ArrayLike | None = None,
 ) -> Quantised:
     """`quantise`, with everything that was found out on the way.
@@ -250,7 +252,7 @@ def _shrink(folded: FoldedNetwork, factor: float) -> FoldedNetwork:
 
 
 def _round_network(
-    folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind, bits: int, reset: str, per_channel: bool, encoding: str
+    folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind, bits: int, reset: Reset, per_channel: bool, encoding: Encoding
 ) -> ChipNetwork:
     decay = round((1.0 - folded.neuron.leak) * limits.DECAY_UNIT) if encoding == "rate" else 0
     samples = torch.from_numpy(values[: affordable_calibration_samples(folded, SEARCH_SAMPLES)])
@@ -317,15 +319,14 @@ def _problem(
     )
 
 
-def _layer(name: str, shape: tuple[int, ...], rounded: RoundedLayer, decay: int, reset: str) -> Layer:
+def _layer(name: str, shape: tuple[int, ...], rounded: RoundedLayer, decay: int, reset: Reset) -> Layer:
     largest = int(np.abs(rounded.bias).max(initial=0))
     if largest > limits.BIAS_MAX or int(rounded.threshold.max()) > limits.THRESHOLD_MAX:
         raise BadNetwork(
             f"layer {name!r}: bias {largest} and threshold {int(rounded.threshold.max())} must be at most {limits.BIAS_MAX} weight units; "
             "the weights of this layer are too small compared with its biases"
         )
-    kind = cast(Literal["subtract", "zero"], reset)
-    return Layer(name=name, shape=shape, threshold=rounded.threshold, bias=rounded.bias, scale=rounded.scale, decay=decay, reset=kind)
+    return Layer(name=name, shape=shape, threshold=rounded.threshold, bias=rounded.bias, scale=rounded.scale, decay=decay, reset=reset)
 
 
 def _synapses(folded: FoldedNetwork, position: int, problem: LayerProblem, rounded: RoundedLayer) -> list[Synapse]:

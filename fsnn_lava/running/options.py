@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
-from fsnn_lava.backends.availability import BACKENDS
+from fsnn_lava.backends.availability import BACKENDS, Backend
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.run_arguments import checked_steps
 
-GRAPHS = ("batched", "stock")
+LavaGraph = Literal["batched", "stock"]
+GRAPHS: tuple[LavaGraph, ...] = get_args(LavaGraph)
 BATCH_MAX = 256  # samples
 EMULATOR_BATCH_BYTES = 2**26  # of results in one batch
 LAVA_MESSAGE_NUMBERS = 2**21  # in one message between two Lava processes: 8 MiB of int32
@@ -19,12 +21,12 @@ LAVA_MESSAGE_NUMBERS = 2**21  # in one message between two Lava processes: 8 MiB
 class RunOptions:
     """Where and for how long to run, and what to keep; make one with `run_options`."""
 
-    backend: str  # "emu", "sim" or "loihi2"
+    backend: Backend
     steps: int  # T
     batch: int  # the largest number of samples in one batch
     spikes: bool = False  # keep every spike train
     residual: bool = False  # compute ||f(a) - a|| after every step
-    graph: str = "batched"  # on "sim": our own Lava processes, or "stock" ones
+    graph: LavaGraph = "batched"  # on "sim": our own Lava processes, or "stock" ones
 
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
@@ -44,12 +46,12 @@ def run_options(
     chip: ChipNetwork,
     *,
     samples: int = BATCH_MAX,
-    backend: str = "emu",
+    backend: Backend = "emu",
     steps: int | None = None,
     batch: int | None = None,
     spikes: bool = False,
     residual: bool = False,
-    graph: str = "batched",
+    graph: LavaGraph = "batched",
 ) -> RunOptions:
     """The options of a run of `samples` samples; `steps` defaults to the network's own, `batch` to what fits in moderate memory."""
     return RunOptions(
@@ -62,7 +64,7 @@ def run_options(
     )
 
 
-def default_batch(chip: ChipNetwork, samples: int, *, backend: str) -> int:
+def default_batch(chip: ChipNetwork, samples: int, *, backend: Backend) -> int:
     """Samples to run together. Lava's processes keep their batch size, so for them the samples are split into equal parts."""
     samples = max(1, samples)
     if backend == "sim":

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.availability import require_backend
+from fsnn_lava.backends.availability import Backend, require_backend
 from fsnn_lava.errors import BackendMissing, BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
 from fsnn_lava.ir.run_arguments import check_values
 from fsnn_lava.ir.stock_network import executed
-from fsnn_lava.running.options import RunOptions, run_options
+from fsnn_lava.running.options import LavaGraph, RunOptions, run_options
 
 Values = NDArray[np.uint8]
 RunBatch = Callable[[Values], Result]
@@ -25,12 +25,12 @@ def run(
     chip: ChipNetwork,
     values: Values,
     *,
-    backend: str = "emu",
+    backend: Backend = "emu",
     steps: int | None = None,
     batch: int | None = None,
     spikes: bool = False,
     residual: bool = False,
-    graph: str = "batched",
+    graph: LavaGraph = "batched",
     progress: ReportSamples | None = None,
 ) -> Result:
     """Run a network on samples and return counts, potentials and logits.
@@ -88,12 +88,12 @@ def run_batches(
     chip: ChipNetwork,
     batches: Iterable[Values],
     *,
-    backend: str = "emu",
+    backend: Backend = "emu",
     steps: int | None = None,
     batch: int | None = None,
     spikes: bool = False,
     residual: bool = False,
-    graph: str = "batched",
+    graph: LavaGraph = "batched",
 ) -> Generator[Result, None, None]:
     """Yield one Result per batch; only one batch is held in memory.
 

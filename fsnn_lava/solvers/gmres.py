@@ -75,6 +75,18 @@ def gmres_in_parts(
     return Solution(value, residual, steps, every_sample(residual <= tol))
 
 
+def gmres_over_batch(product: Map, constant: Tensor, *, scale: Tensor, ahead: bool, tol: float, max_steps: int) -> Solution:
+    """The same for a `product` that couples the samples: one space for all of them, and one residual, divided by the length of `scale`."""
+    shape = constant.shape
+
+    def joint(vectors: Tensor) -> Tensor:
+        return _flat(product(_from_flat(vectors.view(len(constant), -1), shape))).reshape(1, -1)
+
+    found = gmres(joint, _flat(constant).reshape(1, -1), scale=scale.norm()[None], ahead=ahead, tol=tol, max_steps=max_steps)
+    value = _from_flat(found.value.view(len(constant), -1), shape)
+    return Solution(value, found.residual.expand(len(constant)), found.steps, found.converged)
+
+
 class _KrylovSpace:
     """Orthonormal vectors v_0 … v_k with (I - A) [v_0 … v_{k-1}] = [v_0 … v_k] H, one set per sample; H is kept as Q^T R."""
 
@@ -126,13 +138,17 @@ class _KrylovSpace:
             over_samples(lambda first, end: function(first, end, *args), samples, number=self.threads, least=samples)
 
     def _as_given(self, flat: Tensor) -> Tensor:
-        """[B, n] in the shape of the start, as a view."""
-        if len(self.shape) != 4:
-            return flat.view(self.shape)
-        samples, channels, height, width = self.shape
-        return flat.view(samples, height, width, channels).permute(0, 3, 1, 2)
+        return _from_flat(flat, self.shape)
 
 
 def _flat(vectors: Tensor) -> Tensor:
     """[B, n]; channels last, which convolutions are faster with."""
     return (vectors.permute(0, 2, 3, 1) if vectors.dim() == 4 else vectors).flatten(1)
+
+
+def _from_flat(flat: Tensor, shape: torch.Size) -> Tensor:
+    """[B, n] in this shape, as a view: the reverse of `_flat`."""
+    if len(shape) != 4:
+        return flat.view(shape)
+    samples, channels, height, width = shape
+    return flat.view(samples, height, width, channels).permute(0, 3, 1, 2)

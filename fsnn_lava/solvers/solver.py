@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -12,10 +13,11 @@ from fsnn_lava.solvers.anderson import anderson
 from fsnn_lava.solvers.broyden import broyden
 from fsnn_lava.solvers.damped import damped
 from fsnn_lava.solvers.fixed_point import fixed_point
-from fsnn_lava.solvers.gmres import gmres_in_parts
+from fsnn_lava.solvers.gmres import gmres_in_parts, gmres_over_batch
 from fsnn_lava.solvers.solution import Map, Norm, Solution, Stop, every_sample, lengths
 
-LINEAR_METHODS = ("gmres", "fixed-point", "damped", "anderson", "broyden")
+Method = Literal["gmres", "fixed-point", "damped", "anderson", "broyden"]
+LINEAR_METHODS: tuple[Method, ...] = get_args(Method)
 _ITERATIONS = {"fixed-point": fixed_point, "damped": damped, "broyden": broyden}
 
 
@@ -25,7 +27,7 @@ class Solver:
 
     Args:
         method: "gmres" needs the fewest products; "broyden" is the paper's; "anderson", "damped" and "fixed-point" are there to compare.
-            With batch norm inside the loop, and on a GPU, Anderson mixing replaces GMRES.
+            On a GPU, and with batch norm inside the loop of several processes, Anderson mixing replaces GMRES.
         tol: relative residual at which to stop. At 1e-2 the gradient is within 0.3 % of the exact one on the trained networks that
             bench/gradient_error.py measures.
         max_steps: the most vector-Jacobian products per backward pass. 0 gives the Jacobian-free gradient: nothing is solved, which is fast
@@ -38,7 +40,7 @@ class Solver:
         >>> exact = fl.Solver(tol=1e-6, max_steps=200)
     """
 
-    method: str = "gmres"
+    method: Method = "gmres"
     tol: float = 1e-2
     max_steps: int = 30
 
@@ -57,6 +59,7 @@ class Solver:
         *,
         gain: Tensor | None = None,
         independent: bool = True,
+        whole: bool = False,
         scale: Norm = lengths,
         stop: Stop = every_sample,
     ) -> Solution:
@@ -70,7 +73,8 @@ class Solver:
             constant: [B, ...].
             gain: [B, ...], 1 if not given.
             independent: no sample's product depends on another sample, and `product` accepts any subset of them. Batch norm inside the
-                loop breaks this; residuals then need a product, and Anderson mixing replaces GMRES (as it does on a GPU).
+                loop breaks this; unless `whole` is true, residuals then need a product, and Anderson mixing replaces GMRES (as on a GPU).
+            whole: these are all samples that `product` couples; GMRES then solves for all of them as for one vector.
             scale: what the lengths of residuals are divided by, [B] of `constant`.
             stop: decides by the solved samples [B] whether to stop. Processes that solve together must stop together.
 
@@ -80,6 +84,8 @@ class Solver:
         if self.max_steps == 0:
             return Solution(constant, torch.full((len(constant),), torch.nan), 0, False)
         scales = scale(constant)
+        if self.method == "gmres" and whole and constant.device.type == "cpu":
+            return gmres_over_batch(product, constant, scale=scales, ahead=True, tol=self.tol, max_steps=self.max_steps)
         if self.method == "gmres" and independent and constant.device.type == "cpu":
             return gmres_in_parts(product, constant, scale=scales, gain=gain, ahead=True, tol=self.tol, max_steps=self.max_steps)
 

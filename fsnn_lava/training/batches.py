@@ -36,9 +36,18 @@ def batch_count(samples: int, batch: int) -> int:
 
 
 def augmented(
-    images: Tensor, random: torch.Generator, *, margin: int, flip: bool, samples: int | None = None, mine: slice = slice(None)
+    images: Tensor,
+    random: torch.Generator,
+    *,
+    margin: int,
+    flip: bool,
+    cutout: int = 0,
+    samples: int | None = None,
+    mine: slice = slice(None),
 ) -> Tensor:
     """Shift every image [B, C, H, W] by up to `margin` pixels, padding with zeros; with `flip`, mirror half of them.
+
+    `cutout` is the side of a square at a random place, partly outside of the image at its borders, that is set to zero.
 
     `images` may be the part `mine` of a joint batch of `samples`: each is then augmented as it would be in the joint batch.
     """
@@ -51,4 +60,15 @@ def augmented(
     rows = top + torch.arange(height)  # [B, H]
     columns = torch.where(mirror, left + torch.arange(width - 1, -1, -1), left + torch.arange(width))  # [B, W]
     sample = torch.arange(count).view(count, 1, 1)
-    return padded.permute(0, 2, 3, 1)[sample, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2).contiguous()
+    moved = padded.permute(0, 2, 3, 1)[sample, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2).contiguous()
+    if not cutout:
+        return moved
+    inside = [_in_span(size, cutout, drawn, random)[mine] for size in (height, width)]  # [B, H] and [B, W]
+    return moved.masked_fill_((inside[0][:, :, None] & inside[1][:, None, :])[:, None], 0)
+
+
+def _in_span(size: int, length: int, samples: int, random: torch.Generator) -> Tensor:
+    """[samples, size] whether a place lies in a span of `length` around a random one."""
+    begin = torch.randint(0, size, (samples, 1), generator=random) - length // 2
+    place = torch.arange(size)
+    return (place >= begin) & (place < begin + length)

@@ -11,6 +11,7 @@ from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.notation import parse_notation
 from fsnn_lava.solvers.solver import Solver
 from fsnn_lava.training.batches import stream_seed
+from fsnn_lava.training.momentum_sgd import MomentumSGD
 from fsnn_lava.training.recipe import Recipe
 
 INITIALISE = 4  # the stream of random numbers that the initial weights are drawn from
@@ -38,12 +39,22 @@ def build_network(
             normalisation=normalisation,
             class_names=class_names,
         )
-    net.solver = Solver(method=recipe.solver.method, tol=recipe.solver.tol, max_steps=recipe.solver.max_steps)
+    configure(net, recipe.at(0))
     if recipe.quantise is not None:
         from fsnn_lava.quantisation.fake_quantise import enable_fake_quantisation
 
         enable_fake_quantisation(net, bits=recipe.quantise.bits)
     return net
+
+
+def configure(net: FSNN, plan: Recipe) -> None:
+    """Set everything that may change from phase to phase; `plan` is the recipe of one epoch."""
+    net.solver = Solver(method=plan.solver.method, tol=plan.solver.tol, max_steps=plan.solver.max_steps)
+    net.steps, net.turns, net.dropout = plan.steps, plan.turns, plan.dropout
+    net.limit = plan.limit
+    if net.feedback is not None:
+        net.feedback.limit = plan.limit
+        net.feedback.clip_()
 
 
 def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int) -> FSNN:
@@ -60,7 +71,7 @@ def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int)
     return net
 
 
-def build_optimiser(recipe: Recipe, net: FSNN) -> torch.optim.SGD:
+def build_optimiser(recipe: Recipe, net: FSNN) -> MomentumSGD:
     """SGD with momentum on every parameter; the learning rate is set before each step."""
     plan = recipe.optimiser
-    return torch.optim.SGD(net.parameters(), lr=plan.learning_rate, momentum=plan.momentum, weight_decay=plan.weight_decay)
+    return MomentumSGD(net.parameters(), lr=plan.learning_rate, momentum=plan.momentum, weight_decay=plan.weight_decay)

@@ -13,6 +13,7 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.files.torch_archive import unpack
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.log import EpochRecord
+from fsnn_lava.training.momentum_sgd import MomentumSGD
 from fsnn_lava.training.recipe import Recipe, differences, load_recipe, read_recipe
 from fsnn_lava.training.run_folder import RECIPE
 
@@ -76,7 +77,7 @@ def _recipe_of(path: Path, state: State, version: int) -> Recipe:
     return load_recipe(path.parent / RECIPE) if version == 1 else read_recipe(str(state.recipe), where=str(path))
 
 
-def restore_tensors(state: State, net: FSNN, optimiser: torch.optim.Optimizer) -> None:
+def restore_tensors(state: State, net: FSNN, optimiser: MomentumSGD) -> None:
     """Load the state into the network and the optimiser. BadFile if a number is not finite, or if it is of another network."""
     try:
         if not all(bool(torch.isfinite(value).all()) for value in state.network.values()):

@@ -6,6 +6,7 @@ torch's step takes, in times of ours (python bench/kernels.py, torch 2.13 on two
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,10 +14,11 @@ from torch.autograd.graph import increment_version
 
 from fsnn_lava.compiled.compiler import compilable
 from fsnn_lava.compiled.sgd import sgd_step
+from fsnn_lava.training.momentum_sgd import MomentumSGD
 
 
 @torch.no_grad()
-def descend(optimiser: torch.optim.SGD) -> None:
+def descend(optimiser: MomentumSGD | torch.optim.SGD) -> None:
     """Do what optimiser.step() does, up to rounding, on the optimiser's own state but without its hooks.
 
     Calls optimiser.step() where compiled code does not apply: other options than momentum and weight decay, other dtypes or devices.
@@ -37,7 +39,7 @@ def descend(optimiser: torch.optim.SGD) -> None:
                 increment_version(parameter)  # autograd must notice the change, as it does after optimiser.step()
 
 
-def _applies(group: dict[str, Any], state: dict[torch.Tensor, Any]) -> bool:
+def _applies(group: dict[str, Any], state: Mapping[torch.Tensor, Any]) -> bool:
     """Whether the group uses momentum and weight decay only, and compiled code takes all its tensors."""
     if group["momentum"] == 0 or group["dampening"] != 0 or group["nesterov"] or group["maximize"]:
         return False

@@ -20,7 +20,7 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training import run_folder
 from fsnn_lava.training.batches import AUGMENT, DROPOUT, MARGIN, augmented, batch_count, epoch_batches, generator, stream_seed
-from fsnn_lava.training.build import build_network, build_optimiser
+from fsnn_lava.training.build import build_network, build_optimiser, configure
 from fsnn_lava.training.checkpoint import State, load_state, restore_tensors, save_state
 from fsnn_lava.training.descent import descend
 from fsnn_lava.training.distributed import coupling_of, sum_gradients
@@ -97,8 +97,7 @@ class TrainingRun:
         self.recipe, self.data, self.folder, self.progress = recipe, data, folder, progress
         self.group = group or ProcessGroup()
         _check_shares(recipe, len(data.train), self.group)
-        if recipe.shift and (data.kind == "events" or len(data.shape) != 3):
-            raise BadFile(f"'shift' moves images [C, H, W]; the samples of {data.name} are {data.kind}, {list(data.shape)}")
+        _check_augmentation(recipe, data)
         self.net: FSNN = build_network(
             recipe, input_shape=data.shape, classes=data.classes, normalisation=data.normalisation, class_names=data.class_names
         )
@@ -106,6 +105,7 @@ class TrainingRun:
         self.group.copy_from_first(*self.net.state_dict().values())
         self.labels = torch.from_numpy(data.train.labels)
         self.optimiser = build_optimiser(recipe, self.net)
+        self.plan = recipe.at(0)
         self.epoch = 0
         self.iteration = 0
         self.best_accuracy, self.best_epoch = -1.0, 0
@@ -115,6 +115,8 @@ class TrainingRun:
     def one_epoch(self) -> None:
         """Train one epoch, evaluate, and write the checkpoint."""
         start = time.perf_counter()
+        self.plan = self.recipe.at(self.epoch)
+        configure(self.net, self.plan)
         sums = _Sums()
         for batch in self._batches():
             self._one_batch(batch, sums)
@@ -139,24 +141,24 @@ class TrainingRun:
 
     def _batches(self) -> Iterator[Batch]:
         """This process's share of every batch of the epoch, augmented if the recipe says so."""
-        recipe = self.recipe
+        recipe = self.plan
         count = len(self.labels)
         order = epoch_batches(count, recipe.batch, seed=recipe.seed, epoch=self.epoch)
         title = f"epoch {self.epoch + 1}/{recipe.epochs}"
         for index, chosen in enumerate(self.progress.batches(order, total=batch_count(count, recipe.batch), title=title)):
             mine = self.group.share(len(chosen))
             images = torch.from_numpy(self.data.train.batch(chosen[mine].numpy()))
-            if recipe.augment or recipe.shift:
+            if recipe.augment or recipe.shift or recipe.flip or recipe.cutout:
                 random = generator(AUGMENT, recipe.seed, self.epoch, index)
-                margin = MARGIN if recipe.augment else recipe.shift
-                images = augmented(images, random, margin=margin, flip=recipe.augment, samples=len(chosen), mine=mine)
+                margin, flip = MARGIN if recipe.augment else recipe.shift, recipe.augment or recipe.flip
+                images = augmented(images, random, margin=margin, flip=flip, cutout=recipe.cutout, samples=len(chosen), mine=mine)
             device = self.group.device
             yield Batch(index, images.to(device), self.labels[chosen[mine]].to(device), len(chosen))
 
     def _one_batch(self, batch: Batch, sums: _Sums) -> None:
         """One optimiser step; the loss is divided by the size of the joint batch, so that the gradients of all processes add up."""
         for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate(self.recipe, epoch=self.epoch, iteration=self.iteration)
+            group["lr"] = learning_rate(self.plan, epoch=self.epoch, iteration=self.iteration)
         torch.manual_seed(stream_seed(DROPOUT, self.recipe.seed, self.epoch, batch.index))
         self.net.train()
         for parameter in self.net.parameters():
@@ -321,6 +323,15 @@ class _Sums:
         self.batches += 1
         self.steps += solve[0]
         self.residual += solve[1] if solve[0] else 0.0
+
+
+def _check_augmentation(recipe: Recipe, data: Dataset) -> None:
+    """Only images can be augmented."""
+    plans = [recipe.at(epoch) for epoch in (0, *(phase.after for phase in recipe.phases))]
+    if any(plan.shift or plan.flip or plan.cutout for plan in plans) and (data.kind == "events" or len(data.shape) != 3):
+        raise BadFile(
+            f"'shift', 'flip' and 'cutout' change images [C, H, W]; the samples of {data.name} are {data.kind}, {list(data.shape)}"
+        )
 
 
 def _check_shares(recipe: Recipe, samples: int, group: ProcessGroup) -> None:

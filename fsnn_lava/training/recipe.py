@@ -10,8 +10,10 @@ from typing import Any
 from fsnn_lava.data import NAMES
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.toml import parse_toml, read_toml
-from fsnn_lava.solvers.solver import LINEAR_METHODS
-from fsnn_lava.training.recipe_keys import key_rule, nested_keys, print_keys, read_keys
+from fsnn_lava.nn.dynamics import SCHEDULES, Schedule
+from fsnn_lava.nn.feedback import NORMS, NormKind
+from fsnn_lava.solvers.solver import LINEAR_METHODS, Method
+from fsnn_lava.training.recipe_keys import key_rule, nested_keys, nested_lists, print_keys, read_keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +42,7 @@ class LearningRate:
 class SolverChoice:
     """How E5 is solved: until the relative residual is `tol`, at most `max_steps` products (0: the Jacobian-free gradient)."""
 
-    method: str = key_rule(str, "gmres", choices=LINEAR_METHODS)
+    method: Method = key_rule(str, "gmres", choices=LINEAR_METHODS)
     tol: float = key_rule(float, 1e-2, low=0.0, open_low=True)
     max_steps: int = key_rule(int, 30, low=0)
 
@@ -53,6 +55,22 @@ class Quantise:
 
 
 @dataclasses.dataclass(frozen=True)
+class Phase:
+    """What changes once `after` epochs are done, until the next phase; a key that is not given keeps the recipe's own value."""
+
+    after: int = key_rule(int, low=1)
+    steps: int | None = key_rule(int, None, low=1)
+    turns: int | None = key_rule(int, None, low=0)
+    limit: float | None = key_rule(float, None, low=0.0, open_low=True)
+    dropout: float | None = key_rule(float, None, low=0.0, high=1.0, open_high=True)
+    shift: int | None = key_rule(int, None, low=0, high=16)
+    cutout: int | None = key_rule(int, None, low=0)
+    learning_rate: float | None = key_rule(float, None, low=0.0, open_low=True)  # in place of optimiser.learning_rate
+    tol: float | None = key_rule(float, None, low=0.0, open_low=True)  # in place of solver.tol
+    max_steps: int | None = key_rule(int, None, low=0)  # in place of solver.max_steps
+
+
+@dataclasses.dataclass(frozen=True)
 class Recipe:
     """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
 
@@ -61,14 +79,17 @@ class Recipe:
     neuron: str = key_rule(str, choices=("if", "lif"))
     steps: int = key_rule(int, low=1)
     epochs: int = key_rule(int, low=1)
+    turns: int = key_rule(int, 0, low=0)  # in training, rates come from so many turns of f (E4) instead of spikes; 0: from spikes
     leak: float = key_rule(float, 1.0, low=0.0, open_low=True, high=1.0)
     vth: float = key_rule(float, 2.0, low=0.0, open_low=True)
-    schedule: str = key_rule(str, "sequential", choices=("sequential", "pipelined"))
-    norm: str = key_rule(str, "kernel", choices=("kernel", "operator"))
+    schedule: Schedule = key_rule(str, "sequential", choices=SCHEDULES)
+    norm: NormKind = key_rule(str, "kernel", choices=NORMS)
     limit: float = key_rule(float, 1.0, low=0.0, open_low=True)
     dropout: float = key_rule(float, 0.2, low=0.0, high=1.0, open_high=True)
     augment: bool = key_rule(bool, False)  # CIFAR's: crop and flip
     shift: int = key_rule(int, 0, low=0, high=16)  # pixels by which training images are moved at random
+    flip: bool = key_rule(bool, False)  # mirror half of the training images
+    cutout: int = key_rule(int, 0, low=0)  # side of the square that is set to zero in every training image
     start: str = key_rule(str, "")  # a model.pt to start from, instead of fresh weights
     seed: int = key_rule(int, 1, low=0, high=2**31 - 1)
     batch: int = key_rule(int, 128, low=2)
@@ -80,10 +101,24 @@ class Recipe:
     learning_rate: LearningRate = dataclasses.field(default_factory=LearningRate, metadata=nested_keys(LearningRate))
     solver: SolverChoice = dataclasses.field(default_factory=SolverChoice, metadata=nested_keys(SolverChoice))
     quantise: Quantise | None = dataclasses.field(default=None, metadata=nested_keys(Quantise))
+    phases: tuple[Phase, ...] = dataclasses.field(default=(), metadata=nested_lists(Phase))
 
     def to_toml(self) -> str:
         """The whole recipe, defaults included; reads back to an equal one."""
         return print_keys(self)
+
+    def at(self, epoch: int) -> Recipe:
+        """The recipe of epoch `epoch` (0 first), with what its phase changes; it has no phases itself."""
+        begun = [phase for phase in self.phases if phase.after <= epoch]
+        if not begun:
+            return dataclasses.replace(self, phases=())
+        changes: dict[str, Any] = {
+            key: value for key, value in dataclasses.asdict(begun[-1]).items() if value is not None and key != "after"
+        }
+        solver = {key: changes.pop(key) for key in ("tol", "max_steps") if key in changes}
+        rate = {"learning_rate": changes.pop("learning_rate")} if "learning_rate" in changes else {}
+        changes["solver"], changes["optimiser"] = dataclasses.replace(self.solver, **solver), dataclasses.replace(self.optimiser, **rate)
+        return dataclasses.replace(self, **changes, phases=())
 
 
 def load_recipe(path: str | Path, *, changes: Iterable[str] = ()) -> Recipe:
@@ -118,9 +153,19 @@ def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
         raise BadFile(f"{where}: 'learning_rate.milestones' must be in increasing order, got {list(decay.milestones)}")
     if recipe.augment and not recipe.data.startswith("cifar"):
         raise BadFile(f"{where}: 'augment' (crop and flip) is for CIFAR only, got data = {recipe.data!r}; 'shift' is for all images")
+    for plan in (recipe, *(recipe.at(phase.after) for phase in recipe.phases)):
+        _check_augmentation(plan, where)
+    starts = [phase.after for phase in recipe.phases]
+    if starts != sorted(set(starts)):
+        raise BadFile(f"{where}: the phases' 'after' must be in increasing order, got {starts}")
+    return recipe
+
+
+def _check_augmentation(recipe: Recipe, where: str) -> None:
     if recipe.shift and (recipe.augment or recipe.data == "nmnist"):
         raise BadFile(f"{where}: 'shift' is for images without 'augment', got data = {recipe.data!r}, augment = {recipe.augment}")
-    return recipe
+    if (recipe.flip or recipe.cutout) and recipe.data == "nmnist":
+        raise BadFile(f"{where}: 'flip' and 'cutout' are for images, got data = {recipe.data!r}")
 
 
 def differences(first: Recipe, second: Recipe) -> list[str]:

@@ -81,6 +81,11 @@ def nested_keys(kind: type) -> dict[str, Any]:
     return {"table": kind}
 
 
+def nested_lists(kind: type) -> dict[str, Any]:
+    """The metadata of a dataclass field that is a tuple of nested tables."""
+    return {"tables": kind}
+
+
 def read_keys(kind: type[Keys], values: Mapping[str, Any], *, where: str, prefix: str = "") -> Keys:
     """The dataclass `kind` filled from `values`; BadFile names the file (`where`) and the key of anything invalid."""
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
@@ -101,6 +106,11 @@ def _read_value(field: dataclasses.Field[Any], value: Any, *, where: str, key: s
         if not isinstance(value, Mapping):
             raise BadFile(f"{where}: {key!r} must be a table, got {_shown(value)}; write its keys under [{key}]")
         return read_keys(field.metadata["table"], value, where=where, prefix=f"{key}.")
+    if "tables" in field.metadata:
+        if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
+            raise BadFile(f"{where}: {key!r} must be a list of tables, got {_shown(value)}; write the keys of each under [[{key}]]")
+        numbered = enumerate(value, start=1)
+        return tuple(read_keys(field.metadata["tables"], one, where=where, prefix=f"{key} {i}: ") for i, one in numbered)
     limit: KeyRule = field.metadata["rule"]
     each = value if limit.many and isinstance(value, list) else [value]
     if limit.many != isinstance(value, list) or not all(limit.fits(one) for one in each):
@@ -125,5 +135,14 @@ def print_keys(table: Any) -> str:
 
 
 def _toml_values(table: Any) -> dict[str, Any]:
-    values = {field.name: (getattr(table, field.name), "table" in field.metadata) for field in dataclasses.fields(table)}
-    return {name: _toml_values(value) if nested else value for name, (value, nested) in values.items() if value is not None}
+    out: dict[str, Any] = {}
+    for field in dataclasses.fields(table):
+        value = getattr(table, field.name)
+        if value is None:
+            continue
+        if "tables" in field.metadata:
+            if value:
+                out[field.name] = [_toml_values(one) for one in value]
+        else:
+            out[field.name] = _toml_values(value) if "table" in field.metadata else value
+    return out

@@ -18,7 +18,7 @@ from fsnn_lava.ir.result import Result
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.quantisation.quantisation_report import QuantisationReport, measure_quantisation
-from fsnn_lava.quantisation.quantise import Quantised, quantise_in_full
+from fsnn_lava.quantisation.quantise import Encoding, Kind, Quantised, Reset, quantise_in_full
 from fsnn_lava.running.run import run
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.export_checks import (
@@ -77,11 +77,11 @@ def export(
     write: Write,
     read: Read,
     bits: int = 8,
-    input: str | None = None,
-    reset: str = "subtract",
+    input: Kind | None = None,
+    reset: Reset = "subtract",
     per_channel: bool = False,
     steps: int | None = None,
-    encoding: str = "rate",
+    encoding: Encoding = "rate",
     dead_band: Sequence[float] | None = None,
     calibration: NDArray[np.uint8] | None = None,
     test: Samples | None = None,

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.nn.dynamics import Schedule
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.quantisation.fold import fold
@@ -27,7 +28,7 @@ class FloatNetwork:
         self.chip = chip
         self.model = copy.deepcopy(model).eval()
         self.folded: FoldedNetwork = fold(model)
-        self.schedule = str(getattr(model, "schedule", "pipelined"))
+        self.schedule: Schedule = getattr(model, "schedule", "pipelined")
         ours, theirs = [layer.shape for layer in chip.layers], [tuple(layer.shape) for layer in self.folded.layers]
         if ours != theirs or tuple(self.folded.input_shape) != chip.input.shape:
             raise BadArgument(f"the model has layers {theirs}, the network in the results {ours}: they do not belong together")

@@ -124,12 +124,13 @@ def test_blocks_of_targets_get_what_the_matrix_sends_them(targets, source, dtype
     size, full = int(np.prod(source)), -(-targets // 16) * 16
     weight = torch.randint(-9, 10, (targets, size)).to(dtype)
     spikes = torch.tensor([[float(i < number) for i in torch.randperm(size)] for number in range(size + 1)]).to(dtype)
+    begin = 2  # what stands before it must not be read
     lists, lengths = np.full((size + 1, size + 3), 10**6, np.int32), np.zeros(size + 1, np.int64)
     for b, fired in enumerate(spikes.view(-1, *source).permute(0, 2, 3, 1).flatten(1) if len(source) == 3 else spikes):
         found = np.flatnonzero(fired.numpy())
-        lists[b, : len(found)], lengths[b] = found, len(found)
+        lists[b, begin : begin + len(found)], lengths[b] = found, len(found)
     blocks = ConnectionLayout(Dense(in_shape=source, channels=targets), in_blocks=True).ordered(weight)
     out = torch.ones(size + 1, full, dtype=dtype)
-    add_blocks(out.numpy(), blocks.numpy(), lists, lengths, size)
+    add_blocks(out.numpy(), blocks.numpy(), lists, begin, lengths, size)
     assert torch.equal(out[:, :targets] - 1, spikes @ weight.t())
     assert bool((out[:, targets:] == 1).all())

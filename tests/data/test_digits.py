@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fsnn_lava.data import digits as digits_module
 from fsnn_lava.data import load
 
 
@@ -23,3 +24,12 @@ def test_the_digits_keep_every_image_once_and_their_scale():
     theirs = load_digits().data.astype(np.uint8)
     assert sorted(map(bytes, ours)) == sorted(map(bytes, theirs))
     assert (ours.max(), digits.normalisation.divisor) == (16, 16.0)
+
+
+def test_the_digits_are_the_same_if_their_file_is_not_where_it_used_to_be(monkeypatch):
+    ours = load("digits")
+    monkeypatch.setattr(digits_module, "find_spec", lambda _: None)
+    theirs = load("digits")
+    for one, other in ((ours.train, theirs.train), (ours.test, theirs.test)):
+        np.testing.assert_array_equal(one.batch(slice(None)), other.batch(slice(None)))
+        np.testing.assert_array_equal(one.labels, other.labels)

@@ -1,11 +1,13 @@
 """GMRES solves the gradient's linear system (E5), and says so only where it did."""
 
+import math
+
 import pytest
 import torch
 
 import fsnn_lava as fl
 from fsnn_lava.solvers import gmres as krylov
-from fsnn_lava.solvers.gmres import gmres
+from fsnn_lava.solvers.gmres import gmres, gmres_over_batch
 from fsnn_lava.solvers.solution import lengths
 
 
@@ -108,3 +110,25 @@ def test_what_is_too_large_for_numbers_is_not_solved(bad, ahead):
         solution = solver(lambda v: 0.5 * v, constant, **options)
         assert not solution.converged
         assert not bool(solution.value.isfinite().all())
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (2, 3, 2, 4)])
+def test_a_product_that_couples_the_samples_is_solved_for_all_of_them_together(shape):
+    generator = torch.Generator().manual_seed(3)
+    size = math.prod(shape)
+    matrix = torch.randn(size, size, dtype=torch.float64, generator=generator) / (3 * size**0.5)
+    constant = torch.randn(shape, dtype=torch.float64, generator=generator)
+    seen = []
+
+    def product(x):
+        seen.append(x.shape)
+        return (matrix @ x.reshape(-1)).view(shape)
+
+    scale = constant.flatten(1).norm(dim=1)
+    found = gmres_over_batch(product, constant, scale=scale, ahead=False, tol=1e-10, max_steps=100)
+    assert found.converged
+    assert found.residual.shape == (shape[0],)
+    assert set(seen) == {constant.shape}
+    exact = torch.linalg.solve(torch.eye(size, dtype=torch.float64) - matrix, constant.reshape(-1)).view(shape)
+    # |x - x*| <= |residual| / (1 - |A|), and |A| is below 2/3 + 0.1 for such a matrix
+    assert (found.value - exact).norm() <= 1e-10 * scale.norm() / (1 - torch.linalg.matrix_norm(matrix, 2))

@@ -44,3 +44,16 @@ def test_a_shift_moves_images_and_never_mirrors_them():
     for image, wide in zip(changed, padded, strict=True):
         assert any(torch.equal(image, wide[:, top : top + 6, left : left + 7]) for top, left in places)
     assert not torch.equal(changed, images)
+
+
+def test_cutout_blanks_a_square_around_a_random_place_and_nothing_else():
+    images = torch.full((200, 2, 9, 7), 5, dtype=torch.uint8)
+    out = augmented(images, generator(2, 1), margin=0, flip=False, cutout=3)
+    blank = out == 0
+    assert bool(((out == 5) | blank).all())
+    assert torch.equal(blank[:, 0], blank[:, 1])
+    rows, columns = blank[:, 0].any(2).sum(1), blank[:, 0].any(1).sum(1)
+    assert torch.equal(blank[:, 0].flatten(1).sum(1), rows * columns)
+    assert set(rows.tolist()) == set(columns.tolist()) == {2, 3}  # two where the place is at a border
+    share = augmented(images[50:], generator(2, 1), margin=0, flip=False, cutout=3, samples=200, mine=slice(50, None))
+    assert torch.equal(share, out[50:])

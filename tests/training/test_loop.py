@@ -20,7 +20,7 @@ from fsnn_lava.training.build import build_network
 from fsnn_lava.training.checkpoint import load_state, save_state
 from fsnn_lava.training.evaluate import evaluate_network
 from fsnn_lava.training.log import TrainingProgress, read_log
-from fsnn_lava.training.loop import PATIENCE, Batch, TrainingRun, train
+from fsnn_lava.training.loop import PATIENCE, Batch, TrainingRun, _Sums, train
 from fsnn_lava.training.recipe import Recipe, load_recipe, parse_recipe
 from fsnn_lava.training.samples import load_samples
 
@@ -317,3 +317,26 @@ def test_feedback_that_diverges_stops_the_run(tmp_path):
 def test_the_jacobian_free_gradient_trains_too(tmp_path):
     run(small(solver={"max_steps": 0}), tmp_path / "run")
     assert [record["solver_residual"] for record in read_log(tmp_path / "run")] == [None] * 3
+
+
+def test_every_phase_trains_with_its_own_keys_and_a_resumed_run_is_in_the_right_one(tmp_path):
+    phases = [{"after": 1, "steps": 7, "limit": 0.3, "max_steps": 0, "shift": 1}, {"after": 2, "turns": 2, "learning_rate": 0.01}]
+    recipe = small(phases=phases)
+    run(recipe, tmp_path / "whole")
+    for epochs in (1, 2, 3):
+        run(small(phases=phases, epochs=epochs), tmp_path / "parts", resume=epochs > 1)
+    same(tmp_path / "whole", tmp_path / "parts")
+    records = read_log(tmp_path / "whole")
+    assert [record["learning_rate"] for record in records] == pytest.approx([0.05, 0.05, 0.005])
+    assert [record["solver_steps"] > 0 for record in records] == [True, False, True]
+    assert abs(records[1]["alpha"]) <= 0.3
+    assert FSNN.load(tmp_path / "whole" / "last.pt").steps == 4
+
+
+def test_rates_from_turns_of_the_map_train_without_spikes(tmp_path, monkeypatch):
+    run(small(turns=2), tmp_path)
+    losses = [record["loss"] for record in read_log(tmp_path)]
+    assert losses[2] < losses[1] < losses[0]
+    training = TrainingRun(small(turns=2), load_samples(small(turns=2)), tmp_path, QUIET)
+    monkeypatch.setattr(training.net, "_simulate", None)  # is not called
+    training._one_batch(next(training._batches()), _Sums())

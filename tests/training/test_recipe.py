@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fsnn_lava.errors import BadArgument, BadFile
-from fsnn_lava.training.recipe import differences, load_recipe, parse_recipe
+from fsnn_lava.training.recipe import differences, load_recipe, parse_recipe, read_recipe
 
 RECIPES = sorted((Path(__file__).parents[2] / "train").glob("*.toml"))
 SMALL = {"data": "digits", "architecture": "12 (F12)", "neuron": "if", "steps": 5, "epochs": 3}
@@ -34,7 +34,7 @@ def test_there_is_a_recipe_for_every_row_of_the_paper():
     assert rows <= names
 
 
-OWN = ("digits", "cifar10-small-if-12")  # not of the paper
+OWN = ("digits", "cifar10-small")  # not of the paper
 
 
 @pytest.mark.parametrize("path", [path for path in RECIPES if path.stem not in OWN], ids=lambda path: path.stem)
@@ -80,6 +80,12 @@ def test_the_recipes_say_what_the_paper_says(path):
         ({"solver": {"tol": 0.0}}, "'solver.tol' must be a number > 0, got 0.0"),
         ({"quantise": {"bits": 9}}, "'quantise.bits' must be a whole number >= 2 and <= 8, got 9"),
         ({"quantise": {}}, "key 'quantise.bits' is missing"),
+        ({"flip": True, "data": "nmnist"}, "'flip' and 'cutout' are for images, got data = 'nmnist'"),
+        ({"phases": {"after": 1}}, r"'phases' must be a list of tables, .*; write the keys of each under \[\[phases\]\]"),
+        ({"phases": [{"steps": 3}]}, "key 'phases 1: after' is missing; it must be a whole number >= 1"),
+        ({"phases": [{"after": 1}, {"after": 2, "step": 3}]}, r"unknown key 'phases 2: step'; did you mean 'phases 2: steps'\?"),
+        ({"phases": [{"after": 2}, {"after": 1}]}, r"'after' must be in increasing order, got \[2, 1\]"),
+        ({"data": "nmnist", "phases": [{"after": 1, "shift": 2}]}, "'shift' is for images"),
     ],
 )
 def test_a_bad_recipe_is_refused_with_file_and_key(change, sentence):
@@ -120,6 +126,17 @@ def test_a_file_that_is_no_recipe_is_refused_with_a_sentence(tmp_path):
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadFile, match="not a text file"):
         load_recipe(binary)
+
+
+def test_a_phase_changes_its_keys_until_the_next_one_begins():
+    phases = [{"after": 1, "steps": 9, "limit": 0.5, "learning_rate": 0.3}, {"after": 3, "turns": 2, "tol": 0.2, "max_steps": 0}]
+    recipe = parse_recipe({**SMALL, "epochs": 5, "limit": 0.8, "phases": phases})
+    plans = [recipe.at(epoch) for epoch in range(5)]
+    assert [(plan.steps, plan.limit, plan.turns) for plan in plans] == [(5, 0.8, 0), (9, 0.5, 0), (9, 0.5, 0), (5, 0.8, 2), (5, 0.8, 2)]
+    assert [plan.optimiser.learning_rate for plan in plans] == [0.05, 0.3, 0.3, 0.05, 0.05]
+    assert [(plan.solver.tol, plan.solver.max_steps) for plan in plans[2:4]] == [(1e-2, 30), (0.2, 0)]
+    assert all(plan.phases == () and plan.optimiser.momentum == 0.9 for plan in plans)
+    assert read_recipe(recipe.to_toml(), where="printed") == recipe
 
 
 def test_recipes_differ_in_every_key_but_epochs():

@@ -6,11 +6,19 @@ from __future__ import annotations
 import os
 import pty
 import re
+import runpy
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+
+import fsnn_lava as fl
+from fsnn_lava.compiled import float_run, integer_run, scatter
+from fsnn_lava.compiled.lava_step import deliver
 
 ROOT = Path(__file__).parents[2]
 TOOLS = (
@@ -18,6 +26,8 @@ TOOLS = (
     *("grep", "expr", "chmod", "tr", "date", "du", "readlink", "sleep"),
 )
 PIP = "-m pip install -qq --no-compile --no-warn-conflicts"
+NUMBA = f"{PIP} numba>=0.59 numpy>=1.24.4"
+COMPILE = ".ci/compile_kernels.py"
 LAVA = f"{PIP} --no-deps --ignore-requires-python --require-hashes -r fsnn_lava/backends/lava/pins"
 
 # Stands in for a Python: answers the set-up's questions, makes "environments" that are copies of itself, and writes down what it was asked.
@@ -74,12 +84,21 @@ def run(clone, *arguments, **variables):
 
 
 def asked(clone):
-    return (clone / "log").read_text().splitlines()
+    """What Python was asked, in order; without what runs in the background."""
+    return [line for line in (clone / "log").read_text().splitlines() if line != COMPILE]
 
 
 def installed(clone):
     """What pip was asked for, in order."""
     return [line for line in asked(clone) if line.startswith("-m pip install")]
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def contents(folder):
@@ -95,7 +114,7 @@ def test_the_users_python3_is_taken_whatever_supported_version_it_is(clone):
     add_python(clone, "python3", "3.12")
     found = run(clone, "-m", "job")
     assert (found.returncode, asked(clone)[-1]) == (0, "-m job")
-    assert f"[1/5] an environment in .venv with Python 3.12.9 from {clone}/bin/python3 " in found.stderr
+    assert f"[1/6] an environment in .venv with Python 3.12.9 from {clone}/bin/python3 " in found.stderr
 
 
 def test_a_name_that_does_not_run_is_passed_over(clone):
@@ -177,13 +196,13 @@ def test_a_python_of_a_series_can_be_asked_for(clone):
 def test_the_tests_get_torch_lava_by_hash_the_tools_and_lava_dl(clone):
     add_python(clone, "python3", "3.11")
     run(clone, "job")
-    assert installed(clone) == [f"{PIP} torch==2.13.0+cpu", f"{LAVA}/lava-nc.txt", f"{PIP} -e .[test]", f"{LAVA}/lava-dl.txt"]
+    assert installed(clone) == [NUMBA, f"{PIP} torch==2.13.0+cpu", f"{LAVA}/lava-nc.txt", f"{PIP} -e .[test]", f"{LAVA}/lava-dl.txt"]
 
 
 def test_the_demo_does_without_the_tools_and_lava_dl_and_the_tests_add_them(clone):
     add_python(clone, "python3", "3.11")
     run(clone, "--demo", "job")
-    assert installed(clone) == [f"{PIP} torch==2.13.0+cpu", f"{LAVA}/lava-nc.txt", f"{PIP} -e ."]
+    assert installed(clone) == [NUMBA, f"{PIP} torch==2.13.0+cpu", f"{LAVA}/lava-nc.txt", f"{PIP} -e ."]
     (clone / "log").unlink()
     assert "[2/2] lava-dl==0.6.0" in run(clone, "job").stderr
     assert installed(clone) == [f"{PIP} -e .[test]", f"{LAVA}/lava-dl.txt"]
@@ -203,20 +222,20 @@ def test_with_a_gpu_the_ordinary_torch_is_installed(clone):
     add_python(clone, "python3", "3.11")
     add_command(clone, "nvidia-smi", "#!/bin/sh\nexit 0\n")
     assert "torch==2.13.0, GPU build" in run(clone, "job").stderr
-    assert installed(clone)[0] == f"{PIP} torch==2.13.0"
+    assert installed(clone)[1] == f"{PIP} torch==2.13.0"
 
 
 def test_a_driver_that_does_not_run_is_not_a_gpu(clone):
     add_python(clone, "python3", "3.11")
     add_command(clone, "nvidia-smi", "#!/bin/sh\nexit 9\n")
     run(clone, "job")
-    assert installed(clone)[0] == f"{PIP} torch==2.13.0+cpu"
+    assert installed(clone)[1] == f"{PIP} torch==2.13.0+cpu"
 
 
 def test_torch_and_where_to_look_for_it_can_be_named(clone):
     add_python(clone, "python3", "3.11")
     run(clone, "job", TORCH="torch==2.5.1", TORCH_INDEX="file:///wheels")
-    assert installed(clone)[0] == f"{PIP} --extra-index-url file:///wheels torch==2.5.1+cpu"
+    assert installed(clone)[1] == f"{PIP} --extra-index-url file:///wheels torch==2.5.1+cpu"
 
 
 def test_without_a_cpu_build_the_ordinary_one_is_taken_and_that_is_said(clone):
@@ -224,8 +243,37 @@ def test_without_a_cpu_build_the_ordinary_one_is_taken_and_that_is_said(clone):
     found = run(clone, "job")
     assert found.returncode == 0
     assert "no CPU build of torch==2.13.0 was found" in found.stderr and "TORCH_INDEX=URL" in found.stderr
-    assert "[2/5] torch==2.13.0, default build: 0 MB" in found.stderr
-    assert installed(clone)[:2] == [f"{PIP} torch==2.13.0+cpu", f"{PIP} torch==2.13.0"]
+    assert "[3/6] torch==2.13.0, default build: 0 MB" in found.stderr
+    assert installed(clone)[1:3] == [f"{PIP} torch==2.13.0+cpu", f"{PIP} torch==2.13.0"]
+
+
+@pytest.mark.parametrize(("version", "times"), [("3.12", 1), ("3.10", 0)])
+def test_kernels_are_compiled_while_the_rest_is_installed_and_not_after_the_job(clone, version, times):
+    """On 3.10 not: numpy may be replaced under it."""
+    path = add_python(clone, "python3", version)
+    path.write_text(path.read_text().replace("esac", f"    {COMPILE}) echo $$ > '{clone}/compiler'; exec sleep 250 ;;\nesac"))
+    job = f"until [ -s '{clone}/compiler' ]; do sleep 0.1; done" if times else ":"
+    path.write_text(path.read_text().replace("esac", f"    job) {job} ;;\nesac"))
+    assert run(clone, "job").returncode == 0
+    assert (clone / "log").read_text().splitlines().count(COMPILE) == times
+    if times:
+        compiler = int((clone / "compiler").read_text())
+        while is_running(compiler):  # it ends as soon as the signal has reached it
+            time.sleep(0.05)
+
+
+def test_what_is_compiled_in_the_background_is_what_a_first_training_and_run_use():
+    script = runpy.run_path(str(ROOT / COMPILE))
+    script["compile_training"]()
+    script["compile_inference"]()
+    kernels = (float_run.run_samples, integer_run.run_samples, deliver, scatter.scatter)
+    before = [list(kernel.signatures) for kernel in kernels]
+    net = fl.FSNN("4C3s-6C3s (F4C3u)", input_shape=(1, 8, 8), classes=10, dropout=0.2)
+    net(torch.ones(2, 1, 8, 8), steps=3).sum().backward()
+    net.eval()
+    chip = fl.quantise(net)
+    fl.run(chip, np.ones((2, 1, 8, 8), np.uint8), backend="emu")
+    assert [list(kernel.signatures) for kernel in kernels] == before
 
 
 # ---- what is shown
@@ -234,8 +282,8 @@ def test_without_a_cpu_build_the_ordinary_one_is_taken_and_that_is_said(clone):
 def test_every_step_is_numbered_and_what_it_took_is_printed(clone):
     add_python(clone, "python3", "3.11")
     lines = run(clone, "--demo", "job").stderr.splitlines()
-    assert [line.split()[1] for line in lines if "…" in line] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]"]
-    assert sum(" MB, " in line and " s" in line for line in lines) == 4
+    assert [line.split()[1] for line in lines if "…" in line] == [f"[{number}/5]" for number in range(1, 6)]
+    assert sum(" MB, " in line and " s" in line for line in lines) == 5
     assert "set up in " in lines[-2] and " GB on disk" in lines[-2]
     assert " s in total, of which " in lines[-1] and " s for the set-up" in lines[-1]
 
@@ -249,7 +297,7 @@ def test_on_a_terminal_a_step_shows_how_far_it_is(clone):
     with subprocess.Popen([clone / ".ci/with-python", "job"], env=environment, stderr=theirs, stdout=subprocess.DEVNULL) as process:
         os.close(theirs)
         shown = ""
-        while not re.search(r"\rfsnn-lava: \[1/5\] an environment in \.venv [^\r]* … \d+ MB, \d+ s ", shown):
+        while not re.search(r"\rfsnn-lava: \[1/6\] an environment in \.venv [^\r]* … \d+ MB, \d+ s ", shown):
             shown += os.read(ours, 4096).decode(errors="replace")
         seen.touch()
         while " s in total" not in shown:
@@ -332,7 +380,7 @@ def test_an_environment_that_was_not_made_by_the_set_up_says_itself_where_it_bel
     (clone / ".venv/bin/activate").write_text(f"VIRTUAL_ENV=$(cygpath '/elsewhere/.venv')\n{line}\nexport VIRTUAL_ENV\n")
     assert ".venv belongs to /elsewhere, not to this folder" in run(clone, "job").stderr
     (clone / ".venv/bin/activate").write_text(f"{line}\n".replace("/elsewhere", str(clone)))
-    assert run(clone, "job").stderr.startswith("fsnn-lava: [1/5]")
+    assert run(clone, "job").stderr.startswith("fsnn-lava: [1/6]")
 
 
 def test_an_environment_whose_fsnn_lava_is_another_clone_is_left_alone(clone):

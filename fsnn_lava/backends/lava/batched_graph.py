@@ -158,4 +158,5 @@ def _readout_scatter(chip: ChipNetwork) -> Scatter:
     last, readout = chip.layers[-1], chip.readout
     synapse = DenseSynapse(source=last.name, target="classes", weight=readout.weight)
     layout = synapse_patches(synapse, last.shape, (readout.classes,))
-    return Scatter(layout, exponent=readout.exponent, sources=last.size, targets=readout.classes, graded=False, out=np.int64, wide=True)
+    wide = _largest_sum(chip, synapse) > limits.INT32_MAX
+    return Scatter(layout, exponent=readout.exponent, sources=last.size, targets=readout.classes, graded=False, out=np.int64, wide=wide)

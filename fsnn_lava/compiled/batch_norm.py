@@ -1,0 +1,68 @@
+"""Batch norm and the clipped rate function of one layer, and their transposes, each in one pass over memory (E4, E5, E7).
+
+Values are [B, P, C]: samples, places, channels. Sums over places are taken sample by sample, so the number of threads changes no bit.
+"""
+
+from __future__ import annotations
+
+from fsnn_lava.compiled.compiler import compiled
+from fsnn_lava.compiled.slopes import rises
+from fsnn_lava.compiled.vectors import Floats, Number
+
+_rises = compiled(rises)
+
+
+@compiled
+def sample_moments(first: int, end: int, values: Floats, mean: Floats, squares: Floats) -> None:
+    """mean[b] <- the mean over the places of sample b, squares[b] <- the sum of the squared distances from it; each [B, C]."""
+    places = values.dtype.type(values.shape[1])
+    for b in range(first, end):
+        mean[b], squares[b] = 0, 0
+        for p in range(values.shape[1]):
+            for c in range(values.shape[2]):
+                mean[b, c] += values[b, p, c]
+        for c in range(values.shape[2]):
+            mean[b, c] /= places
+        for p in range(values.shape[1]):
+            for c in range(values.shape[2]):
+                distance = values[b, p, c] - mean[b, c]
+                squares[b, c] += distance * distance
+
+
+@compiled
+def whiten_and_clip(first: int, end: int, values: Floats, mean: Floats, scale: Floats, weight: Floats, bias: Floats, mask: Floats,
+                    masked: bool, vth: Number, steepness: Number, rates: Floats, gain: Floats) -> None:  # fmt: skip
+    """values <- (values - mean) scale; rates <- sigma(current/vth), gain <- mask sigma'/vth with current = mask (weight values + bias)."""
+    zero = vth - vth
+    one = vth / vth
+    for b in range(first, end):
+        for p in range(values.shape[1]):
+            for c in range(values.shape[2]):
+                white = (values[b, p, c] - mean[c]) * scale[c]
+                values[b, p, c] = white
+                kept = mask[b, p, c] if masked else one
+                current = kept * (weight[c] * white + bias[c])
+                rates[b, p, c] = min(max(current * steepness, zero), one)
+                gain[b, p, c] = kept * steepness if _rises(current, vth) else zero
+
+
+@compiled
+def gradient_sums(first: int, end: int, grads: Floats, gain: Floats, white: Floats, plain: Floats, along: Floats) -> None:
+    """plain[b] <- the sum over the places of gain grads, along[b] <- that of gain grads white; each [B, C]."""
+    for b in range(first, end):
+        plain[b], along[b] = 0, 0
+        for p in range(grads.shape[1]):
+            for c in range(grads.shape[2]):
+                back = gain[b, p, c] * grads[b, p, c]
+                plain[b, c] += back
+                along[b, c] += back * white[b, p, c]
+
+
+@compiled
+def through_batch_norm(first: int, end: int, grads: Floats, gain: Floats, white: Floats, plain: Floats, along: Floats, factor: Floats,
+                       out: Floats) -> None:  # fmt: skip
+    """out <- factor (gain grads - plain - along white), with plain and along [C] the means over samples and places."""
+    for b in range(first, end):
+        for p in range(grads.shape[1]):
+            for c in range(grads.shape[2]):
+                out[b, p, c] = factor[c] * (gain[b, p, c] * grads[b, p, c] - plain[c] - along[c] * white[b, p, c])

@@ -1,0 +1,207 @@
+"""The implicit gradient of several layers (E5) without an autograd graph: every transpose is written out, batch norm's included.
+
+Values are kept channels last, which convolutions and the compiled passes over channels are fastest with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from fsnn_lava.compiled.batch_norm import gradient_sums, sample_moments, through_batch_norm, whiten_and_clip
+from fsnn_lava.compiled.slopes import rises
+from fsnn_lava.compiled.threads import over_samples
+from fsnn_lava.nn.dropout import masked
+from fsnn_lava.nn.loop_map import LoopMap
+from fsnn_lava.nn.operators import Operator
+from fsnn_lava.nn.rate_function import rate_of
+from fsnn_lava.nn.stage import Stage
+from fsnn_lava.solvers.solution import Solution
+
+Rows = NDArray[np.floating[Any]]  # [B, P, C]: samples, places, channels
+WORTH_A_THREAD = 2**17  # numbers
+
+
+@dataclass(frozen=True)
+class Link:
+    """A layer after the first, at the rates of one batch: all that its transposed Jacobian needs.
+
+    a -> sigma(mask (weight_n (F a - mean)/deviation + bias_n)/vth), or without batch norm sigma(mask F a/vth).
+    """
+
+    operator: Operator
+    pool: int
+    weight: Tensor
+    source: Tensor  # the rates before it, [B, ...]
+    gain: Rows  # mask sigma'/vth
+    white: Rows | None  # (F a - mean)/deviation
+    factor: Rows | None  # [C] weight_n/deviation
+
+    def transpose(self, grads: Tensor) -> Tensor:
+        """J^T grads: the gradient of the rates before this layer."""
+        return self.operator.transpose(self.weight, self._unpooled(self._before_norm(grads)[0]))
+
+    def parameter_gradients(self, grads: Tensor) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+        """J^T grads, and the gradients of F's weight and bias and of batch norm's."""
+        back, plain, along = self._before_norm(grads)
+        for_bias = back.transpose(0, 1).flatten(1).sum(1) if plain is None else torch.zeros_like(plain)  # batch norm takes a bias out again
+        back = self._unpooled(back)
+        for_weight = self.operator.weight_gradient(self.source, back)
+        return self.operator.transpose(self.weight, back), (for_weight, for_bias, along, plain)
+
+    def _before_norm(self, grads: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The gradient of F a after pooling, and the sums that are those of batch norm's bias and weight."""
+        given = rows_of(grads)
+        out = np.empty_like(given)
+        if self.white is None or self.factor is None:
+            np.multiply(given, self.gain, out=out)
+            return layer_of(out, grads.shape), None, None
+        samples, places, channels = given.shape
+        plain, along = np.empty((2, samples, channels), given.dtype)
+        _each_sample(gradient_sums, given, self.gain, self.white, plain, along)
+        total_plain, total_along = plain.sum(0, np.float64), along.sum(0, np.float64)
+        number, kind = samples * places, given.dtype
+        means = ((total / number).astype(kind) for total in (total_plain, total_along))
+        _each_sample(through_batch_norm, given, self.gain, self.white, *means, self.factor, out)
+        sums = [torch.from_numpy(total.astype(kind)) for total in (total_plain, total_along)]
+        return layer_of(out, grads.shape), sums[0], sums[1]
+
+    def _unpooled(self, grads: Tensor) -> Tensor:
+        """The transpose of average pooling, which divides the convolution's rows and columns."""
+        if self.pool == 1:
+            return grads
+        return grads.repeat_interleave(self.pool, 2).repeat_interleave(self.pool, 3) / self.pool**2
+
+
+def link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float) -> tuple[Link, Tensor]:
+    """A layer at the rates `source`, and its own rates. The statistics are the batch's, and update the running ones (E7)."""
+    linear = stage.current(source)
+    values = rows_of(linear)
+    rates, gain = np.empty_like(values), np.empty_like(values)
+    number = values.dtype.type
+    steepness, own_mask = number(1.0 / vth), values[:, :0] if mask is None else rows_of(mask)
+    channels = values.shape[2]
+    mean, scale, weight, bias = np.zeros(channels, number), *np.ones((2, channels), number), np.zeros(channels, number)
+    if stage.norm is not None:
+        mean, scale = _statistics(stage.norm, values)
+        weight, bias = stage.norm.weight.detach().numpy(), stage.norm.bias.detach().numpy()
+    _each_sample(whiten_and_clip, values, mean, scale, weight, bias, own_mask, mask is not None, number(vth), steepness, rates, gain)
+    norm = (None, None) if stage.norm is None else (values, weight * scale)
+    made = Link(stage.operator, stage.pool, stage.used_weight().detach(), source, gain, *norm)
+    return made, layer_of(rates, linear.shape)
+
+
+def _statistics(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Rows) -> tuple[Rows, Rows]:
+    """[C] mean and 1/deviation over samples and places; they update the running ones."""
+    samples, places, channels = values.shape
+    means, squares = np.empty((2, samples, channels), values.dtype)
+    _each_sample(sample_moments, values, means, squares)
+    mean = means.mean(0, np.float64)
+    variance = (squares.sum(0, np.float64) + places * np.square(means - mean).sum(0)) / (samples * places)
+    if norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None:
+        momentum = 0.1 if norm.momentum is None else norm.momentum
+        unbiased = variance * (samples * places / max(samples * places - 1, 1))
+        norm.running_mean.lerp_(torch.from_numpy(mean).to(norm.running_mean.dtype), momentum)
+        norm.running_var.lerp_(torch.from_numpy(unbiased).to(norm.running_var.dtype), momentum)
+        norm.num_batches_tracked += 1
+    return mean.astype(values.dtype), (1.0 / np.sqrt(variance + norm.eps)).astype(values.dtype)
+
+
+class Chain:
+    """f of E4 for several layers at the rates of one batch, linearised there: v -> J_f^T v, and the gradients of its parameters."""
+
+    def __init__(self, loop: LoopMap, own: Tensor, rates: Tensor) -> None:
+        if loop.feedback is None or loop.weight is None:
+            raise ValueError("a chain without feedback has no loop to linearise")
+        self.operator, self.weight, self.mask = loop.feedback.operator, loop.weight.detach(), loop.masks.feedback
+        self.rates = rates
+        current = own + masked(self.mask, self.operator.apply(self.weight, rates))
+        self.slope = rises(current, loop.vth).to(current.dtype).div_(loop.vth)
+        self.gain = masked(self.mask, self.slope)
+        self.links: list[Link] = []
+        values = rate_of(current, loop.vth)
+        for stage, mask in list(zip(loop.stages, loop.masks.stages, strict=True))[1:]:
+            made, values = link(stage, values, mask, loop.vth)
+            self.links.append(made)
+        self.mapped = values  # f(rates)
+
+    def transpose(self, grads: Tensor) -> Tensor:
+        """J_f^T grads."""
+        for one in reversed(self.links):
+            grads = one.transpose(grads)
+        return self.operator.transpose(self.weight, grads * self.gain)
+
+    def parameter_gradients(self, grads: Tensor) -> tuple[Tensor, ...]:
+        """grads^T df/d… : the first layer's own current, the feedback's weight, then the parameters of every later layer in turn."""
+        found: list[tuple[Tensor | None, ...]] = []
+        for one in reversed(self.links):
+            grads, own = one.parameter_gradients(grads)
+            found.append(own)
+        through = grads * self.slope
+        for_weight = self.operator.weight_gradient(self.rates, masked(self.mask, through))
+        return through, for_weight, *(part for own in reversed(found) for part in own)
+
+
+class _Chain(torch.autograd.Function):
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, chain: Chain, solve: Callable[[Tensor], Solution], report: Callable[[Solution], None], value: Tensor, own: Tensor,
+        weight: Tensor, *parameters: Tensor | None,
+    ) -> Tensor:  # fmt: skip
+        ctx.chain, ctx.solve, ctx.report = chain, solve, report
+        return value.view_as(value)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        with torch.no_grad():
+            solution = ctx.solve(channels_last(grads[0]))
+            ctx.report(solution)
+            return None, None, None, None, *ctx.chain.parameter_gradients(solution.value)
+
+
+@torch.no_grad()
+def linearised(loop: LoopMap, own: Tensor, rates: Tensor) -> Chain:
+    """f at `rates`; `own` is the first layer's current without the feedback's."""
+    return Chain(loop, own.detach(), channels_last(rates))
+
+
+def implicit_chain(
+    chain: Chain, loop: LoopMap, own: Tensor, *, value: Tensor, solve: Callable[[Tensor], Solution], report: Callable[[Solution], None]
+) -> Tensor:
+    """`value`, with the gradient of the equilibrium that the rates of `chain` stand for, to `own` and to all parameters of `loop`."""
+    parameters: list[Tensor | None] = []
+    for stage in list(loop.stages)[1:]:
+        norm = (None, None) if stage.norm is None else (stage.norm.weight, stage.norm.bias)
+        parameters += [stage.used_weight(), stage.linear.bias, *norm]
+    return _Chain.apply(chain, solve, report, value, own, loop.weight, *parameters)
+
+
+def channels_last(values: Tensor) -> Tensor:
+    """The same values; [B, C, H, W] with the channels of a place side by side."""
+    return values.contiguous(memory_format=torch.channels_last) if values.dim() == 4 else values.contiguous()
+
+
+def rows_of(values: Tensor) -> Rows:
+    """[B, C, H, W] or [B, N] as [B, places, channels]: a view where the channels of a place are side by side."""
+    ordered = values.permute(0, 2, 3, 1).contiguous().flatten(1, 2) if values.dim() == 4 else values.contiguous()[:, None]
+    return ordered.numpy()
+
+
+def layer_of(rows: Rows, shape: torch.Size) -> Tensor:
+    """The reverse of `rows_of`, as a view."""
+    flat = torch.from_numpy(rows)
+    return flat.unflatten(1, tuple(shape[2:])).permute(0, 3, 1, 2) if len(shape) == 4 else flat[:, 0]
+
+
+def _each_sample(function: Callable[..., None], values: Rows, *args: Any) -> None:
+    """function(first, end, values, *args) over all samples, on several threads where there is work for them."""
+    number = torch.get_num_threads() if values.size > WORTH_A_THREAD else 1
+    over_samples(lambda first, end: function(first, end, values, *args), len(values), number=number, least=1)
