@@ -1,4 +1,4 @@
-"""The errors that this package raises: one root, an exit code each."""
+"""The errors that this package raises: one base class, and an exit code for each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ MESSAGE_CHARACTERS_MAX = 1200
 
 
 class FsnnError(Exception):
-    """Root of every error that the user can act on. The command line prints its message and exits with `exit_code`.
+    """Base class of every error that the user can act on. The command line prints its message and exits with `exit_code`.
 
     Attributes:
         exit_code: 2 for bad input or usage, 1 if something ran and a check failed, 3 if a backend cannot run here.

@@ -27,7 +27,7 @@ class Fix(NamedTuple):
 
 
 def hashable_while_imported(loader: Loader, module: ModuleType) -> None:
-    """Dataclass defaults must be hashable since Python 3.11: ByteEncoder is until its module is complete, then no more, as on 3.10."""
+    """Make ByteEncoder hashable while its module is executed: dataclass defaults must be since Python 3.11. Afterwards it is not."""
     build_class = builtins.__build_class__
 
     def build(body: Callable[[], Any], name: str, /, *bases: Any, **options: Any) -> Any:
@@ -68,7 +68,7 @@ def convolve_with_python_sizes(loader: Loader, module: ModuleType) -> None:
 
 
 def leave_out(loader: Loader, module: ModuleType) -> None:
-    """The module stays empty; using it says why."""
+    """The module stays empty; using it raises an error that says why."""
 
     def explain(name: str) -> Any:
         raise AttributeError(f"{module.__name__} is left out, it needs cv2 and torchvision: pip install opencv-python-headless torchvision")
@@ -138,7 +138,7 @@ def install_import_hook() -> None:
 
 
 def imported_too_early() -> str:
-    """One sentence if a module that needs a fix was imported before fsnn_lava and went without it; else nothing."""
+    """One sentence if a module that needs a fix was imported before fsnn_lava, and so was not fixed; else ""."""
     early = [name for name, fix in FIXES.items() if name in sys.modules and not _is_fixed(sys.modules[name]) and fix.needed()]
     if not early:
         return ""

@@ -20,7 +20,7 @@ VENDOR = "lava-loihi (Intel's extension for members of the research community IN
 
 
 def missing_for_backend(backend: str) -> tuple[str, ...]:
-    """What has to be added before `backend` can run here, a phrase each; empty if it can run."""
+    """What must be added before `backend` can run here, one phrase each; empty if it can run."""
     if backend not in BACKENDS:
         raise BadArgument(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
     if backend == "emu":

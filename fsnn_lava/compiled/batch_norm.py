@@ -1,6 +1,7 @@
 """Batch norm and the clipped rate function of one layer, and their transposes, each in one pass over memory (E4, E5, E7).
 
-Values are [B, P, C]: samples, places, channels. Sums over places are taken sample by sample, so the number of threads changes no bit.
+Values are [B, P, C]: samples, places, channels. Sums over places are taken sample by sample, so the result does not depend on the
+number of threads.
 """
 
 from __future__ import annotations

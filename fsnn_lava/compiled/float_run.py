@@ -1,7 +1,7 @@
 """The float network in time (E1, E2), spike by spike: every spike adds its weights to the currents of its targets.
 
 A sample's potentials stay in the processor's cache: no step writes memory that samples share. Where all connections are dense,
-potentials are few and weights many; then several samples take their steps together, so that it is the weights that stay in the cache.
+potentials are few and weights many; then several samples are stepped together, so that the weights stay in the cache instead.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
 def run_samples(first: int, end: int, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats, mask: Floats,
                 steps: int, delay: int, together: int, leak: Number, vth: Number, sums: Floats, counts: Floats, u: Floats,
                 returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
-    """Samples first … end - 1, `together` at a time. Each is computed on its own: threads and batch size change no bit."""
+    """Samples first … end - 1, `together` at a time. Each result is independent of the other samples and of the threads."""
     for b in range(first, end, together):
         run_together(
             b, min(b + together, end), together > 1, layers, tables, weight, bias, drive, mask, steps, delay, leak, vth, sums, counts, u,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import lru_cache
 
-SPIN_COUNT = "10000"  # turns an idle OpenMP thread spins before it sleeps; GNU's default, 300000, keeps a core busy for milliseconds
+SPIN_COUNT = "10000"  # iterations an idle OpenMP thread spins before it sleeps; GNU's default, 300000, keeps a core busy for milliseconds
 
 
 def let_idle_threads_sleep() -> None:

@@ -1,1 +1,1 @@
-"""How bytes reach a disk and come back: whole or not at all, and never trusted."""
+"""Reading and writing files: writes are atomic, and what a file contains is never trusted."""

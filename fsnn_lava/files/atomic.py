@@ -1,4 +1,4 @@
-"""Replace a file atomically: a reader sees the old one or the new one, never a part."""
+"""Replace a file atomically: a reader sees the old file or the new one, never a partial one."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from fsnn_lava.errors import BadArgument
 
-ATTEMPTS, PAUSE_SECONDS = 3, 0.1  # the previous owner may just be removing it
+ATTEMPTS, PAUSE_SECONDS = 3, 0.1  # the previous owner may be removing it right now
 _FLOCK = "hhqqi"  # struct flock of Linux: type, whence, start, length, process
 
 
 @contextlib.contextmanager
 def locked(path: Path, *, note: str, what: str) -> Iterator[None]:
-    """Hold the lock while the block lasts, creating its folder; BadArgument if another process holds it.
+    """Hold the lock for the duration of the block; its folder is created if needed. BadArgument if another process holds it.
 
     `note` is written into the file and tells others who holds it; `what` names the output in the error message.
     """
@@ -46,7 +46,7 @@ def _take(path: Path, what: str) -> int:
 
 
 def held_elsewhere(path: Path) -> str | None:
-    """The note of the process that holds the lock; None if it is free. Does not take the lock, which could stop its owner."""
+    """The note of the process that holds the lock; None if it is free. Does not take the lock, since that could make its owner fail."""
     if sys.platform != "linux":  # struct flock differs on other systems
         return None
     try:

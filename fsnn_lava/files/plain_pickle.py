@@ -198,7 +198,7 @@ def array_of(value: Any) -> np.ndarray:
     except UnicodeEncodeError as error:
         raise NotPlain("an array contains text") from error
     if not (isinstance(shape, tuple) and len(shape) <= AXES_MAX and all(isinstance(side, int) and side >= 0 for side in shape)):
-        raise NotPlain("an array has no valid shape")
+        raise NotPlain("an array has an invalid shape")
     if math.prod(shape) != len(content):
         raise NotPlain(f"an array of shape {shape} has {len(content)} bytes")
     return np.frombuffer(content, np.uint8).reshape(shape, order="F" if fortran else "C")

@@ -13,7 +13,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-BYTES_MAX = 2**16  # several times the largest file that people write: parsing takes more than linear time
+BYTES_MAX = 2**16  # several times larger than any real file: parsing takes more than linear time
 
 
 def read_toml(path: Path, *, what: str) -> dict[str, Any]:
@@ -35,5 +35,5 @@ def parse_toml(text: str, *, where: str) -> dict[str, Any]:
     """The document in a text; error messages call it `where`."""
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also for numbers with thousands of digits, and for brackets nested as deeply
+    except (ValueError, RecursionError) as error:  # also raised for numbers with thousands of digits and for deeply nested brackets
         raise BadFile(f"{where} is not a TOML file: {str(error)[:200]}") from error

@@ -1,6 +1,6 @@
-"""Read an untrusted file of torch.save: only tensors and plain values, no larger in memory than on disk.
+"""Read an untrusted torch.save file: only tensors and plain values, no larger in memory than on disk.
 
-torch.load is not used: some versions that users may have ran code or read memory outside the file, even with weights_only.
+torch.load is not used: some versions still in use execute code or read memory outside the file, even with weights_only.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import torch
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.plain_pickle import Call, Elsewhere, Name, NotPlain, read_plain_pickle
 
-PICKLE_MAX = 2**24  # bytes of everything except the tensors' numbers; ours have about ten thousand
-VALUES_MAX = 2**20  # lists may contain each other: few bytes, unlimited contents
+PICKLE_MAX = 2**24  # bytes of everything except tensor data; ours have about ten thousand
+VALUES_MAX = 2**20  # lists may contain each other: a few bytes can describe unlimited contents
 AXES_MAX = 32
 _MAGIC = b"PK\x03\x04"
 _PICKLE = "data.pkl"
@@ -105,7 +105,7 @@ class _Archive:
         stored, offset, size, stride = call.arguments[:4]
         numbers = self._storage(stored)
         if not (_sides(size) and _sides(stride) and _sides((offset,)) and len(size) == len(stride)):
-            raise BadFile(f"{self.path} is damaged: a tensor has no valid shape")
+            raise BadFile(f"{self.path} is damaged: a tensor has an invalid shape")
         needed = math.prod(size)
         last = offset + sum((side - 1) * step for side, step in zip(size, stride)) if needed else offset - 1
         if needed > numbers.numel() or last >= numbers.numel():

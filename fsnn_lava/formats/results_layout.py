@@ -51,7 +51,7 @@ class Column:
         dataset[at:] = rows
 
     def store(self, file: h5py.File, rows: NDArray[Any]) -> None:
-        """Store all rows, fast rather than small, with checksums."""
+        """Store all rows with checksums; speed matters more than size."""
         file.create_dataset(self.name, data=rows.astype(self.dtype, copy=False), compression="lzf", fletcher32=True, **self._options)
 
     def stored(self, root: Node, rows: int) -> h5py.Dataset:

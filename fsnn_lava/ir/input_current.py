@@ -62,7 +62,7 @@ def _from_host(drive: HostDrive, layer: Layer, values: NDArray[np.uint8]) -> NDA
     largest = float(np.abs(weight_units).max(initial=0.0))
     if not largest <= BIAS_MAX:
         raise BadNetwork(
-            f"layer {layer.name!r}: the host's drive reaches {largest:.0f} weight units, a bias holds {BIAS_MAX}; "
+            f"layer {layer.name!r}: the host's drive reaches {largest:.0f} weight units, but a bias holds at most {BIAS_MAX}; "
             "export with a larger scale"
         )
     return weight_units.astype(np.int32) << STATE_FRACTION_BITS
@@ -75,7 +75,7 @@ def _from_synapse(synapse: Synapse, layer: Layer, values: NDArray[np.uint8]) -> 
     current = shift(total, STATE_FRACTION_BITS + synapse.exponent) + bias
     largest = int(np.abs(current).max(initial=0))
     if largest > INT32_MAX:
-        raise BadNetwork(f"{synapse}: the input current reaches {largest} (units 2**-6), 32 bits do not hold it; lower its exponent")
+        raise BadNetwork(f"{synapse}: the input current reaches {largest} (units 2**-6), which does not fit in 32 bits; lower its exponent")
     return current.astype(np.int32)
 
 

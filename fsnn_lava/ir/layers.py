@@ -1,4 +1,4 @@
-"""What a ChipNetwork consists of beside its connections: input, layers, readout, and what the host computes."""
+"""What a ChipNetwork consists of besides its connections: input, layers, readout, and what the host computes."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Result:
     With delta encoding (E14) a message is a change of a rate: `counts` are messages, `traces` what the targets were told and `late` the
     changes under way, in units of 2**-q, `potentials` the sums S, and `readout` has no fraction bits.
 
-    `run` returns one; backends fill it in, and it is not checked here. Do not take it as correct before `compare` has judged it.
+    `run` returns one; backends fill it in, and it is not checked here. Do not rely on it until `compare` has judged it.
     Tuples have one array per layer, or per feedback connection where it says so.
 
     Attributes:

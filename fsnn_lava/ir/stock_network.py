@@ -134,7 +134,7 @@ def atrlif_bias(layer: Layer, bias: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def atrlif_error(decay: int) -> float:
-    """Bound on |u(ATRLIF) - u(E9)| in 2**-6 units while both fire alike.
+    """Bound on |u(ATRLIF) - u(E9)| in 2**-6 units, as long as both spike in the same steps.
 
     With k = 1 - decay/4096 each step multiplies the difference by k and adds less than 1 for each of three roundings towards zero
     (of v, of r, of E9's u) and at most 1/2 for that of the offset: 3.5 / (1 - k).

@@ -10,7 +10,7 @@ from fsnn_lava.placement.board import board_names, load_board
 if TYPE_CHECKING:
     from fsnn_lava.placement.placement import Outline, PlacedLayer, Placement, ReadoutPlace
 
-_FEWEST_BITS = 4  # fewer bits need training for them, so they are not suggested
+_FEWEST_BITS = 4  # fewer bits need fine-tuning, so they are not suggested
 _FEWER = {
     "AxonIn": "fewer source neurons (a stride or pooling before it)",
     "Synapses": "fewer input channels or a smaller kernel",

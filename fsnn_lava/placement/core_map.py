@@ -15,7 +15,7 @@ _MOST_CHIPS = 32
 
 
 def core_map_svg(placement: Placement) -> str:
-    """One grid per chip in use: a list, not a floor plan, which is not public. Hover over a core for its numbers."""
+    """One grid per chip in use. It lists the cores; the chip's floor plan is not public. Hover over a core for its numbers."""
     cores = placement.core_list()
     chips = min(max(1, placement.chips or 1), _MOST_CHIPS)
     down = -(-placement.board.cores_per_chip // _ACROSS)

@@ -21,7 +21,7 @@ from fsnn_lava.summary import Cell, Summary, shape_text
 ReadoutPlace = Literal["auto", "chip", "host"]
 _PASSES = 4
 
-MARGIN = 4 / 3  # the compiler's cores per core of this model, the worst layer of the public tables it was fitted to
+MARGIN = 4 / 3  # cores that the compiler uses per core of this model, for the worst layer of the public tables it was fitted to
 DISCLAIMER = (
     "A model, not the vendor's compiler, and not run on silicon. In the two public tables it was fitted to, "
     "the compiler used 1.00 to 1.33 times the model's cores per layer, 1.14 times in all."
@@ -35,7 +35,7 @@ class PlacedLayer:
     Attributes:
         name: of the layer; "readout" for the readout.
         shape: (C, H, W); (N, 1, 1) for a dense layer.
-        tiling: how it is split over cores; None where a single neuron is too much for a core.
+        tiling: how it is split over cores; None if a single neuron does not fit on a core.
         least: what a core with a single neuron uses.
         forms: (source, form) of every connection that is on the chip.
     """
@@ -48,7 +48,7 @@ class PlacedLayer:
 
     @property
     def cores(self) -> int | None:
-        """Cores of this layer; None where a single neuron is too much for a core."""
+        """Cores of this layer; None if a single neuron does not fit on a core."""
         return None if self.tiling is None else self.tiling.cores
 
     @property
@@ -89,7 +89,7 @@ class Placement:
         bits: of the widest weight.
         alternatives: (form, cores) of both ways to store transposed convolutions; empty if there are none.
         lowered: which of these is used: "sparse" or "space-to-depth".
-        way_out: what would make it fit, each tried; empty if it fits.
+        way_out: what would make it fit; each suggestion has been tried. Empty if it fits.
     """
 
     board: Board
@@ -234,7 +234,7 @@ def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readou
     else:
         packed, _ = space_to_depth(chip)
         outlines = {"sparse": outline_of(chip), "space-to-depth": outline_of(packed)}
-        chosen = "space-to-depth" if stored_weights(packed) <= stored_weights(chip) else "sparse"  # the stock graph chooses alike
+        chosen = "space-to-depth" if stored_weights(packed) <= stored_weights(chip) else "sparse"  # the stock graph makes the same choice
         outline = outlines[chosen]
         found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
         placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))

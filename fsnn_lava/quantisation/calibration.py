@@ -28,7 +28,7 @@ def synthetic_calibration(folded: FoldedNetwork, *, samples: int = SAMPLES, seed
     per_channel = (-1, *(1,) * (len(shape) - 1))
     norm = folded.normalisation
     mean, std = np.array(norm.mean).reshape(per_channel), np.array(norm.std).reshape(per_channel)
-    if norm.divisor == 1.0 and norm.mean == (0.0,):  # raw values of which nothing is known
+    if norm.divisor == 1.0 and norm.mean == (0.0,):  # raw values about which nothing is known
         return rng.integers(0, 256, (samples, *shape), dtype=np.uint8)
     return np.clip(np.rint((mean + std * noise) * norm.divisor), 0, 255).astype(np.uint8)
 
@@ -45,7 +45,7 @@ def checked_calibration(values: ArrayLike, folded: FoldedNetwork) -> NDArray[np.
 
 
 def largest_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tuple[float, ...]:
-    """Per layer the largest |potential| of a run of `folded.steps` steps, physical units; a potential that drifts grows evenly (E10)."""
+    """Per layer the largest |potential| of a run of `folded.steps` steps, physical units; a potential that drifts grows linearly (E10)."""
     steps = min(folded.steps, SIMULATED_STEPS)
     growth = folded.neuron.weight_sum(folded.steps) / folded.neuron.weight_sum(steps)
     trace = folded.simulate(torch.from_numpy(values), steps)

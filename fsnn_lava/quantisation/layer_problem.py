@@ -1,4 +1,4 @@
-"""What rounding one layer has to solve: the layer in float, with calibration data."""
+"""The problem of rounding one layer: the layer in float, with calibration data."""
 
 from __future__ import annotations
 

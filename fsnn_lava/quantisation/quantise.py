@@ -48,12 +48,12 @@ Reset = Literal["subtract", "zero"]
 Encoding = Literal["rate", "delta"]
 SEARCH_SAMPLES = 32  # of the calibration batch, on which scales are searched
 DEAD_BAND_BUDGET = 2e8  # multiplications per step of a run with which dead bands are searched
-PROJECTED_GAIN = 0.999  # to which shrinking the feedback aims
+PROJECTED_GAIN = 0.999  # what shrinking the feedback aims for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Quantised:
-    """A ChipNetwork, and what was found out while it was made."""
+    """A ChipNetwork, and what was measured while it was made."""
 
     chip: ChipNetwork
     folded: FoldedNetwork
@@ -139,7 +139,7 @@ def quantise_in_full(
     encoding: Encoding = "rate",
     dead_band: ArrayLike | None = None,
 ) -> Quantised:
-    """`quantise`, with everything that was found out on the way.
+    """`quantise`, together with everything that was measured along the way.
 
     If the float network is a contraction and the rounded one is not, the feedback is shrunk a little until it is again
     (`shrunk` says by how much).

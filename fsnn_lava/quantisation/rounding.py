@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[Any]  # int64; ChipNetwork checks the range and narrows it
 
 THRESHOLD_WINDOW = (500.0, 4000.0)  # weight units: fine enough for bias and threshold, small enough for headroom
-THRESHOLD_MIN = 64.0  # the window is left, down to this, only to keep one step from overflowing the state
+THRESHOLD_MIN = 64.0  # thresholds below the window, down to this, only keep one step from overflowing the state
 SHARES = (
     1.0,
     0.98,

@@ -1,4 +1,4 @@
-"""What ran where: enough to repeat it."""
+"""What ran, and where: enough to repeat the run."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from fsnn_lava.training.processes import Processes
 
 IDENTITY = "run.json"
 JSON_BYTES_MAX = 2**20
-SILENT_SECONDS = 1800.0  # a process that has kept nothing for this long is taken for dead
+SILENT_SECONDS = 1800.0  # a process that has stored nothing for this long is considered dead
 POLL_SECONDS = 0.2
 NOTE_ATTEMPTS = 5  # a process that has just taken a lock may not have written its note yet: the old one may be that of a killed run
 _PART = re.compile(r"(\d{10})-(\d{10})\.h5")
@@ -141,7 +141,7 @@ class Journal:
             temporary.write_text(json.dumps([self.processes.token, f"{type(error).__name__}: {error}"]), encoding="utf-8")
 
     def wait(self, number: int) -> None:
-        """Return when all samples are kept; BackendFailed if a process failed or fell silent."""
+        """Return when all samples are kept; BackendFailed if a process failed or stopped responding."""
         seen: dict[int, tuple[float, float]] = {}  # by process: when it touched its lock last, and when that was noticed
         while self.missing(0, number):
             for rank in range(1, self.processes.size):
@@ -152,7 +152,7 @@ class Journal:
                     seen[rank] = touched, time.monotonic()
                 missing = self.missing(*Processes(rank, self.processes.size).share(number))
                 if missing and time.monotonic() - seen[rank][1] > SILENT_SECONDS:
-                    raise BackendFailed(f"process {rank} of {self.processes.size} has shown no sign of life for {SILENT_SECONDS:.0f} s")
+                    raise BackendFailed(f"process {rank} of {self.processes.size} has not responded for {SILENT_SECONDS:.0f} s")
             time.sleep(POLL_SECONDS)
 
     def _raise_failure(self, rank: int) -> None:
@@ -166,7 +166,7 @@ class Journal:
             raise BackendFailed(f"process {rank} of {self.processes.size} failed: {reported[1]}")
 
     def discard(self) -> None:
-        """Remove everything, once; afterwards the folder may belong to another run. run.json goes first: without it the rest is void."""
+        """Remove everything, once; afterwards the folder may belong to another run. run.json goes first: without it the rest is ignored."""
         if self._discarded:
             return
         self._discarded = True

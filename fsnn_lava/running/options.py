@@ -53,7 +53,7 @@ def run_options(
     residual: bool = False,
     graph: LavaGraph = "batched",
 ) -> RunOptions:
-    """The options of a run of `samples` samples; `steps` defaults to the network's own, `batch` to what fits in moderate memory."""
+    """The options of a run of `samples` samples; `steps` defaults to the network's own, `batch` to a number that takes moderate memory."""
     return RunOptions(
         backend=backend,
         steps=checked_steps(chip, steps),

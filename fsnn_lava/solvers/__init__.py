@@ -1,1 +1,1 @@
-"""Solvers for a = f(a) and for linear systems, one file per method. They know nothing of networks."""
+"""Solvers for a = f(a) and for linear systems, one file per method. They know nothing about networks."""

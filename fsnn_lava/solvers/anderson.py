@@ -61,7 +61,7 @@ def _append_inner_products(gram: Tensor, vectors: list[Tensor]) -> Tensor:
 
 
 def _mixing_weights(gram: Tensor) -> Tensor:
-    """[B, m] weights with sum 1 that make the weighted residual shortest; the newest point alone where that has no finite answer."""
+    """[B, m] weights with sum 1 that make the weighted residual shortest; the newest point alone where those weights are not finite."""
     size = gram.shape[1]
     ridge = torch.diagonal(gram, dim1=1, dim2=2).amax(1).clamp_min(torch.finfo(gram.dtype).tiny) * (10 * torch.finfo(gram.dtype).eps)
     system = gram + torch.diag_embed(ridge[:, None].expand(-1, size))

@@ -1,4 +1,4 @@
-"""GMRES: the linear system x = A x + b, by the shortest residual that k products with A can reach."""
+"""GMRES for x = A x + b: after k products with A, the iterate with the smallest residual that they can reach."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def gmres_in_parts(
 ) -> Solution:
     """The same, a few samples at a time, so that the basis takes little memory; `product` must accept any number of samples.
 
-    `steps` of the result are those of the part that took most.
+    `steps` of the result is the largest of any part.
     """
     number = max(LEAST_SAMPLES, NUMBERS_AT_ONCE // max(constant[0].numel(), 1)) if len(constant) else 1
     parts = [slice(first, first + number) for first in range(0, len(constant), number)] or [slice(0, 0)]

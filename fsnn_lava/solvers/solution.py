@@ -62,7 +62,7 @@ class BestIterate:
         self.residual = torch.empty(0)
 
     def update(self, value: Tensor, difference: Tensor) -> bool:
-        """Take in an iterate and f(value) - value; returns whether to stop."""
+        """Record an iterate and f(value) - value; returns whether to stop."""
         self.steps += 1
         residual = torch.nan_to_num(self.norm(difference), nan=torch.inf)
         if self.value is None:

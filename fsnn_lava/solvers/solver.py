@@ -1,4 +1,4 @@
-"""Solver: which method solves an affine system x = A x + b, how exactly, and at what cost at most."""
+"""Solver: which method solves an affine system x = A x + b, to what tolerance, and at what maximum cost."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_a_host_drive_beyond_a_bias_is_refused() -> None:
     chip = random_network(rng, kind="current", layers=1)
     assert chip.host_drive is not None
     loud = replace(chip, host_drive=replace(chip.host_drive, bias=chip.host_drive.bias + 10.0 * BIAS_MAX))
-    with pytest.raises(BadNetwork, match=r"the host's drive reaches .* weight units, a bias holds 131071"):
+    with pytest.raises(BadNetwork, match=r"the host's drive reaches .* weight units, but a bias holds at most 131071"):
         input_current(loud, random_values(rng, chip, 2))
 
 
@@ -51,7 +51,7 @@ def test_an_input_current_beyond_32_bits_is_refused() -> None:
     rng = np.random.default_rng(7)
     chip = random_network(rng, kind="pixels", layers=1, dense=True)
     synapses = [replace(s, exponent=12, weight=np.full_like(s.weight, 127)) if s.source == "input" else s for s in chip.synapses]
-    with pytest.raises(BadNetwork, match="32 bits do not hold it"):
+    with pytest.raises(BadNetwork, match="which does not fit in 32 bits"):
         input_current(replace(chip, synapses=tuple(synapses)), np.full((1, *chip.input.shape), 255, np.uint8))
 
 

@@ -198,7 +198,7 @@ def ran(folder: Path, kills: int) -> dict[str, Any]:
             ends += 1
             quietly(lambda: run.main([*arguments, "--limit", "60", "--out", str(out), "--resume"]))  # what is kept was not yet discarded
             out.write_bytes(old)
-    return {"fsnn-run": {**killer.count(), "came to their end": ends}}
+    return {"fsnn-run": {**killer.count(), "ran to completion": ends}}
 
 
 def same_results(path: Path, whole: Path) -> None:
@@ -230,7 +230,7 @@ def trained(folder: Path, kills: int) -> dict[str, Any]:
                 path.unlink()
     quietly(lambda: train.main([*recipe, "--out", str(cut), *(["--resume"] if (cut / "state.pt").exists() else [])]))
     same_training(cut, whole)
-    return {"fsnn-train": {**killer.count(), "came to their end": ends + 1}}
+    return {"fsnn-train": {**killer.count(), "ran to completion": ends + 1}}
 
 
 def same_training(cut: Path, whole: Path) -> None:

@@ -64,8 +64,8 @@ def kills(args: argparse.Namespace) -> list[Row]:
     rows = []
     for name, found in json.loads(done.stdout.splitlines()[-1]).items():
         times = f"{found['kills']} kills, {found['inside a write']} inside a write"
-        ends = f"; {found['came to their end']} came to their end, same bits" if "came to their end" in found else ""
-        rows.append(Row(f"kill {name}", f"kill -9: {name}", times, f"0 half files{ends}", True))
+        ends = f"; {found['ran to completion']} ran to completion, same bits" if "ran to completion" in found else ""
+        rows.append(Row(f"kill {name}", f"kill -9: {name}", times, f"0 partial files{ends}", True))
     return rows
 
 

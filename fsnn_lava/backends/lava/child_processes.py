@@ -21,7 +21,7 @@ _stacks = -1  # anonymous file, shared by all children, that stacks are written 
 
 @contextmanager
 def set_up_children() -> Iterator[None]:
-    """Set up every process that this thread forks inside the block as the first line of this file says.
+    """Apply the set-up described at the top of this file to every process that this thread forks inside the block.
 
     The kernel ends them with the *thread* that forked them: a runtime must be closed before its thread returns.
     """

@@ -23,7 +23,7 @@ class LateSpikes:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeuronRecord:
-    """One layer, [B, n] in (H, W, C) order. The traces of IF neurons are their counts and not kept."""
+    """One layer, [B, n] in (H, W, C) order. The traces of IF neurons are their counts, so they are not kept."""
 
     counts: NDArray[np.int32]
     traces: NDArray[np.float64] | None

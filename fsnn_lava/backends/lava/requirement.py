@@ -22,7 +22,7 @@ RUNTIME = "lava.magma.runtime.message_infrastructure.multiprocessing"  # the mod
 
 
 def missing_for_lava() -> tuple[str, ...]:
-    """What this machine lacks to run Lava processes, a phrase each; empty if nothing."""
+    """What this machine lacks to run Lava processes, one phrase each; empty if nothing."""
     missing = [*machine_lacks()]
     if not is_in_lava("magma"):
         missing.append(f"{LAVA} ({INSTALL_LAVA} installs it)")
@@ -34,7 +34,7 @@ def missing_for_lava() -> tuple[str, ...]:
 
 
 def machine_lacks() -> tuple[str, ...]:
-    """What no installation can add: a supported Python, Linux."""
+    """What cannot be installed: a supported Python, and Linux."""
     lacking = []
     version, (oldest, newest) = sys.version_info[:2], PYTHONS
     if not oldest <= version <= newest:
@@ -81,7 +81,7 @@ def require_lava() -> None:
 
 @contextmanager
 def _start_method_fixed(fixed: bool) -> Iterator[None]:
-    """Inside the block, setting the start method again does nothing, if it is already fixed."""
+    """Inside the block, setting the start method again is ignored if it is already set."""
     if not fixed:
         yield
         return

@@ -115,7 +115,7 @@ def _room_below(threshold: NDArray[np.int64], bias: NDArray[np.int64], steps: in
 
 
 def _backwards(end: NDArray[np.int64], bias: NDArray[np.int64], decay: int, steps: int) -> NDArray[np.int64]:
-    """The state from which `steps` steps with only a bias lead to `end`. It always exists: a leak skips no integer."""
+    """The state from which `steps` steps with only a bias lead to `end`. It always exists: no integer is skipped by a leak."""
     keep = DECAY_UNIT - decay
     state = end
     for _ in range(steps):

@@ -16,13 +16,13 @@ _DOING = dict.fromkeys(("wait", "get", "recv"), "waits for a message") | dict.fr
 
 
 class Watch:
-    """Tells a long computation from a deadlock."""
+    """Distinguishes a long computation from a deadlock."""
 
     def __init__(self, actors: Sequence[Any], heartbeat: Callable[[], int], patience: float, idle_polls: int) -> None:
         self._pids = [actor.pid for actor in actors]
         self._heartbeat, self._patience, self._limit = heartbeat, patience, idle_polls
         self._ticks: list[int | None] = []
-        self._idle = 0  # polls, not seconds: a stopped machine is not a deadlock
+        self._idle = 0  # polls, not seconds: a suspended machine is not a deadlock
         self._beat, self._since = heartbeat(), time.monotonic()
 
     def stuck(self) -> str:

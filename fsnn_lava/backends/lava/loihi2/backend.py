@@ -90,7 +90,7 @@ def _seconds(timeout: float | None) -> float:
 
 
 def _execute(folder: Path, samples: int, timeout: float) -> None:
-    """Run the job in a separate process; raises if it fails or hangs. Either way none of its processes is left."""
+    """Run the job in a separate process; raises if it fails or hangs. Either way, none of its processes keeps running."""
     command = [sys.executable, "-m", "fsnn_lava.backends.lava.loihi2.worker", str(folder)]
     with open(folder / "log.txt", "w", encoding="utf-8") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True, env=_environment())
