@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ def read_result(folder: Path, chip: ChipNetwork, steps: int) -> Result:
     try:
         with np.load(folder / "result.npz") as file:
             found = dict(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, BadZipFile) as error:  # the job may have been killed while it wrote
         raise BackendFailed(f"backend 'loihi2': the job ended without a result ({error})") from error
     parts: dict[str, Any] = {name: _tuple(found, name) for name in _TUPLES}
     parts["spikes"] = parts["spikes"] or None
