@@ -39,7 +39,7 @@ NETWORKS: dict[str, tuple[str, tuple[float, ...], int]] = {  # data set, dead ba
 CURVE = (0.02, 0.05, 0.1, 0.15, 0.25)
 CALIBRATION_SAMPLES = 128
 EQUILIBRIUM_SAMPLES = 200
-BATCH = 200
+BATCH = 100
 TIMED_SAMPLES = 256
 ROUNDS = 7
 
@@ -78,7 +78,7 @@ def measure(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
 
 def describe(name: str, chip: fl.ChipNetwork, values: NDArray[np.uint8], labels: NDArray[np.int64]) -> dict[str, Any]:
     batches = [slice(start, start + BATCH) for start in range(0, len(values), BATCH)]
-    parts = [summary(chip, result) for result in run_batches(chip, (values[rows] for rows in batches))]
+    parts = [summary(chip, result) for result in run_batches(chip, (values[rows] for rows in batches), batch=BATCH)]
     totals = {what: sum(part[what] for part in parts) for what in ("messages", "operations", "clips", "seconds")}
     answers = np.concatenate([part["answers"] for part in parts])
     few = values[:EQUILIBRIUM_SAMPLES]
