@@ -15,12 +15,24 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-NEEDED = ("models/digits.h5", "placement/boards/loihi2.toml", "report/style.css", "backends/lava/pins/lava-nc.txt", "py.typed")
+NEEDED = (
+    *("models/digits.h5", "models/mnist.h5", "models/catalogue.toml", "training/recipes/digits.toml", "placement/boards/loihi2.toml"),
+    *("report/style.css", "backends/lava/pins/lava-nc.txt", "py.typed"),
+)
 COMMANDS = (
     ("fsnn-doctor",),
     ("fsnn-run", "digits", "--backend", "emu", "--out", "results.h5", "--report", "report.html"),
     ("fsnn-compare", "results.h5"),
     ("fsnn-export", "--help"),
+    ("fsnn", "--version"),
+    ("fsnn", "train", "--list"),
+    ("fsnn", "train", "--init", "my.toml"),
+    ("fsnn", "train", "my.toml", "--set", "epochs=1", "--out", "run"),
+    ("fsnn", "train", "digits", "--set", "epochs=1"),
+    ("fsnn", "export", "runs/digits/last.pt", "net.h5"),
+    ("fsnn", "run", "net.h5", "--backend", "emu", "--model", "runs/digits/last.pt"),
+    ("fsnn", "map", "mnist"),
+    ("fsnn", "get", "--list"),
 )
 
 

@@ -1,8 +1,9 @@
 """How often the comparator raises a false alarm: it judges correct runs of random networks of every kind. Prints one line of JSON.
 
-    python bench/false_alarms.py --runs 1000 [--encoding rate|delta] [--backend reference|emu] [--seed 0]
+    python bench/false_alarms.py [--runs 2000] [--encoding rate|delta] [--backend emu|naive] [--seed 0]
 
-An alarm is justified if charge was clipped or no equilibrium exists; all others are false. There must be none.
+An alarm is justified if charge was clipped; all others are false. There must be none. Samples without an equilibrium raise none, but are
+counted.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from tests.helpers.strategies import random_network, random_values
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--encoding", choices=("rate", "delta"), default="rate")
-    parser.add_argument("--backend", choices=("reference", "emu"), default="reference")
+    parser.add_argument("--backend", choices=("naive", "emu"), default="emu")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     found: Counter[str] = Counter()
@@ -41,15 +42,15 @@ def main() -> int:
         values = random_values(rng, chip, 2)
         comparator = Comparator(chip, equilibrium_samples=1)
         reference = simulate_delta if delta else simulate
-        comparator.add(reference(chip, values) if args.backend == "reference" else fl.run(chip, values), values)
+        comparator.add(reference(chip, values) if args.backend == "naive" else fl.run(chip, values), values)
         verdict = comparator.verdict()
         charge, contraction = verdict.check("sums" if delta else "charge"), verdict.check("contraction")
         clips = charge.numbers["clips" if delta else "harmful_clips"]
         found[contraction.numbers["state"]] += 1
+        found["passed"] += verdict.passed
         found["clipped"] += clips > 0
         found["no equilibrium"] += contraction.numbers["unsolved"] > 0
         justified = {charge.name} if clips and not charge.numbers["violated"] else set()
-        justified |= {"contraction"} if contraction.numbers["unsolved"] else set()
         for check in verdict.failed:
             if check.name not in justified:
                 found["false alarms"] += 1

@@ -7,14 +7,15 @@ dense       ours with dense simulation
 paper       dense simulation, Broyden with 30 steps, in our code
 stbp        the same network unrolled and differentiated through time, a plain torch loop with a rectangular surrogate
 snntorch    the same with snntorch's neuron; spikingjelly with its: where they are installed
-reference   the authors' code, from a checkout the user has (--reference DIR)
+reference   the authors' code, from a checkout the user has (--reference DIR; github.com/pkuxmq/IDE-FSNN). It needs scipy and termcolor
 
 An iteration is forward pass, loss, gradient and the optimiser's step. Milliseconds are the median over interleaved rounds; memory is the
 growth of the peak over idle, each in a fresh process whose allocator returns every tensor at once (MALLOC_MMAP_THRESHOLD_), so that the
 figure does not depend on what was freed before.
 
---deep measures AlexNet-F on CIFAR-10's shape instead (batch 16): ours against the same with dense products. Where the time goes, and how
-far that is from what the machine can do: train_profile.py.
+--deep measures AlexNet-F on CIFAR-10's shape instead (batch 16, T = 30): ours, the same with dense products, and the reference; how far
+our gradient is from the one of the same system solved to 1e-6; and our memory at T = 30 and T = 100. Where the time goes, and how far
+that is from what the machine can do: train_profile.py.
 """
 
 from __future__ import annotations
@@ -43,8 +44,10 @@ from fsnn_lava.nn.dropout import Masks
 from fsnn_lava.nn.event_simulation import layout_of
 from fsnn_lava.training.descent import descend
 
+ALEXNET_F = "96C3s-256C3-384C3s-384C3-256C3 (F96C3u)"
 CASES = [("400 (F400)", 5), ("400 (F400)", 30), ("400 (F400)", 100), ("64C5s (F64C5)", 30)]
-BATCH = 128
+BATCH, DEEP_BATCH = 128, 16
+NEEDED = ("scipy", "termcolor")  # by the reference, besides torch and numpy
 Iteration = Callable[[torch.Tensor, torch.Tensor], None]
 
 
@@ -117,6 +120,11 @@ def spikingjelly(architecture: str, steps: int) -> Iteration:
 
 def reference(folder: Path) -> Callable[[str, int], Iteration]:
     """The authors' networks as their scripts build them, on the CPU."""
+    missing = [name for name in NEEDED if not importlib.util.find_spec(name)]
+    if missing:
+        sys.exit(f"--reference: the authors' code imports {' and '.join(missing)}; pip install {' '.join(missing)}")
+    if not (folder / "models" / "snn_ide_fc.py").is_file():
+        sys.exit(f"--reference: {folder} is no checkout of the authors' code, there is no models/snn_ide_fc.py in it")
     sys.path.insert(0, str(folder))
     torch.Tensor.cuda = lambda self, *args, **kwargs: self  # type: ignore[method-assign] # the code moves everything to a GPU
 
@@ -126,6 +134,12 @@ def reference(folder: Path) -> Callable[[str, int], Iteration]:
             from models.snn_ide_fc import SNNIDEFCNet
 
             net = SNNIDEFCNet({"MODEL": {"dim_in": 784, "dim_hidden": 400, **common}, "OPTIM": {"solver": "broy"}})
+        elif architecture == ALEXNET_F:
+            from models.snn_ide_conv_multilayer import SNNIDEConvMultiLayerNet
+
+            shape = {"c_in": 3, "c_hidden": 96, "c_s1": 256, "c_s2": 384, "c_s3": 384, "c_s4": 256, "h_hidden": 8, "w_hidden": 8}
+            shape |= {"kernel_size_x": 3, "stride_x": 2, "padding_x": 1, "pooling_x": False, "kernel_size_s": 3}
+            net = SNNIDEConvMultiLayerNet({"MODEL": {**shape, **common, "leaky": 0.99}, "OPTIM": {"solver": "broy"}})
         else:
             from models.snn_ide_conv import SNNIDEConvNet
 
@@ -139,7 +153,15 @@ def reference(folder: Path) -> Callable[[str, int], Iteration]:
 
 def _network(architecture: str, steps: int) -> fl.FSNN:
     torch.manual_seed(0)
-    return fl.FSNN(architecture, input_shape=(1, 28, 28), classes=10, neuron=fl.LIF(0.95), steps=steps, dropout=0.2).train()
+    shape, leak = ((3, 32, 32), 0.99) if architecture == ALEXNET_F else ((1, 28, 28), 0.95)
+    return fl.FSNN(architecture, input_shape=shape, classes=10, neuron=fl.LIF(leak), steps=steps, dropout=0.2).train()
+
+
+def _samples(architecture: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Random images and labels."""
+    torch.manual_seed(1)
+    shape = (DEEP_BATCH, 3, 32, 32) if architecture == ALEXNET_F else (BATCH, 1, 28, 28)
+    return torch.randn(shape), torch.randint(0, 10, shape[:1])
 
 
 def _iteration(net: torch.nn.Module) -> Iteration:
@@ -195,7 +217,7 @@ def contestants(folder: Path | None) -> dict[str, Callable[[str, int], Iteration
 
 def times(builders: dict[str, Callable[[str, int], Iteration]], architecture: str, steps: int, rounds: int) -> dict[str, float]:
     """Median milliseconds per iteration, one iteration of each in turn."""
-    x, y = torch.randn(BATCH, 1, 28, 28), torch.randint(0, 10, (BATCH,))
+    x, y = _samples(architecture)
     return _interleaved({name: build(architecture, steps) for name, build in builders.items()}, x, y, rounds)
 
 
@@ -222,7 +244,7 @@ def memory(name: str, architecture: str, steps: int, folder: Path | None) -> flo
 
 def _one(name: str, architecture: str, steps: int, folder: Path | None) -> None:
     torch.set_num_threads(1)
-    x, y = torch.randn(BATCH, 1, 28, 28), torch.randint(0, 10, (BATCH,))
+    x, y = _samples(architecture)
     run = contestants(folder)[name](architecture, steps)
     contestants(folder)[name](architecture, 1)(x, y)  # everything is loaded and compiled once
     gc.collect()
@@ -239,23 +261,36 @@ def _status(key: str) -> int:
     return int(line.split()[1])
 
 
-def deep(rounds: int) -> list[dict]:  # type: ignore[type-arg]
+def deep(rounds: int, folder: Path | None) -> list[dict]:  # type: ignore[type-arg]
     """AlexNet-F from fresh weights on random images of CIFAR-10's shape."""
-    architecture, steps, batch = "96C3s-256C3-384C3s-384C3-256C3 (F96C3u)", 30, 16
-    x, y = torch.randn(batch, 3, 32, 32), torch.randint(0, 10, (batch,))
-    nets = []
-    for event_driven in (True, False):
-        torch.manual_seed(0)
-        net = fl.FSNN(architecture, input_shape=(3, 32, 32), classes=10, neuron=fl.LIF(0.99), steps=steps, dropout=0.2).train()
-        net.event_driven = event_driven
-        nets.append(net)
-    runs = {name: _iteration(net) for name, net in zip(("ours", "dense"), nets, strict=True)}
-    spent = _interleaved(runs, x, y, rounds)
-    share = activity(nets[0], x)
-    print(f"{architecture}, T = {steps}, batch {batch}, {100 * share:.1f} % of all synapses touched per step")
+    steps = 30
+    builders = {"ours": ours, "dense": dense} | ({} if folder is None else {"reference": reference(folder)})
+    x, y = _samples(ALEXNET_F)
+    spent = _interleaved({name: build(ALEXNET_F, steps) for name, build in builders.items()}, x, y, rounds)
+    net = _network(ALEXNET_F, steps)
+    error, share = gradient_error(net, x, y), activity(net, x)
+    print(f"{ALEXNET_F}, T = {steps}, batch {DEEP_BATCH}, {100 * share:.1f} % of all synapses touched per step")
     for name, value in spent.items():
         print(f"  {name:14s}{value:10.1f} ms   {value / spent['ours']:6.2f} x ours", flush=True)
-    return [{"architecture": architecture, "steps": steps, "batch": batch, "milliseconds": spent, "activity": share}]
+    print(f"  error of our gradient {error:.1e}", flush=True)
+    held = {str(number): memory("ours", ALEXNET_F, number, None) for number in (steps, 100)}
+    print("  memory over idle " + ", ".join(f"{value:.0f} MB at T = {number}" for number, value in held.items()), flush=True)
+    row = {"architecture": ALEXNET_F, "steps": steps, "batch": DEEP_BATCH, "milliseconds": spent, "activity": share}
+    return [{**row, "gradient error": error, "megabytes": held}]
+
+
+def gradient_error(net: fl.FSNN, x: torch.Tensor, y: torch.Tensor) -> float:
+    """The length of the difference from the gradient that the same system solved to 1e-6 gives, relative to that one's."""
+    found = []
+    for solver in (fl.Solver(tol=1e-6, max_steps=300), net.solver):
+        kept = {name: value.clone() for name, value in net.state_dict().items()}
+        net.solver = solver
+        _without_gradients(net)
+        torch.manual_seed(2)  # the same dropout masks
+        nnf.cross_entropy(net(x), y).backward()
+        found.append(torch.cat([p.grad.flatten() for p in net.parameters() if p.grad is not None]))
+        net.load_state_dict(kept)
+    return float((found[1] - found[0]).norm() / found[0].norm())
 
 
 @torch.no_grad()
@@ -297,7 +332,7 @@ def main() -> None:
         _one(args.one[0], args.one[1], int(args.one[2]), args.reference)
         return
     if args.deep:
-        rows = deep(args.rounds)
+        rows = deep(args.rounds, args.reference)
         if args.json:
             args.json.write_text(json.dumps(rows, indent=1))
         return

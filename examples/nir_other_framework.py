@@ -22,7 +22,6 @@ import torch
 from torch import Tensor, nn
 
 import fsnn_lava as fl
-from fsnn_lava.data import load
 from fsnn_lava.formats import nir as nir_file
 from fsnn_lava.models.find import find_model
 
@@ -85,7 +84,7 @@ def main(path: str | None = None) -> float:
         if path is None:
             nir_file.write_nir(fl.ChipNetwork.load(find_model("digits")), file)
         chip, graph = nir_file.read_nir(file), nir.read(file)
-    values = load("digits").test.batch(np.arange(SAMPLES))
+    values = fl.load_data("digits").test.batch(np.arange(SAMPLES))
     theirs = rates(graph, torch.from_numpy(values).double(), chip.steps).numpy()
     ours = fl.run(chip, values)
     difference = float(np.abs(theirs - ours.counts[0] / chip.steps).max())

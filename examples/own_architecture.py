@@ -13,11 +13,10 @@ import sys
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.data import load
 
 
 def main(architecture: str = "12C3s-16C3 (F12C3)") -> int:
-    data = load("digits")
+    data = fl.load_data("digits")
     torch.manual_seed(0)
     net = fl.FSNN(
         architecture, input_shape=data.shape, classes=data.classes, steps=20, norm="operator", limit=0.25, normalisation=data.normalisation
@@ -30,8 +29,6 @@ def main(architecture: str = "12C3s-16C3 (F12C3)") -> int:
             loss = torch.nn.functional.cross_entropy(net(images[part]), labels[part])
             loss.backward()  # implicit differentiation: memory does not depend on the number of steps
             optimiser.step()
-            if net.feedback is not None:
-                net.feedback.clip_()  # keeps the feedback within its limit
         print(f"epoch {epoch + 1}: loss {loss.item():.3f}")
 
     pixels = data.test.batch(slice(0, 100))

@@ -6,14 +6,13 @@ python examples/use_emulator.py
 from __future__ import annotations
 
 import fsnn_lava as fl
-from fsnn_lava.data import load
 from fsnn_lava.models.find import find_model
 from fsnn_lava.running.run import run_batches
 
 
 def main() -> None:
     chip = fl.ChipNetwork.load(find_model("digits"))  # or the path of a net.h5
-    test = load("digits").test
+    test = fl.load_data("digits").test
     pixels, labels = test.batch(slice(0, 50)), test.labels[:50]  # raw uint8 [50, 1, 8, 8]
 
     result = fl.run(chip, pixels, backend="emu", spikes=True)

@@ -9,6 +9,9 @@ from fsnn_lava import lava_compat
 from fsnn_lava.version import __version__ as __version__
 
 if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below loads it, and a test keeps the two in step
+    from fsnn_lava import plot as plot
+    from fsnn_lava.data.dataset import Dataset as Dataset
+    from fsnn_lava.data.loading import load_data as load_data
     from fsnn_lava.errors import BackendFailed as BackendFailed
     from fsnn_lava.errors import BackendMissing as BackendMissing
     from fsnn_lava.errors import BadArchitecture as BadArchitecture
@@ -20,8 +23,11 @@ if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below
     from fsnn_lava.errors import Diverged as Diverged
     from fsnn_lava.errors import FsnnError as FsnnError
     from fsnn_lava.errors import Interrupted as Interrupted
+    from fsnn_lava.errors import PackageMissing as PackageMissing
+    from fsnn_lava.errors import Remark as Remark
     from fsnn_lava.ir.network import ChipNetwork as ChipNetwork
     from fsnn_lava.ir.result import Result as Result
+    from fsnn_lava.models.find import find as find
     from fsnn_lava.nn.fsnn import FSNN as FSNN
     from fsnn_lava.nn.loop_map import Equilibrium as Equilibrium
     from fsnn_lava.nn.neurons import IF as IF
@@ -53,17 +59,22 @@ _MODULES = {
     "CheckFailed": "errors",
     "ChipNetwork": "ir.network",
     "compare": "verify.comparator",
+    "Dataset": "data.dataset",
     "Diverged": "errors",
     "Equilibrium": "nn.loop_map",
+    "find": "models.find",
     "FSNN": "nn.fsnn",
     "FsnnError": "errors",
     "IF": "nn.neurons",
     "Interrupted": "errors",
     "LIF": "nn.neurons",
+    "load_data": "data.loading",
     "Normalisation": "nn.normalisation",
+    "PackageMissing": "errors",
     "place": "placement.placement",
     "Placement": "placement.placement",
     "quantise": "quantisation.quantise",
+    "Remark": "errors",
     "Result": "ir.result",
     "run": "running.run",
     "Settled": "verify.settled",
@@ -73,7 +84,9 @@ _MODULES = {
     "Verdict": "verify.verdict",
 }
 
-__all__ = [*_MODULES, "__version__"]
+_FOLDERS = ("plot",)
+
+__all__ = [*_MODULES, *_FOLDERS, "__version__"]
 
 
 lava_compat.install_import_hook()  # before anybody imports Lava; imports neither Lava nor numpy itself
@@ -83,6 +96,8 @@ if not TYPE_CHECKING:  # a type checker that sees it would accept misspelt names
 
     def __getattr__(name: str) -> object:
         """Public names are imported when they are first used: `import fsnn_lava` is fast and needs neither Lava nor a board."""
+        if name in _FOLDERS:
+            return importlib.import_module(f"fsnn_lava.{name}")
         if name not in _MODULES:
             raise AttributeError(f"module 'fsnn_lava' has no attribute {name!r}")
         value: object = getattr(importlib.import_module(f"fsnn_lava.{_MODULES[name]}"), name)

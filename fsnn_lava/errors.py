@@ -69,7 +69,17 @@ class BackendMissing(FsnnError, RuntimeError):
     exit_code = 3
 
 
+class PackageMissing(FsnnError, ImportError):
+    """An optional package is not installed; the message says which one, and how to install it."""
+
+    exit_code = 3
+
+
 class BackendFailed(FsnnError, RuntimeError):
     """A backend started, then died, hung or lost a process."""
 
     exit_code = 1
+
+
+class Remark(UserWarning):
+    """Something was concluded rather than said, for example that channels come last. A command prints it as a note."""

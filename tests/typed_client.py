@@ -55,6 +55,28 @@ def look(net: fl.FSNN, images: Tensor) -> None:
     assert_type(net.config(), dict[str, Any])
 
 
+def draw(net: fl.FSNN, images: Tensor, result: fl.Result) -> list[str]:
+    """Every figure, and the labels of their axes."""
+    trace = net.simulate(images, steps=10, residuals=True)
+    drawn = [
+        fl.plot.rates(trace, net.equilibrium(images)),
+        fl.plot.raster(result, 1, layer=0),
+        fl.plot.residual(trace),
+        fl.plot.confusion(result, [0, 1, 2, 0, 1, 2, 0, 1]),
+    ]
+    return [axes.get_xlabel() for axes in drawn]
+
+
+def data() -> fl.Dataset:
+    """A data set, and the file of a trained network for it."""
+    loaded = fl.load_data("digits")
+    assert_type(loaded, fl.Dataset)
+    assert_type(loaded.train[0][1], int)
+    assert_type(loaded.remarks, tuple[str, ...])
+    assert_type(fl.find("digits"), Path)
+    return loaded
+
+
 def store(net: fl.FSNN, chip: fl.ChipNetwork, folder: Path) -> None:
     """Files of both networks."""
     net.save(folder / "model.pt")
@@ -117,9 +139,17 @@ def catch() -> list[str]:
         fl.LIF(2.0)
     except fl.BadArgument as error:
         found.append(str(error))
-    errors: tuple[type[fl.FsnnError], ...] = (fl.BadNetwork, fl.BadData, fl.Diverged, fl.CheckFailed, fl.BackendMissing, fl.BackendFailed)
+    errors: tuple[type[fl.FsnnError], ...] = (
+        fl.BadNetwork,
+        fl.BadData,
+        fl.Diverged,
+        fl.CheckFailed,
+        fl.BackendMissing,
+        fl.BackendFailed,
+        fl.PackageMissing,
+    )
     found += [str(error("a sentence")) for error in errors]
-    return [*found, str(fl.Interrupted("stopped"))]
+    return [*found, str(fl.Interrupted("stopped")), str(fl.Remark("a note"))]
 
 
 def misspell(chip: fl.ChipNetwork, pixels: NDArray[np.uint8]) -> None:
@@ -144,5 +174,8 @@ def main(folder: Path) -> fl.Verdict:
     assert_type(fl.__version__, str)
     store(net, chip, folder)
     place(chip)
-    assert len(catch()) == 9
-    return judge(run(chip, pixels), chip, pixels, net, folder)
+    assert len(catch()) == 11
+    assert data().classes == 10
+    result = run(chip, pixels)
+    assert len(draw(net, torch.from_numpy(pixels), result)) == 4
+    return judge(result, chip, pixels, net, folder)

@@ -1,6 +1,6 @@
 """Make examples/models/NAME from a trained model: net.h5, and a card with every figure measured on the whole test set.
 
-python examples/models/make.py NAME model.pt --recipe train/NAME.toml [--steps T] [--note "…"]
+python examples/models/make.py NAME model.pt --recipe train/NAME.toml [--steps T] [--bits N] [--note "…"]
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ CARD = """# {name}
 | | |
 |---|---|
 | accuracy, float | {float:.2%} ({samples} test images) |
-| accuracy, 8 bit integers | {integer:.2%} |
+| accuracy, {bits} bit integers | {integer:.2%} |
 | same answer in float and integers | {alike:.2%} |
 | firing rate | {rates} spikes per step and neuron |
 | synaptic operations | {operations:.0f} per image |
 | certificate (E6) | gain {before:.3f} in float, {after:.3f} in integers: {certified} |
 | clips | {clips} |
+| on {board} | {answer} |
 | network digest | `{digest}` |
 | SHA-256 of model.pt | `{model_hash}` |
 
@@ -45,6 +46,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("--recipe", required=True)
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--bits", type=int, default=8)
     parser.add_argument("--note", default="")
     args = parser.parse_args()
     folder = HERE / args.name
@@ -56,12 +58,14 @@ def main() -> None:
     elif args.model.resolve() != (folder / "model.pt").resolve():
         shutil.copyfile(args.model, folder / "model.pt")
     data = load(net.metrics["data"])
-    made = quantise_in_full(net, calibration=data.train.batch(range(128)))
+    made = quantise_in_full(net, bits=args.bits, calibration=data.train.batch(range(128)))
     made.chip.notes.update({"data": data.name, "model": args.name})
     made.chip.save(folder / "net.h5")
     figures = measure(net, made.chip, data)
+    placement = fl.place(made.chip)
     card = CARD.format(
-        name=args.name, architecture=net.architecture, steps=net.steps, data=data.name, recipe=args.recipe,
+        name=args.name, bits=args.bits, board=placement.board.name, answer=placement.verdict,
+        architecture=net.architecture, steps=net.steps, data=data.name, recipe=args.recipe,
         note=f"; {args.note}" if args.note else "", neuron="IF" if net.neuron.leak == 1 else f"LIF {net.neuron.leak}",
         before=made.gain_before, after=made.gain_after, certified="certified" if made.gain_after < 1 else "not certified",
         digest=made.chip.digest(), model_hash=hashlib.sha256((folder / "model.pt").read_bytes()).hexdigest(), **figures,

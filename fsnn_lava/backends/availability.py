@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from fsnn_lava.backends.lava.requirement import is_in_lava, missing_for_lava, missing_packages
 from fsnn_lava.errors import BackendMissing, BadArgument
@@ -16,6 +16,8 @@ BACKENDS: Mapping[str, str] = {
     "sim": "Lava processes on the CPU",
     "loihi2": "the chip",
 }
+LavaGraph = Literal["batched", "stock"]  # our own processes, or only those that Lava ships
+GRAPHS: tuple[LavaGraph, ...] = get_args(LavaGraph)
 VENDOR = "lava-loihi (Intel's extension for members of the research community INRC)"
 
 

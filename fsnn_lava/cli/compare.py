@@ -6,44 +6,29 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from fsnn_lava.cli.command import Parser, command_line, run_command
-from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
+from fsnn_lava.cli.command import command_line, run_command
+from fsnn_lava.cli.parsers.compare import parser
+from fsnn_lava.cli.parsers.threshold_options import thresholds
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats.results import Reader, reading_results
+from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.comparator import Comparator
 from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import Verdict
 
 REPORT_SAMPLES = 256  # of a run, for a report
-
-
-def _parser() -> Parser:
-    parser = Parser(prog="fsnn-compare", description="Judge a finished run: every link of the chain separately.")
-    parser.add_argument("results", type=Path, help="results.h5, written by fsnn-run")
-    parser.add_argument(
-        "--model",
-        type=Path,
-        metavar="model.pt",
-        help="the float network: adds the checks of its spikes and of the shift, and the agreement",
-    )
-    parser.add_argument("--report", type=Path, metavar="report.html", help="write a page with figures")
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: every figure as PNG, its data as CSV")
-    parser.add_argument("--limit", type=int, metavar="N", help="compare only the first N samples")
-    parser.add_argument("--equilibria", type=int, metavar="N", help="samples to solve a* for (default: depends on the network's size)")
-    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
-    add_threshold_options(parser)
-    return parser
+ROWS_AT_ONCE = 4096
+JUDGED_ROWS = ("predictions", "logits", "readout", "layer_spikes", "updates", "clip_count")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code 0: the run passes; 1: it does not; 2: bad input."""
-    return run_command("fsnn-compare", _run, _parser().parse_args(argv))
+    return run_command("fsnn-compare", run, parser().parse_args(argv))
 
 
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     for name in ("limit", "equilibria"):
         value = getattr(args, name)
         if value is not None and value < (1 if name == "limit" else 0):
@@ -51,7 +36,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.figures is not None and args.report is None:
         raise BadArgument("--figures writes the figures of a report: give --report too")
     wanted = thresholds(args)
-    model = None if args.model is None else FSNN.load(args.model)
+    model = None if args.model is None else FSNN.load(find_model(args.model, file=MODEL))
     with reading_results(args.results) as reader:
         verdict = compare_file(reader, model=model, wanted=wanted, limit=args.limit, equilibria=args.equilibria)
         print(json.dumps(verdict.to_dict(), indent=2) if args.json else verdict.to_text())
@@ -70,10 +55,22 @@ def compare_file(reader: Reader, *, model: FSNN | None, wanted: Thresholds, limi
     labels = reader.row("labels")
     for first in range(0, end, comparator.batch_size):
         last = min(end, first + comparator.batch_size)
-        comparator.add(reader.detail(first, last), reader.values(first, last), labels[first:last])
+        result = reader.detail(first, last)
+        comparator.add(result, reader.values(first, last), labels[first:last])
+        comparator.record.add_layer_spikes(reader.row("layer_spikes", first, last), result.counts, first=first)
     rest = slice(end, reader.samples if limit is None else min(reader.samples, limit))
     comparator.add_answers(reader.row("predictions")[rest], labels[rest])
+    _judge_rows(comparator, reader, rest.stop)
     return comparator.verdict()
+
+
+def _judge_rows(comparator: Comparator, reader: Reader, end: int) -> None:
+    """What the file keeps of every sample: is it what was written, and does it agree with itself?"""
+    comparator.record.add_changed(reader.changed_columns())
+    scale = comparator.chip.readout_scale
+    for first in range(0, end, ROWS_AT_ONCE):
+        rows = {name: reader.row(name, first, min(end, first + ROWS_AT_ONCE)) for name in JUDGED_ROWS}
+        comparator.record.add_rows(rows, steps=reader.provenance.steps, first=first, readout_scale=scale)
 
 
 def _report(args: argparse.Namespace, reader: Reader, verdict: Verdict, model: FSNN | None) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 import fsnn_lava
 from fsnn_lava.backends.availability import BACKENDS, missing_for_backend
 from fsnn_lava.backends.lava import install as lava_install
-from fsnn_lava.cli.command import Parser, run_command
+from fsnn_lava.cli.command import run_command
+from fsnn_lava.cli.parsers.doctor import parser
 from fsnn_lava.errors import BadArgument
 
 PACKAGES = (
@@ -26,18 +27,10 @@ VARIABLES = ("FSNN_DATA", "OMP_NUM_THREADS", "SLURM", "NOSLURM", "PARTITION", "B
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the state of this machine; always 0. With --install-lava: 0 if Lava works afterwards."""
-    return run_command("fsnn-doctor", _run, _parser().parse_args(argv))
+    return run_command("fsnn-doctor", run, parser().parse_args(argv))
 
 
-def _parser() -> Parser:
-    parser = Parser(prog="fsnn-doctor", description="Show what is installed, which backends can run here, and what the others lack.")
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
-    parser.add_argument("--install-lava", action="store_true", help="install lava-nc if it is missing, and check it with two neurons")
-    parser.add_argument("--yes", action="store_true", help="with --install-lava: do not ask before installing")
-    return parser
-
-
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     if args.install_lava:
         return _install_lava(args)
     if args.yes:

@@ -6,86 +6,36 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.cli.command import Parser, command_line, run_command
+from fsnn_lava.cli.command import command_line, run_command
 from fsnn_lava.cli.export_table import EXPLANATION, export_table
-from fsnn_lava.data import Dataset, Split, load
+from fsnn_lava.cli.parsers.export import SUFFIXES, parser
+from fsnn_lava.data import Dataset, Split, load_data
 from fsnn_lava.errors import BadArgument, FsnnError
-from fsnn_lava.limits import WEIGHT_BITS
+from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, export
-from fsnn_lava.verify.verdict import plain
+from fsnn_lava.verify.verdict import plain_values
 
-SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
 CALIBRATION_SAMPLES = 128
 REPORT_SAMPLES = 256
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        prog="fsnn-export", description="Turn a trained model into an integer network, and check that it is still the same network."
-    )
-    parser.add_argument("model", type=Path, help="model.pt, written by fsnn-train")
-    parser.add_argument("network", type=Path, help="file to write: .h5 or .net (NetX), .nir with --format nir")
-    parser.add_argument(
-        "--bits",
-        type=int,
-        metavar="N",
-        help=f"signed bits per weight, {WEIGHT_BITS[0]} … {WEIGHT_BITS[-1]} (default: the bits it was trained for, else 8)",
-    )
-    parser.add_argument(
-        "--reset", choices=("subtract", "zero"), default="subtract", help="what a spike does to the potential (default subtract)"
-    )
-    parser.add_argument("--format", choices=tuple(SUFFIXES), help="file format (default: from the file name)")
-    parser.add_argument(
-        "--input", choices=("pixels", "current", "events"), help="how the input enters the chip (default pixels; events for sequences)"
-    )
-    parser.add_argument("--per-channel", action="store_true", help="give every channel its own unit and threshold")
-    parser.add_argument(
-        "--steps", type=int, metavar="T", help="steps of a run (default: as trained; with --encoding delta as many as it needs)"
-    )
-    parser.add_argument(
-        "--encoding", choices=("rate", "delta"), default="rate", help="send spikes, or graded changes of the rates (default rate)"
-    )
-    parser.add_argument(
-        "--dead-band",
-        type=float,
-        nargs="+",
-        metavar="ETA",
-        help="with --encoding delta: the smallest change that is sent, spikes per step; one number, or one per layer "
-        "(default: as large as leaves the rates no further from the equilibrium than spikes)",
-    )
-    parser.add_argument(
-        "--data", metavar="NAME", help="data set or .npz to calibrate and test on (default: the training data set, if it is available here)"
-    )
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="folder with the data sets")
-    parser.add_argument("--limit", type=int, metavar="N", help="test samples to check on (default 500, fewer for a large network)")
-    parser.add_argument(
-        "--max-drop", type=float, default=1.0, metavar="P", help="percentage points of accuracy that may be lost (default 1)"
-    )
-    parser.add_argument("--force", action="store_true", help="write the file even if a check fails")
-    parser.add_argument("--report", type=Path, metavar="report.html", help="run the file on the emulator and write a report about it")
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: every figure as PNG, its data as CSV")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--explain", action="store_true", help="explain the numbers")
-    return parser
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    return run_command("fsnn-export", _run, _parser().parse_args(argv))
+    return run_command("fsnn-export", run, parser().parse_args(argv))
 
 
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     write, read = _format(args)
     if args.limit is not None and args.limit < 1:
         raise BadArgument(f"--limit must be at least 1, got {args.limit}")
-    net = FSNN.load(args.model)
+    net = FSNN.load(find_model(args.model, file=MODEL))
     dataset, note = _dataset(args, net)
     _check_report(args, dataset)
     try:
@@ -110,7 +60,7 @@ def _run(args: argparse.Namespace) -> int:
     except ExportRefused as refused:
         _print(args, refused.outcome, note, kept=False)
         raise
-    _print(args, outcome, note, kept=True)
+    _print(args, outcome, note, kept=True, placement=place(read(args.network), steps=args.steps))
     if args.report is not None and dataset is not None:
         _report(args, net, read, dataset)
     return 0 if outcome.passed else 1
@@ -144,12 +94,14 @@ def _bits(args: argparse.Namespace, net: FSNN) -> int:
 def _dataset(args: argparse.Namespace, net: FSNN) -> tuple[Dataset | None, str]:
     """The data set named by --data, else the training data set, else none; and a note that says which."""
     if args.data is not None:
-        return _fitting(load(args.data, args.data_dir), net, str(args.data)), f"calibrated and tested on {args.data}"
+        return _fitting(
+            load_data(args.data, args.data_dir, download=args.download), net, str(args.data)
+        ), f"calibrated and tested on {args.data}"
     trained_on = net.metrics.get("data")
     if isinstance(trained_on, str):
         try:
             return _fitting(
-                load(trained_on, args.data_dir), net, trained_on
+                load_data(trained_on, args.data_dir, download=args.download), net, trained_on
             ), f"calibrated and tested on {trained_on}, its training data set"
         except FsnnError:
             return None, f"calibrated on synthetic data: {trained_on} was not found (give --data-dir)"
@@ -179,14 +131,14 @@ def _check_report(args: argparse.Namespace, dataset: Dataset | None) -> None:
 def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -> None:
     """Run the written file on the emulator, judge the run and write the report."""
     from fsnn_lava.report.report import write_report
-    from fsnn_lava.running.run import run
+    from fsnn_lava.running.run import run as run_network
     from fsnn_lava.verify.comparator import compare
 
     chip = read(args.network)
     values, labels = _first(dataset.test, min(args.limit or REPORT_SAMPLES, REPORT_SAMPLES))
     if chip.input.kind == "events":
         values = values[:, : chip.steps]
-    result = run(chip, values)
+    result = run_network(chip, values)
     verdict = compare(result, chip, values, labels=labels, model=net)
     write_report(
         args.report,
@@ -212,11 +164,14 @@ def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
     return notes
 
 
-def _print(args: argparse.Namespace, outcome: Exported, note: str, *, kept: bool) -> None:
+def _print(args: argparse.Namespace, outcome: Exported, note: str, *, kept: bool, placement: Placement | None = None) -> None:
     if args.json:
-        print(json.dumps(plain({**outcome.as_dict(), "kept": kept, "notes": [note]}), indent=2, allow_nan=False))
+        board = {} if placement is None else {"board": {key: placement.to_dict()[key] for key in ("board", "answer", "verdict")}}
+        print(json.dumps(plain_values({**outcome.as_dict(), "kept": kept, "notes": [note], **board}), indent=2, allow_nan=False))
         return
     print(export_table(outcome, note, kept=kept))
+    if placement is not None and placement.answer != "runs":
+        print(f"warning: on {placement.board.name} (fsnn-map) this network {placement.verdict}")
     if args.explain:
         print(EXPLANATION)
 

@@ -6,27 +6,28 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from fsnn_lava.backends.availability import BACKENDS, require_backend
-from fsnn_lava.cli.command import Parser, command_line, run_command
-from fsnn_lava.cli.compare_options import add_threshold_options, thresholds
-from fsnn_lava.data import NAMES, Dataset, load
+from fsnn_lava.backends.availability import require_backend
+from fsnn_lava.cli.command import command_line, run_command
+from fsnn_lava.cli.parsers.data_options import FORMS
+from fsnn_lava.cli.parsers.run import DEFAULT, parser
+from fsnn_lava.cli.parsers.threshold_options import thresholds
+from fsnn_lava.cli.progress import named_phase, run_progress
+from fsnn_lava.data import Dataset, load_data
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.formats.results import reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
-from fsnn_lava.models.find import find_model
+from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.running.job import Job, run_in_memory, run_to_file
-from fsnn_lava.running.options import GRAPHS, RunOptions, run_options
+from fsnn_lava.running.options import RunOptions, run_options
 from fsnn_lava.running.totals import Totals
 from fsnn_lava.training.processes import Processes
 from fsnn_lava.verify.thresholds import Thresholds
@@ -36,47 +37,15 @@ if TYPE_CHECKING:  # these import torch
     from fsnn_lava.verify.comparator import Comparator
     from fsnn_lava.verify.verdict import Verdict
 
-DEFAULT = "digits"
 REPORT_SAMPLES = 256
-
-
-def _parser() -> Parser:
-    parser = Parser(prog="fsnn-run", description="Run a network on samples and check the results.")
-    parser.add_argument("network", nargs="?", default=DEFAULT, help="net.h5, or the name of a shipped network (default: %(default)s)")
-    parser.add_argument(
-        "--backend", choices=tuple(BACKENDS), default="sim", help="where to run (default: %(default)s); there is no fallback"
-    )
-    parser.add_argument(
-        "--data", metavar="NAME", help=f"{', '.join(NAMES)}, or an .npz file with x and y (default: what it was trained on)"
-    )
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="folder with the data sets (default: $FSNN_DATA)")
-    parser.add_argument("--steps", type=int, metavar="T", help="steps per sample (default: the network's)")
-    parser.add_argument("--limit", type=int, metavar="N", help="run only the first N test samples")
-    parser.add_argument("--batch", type=int, metavar="B", help="samples to run together (default: as memory allows)")
-    parser.add_argument("--graph", choices=GRAPHS, default="batched", help="with --backend sim: our own processes, or only Lava's")
-    parser.add_argument("--out", type=Path, metavar="results.h5", help="write the results")
-    parser.add_argument("--resume", action="store_true", help="with --out: continue an interrupted run; its finished batches are kept")
-    parser.add_argument(
-        "--detail", type=int, metavar="N", help="samples to keep every neuron of in --out (default: 1000, fewer if they are large)"
-    )
-    parser.add_argument("--spikes", action="store_true", help="also keep the spike trains of the samples in --detail")
-    parser.add_argument("--residual", action="store_true", help="also compute the residual ||f(a) - a|| after every step; kept in --out")
-    parser.add_argument("--report", type=Path, metavar="report.html", help="write a report of the comparison")
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="with --report: also write every figure as PNG and its data as CSV")
-    parser.add_argument("--model", type=Path, metavar="model.pt", help="also compare with the trained network")
-    parser.add_argument("--no-compare", action="store_true", help="run without comparing")
-    parser.add_argument("--package", type=Path, metavar="DIR", help="do not run: make a folder to copy to a machine with a board")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    add_threshold_options(parser)
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code 0: ran and passed, 1: a check failed, 2: bad input, 3: the backend cannot run here."""
-    return run_command("fsnn-run", _run, _parser().parse_args(argv))
+    return run_command("fsnn-run", run, parser().parse_args(argv))
 
 
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     if args.package is not None:
         return _package(args)
     require_backend(args.backend)
@@ -84,6 +53,7 @@ def _run(args: argparse.Namespace) -> int:
     chip = ChipNetwork.load(find_model(args.network))
     dataset = _dataset(args, chip)
     number = _number(args, dataset)
+    args.model = None if args.model is None else find_model(args.model, file=MODEL)
     model = None if args.model is None else _load_model(args.model)
     options = run_options(
         chip,
@@ -112,9 +82,11 @@ def _run(args: argparse.Namespace) -> int:
     totals = _execute(args, job, processes, comparator, report_samples)
     if totals is None:
         return 0
-    verdict = None if comparator is None else comparator.verdict()
+    with named_phase("judging the run"):
+        verdict = None if comparator is None else comparator.verdict()
     if verdict is not None and args.report is not None:
-        _write_report(args, chip, verdict, report_samples, model)
+        with named_phase("writing the report"):
+            _write_report(args, chip, verdict, report_samples, model)
     _print_result(args, chip, dataset, totals, verdict)
     return 0 if verdict is None or verdict.passed else 1
 
@@ -134,12 +106,12 @@ def _check_arguments(args: argparse.Namespace) -> None:
 def _execute(
     args: argparse.Namespace, job: Job, processes: Processes, comparator: Comparator | None, report_samples: _FirstSamples
 ) -> Totals | None:
-    """Run the job; None in a process whose share another one joins."""
+    """Run the job; returns None in a process whose share another process joins."""
     if args.out is not None:
-        return run_to_file(job, args.out, processes, comparator, _progress_bar, lambda text: print(f"fsnn-run: {text}", file=sys.stderr))
+        return run_to_file(job, args.out, processes, comparator, run_progress, lambda text: print(f"fsnn-run: {text}", file=sys.stderr))
     if processes.size > 1:
         raise BadArgument(f"{processes.size} processes join their shares in the results file: add --out")
-    return run_in_memory(job, [report_samples] if comparator is None else [comparator, report_samples], _progress_bar)
+    return run_in_memory(job, [report_samples] if comparator is None else [comparator, report_samples], run_progress)
 
 
 def _comparison_identity(args: argparse.Namespace) -> str:
@@ -157,7 +129,9 @@ def _package(args: argparse.Namespace) -> int:
     path = find_model(args.network)
     dataset = _dataset(args, ChipNetwork.load(path))
     first = slice(0, _number(args, dataset))
-    folder = write_bundle(path, dataset.test.batch(first), args.package, labels=dataset.test.labels[first], steps=args.steps)
+    folder = write_bundle(
+        path, dataset.test.batch(first), args.package, labels=dataset.test.labels[first], steps=args.steps, board=args.board
+    )
     text = f"wrote {folder}: copy it to the machine with the board, then run sh {folder.name}/run.sh --check there"
     print(json.dumps({"package": str(folder)}) if args.json else text)
     return 0
@@ -166,8 +140,8 @@ def _package(args: argparse.Namespace) -> int:
 def _dataset(args: argparse.Namespace, chip: ChipNetwork) -> Dataset:
     name = args.data or chip.notes.get("data") or (DEFAULT if args.network == DEFAULT else None)
     if name is None:
-        raise BadArgument(f"{args.network} does not say what it was trained on: add --data ({', '.join(NAMES)}, or an .npz file)")
-    return load(name, args.data_dir)
+        raise BadArgument(f"{args.network} does not say what it was trained on: add --data ({FORMS})")
+    return load_data(name, args.data_dir, download=args.download)
 
 
 def _number(args: argparse.Namespace, dataset: Dataset) -> int:
@@ -231,24 +205,6 @@ def _detailed_samples(path: Path) -> tuple[Result | None, NDArray[np.uint8] | No
     with reading_results(path) as reader:
         end = min(reader.details, REPORT_SAMPLES)
         return (reader.detail(0, end), reader.values(0, end), reader.row("labels", 0, end)) if end else (None, None, None)
-
-
-@contextmanager
-def _progress_bar(number: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, a plain line for every tenth in a log."""
-    if sys.stderr.isatty():
-        with tqdm(total=number, unit="sample", leave=False) as bar:
-            yield lambda finished: bar.update(finished) and None
-        return
-    done = 0
-
-    def advance(finished: int) -> None:
-        nonlocal done
-        tenths, done = 10 * done // number, done + finished
-        if 10 * done // number > tenths:
-            print(f"fsnn-run: {done} of {number} samples", file=sys.stderr, flush=True)
-
-    yield advance
 
 
 def _print_result(args: argparse.Namespace, chip: ChipNetwork, dataset: Dataset, totals: Totals, verdict: Verdict | None) -> None:

@@ -6,12 +6,14 @@ import argparse
 import dataclasses
 import json
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsnn_lava.cli.command import Parser, run_command
-from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError
+from fsnn_lava.cli.command import run_command, spelled
+from fsnn_lava.cli.parsers.train import parser
+from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError, Remark
 
 if TYPE_CHECKING:
     from fsnn_lava.training.curves import Watcher
@@ -21,32 +23,15 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, train and print the result; 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
-    return run_command("fsnn-train", _run, _parser().parse_args(argv))
+    return run_command("fsnn-train", run, parser().parse_args(argv))
 
 
-def _parser() -> Parser:
-    parser = Parser(
-        prog="fsnn-train",
-        description="Train a feedback spiking network from a recipe. Every epoch writes best.pt, last.pt, state.pt and a line of the log.",
-        epilog="On several processes: torchrun --standalone --nproc_per_node 2 -m fsnn_lava.cli.train RECIPE …",
-    )
-    parser.add_argument("recipe", type=Path, help="a recipe, for example train/digits.toml")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run (default: runs/<name of the recipe>)")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the data sets (default: $FSNN_DATA)")
-    parser.add_argument("--download", action="store_true", help="download the data set if it is missing")
-    parser.add_argument("--resume", action="store_true", help="continue the run in the folder; the result is bit-identical")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", dest="changes", help="change a key of the recipe, for example seed=2"
-    )
-    parser.add_argument("--threads", type=int, metavar="N", help="threads to compute with (default: all cores)")
-    parser.add_argument("--device", default="cpu", help="cpu (default) or cuda")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--curves", type=Path, metavar="PNG", help="plot loss, accuracy, rates and residuals; updated after every epoch")
-    parser.add_argument("--tensorboard", type=Path, metavar="DIR", help="write the same curves for TensorBoard")
-    return parser
-
-
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
+    if args.list or args.init is not None:
+        return _show_recipes(args)
+    if args.recipe is None:
+        raise BadArgument("which recipe? Give a .toml file or a shipped name, for example digits; --list shows them")
+    _take_old_spelling(args)
     from fsnn_lava.training.process_group import process_group
 
     with process_group(args.device) as group:
@@ -60,21 +45,59 @@ def _run(args: argparse.Namespace) -> int:
             return error.exit_code
 
 
+def _show_recipes(args: argparse.Namespace) -> int:
+    """--list and --init."""
+    from fsnn_lava.training.shipped_recipes import find_recipe, recipe_table, write_recipe
+
+    if args.init is None:
+        print(recipe_table())
+        return 0
+    write_recipe(args.init, find_recipe(args.recipe or "digits"), data=_data_name(args))
+    print(f"wrote {args.init}: change it, then run {spelled('fsnn-train')} {args.init}")
+    return 0
+
+
+def _take_old_spelling(args: argparse.Namespace) -> None:
+    """--data was once the folder of the data sets: a folder that is no data set itself is still taken as that."""
+    if args.data is None or args.data_dir is not None or not Path(args.data).is_dir():
+        return
+    from fsnn_lava.data.loading import is_data_folder
+
+    if not is_data_folder(Path(args.data)):
+        warnings.warn(Remark(f"--data {args.data} is taken as the folder of the data sets: that is now --data-dir"), stacklevel=2)
+        args.data, args.data_dir = None, Path(args.data)
+
+
+def _data_name(args: argparse.Namespace) -> str | None:
+    """--data as a recipe writes it: a folder has a slash."""
+    if args.data is not None and "/" not in args.data and Path(args.data.split(",")[0]).is_dir():
+        return f"./{args.data}"
+    return args.data
+
+
+def _changes(args: argparse.Namespace) -> list[str]:
+    """What is set on the command line, --data included."""
+    name = _data_name(args)
+    return list(args.changes) if name is None else [*args.changes, f"data={json.dumps(name)}"]
+
+
 def _train(args: argparse.Namespace, group: ProcessGroup) -> int:
     from fsnn_lava.compiled.threads import set_thread_count
     from fsnn_lava.training.log import TrainingProgress
     from fsnn_lava.training.loop import train
     from fsnn_lava.training.recipe import load_recipe
     from fsnn_lava.training.samples import load_samples
+    from fsnn_lava.training.shipped_recipes import find_recipe
 
-    recipe = load_recipe(args.recipe, changes=args.changes)
+    path = find_recipe(args.recipe)
+    recipe = load_recipe(path, changes=_changes(args))
     if args.threads is not None:
         if args.threads < 1:
             raise BadArgument(f"--threads must be at least 1, got {args.threads}")
         set_thread_count(args.threads)
-    folder = args.out or Path("runs") / args.recipe.stem
+    folder = args.out or Path("runs") / path.stem
     progress = TrainingProgress(quiet=not group.first, watchers=_watchers(args) if group.first else ())
-    data = load_samples(recipe, root=args.data, download=args.download)
+    data = load_samples(recipe, root=args.data_dir, download=args.download)
     outcome = train(recipe, data, folder, resume=args.resume, progress=progress, group=group)
     if group.first:
         _show(args, outcome)

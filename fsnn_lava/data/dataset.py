@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +28,39 @@ class Split(Protocol):
 
     def __len__(self) -> int: ...
 
+    def __getitem__(self, index: int) -> tuple[np.ndarray, int]:
+        """Raw values and class number of one sample."""
+
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
         """The raw values of these samples, [B, *shape] uint8, as a copy."""
 
 
+class Subscriptable(ABC):
+    """Makes a split a map-style data set, as torch.utils.data.DataLoader takes it."""
+
+    labels: np.ndarray
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray: ...
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray, int]:
+        """Raw values [*shape] uint8 and class number of one sample; negative indices count from the end."""
+        position = operator.index(index)
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"index {position} is out of range: there are {len(self)} samples")
+        return self.batch([position % len(self)])[0], int(self.labels[position])
+
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[np.ndarray, int]]:
+        """Several samples at once: what a DataLoader calls for a batch."""
+        chosen = np.asarray(indices, np.int64)
+        return list(zip(self.batch(chosen), self.labels[chosen].tolist()))
+
+
 @dataclass(frozen=True, eq=False)
-class ArraySplit:
+class ArraySplit(Subscriptable):
     """Samples held in memory."""
 
     values: np.ndarray  # [N, ...] uint8
@@ -57,7 +86,29 @@ class ArraySplit:
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A raw data set; `normalisation` is what a network applies to it, `augment` what training applies."""
+    """A raw data set, as `load_data` returns it: uint8 values and class numbers.
+
+    Its splits can be subscripted (`data.train[0]` is a sample and its class), so torch.utils.data.DataLoader takes them, and
+    `data.test.batch(range(32))` returns several samples as one array.
+
+    Attributes:
+        name: of the set, or of the file without its ending.
+        train: what to train on; may be empty.
+        test: what to test on.
+        normalisation: what a network applies to the values: give it to `FSNN`.
+        validation: training samples held out to choose an epoch, or None; `train` is then without them.
+        class_names: one per class, or none.
+        kind: "static" images, or "events": sequences of frames.
+        augment: what training applies by default: "none" or "crop-flip".
+        source: where it was read from; None for a set that comes with a package.
+        remarks: what was concluded about a file of yours, for example that its channels come last.
+
+    Examples:
+        >>> data = fl.load_data("digits")
+        >>> pixels, label = data.train[0]
+        >>> pixels.shape, data.classes
+        ((1, 8, 8), 10)
+    """
 
     name: str
     train: Split
@@ -68,6 +119,7 @@ class Dataset:
     kind: Literal["static", "events"] = "static"
     augment: Literal["none", "crop-flip"] = "none"
     source: Path | None = None  # where it was read from; None for one that comes with a package
+    remarks: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fsnn_lava.data.dataset import Dataset
+from fsnn_lava.data.dataset import Dataset, Subscriptable
 from fsnn_lava.data.places import damaged, find_folder, remedy
 from fsnn_lava.errors import BadData
 from fsnn_lava.nn.normalisation import Normalisation
@@ -28,7 +28,7 @@ EVENT = np.dtype([("x", int), ("y", int), ("t", int), ("p", int)])
 
 
 @dataclass(frozen=True, eq=False)
-class EventSplit:
+class EventSplit(Subscriptable):
     """Recordings that are read from their files when a batch needs them."""
 
     paths: tuple[Path, ...]

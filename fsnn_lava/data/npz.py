@@ -13,6 +13,7 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
+from fsnn_lava.data import own_labels, own_values
 from fsnn_lava.data.dataset import ArraySplit, Dataset
 from fsnn_lava.errors import BadData
 from fsnn_lava.nn.normalisation import Normalisation
@@ -20,7 +21,6 @@ from fsnn_lava.nn.normalisation import Normalisation
 MOST_BYTES = 2**33  # unpacked
 SMALL = 2**28  # bytes that any file may unpack to …
 MOST_RATIO = 100  # … and how many times its file a larger array may be
-AXES = {2: "static", 3: "events", 4: "static", 5: "events"}
 SHAPES = "[B, C, H, W] or [B, N] for images, [B, T, C, H, W] or [B, T, N] for input sequences"
 HOW_TO_WRITE = "write it with numpy.savez(path, x=uint8 values, y=class numbers)"
 LEAST_STD = 1 / 255  # of a channel that never changes
@@ -29,13 +29,13 @@ LEAST_STD = 1 / 255  # of a channel that never changes
 def load_npz(path: str | Path) -> Dataset:
     """Load an .npz file: x and y are the test samples, x_train and y_train, if present, the training samples.
 
-    Nothing in the file is executed, and sizes are checked before memory is allocated.
+    Other layouts than raw uint8 values with channels first are recognised and said in `Dataset.remarks`, or refused. Nothing in the file
+    is executed, and sizes are checked before memory is allocated.
     """
     source = Path(path).expanduser()
     try:
         with zipfile.ZipFile(source) as archive:
-            test = _split(archive, source, "")
-            train = _split(archive, source, "_train") if _trains(archive) else ArraySplit(test.values[:0], test.labels[:0])
+            return _dataset(archive, source)
     except FileNotFoundError as error:
         raise BadData(f"there is no file {source}; {HOW_TO_WRITE}") from error
     except OSError as error:
@@ -44,38 +44,47 @@ def load_npz(path: str | Path) -> Dataset:
         raise
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError, OverflowError) as error:
         raise BadData(f"{source} is not a complete .npz file ({error}); {HOW_TO_WRITE}") from error
+
+
+def _dataset(archive: zipfile.ZipFile, source: Path) -> Dataset:
+    parts = ("", "_train") if any(name in ("x_train.npy", "y_train.npy") for name in archive.namelist()) else ("",)
+    arrays = [_read(archive, f"x{part}", source) for part in parts]
+    for part, array in zip(parts, arrays):
+        if not array.size or array.ndim < 2:
+            raise BadData(f"{source}: x{part} must be uint8 of shape {SHAPES}, got {array.dtype} of shape {list(array.shape)}")
+    samples = own_values.recognise(arrays, layout=_layout(archive, source), where=str(source))
+    names = [f"y{part}" for part in parts]
+    counts = [len(array) for array in arrays]
+    labels = own_labels.recognise([_read(archive, name, source) for name in names], counts, names=names, where=str(source))
+    splits = [ArraySplit(values.copy(), numbers) for values, numbers in zip(samples.arrays, labels.arrays)]  # a copy may be written to
+    test = splits[0]
+    train = splits[1] if len(splits) > 1 else ArraySplit(test.values[:0], test.labels[:0])
     if train.shape != test.shape:
         raise BadData(f"{source}: the samples of x_train have shape {list(train.shape)}, those of x {list(test.shape)}: they must be equal")
-    events = AXES[test.values.ndim] == "events"
     return Dataset(
         name=source.stem,
         train=train,
         test=test,
-        normalisation=_normalisation(train.values, events=events),
-        kind="events" if events else "static",
+        normalisation=Normalisation(1.0) if samples.events else image_normalisation(train.values),
+        class_names=labels.class_names,
+        kind="events" if samples.events else "static",
         source=source,
+        remarks=tuple(f"{source}: {remark}" for remark in (*samples.remarks, *labels.remarks)),
     )
 
 
-def _trains(archive: zipfile.ZipFile) -> bool:
-    return any(name in ("x_train.npy", "y_train.npy") for name in archive.namelist())
+def _layout(archive: zipfile.ZipFile, source: Path) -> str:
+    """The entry `layout`, which names the axes of x; "" if there is none."""
+    if "layout.npy" not in archive.namelist():
+        return ""
+    found = _read(archive, "layout", source)
+    if found.dtype.kind != "U" or found.size != 1:
+        raise BadData(f"{source}: 'layout' must be text, one of {', '.join(own_values.LAYOUTS)}")
+    return str(found.item())
 
 
-def _split(archive: zipfile.ZipFile, source: Path, which: str) -> ArraySplit:
-    values, labels = _read(archive, f"x{which}", source), _read(archive, f"y{which}", source)
-    if values.dtype != np.uint8 or values.ndim not in AXES or not values.size:
-        raise BadData(f"{source}: x{which} must be uint8 of shape {SHAPES}, got {values.dtype} of shape {list(values.shape)}")
-    if labels.dtype.kind not in "iu" or labels.shape != values.shape[:1]:
-        raise BadData(f"{source}: y{which} must be a vector of {len(values)} integers, got {labels.dtype} of shape {list(labels.shape)}")
-    if labels.min() < 0 or labels.max() >= 2**31:
-        raise BadData(f"{source}: y{which} must hold class numbers from 0, got {labels.min()} … {labels.max()}")
-    return ArraySplit(values, labels.astype(np.int64))  # a copy that may be written to
-
-
-def _normalisation(train: np.ndarray, *, events: bool) -> Normalisation:
-    """Events unchanged; images by mean and standard deviation per channel of the training samples, flat ones over all values."""
-    if events:
-        return Normalisation(1.0)
+def image_normalisation(train: np.ndarray) -> Normalisation:
+    """Mean and standard deviation per channel of the training samples, of flat ones over all values."""
     if not train.size:
         return Normalisation()
     axes = (0, 2, 3) if train.ndim == 4 else (0, 1)
@@ -113,5 +122,6 @@ def _header(stream: BinaryIO, name: str, source: Path) -> tuple[tuple[int, ...],
     if any(side < 0 for side in shape):
         raise BadData(f"{source} is damaged: the array {name!r} has shape {list(shape)}")
     if dtype.hasobject or dtype.names is not None:
-        raise BadData(f"{source}: the array {name!r} must hold plain numbers, got {dtype}; {HOW_TO_WRITE}")
+        remedy = "write y.astype(str) for names" if name.startswith("y") else HOW_TO_WRITE
+        raise BadData(f"{source}: the array {name!r} must hold plain numbers, got {dtype}; {remedy}")
     return shape, fortran, dtype

@@ -55,7 +55,7 @@ def find_file(name: str, folder: Path, spellings: tuple[str, ...], *, page: str)
 
 
 def remedy(page: str) -> str:
-    return f"Download it with --download or from {page}; --data DIR or {VARIABLE} names another folder"
+    return f"Download it with --download or from {page}; --data-dir DIR or {VARIABLE} names another folder"
 
 
 def damaged(path: Path, what: str) -> BadData:

@@ -23,6 +23,7 @@ def write_model(net: FSNN, path: str | Path) -> None:
         "config": net.config(),
         "state": {name: tensor.detach().cpu() for name, tensor in net.state_dict().items()},
         "metrics": dict(net.metrics),
+        "trained_range": None if net.trained_range is None else list(net.trained_range),
     }
     with atomic_path(path) as temporary:
         torch.save(content, temporary)
@@ -46,6 +47,7 @@ def read_model(path: str | Path) -> FSNN:
             net = net.double()
         net.load_state_dict(state)
         net.metrics = dict(content.get("metrics", {}))
+        net.trained_range = _range(content.get("trained_range"))
     except FsnnError as error:
         raise BadFile(f"{path} is damaged: {error}") from error
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError, ArithmeticError, MemoryError, RecursionError) as error:
@@ -54,6 +56,14 @@ def read_model(path: str | Path) -> FSNN:
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise BadFile(f"{path} is damaged: {name} holds NaN or infinity")
     return net.eval()
+
+
+def _range(kept: Any) -> tuple[float, float] | None:
+    """Two numbers; None in files of older versions."""
+    if kept is None:
+        return None
+    low, high = kept
+    return float(low), float(high)
 
 
 def _check_sizes(path: Path, config: Any, state: Any) -> None:

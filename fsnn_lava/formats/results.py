@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -26,9 +27,9 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.formats import netx
-from fsnn_lava.formats.results_layout import FORMAT, detail_columns, row_columns
+from fsnn_lava.formats.results_layout import FORMAT, Column, detail_columns, row_columns
 from fsnn_lava.formats.results_part import Part
-from fsnn_lava.formats.results_provenance import DataHash, Provenance, versions
+from fsnn_lava.formats.results_provenance import ColumnHashes, DataHash, Provenance, versions
 from fsnn_lava.formats.results_reader import Reader, Results, read_results, reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
@@ -112,6 +113,7 @@ class Writer:
         self._samples = self._kept = 0
         self._seconds = 0.0
         self.data = DataHash()
+        self._hashes = ColumnHashes()
         self._origin: tuple[str, str, str] | None = None
         self._residual = residual
         self._rows = row_columns(chip, steps=steps, residual_steps=steps if residual else 0)
@@ -134,14 +136,20 @@ class Writer:
         known = np.full(result.samples, -1, np.int64) if labels is None else np.asarray(labels, np.int64)
         self.data.note(values, known)
         for column in self._rows:
-            column.append(self._file, self._samples, column.of(result, values, known))
+            self._append(column, self._samples, column.of(result, values, known))
         if rest > 0:
             few = result.part(slice(0, rest))
             for column in self._details:
-                column.append(self._file, self._kept, column.of(few, values[:rest], known[:rest]))
+                self._append(column, self._kept, column.of(few, values[:rest], known[:rest]))
             self._kept += rest
         self._samples += result.samples
         self._seconds += result.seconds
+
+    def _append(self, column: Column, at: int, rows: NDArray[Any]) -> None:
+        rows = rows.astype(column.dtype, copy=False)
+        column.append(self._file, at, rows)
+        if column.hashed:
+            self._hashes.note(column.name, rows)
 
     def _require_room(self, samples: int, details: int) -> None:
         row, detail = (sum(column.bytes for column in columns) for columns in (self._rows, self._details))
@@ -155,10 +163,10 @@ class Writer:
         rest = min(self._detail - self._kept, part.details)
         self._require_room(part.samples, rest)
         for column in self._rows:
-            column.append(self._file, self._samples, part.columns[column.name])
+            self._append(column, self._samples, part.columns[column.name])
         if rest > 0:
             for column in self._details:
-                column.append(self._file, self._kept, part.columns[column.name][:rest])
+                self._append(column, self._kept, part.columns[column.name][:rest])
             self._kept += rest
         self._samples += part.samples
         self._seconds += part.seconds
@@ -184,7 +192,7 @@ class Writer:
         )
         kept = {"spikes": int(self._spikes), "residual": int(self._residual)}
         numbers = {"fsnn_results": FORMAT, "samples": self._samples, "detail": self._kept, **kept}
-        self._file.attrs.update({**numbers, **origin.attributes()})
+        self._file.attrs.update({**numbers, **origin.attributes(), "sha256": self._hashes.to_json()})
 
 
 def require_room(path: Path, size: int) -> None:

@@ -32,6 +32,11 @@ class Column:
     of: Take
 
     @property
+    def hashed(self) -> bool:
+        """Whether the file keeps its SHA-256: what the comparator cannot compute again from other columns."""
+        return self.name.startswith("rows/") or self.name == "detail/values"
+
+    @property
     def bytes(self) -> int:
         """Bytes of one sample."""
         return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize

@@ -52,6 +52,35 @@ class Provenance:
         )
 
 
+class ColumnHashes:
+    """The SHA-256 of columns of a results file, added batch by batch; it does not depend on how they are split."""
+
+    def __init__(self) -> None:
+        self._hashes: dict[str, hashlib._Hash] = {}
+
+    def note(self, name: str, rows: NDArray[Any]) -> None:
+        self._hashes.setdefault(name, hashlib.sha256()).update(np.ascontiguousarray(rows).tobytes())
+
+    def digests(self) -> dict[str, str]:
+        return {name: found.hexdigest() for name, found in self._hashes.items()}
+
+    def to_json(self) -> str:
+        return json.dumps(self.digests())
+
+    @staticmethod
+    def read(root: Node) -> dict[str, str]:
+        """The hashes that a file keeps, by column; older files keep none."""
+        if not root.has_attribute("sha256"):
+            return {}
+        try:
+            found = json.loads(root.text("sha256"))
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise root.fail(f"attribute 'sha256' must be JSON: {error}") from error
+        if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+            raise root.fail("attribute 'sha256' must be a JSON object of strings")
+        return found
+
+
 class DataHash:
     """The SHA-256 of samples, added batch by batch; it does not depend on how they are split."""
 

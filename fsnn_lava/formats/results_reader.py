@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.hdf5 import Node, open_file
 from fsnn_lava.formats import netx
-from fsnn_lava.formats.results_layout import FORMAT, detail_columns, row_columns
-from fsnn_lava.formats.results_provenance import Provenance
+from fsnn_lava.formats.results_layout import FORMAT, Column, detail_columns, row_columns
+from fsnn_lava.formats.results_provenance import ColumnHashes, DataHash, Provenance
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
-from fsnn_lava.ir.stock_network import executed
+from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.limits import STEPS_MAX
 
 NETWORK_BYTES_MAX = 2**29
 SAMPLES_MAX = 2**31
+HASHED_BYTES = 2**24  # read at once
 
 
 class Reader:
@@ -43,17 +44,44 @@ class Reader:
         if not (1 <= steps <= STEPS_MAX and 0 <= self.details <= self.samples and 1 <= self.samples <= SAMPLES_MAX):
             raise root.fail(f"steps {steps}, samples {self.samples} and detail {self.details} are inconsistent")
         self.has_residual = root.has_attribute("residual") and root.integer("residual") == 1  # older files do not have it
+        self.hashes = ColumnHashes.read(root)
         self.chip = self._network()
         self._rows = row_columns(self.chip, steps=steps, residual_steps=steps if self.has_residual else 0)
         for column in self._rows:
             column.stored(root, self.samples)
-        for column in detail_columns(self.chip, steps, spikes=self.has_spikes):
+        self._detailed = detail_columns(self.chip, steps, spikes=self.has_spikes)
+        for column in self._detailed:
             column.stored(root, self.details)
 
     def row(self, name: str, first: int = 0, end: int | None = None) -> NDArray[Any]:
         """A column of /rows: labels (-1: unknown), predictions, logits, readout, … (see `row_columns`)."""
         column = next(c for c in self._rows if c.name == f"rows/{name}")
         return column.stored(self._root, self.samples)[first : self.samples if end is None else end]
+
+    def changed_columns(self) -> list[str]:
+        """Columns that are no longer what was written, by their SHA-256, and "data" if values or labels are not those of the run.
+
+        Older files keep only the hash of the data, which needs the values of every sample.
+        """
+        kept = [c for c in (*self._rows, *self._detailed) if c.hashed and (self.details or c.name.startswith("rows/"))]
+        changed = [c.name for c in kept if self.hashes and self._sha256(c) != self.hashes.get(c.name)]
+        if self.details == self.samples and self._data_sha256() != self.provenance.data_sha256:
+            changed.append("data")
+        return changed
+
+    def _sha256(self, column: Column) -> str:
+        hashes, rows = ColumnHashes(), self.samples if column.name.startswith("rows/") else self.details
+        dataset, step = column.stored(self._root, rows), max(1, HASHED_BYTES // max(1, column.bytes))
+        for first in range(0, max(rows, 1), step):
+            hashes.note(column.name, dataset[first : first + step])
+        return hashes.digests()[column.name]
+
+    def _data_sha256(self) -> str:
+        data, step = DataHash(), max(1, HASHED_BYTES // self._detailed[0].bytes)
+        for first in range(0, self.details, step):
+            end = min(self.details, first + step)
+            data.note(self.values(first, end), self.row("labels", first, end))
+        return data.hexdigest()
 
     def values(self, first: int = 0, end: int | None = None) -> NDArray[np.uint8]:
         """The raw inputs of samples kept in detail."""
@@ -75,7 +103,7 @@ class Reader:
             steps=origin.steps,
             digest=origin.digest,
             weight_sum=self.chip.weight_sum(origin.steps),
-            readout_scale=executed(self.chip, origin.graph).readout_scale,
+            readout_scale=executed_network(self.chip, origin.graph).readout_scale,
             counts=counts,
             traces=tuple(found[f"detail/layer/{i}/{traces}"].astype(np.float64) for i in layers),
             late=late_counts,
@@ -94,8 +122,7 @@ class Reader:
         )
 
     def _details(self) -> dict[str, h5py.Dataset]:
-        columns = detail_columns(self.chip, self.provenance.steps, spikes=self.has_spikes)
-        return {column.name: column.stored(self._root, self.details) for column in columns}
+        return {column.name: column.stored(self._root, self.details) for column in self._detailed}
 
     def _network(self) -> ChipNetwork:
         dataset = self._root.dataset("network")

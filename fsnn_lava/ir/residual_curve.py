@@ -19,7 +19,7 @@ class ResidualCurve:
     """Residuals of runs of one network with the chip's map f (E4, E11): Euclidean norm over all neurons, each layer in its own time."""
 
     def __init__(self, chip: ChipNetwork) -> None:
-        """`chip` is the network that actually ran (see `executed`)."""
+        """`chip` is the network that actually ran (see `executed_network`)."""
         self.chip, self.rate_map = chip, RateMap(chip)
         self.rows = max(1, BYTES_MAX // (8 * sum(layer.size for layer in chip.layers)))
 

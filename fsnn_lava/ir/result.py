@@ -21,7 +21,7 @@ _PER_SAMPLE_TUPLES = ("counts", "traces", "late", "late_traces", "potentials", "
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Result:
-    """What a run left behind: B samples over T steps, each layer in its own time tau = 1 … T.
+    """The outcome of a run: B samples over T steps, each layer in its own time tau = 1 … T.
 
     With delta encoding (E14) a message is a change of a rate: `counts` are messages, `traces` what the targets were told and `late` the
     changes under way, in units of 2**-q, `potentials` the sums S, and `readout` has no fraction bits.

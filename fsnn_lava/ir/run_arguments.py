@@ -17,13 +17,21 @@ def checked_steps(chip: ChipNetwork, steps: int | None) -> int:
     return steps
 
 
+def check_chip(chip: object) -> None:
+    """BadArgument unless `chip` is a network in integers."""
+    if not isinstance(chip, ChipNetwork):
+        found = type(chip).__name__
+        raise BadArgument(f"chip must be a ChipNetwork, got {found}; make one with quantise(net), or read one with ChipNetwork.load")
+
+
 def check_values(chip: ChipNetwork, values: object, steps: int) -> None:
     """BadArgument unless `values` are raw inputs of this network for `steps` steps, with at least one sample."""
     kind, shape = chip.input.kind, chip.input.shape
     form = f"[B, {', '.join(map(str, (steps, *shape) if kind == 'events' else shape))}]"
     wanted = f"values must be raw uint8 {form} for this network (input kind {kind!r}"
     if not isinstance(values, np.ndarray):
-        raise BadArgument(f"{wanted}), got {type(values).__name__}")
+        remedy = "; pass values.numpy()" if type(values).__name__ == "Tensor" else ""
+        raise BadArgument(f"{wanted}), got {type(values).__name__}{remedy}")
     if values.dtype != np.uint8:
         raise BadArgument(f"{wanted}; the network normalises by itself), got {values.dtype}")
     if values.shape[1:] != ((steps, *shape) if kind == "events" else shape):

@@ -25,7 +25,7 @@ class Lowered:
     factors: Factors  # how each layer is packed (space_to_depth)
 
 
-def lower(chip: ChipNetwork) -> Lowered:
+def lower_to_stock(chip: ChipNetwork) -> Lowered:
     """Turn transposed convolutions into convolutions on coarser grids, or leave them to Sparse where that stores fewer weights."""
     plain, factors = space_to_depth(chip)
     if stored_weights(plain) <= stored_weights(chip):
@@ -73,7 +73,7 @@ def stock_equivalent(chip: ChipNetwork) -> tuple[ChipNetwork, list[str]]:
 # --- units -------------------------------------------------------------------------------------------------------------------
 
 
-def executed(chip: ChipNetwork, graph: str) -> ChipNetwork:
+def executed_network(chip: ChipNetwork, graph: str) -> ChipNetwork:
     """The network that a graph actually runs: the stock equivalent for "stock", otherwise `chip` itself."""
     return stock_equivalent(chip)[0] if graph == "stock" else chip
 
@@ -145,7 +145,7 @@ def atrlif_error(decay: int) -> float:
 def _bias(bias: NDArray[np.int32], bits: int, what: str, said: list[str]) -> NDArray[np.int32]:
     """The bias in finer units, rounded to a 16-bit mantissa << exponent."""
     exact = bias.astype(np.int64) << bits
-    rounded = mantissa(exact)[0] << mantissa(exact)[1]
+    rounded = stock_mantissa(exact)[0] << stock_mantissa(exact)[1]
     if not np.array_equal(exact, rounded):
         lost = int(np.abs(exact - rounded).max())
         number, largest = int((exact != rounded).sum()), int(np.abs(exact).max())
@@ -157,7 +157,7 @@ def _bias(bias: NDArray[np.int32], bits: int, what: str, said: list[str]) -> NDA
     return rounded.astype(np.int32)
 
 
-def mantissa(value: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def stock_mantissa(value: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(mantissa, exponent) of each number: 16 bits signed, with the smallest exponent, rounded half to even."""
     exponent = np.zeros_like(value)
     while True:

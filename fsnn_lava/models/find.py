@@ -1,27 +1,59 @@
-"""Find trained networks by name: digits comes with the package, the others are in examples/models of the source tree."""
+"""Find trained networks by name: inside the package, in examples/models of the source tree, or downloaded by `fsnn get`."""
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
+from fsnn_lava.data.places import default_root
 from fsnn_lava.errors import BadFile
+from fsnn_lava.models.catalogue import names
 
 PACKAGED = Path(__file__).parent
 EXAMPLES = Path(__file__).parents[2] / "examples" / "models"
+NETWORK, MODEL = "net.h5", "model.pt"
+DOWNLOADED = "models"  # inside the folder of the data sets
 
 
-def shipped_models() -> dict[str, Path]:
-    """Network files by name."""
-    found = {path.parent.name: path for path in sorted(EXAMPLES.glob("*/net.h5"))}
-    return {**{path.stem: path for path in sorted(PACKAGED.glob("*.h5"))}, **found}
+def shipped_models(file: str = NETWORK) -> dict[str, Path]:
+    """The files of the trained networks that are here, by name."""
+    found = {path.parent.name: path for folder in (downloads(), EXAMPLES) for path in sorted(folder.glob(f"*/{file}"))}
+    inside = {path.stem: path for path in sorted(PACKAGED.glob("*.h5"))} if file == NETWORK else {}
+    return {**inside, **found}
 
 
-def find_model(name_or_path: str | Path) -> Path:
-    """The file of a network: a path that exists, else a shipped name."""
-    path = Path(name_or_path)
+def downloads() -> Path:
+    """The folder that `fsnn get` writes to."""
+    return default_root() / DOWNLOADED
+
+
+def find(name_or_path: str | Path, *, file: str = NETWORK) -> Path:
+    """Find the file of a trained network by its name.
+
+    Args:
+        name_or_path: "digits", which comes with the package, or another shipped name; or a file, which is returned as it is.
+        file: "net.h5" for the network in integers, "model.pt" for the float network it was made from.
+
+    Returns:
+        The path, for `ChipNetwork.load` or `FSNN.load`.
+
+    Raises:
+        BadFile: there is neither such a file nor such a name here; the message says how to get it, or lists the names.
+
+    Examples:
+        >>> chip = fl.ChipNetwork.load(fl.find("digits"))
+    """
+    path, name = Path(name_or_path), str(name_or_path)
     if path.is_file():
         return path
-    names = shipped_models()
-    if str(name_or_path) in names:
-        return names[str(name_or_path)]
-    raise BadFile(f"there is no file {path} and no shipped network of that name (shipped: {', '.join(names) or 'none'})")
+    here = shipped_models(file)
+    if name in here:
+        return here[name]
+    if name in names():
+        raise BadFile(f"{file} of the shipped network {name} is not on this machine: fsnn get {name} downloads it")
+    close = difflib.get_close_matches(name, names(), n=1)
+    hint = f"; did you mean {close[0]}?" if close else f" (shipped: {', '.join(names())})"
+    raise BadFile(f"there is no file {path} and no shipped network of that name{hint}")
+
+
+find_model = find  # its name inside the library

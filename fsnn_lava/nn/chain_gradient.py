@@ -1,6 +1,6 @@
 """The implicit gradient of several layers (E5) without an autograd graph: every transpose is written out, batch norm's included.
 
-Values are kept channels last, which convolutions and the compiled passes over channels are fastest with.
+Values are kept channels last, which is fastest for convolutions and for the compiled passes over channels.
 """
 
 from __future__ import annotations

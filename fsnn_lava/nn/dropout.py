@@ -1,4 +1,4 @@
-"""Variational dropout: masks that hold for a whole sequence. On a CPU a seed gives the same masks on every machine."""
+"""Variational dropout: masks that stay the same for a whole sequence. On a CPU a seed gives the same masks on every machine."""
 
 from __future__ import annotations
 

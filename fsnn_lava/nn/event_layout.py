@@ -1,4 +1,4 @@
-"""How a network's connections are laid out for the event-driven simulation: tables by shape, and weights in the order spikes meet them."""
+"""How a network's connections are laid out for the event-driven simulation: tables by shape, and weights in the order spikes use them."""
 
 from __future__ import annotations
 

@@ -54,8 +54,11 @@ class RestrictedFeedback(nn.Module):
     def weight(self) -> Tensor:
         """alpha W^/||W^||, with gradients to both, rounded if it is trained through the rounding.
 
-        In training each call moves the power iteration by one step.
+        In training each call first brings an alpha that the optimiser moved beyond its limit back to it, and moves the power iteration by
+        one step.
         """
+        if self.training and torch.is_grad_enabled():
+            self.clip_()
         weight = _Restricted.apply(self.direction, self.alpha, self, self.training and torch.is_grad_enabled())
         return weight if self.rounding is None else self.rounding(weight)
 
@@ -65,8 +68,8 @@ class RestrictedFeedback(nn.Module):
 
     @torch.no_grad()
     def clip_(self) -> None:
-        """Clip alpha to [-limit, limit] in place; called after every optimiser step."""
-        self.alpha.clamp_(-self.limit, self.limit)
+        """Clip alpha to [-limit, limit] in place. A graph that was built before stays usable: it has seen the clipped value."""
+        self.alpha.data.clamp_(-self.limit, self.limit)
 
     def spectral_norm(self) -> Tensor:
         """The tracked estimate of ||W^||."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,14 +19,16 @@ from fsnn_lava.nn.current import Current
 from fsnn_lava.nn.dense_simulation import Observer
 from fsnn_lava.nn.drive import ConstantDrive, Drive, SequenceDrive
 from fsnn_lava.nn.dropout import Masks, masked
-from fsnn_lava.nn.dynamics import SCHEDULES, Dynamics, Schedule
+from fsnn_lava.nn.dynamics import Dynamics, Schedule
 from fsnn_lava.nn.feedback import NormKind, RestrictedFeedback
+from fsnn_lava.nn.fsnn_options import check_options
 from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.notation import parse_notation
+from fsnn_lava.nn.raw_values import fractional_range
 from fsnn_lava.nn.readout import Readout
 from fsnn_lava.nn.simulation import simulate
 from fsnn_lava.nn.stage import Stage, Stages
@@ -57,7 +60,8 @@ class FSNN(nn.Module):
         norm: how the feedback's norm is estimated: "kernel" is the paper's; choose "operator" if you want a certificate (E6).
         limit: the feedback's alpha is kept in [-limit, limit]; 1 is the paper's.
         batch_norm: after every forward connection, never after the feedback (E7).
-        normalisation: how raw values become inputs. None takes them unchanged; then train on raw values too, or the chip sees other inputs.
+        normalisation: how raw values become inputs. None takes them unchanged; then train on raw values too: `quantise` refuses a network
+            that was trained on other floats, because the chip would see other inputs.
         class_names: one per class, or none; kept in files and reports.
         solver: how the gradient's linear system is solved; by default GMRES to a relative residual of 1e-2.
 
@@ -66,6 +70,8 @@ class FSNN(nn.Module):
         last_trace: what the last pass in spikes left behind; None before the first.
         last_solve: products and relative residual of the last backward pass; None before the first.
         metrics: what a training run recorded; kept in model.pt.
+        trained_range: smallest and largest float input of training without a `normalisation`, if they are not raw values 0 … 255; kept in
+            model.pt.
 
     Raises:
         BadArchitecture: `architecture` cannot be parsed, or its shapes do not fit together.
@@ -96,7 +102,7 @@ class FSNN(nn.Module):
         solver: Solver | None = None,
     ) -> None:
         super().__init__()
-        _check(vth=vth, steps=steps, schedule=schedule, dropout=dropout)
+        check_options(neuron=neuron, vth=vth, steps=steps, schedule=schedule, dropout=dropout, normalisation=normalisation)
         self.architecture = parse_notation(architecture, input_shape=tuple(input_shape), classes=classes)
         self.neuron = neuron if neuron is not None else IF()
         self.vth, self.steps, self.schedule, self.dropout = float(vth), int(steps), schedule, float(dropout)
@@ -108,6 +114,7 @@ class FSNN(nn.Module):
         self.metrics: dict[str, Any] = {}
         self.last_solve: tuple[int, float] | None = None  # steps and relative residual of the last backward pass
         self.last_trace: Trace | None = None  # of the last forward pass
+        self.trained_range: tuple[float, float] | None = None  # of float inputs that are not raw values, if trained on such
         self.event_driven = True  # False: simulate with dense products always
         self.turns = 0  # in training, take the rates from so many turns of f, from zero, instead of a simulation; 0: simulate
         self.stages = Stages(Stage(spec, batch_norm=batch_norm) for spec in self.architecture.layers)
@@ -152,6 +159,7 @@ class FSNN(nn.Module):
         if not (self.training and torch.is_grad_enabled()):
             trace = self._simulate(self._dynamics(values, weight, masks), steps)
             return self.readout(trace.rates[-1].flatten(1))
+        self._note_inputs(images)
         average = self.average(values, steps)
         first = self.stages[0].current(channels_last(average))
         if self.turns:
@@ -273,12 +281,20 @@ class FSNN(nn.Module):
         steps = self.steps if steps is None else steps
         if steps < 1:
             raise BadArgument(f"steps must be at least 1, got {steps}")
+        if not isinstance(images, Tensor):
+            remedy = "torch.from_numpy(images)" if isinstance(images, np.ndarray) else "torch.as_tensor(images)"
+            raise BadArgument(f"images must be a torch.Tensor, got {type(images).__name__}: pass {remedy}")
         shape, sequence = self.architecture.input_shape, self._is_sequence(images)
         if tuple(images.shape[1:]) != shape and not (sequence and tuple(images.shape[2:]) == shape):
             raise BadArgument(f"images must be [B, {', '.join(map(str, shape))}], or [B, T, …] for a sequence; got {list(images.shape)}")
         if sequence and images.shape[1] < steps:
             raise BadArgument(f"a sequence of {images.shape[1]} frames is too short for {steps} steps")
         return self.normalise(images), steps
+
+    def _note_inputs(self, images: Tensor) -> None:
+        """Remember that training uses floats that no raw value gives, for `quantise` to refuse them."""
+        if self.normalisation is None and self.trained_range is None and images.is_floating_point():
+            self.trained_range = fractional_range(images)
 
     def _masks(self, samples: int, like: Tensor, coupling: SampleCoupling = WHOLE_BATCH) -> Masks:
         if not self.training or self.dropout == 0.0:
@@ -402,14 +418,3 @@ class FSNN(nn.Module):
         from fsnn_lava.formats import model
 
         return model.read_model(path)
-
-
-def _check(*, vth: float, steps: int, schedule: Schedule, dropout: float) -> None:
-    if not vth > 0:
-        raise BadArgument(f"vth must be positive, got {vth}")
-    if steps < 1:
-        raise BadArgument(f"steps must be at least 1, got {steps}")
-    if schedule not in SCHEDULES:
-        raise BadArgument(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
-    if not 0.0 <= dropout < 1.0:
-        raise BadArgument(f"dropout must lie in [0, 1), got {dropout}")

@@ -1,4 +1,4 @@
-"""Guaranteed upper bounds of operator norms (E6)."""
+"""Guaranteed upper bounds of operator norms, and the spectral radius of gains (E6)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Linear operations between layers by their geometry: dense, convolution, transposed convolution. The weights are passed in.
 
-One owner of what each kind does: apply, transpose, the gradient of its weight, a bound of its norm, and pooling folded in.
+The only place that defines what each kind does: apply, transpose, the gradient of its weight, a bound of its norm, and pooling folded in.
 """
 
 from __future__ import annotations

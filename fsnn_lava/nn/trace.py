@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """What T steps in spikes left behind, as `FSNN.simulate` returns it. Each layer is counted in its own time.
+    """The outcome of T steps in spikes, as `FSNN.simulate` returns it. Each layer is counted in its own time.
 
     Attributes:
         rates: [B, *shape] per layer: spikes per step, weighted by the leak (E3).

@@ -18,8 +18,19 @@ _FEWER = {
 }
 
 
+def verdict_in_words(placement: Placement) -> str:
+    """The answer first, then why, and what would help."""
+    if placement.answer == "cannot run":
+        return f"cannot run on the chip: {'; '.join(placement.obstacles)}; {fit_in_words(placement)}"
+    size = fit_in_words(placement)
+    if placement.answer == "does not fit":
+        return size
+    loss = f"; it may lose charge or be refused: {'; '.join(placement.risks)}" if placement.risks else ""
+    return f"{placement.answer}: {size}{loss}"
+
+
 def fit_in_words(placement: Placement) -> str:
-    """One or two sentences: whether it fits, and the limiting resource if not."""
+    """Whether the cores suffice, and the limiting resource if not."""
     board = placement.board
     too_large = [layer for layer in placement.layers if layer.tiling is None]
     if too_large:
@@ -30,7 +41,7 @@ def fit_in_words(placement: Placement) -> str:
         return f"does not fit: the network needs {placement.cores} cores, {board.name} has {board.cores}; {where}{_suggestions(placement)}"
     host = "; the readout is computed by the host from the spike counts" if placement.readout == "host" else ""
     tight = "; this is tight: the compiler may need up to a third more cores than this model" if placement.tight else ""
-    return f"fits: {placement.cores} of {board.cores} cores of {board.name}{host}{tight}"
+    return f"it takes {placement.cores} of {board.cores} cores of {board.name}{host}{tight}"
 
 
 def _suggestions(placement: Placement) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fsnn_lava.errors import BadArgument, BadFile
@@ -30,6 +30,33 @@ _NUMBERS = (
 )
 
 
+_CONSTANTS = (  # of cost.py, seconds, joules and watts; "unknown", a number, or [low, high]
+    "time_per_step",
+    "time_per_synaptic_operation",
+    "time_per_neuron_update",
+    "time_per_message",
+    "time_per_host_number",
+    "energy_per_synaptic_operation",
+    "energy_per_neuron_update",
+    "energy_per_message",
+    "static_power",
+)
+
+
+@dataclass(frozen=True)
+class Range:
+    """A figure known to lie between two numbers."""
+
+    low: float
+    high: float
+
+    def times(self, factor: float) -> Range:
+        return Range(self.low * factor, self.high * factor)
+
+    def plus(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Board:
     """What the placement needs to know of a board. Memory is counted in the words of the Loihi 2 compiler's table (boards/loihi2.toml).
@@ -52,6 +79,7 @@ class Board:
         partitions: SLURM names under which the board can be found.
         sources: where every entry of the file comes from.
         unknown: entries for which there is no public figure.
+        constants: seconds, joules and watts from which times and energies are computed, those that the file has.
     """
 
     name: str
@@ -71,6 +99,7 @@ class Board:
     partitions: tuple[str, ...] = ()
     sources: Mapping[str, str]
     unknown: tuple[str, ...]
+    constants: Mapping[str, Range] = field(default_factory=dict)
 
     @property
     def cores(self) -> int:
@@ -128,6 +157,7 @@ def _board(path: Path, table: dict[str, object]) -> Board:
         partitions=tuple(str(partition) for partition in partitions),
         sources={name: entry.source for name, entry in entries.items()},
         unknown=tuple(name for name, entry in entries.items() if entry.value == UNKNOWN),
+        constants={name: _range(path, name, entries[name]) for name in _CONSTANTS if name in entries and entries[name].value != UNKNOWN},
         **{name: _number(path, name, entries.get(name)) for name in _NUMBERS},
     )
 
@@ -136,6 +166,14 @@ def _entry(path: Path, name: str, content: object) -> _Entry:
     if not isinstance(content, dict) or not isinstance(content.get("source"), str) or "value" not in content:
         raise BadFile(f"board file {path}: {name} must have a value and a source")
     return _Entry(content["value"], content["source"])
+
+
+def _range(path: Path, name: str, entry: _Entry) -> Range:
+    ends = entry.value if isinstance(entry.value, list) else [entry.value, entry.value]
+    numbers = [float(end) for end in ends if isinstance(end, (int, float)) and not isinstance(end, bool) and 0 <= end < 1e9]
+    if len(ends) != 2 or len(numbers) != 2 or numbers[0] > numbers[1]:
+        raise BadFile(f'board file {path}: {name} must be "unknown", a number of at least 0 or [low, high], got {entry.value!r}')
+    return Range(*numbers)
 
 
 def _number(path: Path, name: str, entry: _Entry | None) -> int:

@@ -10,15 +10,18 @@ from typing import Any, Literal
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.space_to_depth import space_to_depth
 from fsnn_lava.ir.stock_network import stored_weights
 from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
 from fsnn_lava.placement.core_memory import ConnectionMemory, Form, MemoryUse, Shape3, connection_memory, spatial_shape, weight_bits
-from fsnn_lava.placement.tiling import Population, Tiling, split
+from fsnn_lava.placement.obstacles import obstacles, risks
+from fsnn_lava.placement.tiling import Population, Tiling, split_population
 from fsnn_lava.summary import Cell, Summary, shape_text
 
 ReadoutPlace = Literal["auto", "chip", "host"]
+Answer = Literal["runs", "runs with loss", "cannot run", "does not fit"]
 _PASSES = 4
 
 MARGIN = 4 / 3  # cores that the compiler uses per core of this model, for the worst layer of the public tables it was fitted to
@@ -90,6 +93,8 @@ class Placement:
         alternatives: (form, cores) of both ways to store transposed convolutions; empty if there are none.
         lowered: which of these is used: "sparse" or "space-to-depth".
         way_out: what would make it fit; each suggestion has been tried. Empty if it fits.
+        obstacles: why the chip's neurons cannot hold it, each with a fix; empty if nothing is known.
+        risks: what may be lost or refused, depending on the sample, each with a fix.
     """
 
     board: Board
@@ -99,9 +104,11 @@ class Placement:
     alternatives: tuple[tuple[str, int | None], ...] = ()
     lowered: str = ""
     way_out: tuple[str, ...] = ()
+    obstacles: tuple[str, ...] = ()
+    risks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Placement(board={self.board.name!r}, cores={self.cores}, fits={self.fits})"
+        return f"Placement(board={self.board.name!r}, cores={self.cores}, answer={self.answer!r})"
 
     def __str__(self) -> str:
         return self._summary().to_text()
@@ -131,6 +138,20 @@ class Placement:
         return self.cores is not None and self.cores <= self.board.cores
 
     @property
+    def answer(self) -> Answer:
+        """Whether the board can run it: "runs", "runs with loss", "cannot run" (its neurons) or "does not fit" (its cores)."""
+        if self.obstacles:
+            return "cannot run"
+        if not self.fits:
+            return "does not fit"
+        return "runs with loss" if self.risks else "runs"
+
+    @property
+    def runs(self) -> bool:
+        """Whether the board can run it, with or without loss."""
+        return self.answer in ("runs", "runs with loss")
+
+    @property
     def tight(self) -> bool:
         """Whether it fits, but without the margin that the compiler may need."""
         return self.cores is not None and self.cores <= self.board.cores < MARGIN * self.cores
@@ -148,8 +169,8 @@ class Placement:
 
     @property
     def verdict(self) -> str:
-        """One or two sentences: whether it fits, and if not, what stands in the way and what would help."""
-        return advice.fit_in_words(self)
+        """The `answer` first, then why, and what would help."""
+        return advice.verdict_in_words(self)
 
     def core_list(self) -> tuple[Core, ...]:
         """Return every occupied core, layers in order from core 0 of chip 0 on."""
@@ -169,6 +190,9 @@ class Placement:
         """Return numbers, strings, lists and dicts that json.dumps accepts."""
         return {
             "board": self.board.name,
+            "answer": self.answer,
+            "obstacles": list(self.obstacles),
+            "risks": list(self.risks),
             "fits": self.fits,
             "tight": self.tight,
             "verdict": self.verdict,
@@ -201,8 +225,10 @@ def _row(layer: PlacedLayer, board: Board) -> dict[str, Any]:
     }
 
 
-def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readout: ReadoutPlace = "auto") -> Placement:
-    """Place a network on a board: tiles, memory and axons per layer, whether it fits, and what would make it fit.
+def place(
+    chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readout: ReadoutPlace = "auto", steps: int | None = None
+) -> Placement:
+    """Place a network on a board: whether it runs there, tiles, memory and axons per layer, and what would help if it does not.
 
     This is a model fitted to public tables, not the vendor's compiler: leave a margin of a third (`Placement.tight`).
 
@@ -212,9 +238,10 @@ def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readou
             file; or a Board.
         readout: "chip" makes it a layer of integrators; "host" computes it from the spike counts, in which it is linear; "auto" puts it on
             the chip if a core can hold it.
+        steps: T of the run; by default those the network was exported for. Long runs may lose charge (`Placement.risks`).
 
     Returns:
-        Cores, memory and axons of every layer. A network that does not fit is not an error: look at `fits` and `way_out`.
+        Cores, memory and axons of every layer. A network that cannot run is not an error: look at `answer`, `obstacles` and `way_out`.
 
     Raises:
         BadArgument: there is no such board, or `readout` is something else.
@@ -222,9 +249,10 @@ def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readou
 
     Examples:
         >>> placement = fl.place(chip, board="oheo-gulch")
-        >>> placement.fits, placement.cores
-        (True, 2)
+        >>> placement.answer, placement.cores
+        ('runs', 2)
     """
+    check_chip(chip)
     if readout not in ("auto", "chip", "host"):
         raise BadArgument(f"readout must be auto, chip or host, got {readout!r}")
     where = board if isinstance(board, Board) else load_board(board)
@@ -238,6 +266,7 @@ def place(chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readou
         outline = outlines[chosen]
         found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
         placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))
+    placement = replace(placement, obstacles=tuple(obstacles(chip)), risks=tuple(risks(chip, steps=steps)))
     return placement if placement.fits else replace(placement, way_out=advice.advise(outline, placement, readout))
 
 
@@ -268,7 +297,7 @@ def outline_of(chip: ChipNetwork) -> Outline:
 
 def place_outline(outline: Outline, board: Board, readout: ReadoutPlace) -> Placement:
     """The placement of an outline, without advice."""
-    on_chip = readout == "chip" or (readout == "auto" and split(outline.populations[-1], board) is not None)
+    on_chip = readout == "chip" or (readout == "auto" and split_population(outline.populations[-1], board) is not None)
     populations = outline.populations if on_chip else outline.populations[:-1]
     layers = _place_all(_with_targets(populations), board)
     return Placement(board=board, layers=layers, readout="chip" if on_chip else "host", bits=outline.bits)
@@ -294,7 +323,7 @@ def _place_all(populations: list[Population], board: Board) -> tuple[PlacedLayer
     groups = {population.name: 1 for population in populations}
     tilings: list[Tiling | None] = []
     for _ in range(_PASSES):
-        tilings = [split(p, board, sum(groups[name] for name in p.to_convolutions)) for p in populations]
+        tilings = [split_population(p, board, sum(groups[name] for name in p.to_convolutions)) for p in populations]
         found = {p.name: 1 if t is None else t.counts[0] for p, t in zip(populations, tilings, strict=True)}
         if found == groups:
             break

@@ -8,16 +8,16 @@ _COLUMNS = ("AxonIn", "Neurons", "Synapses", "AxonMap", "AxonMem", "Total")
 
 
 def placement_table(placement: Placement) -> str:
-    """Per layer: use of the fullest core, cores, tile, messages; then the verdict and a note on the model."""
+    """Per layer: use of the fullest core, cores, tile, messages, with the verdict before and a note on the model after them."""
     header = "|" + "|".join(f"{name:>8}" for name in (*_COLUMNS, "Cores")) + "| layer"
     rule = "|" + "-" * (9 * (len(_COLUMNS) + 1) - 1) + "|"
-    lines = ["Per core utilization (fullest core of each layer):", header, rule]
+    lines = [placement.verdict, "", "Per core utilization (fullest core of each layer):", header, rule]
     lines += [_row(layer, placement) for layer in placement.layers]
     total = "-" if placement.cores is None else str(placement.cores)
     lines += [rule, f"| Total{total:>56}|", ""]
     lines += [_messages(layer) for layer in placement.layers if layer.tiling is not None]
     lines += _forms(placement)
-    lines += ["", f"limiting resource: {placement.limiting}", placement.verdict, DISCLAIMER]
+    lines += ["", f"limiting resource: {placement.limiting}", DISCLAIMER]
     return "\n".join(lines)
 
 

@@ -70,11 +70,11 @@ class Tiling:
             yield start, (size[0], size[1], size[2])
 
 
-def fits(use: MemoryUse, board: Board) -> bool:
+def tile_fits(use: MemoryUse, board: Board) -> bool:
     return all(share <= 1.0 for share in use.shares(board).values())
 
 
-def split(population: Population, board: Board, target_groups: int = 1) -> Tiling | None:
+def split_population(population: Population, board: Board, target_groups: int = 1) -> Tiling | None:
     """The tiling with the fewest cores and, among those, the least memory per core; None if not even one neuron fits."""
     best: tuple[int, int] | None = None
     found: Tiling | None = None
@@ -86,7 +86,7 @@ def split(population: Population, board: Board, target_groups: int = 1) -> Tilin
                 if c * h * w > board.neurons_per_core or (best is not None and cores > best[0]):
                     continue
                 use = population.use((c, h, w), board, target_groups)
-                if fits(use, board) and (best is None or (cores, use.total) < best):
+                if tile_fits(use, board) and (best is None or (cores, use.total) < best):
                     best, found = (cores, use.total), Tiling(population=population, tile=(c, h, w), use=use)
     return found
 

@@ -85,7 +85,8 @@ def quantise(
 
     Args:
         net: a trained network, in eval or training mode; it is not modified. Give it a `normalisation`, unless it was trained on raw
-            values: the chip sees raw uint8 pixels. (Code that folds by itself may pass a FoldedNetwork.)
+            values: the chip sees raw uint8 pixels, and a network that was trained on other floats without one is refused. (Code that folds
+            by itself may pass a FoldedNetwork.)
         bits: signed bits per weight, 2 to 8. 8 is what the chip stores; for 4, fine-tune through the rounding first
             (see "Choosing solver, bits and steps").
         input: "pixels" sends raw values through the quantised first connection, "events" one frame of them per step; "current" lets the
@@ -106,7 +107,8 @@ def quantise(
         The network in integers, ready to be run or saved.
 
     Raises:
-        BadArgument: an option is out of range, or the calibration batch does not fit the network.
+        BadArgument: an option is out of range, the calibration batch does not fit the network, or `net` was trained on floats that are not
+            raw values, and has no `normalisation`.
         BadNetwork: the network does not fit the ranges of the chip, or a weight is not finite.
 
     Examples:
@@ -146,7 +148,7 @@ def quantise_in_full(
     """
     _check_options(bits, reset, steps)
     _check_encoding(encoding, dead_band, reset=reset, per_channel=per_channel)
-    folded = net if isinstance(net, FoldedNetwork) else fold(net)
+    folded = net if isinstance(net, FoldedNetwork) else fold(_checked_network(net))
     bands = checked_bands(dead_band, len(folded.layers))
     if steps is not None and encoding == "rate":
         folded = replace(folded, steps=int(steps))
@@ -183,6 +185,21 @@ def quantise_in_full(
         gains=gains,
         shrunk=shrunk,
     )
+
+
+def _checked_network(net: FSNN) -> FSNN:
+    """BadArgument unless `net` is an FSNN whose inputs raw uint8 values can reproduce."""
+    if not isinstance(net, FSNN):
+        raise BadArgument(f"net must be an FSNN, got {type(net).__name__}; build the network as an FSNN, train it, then quantise it")
+    if net.normalisation is None and net.trained_range is not None:
+        low, high = net.trained_range
+        unit = low >= 0.0 and high <= 1.0
+        remedy = "net.normalisation = Normalisation(255.0)" if unit else "net.normalisation = Normalisation(255.0, mean, std)"
+        raise BadArgument(
+            f"the network has no `normalisation` and was trained on floats from {low:.3g} to {high:.3g}, but the chip takes raw uint8 "
+            f"values: set {remedy}, which says how pixels became those floats"
+        )
+    return net
 
 
 def _check_options(bits: int, reset: str, steps: int | None) -> None:

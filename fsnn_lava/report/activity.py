@@ -116,18 +116,20 @@ def _draw_operations(operations: list[tuple[str, str, float]]) -> Picture:
                 start[target] += value
     axes.set_yticks(range(len(targets)), targets)
     for row, target in enumerate(targets):
-        axes.annotate(short(start[target]), (start[target], row), xytext=(4, 0), textcoords="offset points", va="center", color=canvas.INK)
+        axes.annotate(
+            short_number(start[target]), (start[target], row), xytext=(4, 0), textcoords="offset points", va="center", color=canvas.INK
+        )
     axes.set_ylim(_slots(targets) - 0.5, -0.5)
     axes.set_xlim(0, max(start.values()) * 1.25 or 1.0)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("synaptic operations per sample")
     figure.legend(loc="outside upper left", ncols=4, columnspacing=1.2)
-    alt = "Synaptic operations per sample: " + ", ".join(f"{t} {short(v)}" for t, v in start.items())
+    alt = "Synaptic operations per sample: " + ", ".join(f"{t} {short_number(v)}" for t, v in start.items())
     return Picture(name="operations", figure=figure, label="Synaptic operations", alt=alt)
 
 
-def short(value: float) -> str:
+def short_number(value: float) -> str:
     """1234567 as 1.23 M."""
     for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if abs(value) >= size:

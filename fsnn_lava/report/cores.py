@@ -28,8 +28,9 @@ def cores_panel(evidence: Evidence) -> Panel:
     legend = (
         "One square per core, coloured by layer; the stronger the colour, the fuller the core. Squares are in list order, not a floor plan."
     )
-    fits = placement.verdict if board.name in placement.verdict else f"{board.name}: {placement.verdict}"
-    caption = f"{fits[0].upper()}{fits[1:]}. {legend} {DISCLAIMER}"
+    said = placement.verdict if board.name in placement.verdict else f"{board.name}: {placement.verdict}"
+    warning = "" if placement.answer == "runs" else "Warning: "
+    caption = f"{warning}{said[0].upper()}{said[1:]}. {legend} {DISCLAIMER}"
     if hidden > 0:
         caption += f" {hidden} more chips are not drawn."
     rows = [(c.chip, c.core, c.layer, *c.size, *(float(v) for v in c.use.columns().values())) for c in cores]

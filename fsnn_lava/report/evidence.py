@@ -6,16 +6,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.delta import DeltaEmulator
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
-from fsnn_lava.ir.rate_map import RateMap, apply_linear
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Result
-from fsnn_lava.ir.stock_network import executed
+from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.fold import fold
@@ -23,6 +22,7 @@ from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.verify.batch import Batch, check_shapes
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.equilibrium import Equilibria, solve_equilibria
+from fsnn_lava.verify.synaptic_currents import message_fan_out
 from fsnn_lava.verify.verdict import Verdict
 
 CURVE_SAMPLES = 8  # whose residual is drawn over the steps
@@ -48,7 +48,7 @@ class RunEvidence:
                 f"a report needs the values and labels of the {result.samples} samples in the result, "
                 f"got {len(values)} and {'no labels' if labels is None else len(labels)}"
             )
-        self.exported, self.chip = chip, executed(chip, result.graph)
+        self.exported, self.chip = chip, executed_network(chip, result.graph)
         self.result, self.values = result, values
         self.labels = None if labels is None or (labels < 0).any() else labels  # below 0: unknown
         self.model, self._placement = model, placement
@@ -78,9 +78,9 @@ class RunEvidence:
         return self._placement or place(self.exported)
 
     @cached_property
-    def fan_out(self) -> dict[int, NDArray[np.float64]]:
+    def fan_out(self) -> dict[int, NDArray[np.int64]]:
         """By id(synapse): how many weights a message from each source neuron touches, [*source]."""
-        return {id(s): evidence_fan_out(self.chip, s) for s in self.chip.synapses}
+        return {id(s): message_fan_out(self.chip, s) for s in self.chip.synapses}
 
     @cached_property
     def curve_samples(self) -> int:
@@ -142,13 +142,3 @@ class Evidence:
     def series(self, name: str, key: str) -> Any:
         check = self.check(name)
         return None if check is None else check.series.get(key)
-
-
-def evidence_fan_out(chip: ChipNetwork, synapse: Synapse) -> NDArray[np.float64]:
-    """How many weights a message from each source neuron touches, [*source]: the derivative of the sum with all weights 1."""
-    shape = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
-    source = torch.zeros(1, *shape, dtype=torch.float64, requires_grad=True)
-    with torch.enable_grad():
-        total = apply_linear(synapse, torch.ones(synapse.weight.shape, dtype=torch.float64), source).sum()
-        (found,) = torch.autograd.grad(total, source)
-    return found[0].numpy()

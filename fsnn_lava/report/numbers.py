@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from fsnn_lava.verify.verdict import plain
+from fsnn_lava.verify.verdict import plain_values
 
 _LONG = 48  # characters: a longer value gets its own line
 
 
 def numbers_html(numbers: Mapping[str, Any]) -> str:
     """All numbers of a check, escaped."""
-    values: dict[str, Any] = plain(numbers)
+    values: dict[str, Any] = plain_values(numbers)
     single = {key: value for key, value in values.items() if not _rows(value)}
     tables = [_table(_title(key), value) for key, value in values.items() if _rows(value)]
     return facts_html([(_title(key), number_text(value)) for key, value in single.items()]) + "".join(tables)

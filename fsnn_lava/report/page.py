@@ -19,7 +19,7 @@ def page_html(evidence: Evidence, panels: list[Panel]) -> str:
     title = _title(evidence)
     style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     links = "".join(f'<a href="#{panel.key}">{escape(panel.title)}</a>' for panel in panels)
-    sections = "".join(_section(panel, shape) for panel, shape in arranged(panels))
+    sections = "".join(_section(panel, shape) for panel, shape in arranged_panels(panels))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -38,7 +38,7 @@ def _title(evidence: Evidence) -> str:
     return f"fsnn-lava report · {name or 'network'} · {digest}" if digest else f"fsnn-lava report · {name or 'network'}"
 
 
-def arranged(panels: list[Panel]) -> list[tuple[Panel, str]]:
+def arranged_panels(panels: list[Panel]) -> list[tuple[Panel, str]]:
     """Every panel with its CSS class: wide, one of two in a row, or, without a narrow neighbour, alone with its text beside it."""
     found: list[tuple[Panel, str]] = []
     waiting = False  # the previous panel is the left one of a pair

@@ -93,9 +93,9 @@ def _draw(run: RunEvidence, moments: list[Moment], own: Moment) -> Picture:
         linestyle="none",
     )
     axes.axvline(run.steps, color=canvas.SOFT, linewidth=0.8)
-    canvas.logarithmic(axes, "x", subs=(1.0, 2.0, 5.0))
+    canvas.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
     span = measured.max() / measured.min()
-    canvas.logarithmic(axes, "y", subs=(1.0, 2.0, 5.0) if span < 30 else (1.0, 3.0) if span < 300 else (1.0,))
+    canvas.logarithmic_axis(axes, "y", subs=(1.0, 2.0, 5.0) if span < 30 else (1.0, 3.0) if span < 300 else (1.0,))
     axes.set_xlabel("steps t")
     axes.set_ylabel("length, spikes per step")
     axes.legend(loc="lower left", borderaxespad=0.2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from fsnn_lava.report.activity import short
+from fsnn_lava.report.activity import short_number
 from fsnn_lava.report.evidence import Evidence
 from fsnn_lava.report.numbers import number_text, numbers_html
 from fsnn_lava.report.provenance import SHORT, on_silicon, where_it_ran
@@ -17,7 +17,7 @@ _CHAIN: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("float spikes", ("float",)),
     ("float equilibrium", ("shift",)),
     ("integer equilibrium", ("contraction", "residual", "settled")),
-    ("integer spikes", ("charge", "sums", "dead band", "spikes", "messages")),
+    ("integer spikes", ("record", "charge", "sums", "dead band", "spikes", "messages")),
 )
 _LISTED = 5  # places of a failure that are shown without a click
 _STATES = {
@@ -86,8 +86,8 @@ def _key_numbers(evidence: Evidence) -> list[tuple[str, str, str]]:
     if contraction:
         found.append(("contraction", str(contraction["state"]), f"gains: radius at most {number_text(contraction['spectral_radius'])}"))
     if about.get("operations"):
-        spikes = short(about.get("spikes", 0) / samples)
-        found.append(("synaptic operations", short(about["operations"] / samples), f"per sample, {spikes} spikes"))
+        spikes = short_number(about.get("spikes", 0) / samples)
+        found.append(("synaptic operations", short_number(about["operations"] / samples), f"per sample, {spikes} spikes"))
     return found
 
 

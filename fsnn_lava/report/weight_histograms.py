@@ -51,7 +51,7 @@ def float_weight(chip: ChipNetwork, folded: FoldedNetwork, synapse: Synapse) -> 
     return connection.weight.numpy() / (scale * 2.0**synapse.exponent)
 
 
-def bins(widest: float, weights: int) -> NDArray[np.float64]:
+def weight_bins(widest: float, weights: int) -> NDArray[np.float64]:
     """Edges of equally wide bins over -widest … widest, halfway between integers; more weights, more bins."""
     number = float(np.clip(2.5 * np.cbrt(weights), 12, 64))
     width = max(1, round(2 * widest / number))
@@ -61,7 +61,7 @@ def bins(widest: float, weights: int) -> NDArray[np.float64]:
 
 def _draw(index: int, name: str, integers: NDArray[Any], floats: NDArray[np.float64] | None) -> tuple[Picture, list[tuple[Any, ...]]]:
     widest = max(8.0, float(np.abs(integers).max(initial=0)), 0.0 if floats is None else float(np.abs(floats).max(initial=0.0)))
-    edges = bins(widest, integers.size)
+    edges = weight_bins(widest, integers.size)
     after = np.histogram(integers, edges)[0]
     before = None if floats is None else np.histogram(floats, edges)[0]
     figure = canvas.new_figure(240, 190)

@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BackendMissing, BadArgument, BadFile, CheckFailed
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.run_arguments import check_values, checked_steps
 from fsnn_lava.ir.stock_network import stock_equivalent
+from fsnn_lava.placement.chip_bias import sample_obstacle
+from fsnn_lava.placement.placement import place
 from fsnn_lava.running.run import run
 from fsnn_lava.version import __version__
 
@@ -60,13 +63,18 @@ def write_bundle(
     *,
     labels: NDArray[np.int64] | None = None,
     steps: int | None = None,
+    board: str | Path = "oheo-gulch",
 ) -> Path:
-    """Make the folder `out_dir`, which must not exist yet; it appears when it is complete. Unknown labels are written as 0."""
+    """Make the folder `out_dir`, which must not exist yet; it appears when it is complete. Unknown labels are written as 0.
+
+    CheckFailed if `board` cannot run the network on these values (placement/obstacles.py).
+    """
     chip = ChipNetwork.load(chip_path)
     if chip.delta is not None:
         raise BackendMissing("a package is made for backend 'loihi2', which does not run networks with delta encoding")
     steps = checked_steps(chip, steps)
     check_values(chip, values, steps)
+    _check_board(chip, values, board, steps)
     target = Path(out_dir)
     if target.exists():
         raise BadArgument(f"{target} already exists: choose a new folder")
@@ -87,6 +95,15 @@ def write_bundle(
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return target
+
+
+def _check_board(chip: ChipNetwork, values: NDArray[np.uint8], board: str | Path, steps: int) -> None:
+    placement = place(chip, board=board, steps=steps)
+    if not placement.runs:
+        raise CheckFailed(f"no package was made: on {placement.board.name} this network {placement.verdict}")
+    refused = sample_obstacle(stock_equivalent(chip)[0], values)
+    if refused:
+        raise CheckFailed(f"no package was made: these samples cannot be given to the chip. {refused}")
 
 
 def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArray[np.uint8], labels: NDArray[np.int64], steps: int) -> None:
@@ -130,7 +147,7 @@ def expected_results(chip: ChipNetwork, values: NDArray[np.uint8], steps: int) -
         "steps": steps,
         "samples": len(first),
         "network": fingerprint(run(chip, first, backend="emu", steps=steps)),
-        "stock": fingerprint(run(equivalent, first, backend="emu", steps=steps)),
+        "stock": fingerprint(Emulator(equivalent, stock=True).run(first, steps=steps)),
         "stock_differs": said,
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from fsnn_lava.data import Split
 from fsnn_lava.errors import BadArgument, BadFile, FsnnError, Interrupted
@@ -23,7 +23,16 @@ from fsnn_lava.running.totals import Totals
 from fsnn_lava.training.processes import Processes
 from fsnn_lava.version import __version__
 
-OpenProgressBar = Callable[[int], AbstractContextManager[Callable[[int], None]]]  # given the total; yields what counts finished samples
+
+class Progress(Protocol):
+    """Shows how far a run is."""
+
+    def phase(self, name: str) -> None: ...
+
+    def advance(self, samples: int, *, kept: bool = False) -> None: ...
+
+
+OpenProgress = Callable[[int], AbstractContextManager[Progress]]  # given the number of samples
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,19 +84,22 @@ class Job:
         return sample_batches(self.chip, self.split, first, end, size=self.options.batch)
 
 
-def run_in_memory(job: Job, sinks: Sequence[Sink], progress: OpenProgressBar) -> Totals:
+def run_in_memory(job: Job, sinks: Sequence[Sink], progress: OpenProgress) -> Totals:
     """Run all samples in this process and pass every batch to the sinks."""
     totals = Totals(job.chip, job.options.steps)
-    with progress(job.number) as advance, closing(evaluate(job.chip, job.split, [(0, job.number)], job.options)) as evaluated:
+    with progress(job.number) as shown, closing(evaluate(job.chip, job.split, [(0, job.number)], job.options)) as evaluated:
+        shown.phase("starting")
         for batch, result in evaluated:
+            shown.phase("comparing")
             for sink in (totals, *sinks):
                 sink.add(result, batch.values, batch.labels)
-            advance(result.samples)
+            shown.advance(result.samples)
+            shown.phase("running")
     return totals
 
 
 def run_to_file(
-    job: Job, out: Path, processes: Processes, comparator: BatchComparator | None, progress: OpenProgressBar, say: Callable[[str], None]
+    job: Job, out: Path, processes: Processes, comparator: BatchComparator | None, progress: OpenProgress, say: Callable[[str], None]
 ) -> Totals | None:
     """Run this process's share and keep it in a folder beside `out`.
 
@@ -114,12 +126,14 @@ def run_to_file(
         return totals
 
 
-def _run_share(job: Job, journal: Journal, comparator: BatchComparator | None, data: DataHash, progress: OpenProgressBar) -> None:
+def _run_share(job: Job, journal: Journal, comparator: BatchComparator | None, data: DataHash, progress: OpenProgress) -> None:
     first, end = journal.processes.share(job.number)
     missing = [(gap.first, gap.end) for gap in journal.missing(first, end)]
-    with progress(end - first) as advance, closing(evaluate(job.chip, job.split, missing, job.options)) as evaluated:
-        advance(end - first - sum(last - start for start, last in missing))
+    with progress(end - first) as shown, closing(evaluate(job.chip, job.split, missing, job.options)) as evaluated:
+        shown.advance(end - first - sum(last - start for start, last in missing), kept=True)
+        shown.phase("starting")
         for batch, result in evaluated:
+            shown.phase("comparing")
             found = None
             if comparator is not None:
                 comparator.add(result, batch.values, batch.labels, offset=batch.first)
@@ -128,7 +142,8 @@ def _run_share(job: Job, journal: Journal, comparator: BatchComparator | None, d
             journal.add(batch.first, result, batch.values, batch.labels, details=details, found=found)
             if batch.first == data.samples:
                 data.note(batch.values, batch.labels)
-            advance(result.samples)
+            shown.advance(result.samples)
+            shown.phase("running")
 
 
 def _hash_kept_data(job: Job, journal: Journal) -> DataHash:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
-from fsnn_lava.backends.availability import BACKENDS, Backend
+from fsnn_lava.backends.availability import BACKENDS, GRAPHS, Backend, LavaGraph
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.run_arguments import checked_steps
 
-LavaGraph = Literal["batched", "stock"]
-GRAPHS: tuple[LavaGraph, ...] = get_args(LavaGraph)
 BATCH_MAX = 256  # samples
 EMULATOR_BATCH_BYTES = 2**26  # of results in one batch
 LAVA_MESSAGE_NUMBERS = 2**21  # in one message between two Lava processes: 8 MiB of int32

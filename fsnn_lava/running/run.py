@@ -12,8 +12,8 @@ from fsnn_lava.backends.availability import Backend, require_backend
 from fsnn_lava.errors import BackendMissing, BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
-from fsnn_lava.ir.run_arguments import check_values
-from fsnn_lava.ir.stock_network import executed
+from fsnn_lava.ir.run_arguments import check_chip, check_values
+from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.running.options import LavaGraph, RunOptions, run_options
 
 Values = NDArray[np.uint8]
@@ -51,7 +51,7 @@ def run(
         progress: called after every batch with the number of samples done and their total.
 
     Returns:
-        What the backend left behind, for `compare` to judge.
+        The backend's results, for `compare` to judge.
 
     Raises:
         BadArgument: an option is out of range, or `values` does not have the dtype or shape that the network takes.
@@ -63,6 +63,7 @@ def run(
         >>> result.logits.shape
         (8, 3)
     """
+    check_chip(chip)
     options = run_options(
         chip,
         samples=len(values) if isinstance(values, np.ndarray) and values.ndim else 1,
@@ -112,6 +113,7 @@ def run_batches(
         BackendMissing: the backend cannot run here.
         BackendFailed: the backend died, hung or lost a process.
     """
+    check_chip(chip)
     options = run_options(chip, backend=backend, steps=steps, batch=batch, spikes=spikes, residual=residual, graph=graph)
     with open_backend(chip, options) as run_batch:
         for values in batches:
@@ -135,7 +137,7 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
             return
         from fsnn_lava.ir.residual_curve import ResidualCurve
 
-        curve = ResidualCurve(executed(chip, options.executed_graph))
+        curve = ResidualCurve(executed_network(chip, options.executed_graph))
         yield lambda values: curve.added(run_batch(values), values, keep_spikes=options.spikes)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-SHUFFLE, AUGMENT, DROPOUT = 1, 2, 3  # independent streams of random numbers
+SHUFFLE, AUGMENT, DROPOUT, DROP_EVENTS = 1, 2, 3, 5  # independent streams of random numbers; 4 draws the initial weights
 MARGIN = 4  # pixels by which the crop of CIFAR may shift
 
 
@@ -47,10 +47,15 @@ def augmented(
 ) -> Tensor:
     """Shift every image [B, C, H, W] by up to `margin` pixels, padding with zeros; with `flip`, mirror half of them.
 
+    The frames of a sequence [B, T, C, H, W] are all changed alike.
+
     `cutout` is the side of a square at a random place, partly outside of the image at its borders, that is set to zero.
 
     `images` may be the part `mine` of a joint batch of `samples`: each is then augmented as it would be in the joint batch.
     """
+    if images.dim() == 5:
+        changed = augmented(images.flatten(1, 2), random, margin=margin, flip=flip, cutout=cutout, samples=samples, mine=mine)
+        return changed.view_as(images)
     count, _, height, width = images.shape
     drawn = count if samples is None else samples
     padded = torch.nn.functional.pad(images, (margin,) * 4)
@@ -65,6 +70,19 @@ def augmented(
         return moved
     inside = [_in_span(size, cutout, drawn, random)[mine] for size in (height, width)]  # [B, H] and [B, W]
     return moved.masked_fill_((inside[0][:, :, None] & inside[1][:, None, :])[:, None], 0)
+
+
+def without_some_events(
+    frames: Tensor, random: torch.Generator, *, share: float, samples: int | None = None, mine: slice = slice(None)
+) -> Tensor:
+    """Set every entry of the frames to zero with probability `share`: a pixel of a frame loses all its events.
+
+    Every sample has a random generator of its own, so that a part of a joint batch loses what it would in the joint batch.
+    """
+    seeds = torch.randint(0, 2**62, (len(frames) if samples is None else samples,), generator=random)[mine]
+    for sample, seed in zip(frames, seeds.tolist()):
+        sample[torch.rand(sample.shape, generator=torch.Generator().manual_seed(seed)) < share] = 0
+    return frames
 
 
 def _in_span(size: int, length: int, samples: int, random: torch.Generator) -> Tensor:

@@ -51,18 +51,6 @@ class EpochRecord:
         assert accuracy is not None
         return accuracy
 
-    def line(self) -> str:
-        """The epoch in one readable line."""
-        rates = " ".join(f"{rate:.4f}" for rate in self.firing_rates)
-        solved = "none" if self.solver_residual is None else f"{self.solver_steps:.1f} steps to {self.solver_residual:.1e}"
-        alpha = "" if self.alpha is None else f"  alpha {self.alpha:+.3f}"
-        return (
-            f"epoch {self.epoch:3d}  loss {self.loss:.4f}  train {self.train_accuracy:.2%}"
-            f"  {self.judged_by} {self.accuracy:.2%}  rates {rates}"
-            f"  residual {self.equilibrium_residual:.3g}  solver {solved}{alpha}"
-            f"  lr {self.learning_rate:.3g}  {self.seconds:.1f} s"
-        )
-
 
 def append_record(path: Path, record: dict[str, Any]) -> None:
     """Add one JSON line."""

@@ -19,7 +19,18 @@ from fsnn_lava.errors import BackendFailed, BadArgument, BadFile, Diverged
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training import run_folder
-from fsnn_lava.training.batches import AUGMENT, DROPOUT, MARGIN, augmented, batch_count, epoch_batches, generator, stream_seed
+from fsnn_lava.training.batches import (
+    AUGMENT,
+    DROP_EVENTS,
+    DROPOUT,
+    MARGIN,
+    augmented,
+    batch_count,
+    epoch_batches,
+    generator,
+    stream_seed,
+    without_some_events,
+)
 from fsnn_lava.training.build import build_network, build_optimiser, configure
 from fsnn_lava.training.checkpoint import State, load_state, restore_tensors, save_state
 from fsnn_lava.training.descent import descend
@@ -28,9 +39,10 @@ from fsnn_lava.training.evaluate import evaluate_network
 from fsnn_lava.training.log import EpochRecord, TrainingProgress, append_record, rewrite_records
 from fsnn_lava.training.process_group import ProcessGroup
 from fsnn_lava.training.recipe import Recipe
+from fsnn_lava.training.run_table import column_titles, epoch_row, limit_remark, run_header
 from fsnn_lava.training.schedule import learning_rate
 
-PATIENCE = 20  # iterations in a row whose backward solve may end above its start before the feedback counts as diverging
+PATIENCE = 20  # consecutive backward solves that may end no better than they started before the feedback counts as diverging
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +91,7 @@ def train(
             run.restore(state)
         if group.first:
             _write_text(folder / run_folder.RECIPE, recipe.to_toml())
+        run.introduce()
         try:
             while run.epoch < recipe.epochs:
                 run.one_epoch()
@@ -111,6 +124,12 @@ class TrainingRun:
         self.best_accuracy, self.best_epoch = -1.0, 0
         self.history: list[dict[str, Any]] = []
         self.unsolved = 0  # backward solves in a row that ended no better than they started
+
+    def introduce(self) -> None:
+        """Say what is trained on what, and the titles of the table that follows."""
+        judged_by = "test" if self.data.validation is None else "validation"
+        for line in (*run_header(self.net, self.data, self.group), "", column_titles(judged_by)):
+            self.progress.say(line)
 
     def one_epoch(self) -> None:
         """Train one epoch, evaluate, and write the checkpoint."""
@@ -152,6 +171,9 @@ class TrainingRun:
                 random = generator(AUGMENT, recipe.seed, self.epoch, index)
                 margin, flip = MARGIN if recipe.augment else recipe.shift, recipe.augment or recipe.flip
                 images = augmented(images, random, margin=margin, flip=flip, cutout=recipe.cutout, samples=len(chosen), mine=mine)
+            if recipe.drop_events:
+                random = generator(DROP_EVENTS, recipe.seed, self.epoch, index)
+                images = without_some_events(images, random, share=recipe.drop_events, samples=len(chosen), mine=mine)
             device = self.group.device
             yield Batch(index, images.to(device), self.labels[chosen[mine]].to(device), len(chosen))
 
@@ -213,7 +235,11 @@ class TrainingRun:
         save_state(self.folder / run_folder.STATE, self._state())
         self._write_models()
         append_record(self.folder / run_folder.LOG, self.history[-1])
-        self.progress.say(record.line())
+        limit = None if self.net.feedback is None else self.net.feedback.limit
+        self.progress.say(epoch_row(record, epochs=self.recipe.epochs, limit=limit))
+        remark = limit_remark(self.history, limit)
+        if remark is not None:
+            self.progress.say(remark)
         self.progress.show(self.history)
 
     def _state(self) -> State:
@@ -326,12 +352,12 @@ class _Sums:
 
 
 def _check_augmentation(recipe: Recipe, data: Dataset) -> None:
-    """Only images can be augmented."""
+    """Images and frames of images can be shifted, mirrored and cut, and events left out."""
     plans = [recipe.at(epoch) for epoch in (0, *(phase.after for phase in recipe.phases))]
-    if any(plan.shift or plan.flip or plan.cutout for plan in plans) and (data.kind == "events" or len(data.shape) != 3):
-        raise BadFile(
-            f"'shift', 'flip' and 'cutout' change images [C, H, W]; the samples of {data.name} are {data.kind}, {list(data.shape)}"
-        )
+    if any(plan.shift or plan.flip or plan.cutout for plan in plans) and len(data.shape) != 3:
+        raise BadFile(f"'shift', 'flip' and 'cutout' change images [C, H, W]; the samples of {data.name} have shape {list(data.shape)}")
+    if recipe.drop_events and data.kind != "events":
+        raise BadFile(f"'drop_events' is for event data; {data.name} contains images")
 
 
 def _check_shares(recipe: Recipe, samples: int, group: ProcessGroup) -> None:

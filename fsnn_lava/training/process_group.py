@@ -66,11 +66,11 @@ class ProcessGroup:
 
 @contextlib.contextmanager
 def _reporting_lost_processes() -> Iterator[None]:
-    """A message that cannot be delivered means that another process is gone."""
+    """A message that cannot be delivered means that another process has died."""
     try:
         yield
     except RuntimeError as error:
-        raise BackendFailed("another process of this job is gone") from error
+        raise BackendFailed("another process of this job has died") from error
 
 
 @contextlib.contextmanager
@@ -91,7 +91,7 @@ def process_group(device: str = "cpu") -> Iterator[ProcessGroup]:
     try:
         yield ProcessGroup(processes, place)
     finally:
-        with contextlib.suppress(RuntimeError):  # the others may be gone already
+        with contextlib.suppress(RuntimeError):  # the others may have ended already
             dist.destroy_process_group()
 
 

@@ -22,7 +22,7 @@ class Processes:
     rank: int = 0
     size: int = 1
     token: str = ""
-    restarted: bool = False  # torchrun or SLURM started the same command again after it broke off
+    restarted: bool = False  # torchrun or SLURM started the same command again after a failure
 
     @property
     def first(self) -> bool:

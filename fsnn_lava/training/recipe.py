@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from fsnn_lava.data import NAMES
+from fsnn_lava.data.names import NAMES, TONIC
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.toml import parse_toml, read_toml
 from fsnn_lava.nn.dynamics import SCHEDULES, Schedule
@@ -74,7 +74,7 @@ class Phase:
 class Recipe:
     """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
 
-    data: str = key_rule(str, choices=NAMES, ending=".npz")
+    data: str = key_rule(str, choices=NAMES, ending=".npz", prefix=TONIC, folders=True)
     architecture: str = key_rule(str)
     neuron: str = key_rule(str, choices=("if", "lif"))
     steps: int = key_rule(int, low=1)
@@ -90,6 +90,7 @@ class Recipe:
     shift: int = key_rule(int, 0, low=0, high=16)  # pixels by which training images are moved at random
     flip: bool = key_rule(bool, False)  # mirror half of the training images
     cutout: int = key_rule(int, 0, low=0)  # side of the square that is set to zero in every training image
+    drop_events: float = key_rule(float, 0.0, low=0.0, high=1.0, open_high=True)  # share of the events that training leaves out
     start: str = key_rule(str, "")  # a model.pt to start from, instead of fresh weights
     seed: int = key_rule(int, 1, low=0, high=2**31 - 1)
     batch: int = key_rule(int, 128, low=2)
@@ -162,10 +163,8 @@ def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
 
 
 def _check_augmentation(recipe: Recipe, where: str) -> None:
-    if recipe.shift and (recipe.augment or recipe.data == "nmnist"):
-        raise BadFile(f"{where}: 'shift' is for images without 'augment', got data = {recipe.data!r}, augment = {recipe.augment}")
-    if (recipe.flip or recipe.cutout) and recipe.data == "nmnist":
-        raise BadFile(f"{where}: 'flip' and 'cutout' are for images, got data = {recipe.data!r}")
+    if recipe.shift and recipe.augment:
+        raise BadFile(f"{where}: 'augment' shifts images already, got 'shift' = {recipe.shift} too")
 
 
 def differences(first: Recipe, second: Recipe) -> list[str]:

@@ -1,4 +1,4 @@
-"""Read a table of a TOML file into a frozen dataclass: every key known, every value of its type and inside its range."""
+"""Read a table of a TOML file into a frozen dataclass: every key must be known, and every value must have the right type and range."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _LARGEST = 1e300  # excludes infinity, NaN (every comparison is false) and integ
 class KeyRule:
     """What a value may be. `low` and `high` are inclusive unless `open_low` / `open_high`.
 
-    A text must be one of `choices`, if there are any, or the name of a file that ends in `ending`. `many`: a list of such values.
+    A text must be one of `choices`, if there are any, or the name of a file that ends in `ending`, or start with `prefix`, or, with
+    `folders`, contain a slash. `many`: a list of such values.
     """
 
     kind: type
@@ -30,12 +31,16 @@ class KeyRule:
     open_high: bool = False
     choices: tuple[str, ...] = ()
     ending: str = ""
+    prefix: str = ""
+    folders: bool = False
     many: bool = False
 
     def sentence(self) -> str:
         """The rule in words, to follow 'must be'."""
         if self.choices:
-            return "one of " + ", ".join(repr(choice) for choice in self.choices) + (f", or a {self.ending} file" if self.ending else "")
+            others = [f"a {self.ending} file"] * bool(self.ending) + [f"{self.prefix}NAME"] * bool(self.prefix)
+            others += ["a folder, written with a /"] * self.folders
+            return "one of " + ", ".join(repr(choice) for choice in self.choices) + "".join(f", or {other}" for other in others)
         noun = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[self.kind]
         if self.many:
             noun = f"a list, each {noun}"
@@ -56,7 +61,10 @@ class KeyRule:
         return above and below
 
     def _is_file(self, value: Any) -> bool:
-        return bool(self.ending) and isinstance(value, str) and value.endswith(self.ending)
+        if not isinstance(value, str):
+            return False
+        ends, starts = self.ending and value.endswith(self.ending), self.prefix and value.startswith(self.prefix)
+        return bool(ends or starts or (self.folders and "/" in value))
 
 
 def key_rule(
@@ -69,10 +77,12 @@ def key_rule(
     open_high: bool = False,
     choices: tuple[str, ...] = (),
     ending: str = "",
+    prefix: str = "",
+    folders: bool = False,
     many: bool = False,
 ) -> Any:
     """A dataclass field with a KeyRule; without `default` the key is required."""
-    limits = KeyRule(kind, low=low, high=high, open_low=open_low, open_high=open_high, choices=choices, ending=ending, many=many)
+    limits = KeyRule(kind, low, high, open_low, open_high, choices, ending, prefix, folders, many)
     return dataclasses.field(default=default, metadata={"rule": limits})
 
 

@@ -20,7 +20,7 @@ LOCK = ".lock"
 
 @contextlib.contextmanager
 def claim_folder(folder: Path, *, resume: bool) -> Iterator[Path]:
-    """Make and lock the folder while the block lasts.
+    """Create the folder and lock it for the duration of the block.
 
     Raises BadArgument if another run is writing to it, or if it already contains a run and `resume` is False.
     """

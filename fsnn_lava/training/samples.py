@@ -9,19 +9,20 @@ from pathlib import Path
 import numpy as np
 
 from fsnn_lava.data import Dataset, Split, load
+from fsnn_lava.data.dataset import Subscriptable
 from fsnn_lava.errors import BadData
 from fsnn_lava.training.recipe import Recipe
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SamplePart:
+class SamplePart(Subscriptable):
     """Some samples of a split."""
 
     whole: Split
     chosen: np.ndarray  # [N] int64, positions in `whole`
 
     @property
-    def labels(self) -> np.ndarray:
+    def labels(self) -> np.ndarray:  # type: ignore[override]
         return self.whole.labels[self.chosen]
 
     @property

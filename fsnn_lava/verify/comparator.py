@@ -13,7 +13,8 @@ from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Result
-from fsnn_lava.ir.stock_network import atrlif_error, executed
+from fsnn_lava.ir.run_arguments import check_chip
+from fsnn_lava.ir.stock_network import atrlif_error, executed_network
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.batch import Batch, check_shapes
 from fsnn_lava.verify.bounds.certificate import Certificate
@@ -21,11 +22,13 @@ from fsnn_lava.verify.check import Check, not_done
 from fsnn_lava.verify.checks.accuracy import AccuracyCheck
 from fsnn_lava.verify.checks.charge import ChargeCheck
 from fsnn_lava.verify.checks.contraction import LOCAL_SAMPLES, ContractionCheck
+from fsnn_lava.verify.checks.delta_record import DeltaRecordCheck
 from fsnn_lava.verify.checks.delta_residual import DeltaResidualCheck
 from fsnn_lava.verify.checks.delta_settling import DeltaSettlingCheck
 from fsnn_lava.verify.checks.float_spikes import LINK as FLOAT_LINK
 from fsnn_lava.verify.checks.float_spikes import FloatSpikesCheck
 from fsnn_lava.verify.checks.messages import MessagesCheck
+from fsnn_lava.verify.checks.record import RecordCheck
 from fsnn_lava.verify.checks.residual import ResidualCheck
 from fsnn_lava.verify.checks.settling import SettlingCheck
 from fsnn_lava.verify.checks.shift import LINK as SHIFT_LINK
@@ -65,7 +68,7 @@ class Comparator:
         equilibrium_samples: int | None = None,
     ) -> None:
         self.digest = chip.digest()
-        self.chip = executed(chip, graph)
+        self.chip = executed_network(chip, graph)
         self.tolerance = rounding_tolerance(self.chip, graph)
         self.thresholds, self.graph = thresholds or Thresholds(), graph
         self.equilibrium_samples = affordable_equilibria(chip) if equilibrium_samples is None else equilibrium_samples
@@ -85,6 +88,7 @@ class Comparator:
     def _choose_checks(self, certificate: Certificate) -> None:
         """Those that depend on the encoding: what a backend received and sent, and what follows for the rates."""
         chip, delta, stock = self.chip, self.chip.delta, self.graph == "stock"
+        self.record = RecordCheck(chip, stock=stock) if delta is None else DeltaRecordCheck(chip)
         self.charge: ChargeCheck | SumsCheck
         self.settling: SettlingCheck | DeltaSettlingCheck
         if delta is None:
@@ -139,6 +143,7 @@ class Comparator:
         mapped = self.rate_map.apply(batch.rates, drive)
         self.residual.add(batch, mapped, equilibria)
         self.settling.add(batch, mapped)
+        self.record.add(batch, mapped)
         self.spikes.add(batch)
         self.accuracy.add(batch, self.network.answers(batch.values, batch.steps) if self.network else None)
         if equilibria is not None and self.network and self.shift:
@@ -152,7 +157,7 @@ class Comparator:
         """Add samples of the run of which only the answers were kept.
 
         Args:
-            answers: [B], the recorded classes; they are counted apart, because they cannot be verified.
+            answers: [B], the recorded classes; they are counted separately, because they cannot be verified.
             labels: [B]; unknown labels are below 0.
         """
         self.accuracy.add_rows(answers, labels)
@@ -172,6 +177,7 @@ class Comparator:
             self.shift.check() if self.shift else not_done("shift", SHIFT_LINK, missing),
             self.contraction.check(),
             self.residual.check(),
+            self.record.check(),
             self.charge.check(),
             *([] if self.band is None else [self.band.check()]),
             self.spikes.check(),
@@ -211,7 +217,7 @@ class Comparator:
             }
             for name, totals in self._totals().items():
                 totals.take_in(found["checks"][name])
-            self.verdict().to_text()  # damaged data should fail here, not after the run
+            self.verdict().to_text()  # so that damaged data fails here, not after the run
         except (TypeError, KeyError, ValueError, IndexError, AttributeError, StopIteration) as error:
             raise BadFile(f"the record of a comparison is damaged: {type(error).__name__} {error}") from error
 
@@ -221,6 +227,7 @@ class Comparator:
             "shift": self.shift,
             "contraction": self.contraction,
             "residual": self.residual,
+            "record": self.record,
             "charge": self.charge,
             "dead band": self.band,
             "spikes": self.spikes,
@@ -309,6 +316,9 @@ def compare(
         True
         >>> verdict.to_html("report.html")
     """
+    check_chip(chip)
+    if not isinstance(result, Result):
+        raise BadArgument(f"result must be the Result of a run, got {type(result).__name__}; pass what run(chip, values) returns")
     comparator = Comparator(chip, model=model, thresholds=thresholds, graph=result.graph)
     comparator.add(result, values, labels)
     return replace(comparator.verdict(), run=JudgedRun(chip=chip, result=result, values=values, labels=labels, model=model))

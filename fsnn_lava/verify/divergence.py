@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.ir.network import READOUT
+from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import neuron_index
@@ -24,7 +24,18 @@ def locate_divergence(emulator: Emulator, values: NDArray[np.uint8], got: Result
         found = first_divergence(got.spikes, expected.spikes)
         if found is not None:
             return {"sample": sample, **_at_step(emulator, values, got.spikes, *found)}
-    return {"sample": sample, **_at_end(emulator, got, expected)}
+    return {"sample": sample, **_at_end(emulator.chip, got, expected, "the emulator")}
+
+
+def locate_from_reference(chip: ChipNetwork, got: Result, expected: Result, *, sample: int) -> Offender:
+    """The first difference between `got` and the reference, both of one sample; the reference has spike trains."""
+    found = None if got.spikes is None or expected.spikes is None else first_divergence(got.spikes, expected.spikes)
+    if found is None:
+        return {"sample": sample, **_at_end(chip, got, expected, "the reference")}
+    index, step, flat = found
+    layer, spike = chip.layers[index], int(got.spikes[index][0, step - 1].reshape(-1)[flat]) if got.spikes is not None else 0
+    sides = "the backend spikes, the reference does not" if spike else "the backend does not spike, the reference does"
+    return {"sample": sample, "layer": layer.name, "neuron": neuron_index(layer, flat), "step": step, "backend_spike": spike, "what": sides}
 
 
 def first_divergence(got: Trains, expected: Trains) -> tuple[int, int, int] | None:
@@ -66,22 +77,51 @@ def _potential(emulator: Emulator, values: NDArray[np.uint8], index: int, flat: 
     return int(emulator.run(values[:, :steps] if events else values, steps=steps).potentials[index].reshape(-1)[flat])
 
 
-def _at_end(emulator: Emulator, got: Result, expected: Result) -> Offender:
-    """Without spike trains (or with equal ones) only the final states can be compared: the first neuron that differs there."""
-    for index, layer in enumerate(emulator.chip.layers):
-        pairs = [(getattr(got, name)[index], getattr(expected, name)[index]) for name in ("counts", "potentials", "clipped")]
-        wrong = np.flatnonzero(np.any([(a != b).reshape(-1) for a, b in pairs], axis=0))
-        if len(wrong) == 0:
-            continue
-        flat = int(wrong[0])
-        theirs, ours = ([int(pair[side].reshape(-1)[flat]) for pair in pairs[:2]] for side in (0, 1))
-        sides = f"ends with {theirs[0]} spikes and u = {theirs[1]}, the emulator with {ours[0]} and {ours[1]}"
-        hint = "" if got.spikes is not None else "; record spikes (--spikes) to find the step"
-        what = f"{sides}; {len(wrong)} neurons of the layer differ{hint}"
+def _at_end(chip: ChipNetwork, got: Result, expected: Result, against: str) -> Offender:
+    """Without spike trains (or with equal ones) only the final states can be compared.
+
+    The first layer is named if all other differences can follow from its own; within a loop of feedback they cannot be told apart.
+    """
+    wrong = {i: neurons for i in range(len(chip.layers)) if len(neurons := _different_neurons(got, expected, i))}
+    origin = first_layer(chip, list(wrong))
+    hint = "" if got.spikes is not None else "; record spikes (--spikes) to find the step"
+    if origin is not None:
+        layer, flat = chip.layers[origin], int(wrong[origin][0])
+        theirs, ours = (
+            [int(getattr(side, name)[origin].reshape(-1)[flat]) for name in ("counts", "potentials")] for side in (got, expected)
+        )
+        sides = f"ends with {theirs[0]} spikes and u = {theirs[1]}, {against} with {ours[0]} and {ours[1]}"
+        what = f"{sides}; {len(wrong[origin])} neurons of the layer differ{hint}"
         return {"layer": layer.name, "neuron": neuron_index(layer, flat), "backend": theirs, "emulator": ours, "what": what}
-    wrong = np.flatnonzero(got.readout[0] != expected.readout[0])
-    if len(wrong):
-        flat = int(wrong[0])
-        what = f"ends with u = {int(got.readout[0, flat])}, the emulator with {int(expected.readout[0, flat])}"
+    if wrong:
+        names = ", ".join(repr(chip.layers[i].name) for i in wrong)
+        return {"what": f"not localised: layers {names} end differently from {against}, and feed each other{hint}"}
+    readout = np.flatnonzero(got.readout[0] != expected.readout[0])
+    if len(readout):
+        flat = int(readout[0])
+        what = f"ends with u = {int(got.readout[0, flat])}, {against} with {int(expected.readout[0, flat])}"
         return {"layer": READOUT, "neuron": [flat], "what": what}
     return {"what": "late spikes, traces or clip counts differ; spikes and potentials do not"}
+
+
+def _different_neurons(got: Result, expected: Result, index: int) -> NDArray[np.int64]:
+    pairs = [(getattr(got, name)[index], getattr(expected, name)[index]) for name in ("counts", "potentials", "clipped")]
+    return np.flatnonzero(np.any([(a != b).reshape(-1) for a, b in pairs], axis=0))
+
+
+def first_layer(chip: ChipNetwork, different: list[int]) -> int | None:
+    """The only one of these layers that no other of them reaches; None if there is none, because of feedback."""
+    reached = {i: _reached_from(chip, i) for i in different}
+    origins = [i for i in different if not any(i in reached[other] for other in different if other != i)]
+    return origins[0] if len(origins) == 1 else None
+
+
+def _reached_from(chip: ChipNetwork, layer: int) -> set[int]:
+    """Layers that a layer's spikes reach, directly or by way of others."""
+    found: set[int] = set()
+    new = {layer}
+    while new:
+        targets = {chip.index(s.target) for s in chip.synapses if s.source != INPUT and chip.index(s.source) in new}
+        new = targets - found
+        found |= new
+    return found

@@ -39,10 +39,10 @@ class Equilibria:
 
 def affordable_equilibria(chip: ChipNetwork) -> int:
     """For how many samples a* is solved by default: as many as take some tens of seconds, at least 4."""
-    return int(max(4, min(DEFAULT_SAMPLES, _BUDGET // (_TYPICAL_STEPS * max(1, multiplications(chip))))))
+    return int(max(4, min(DEFAULT_SAMPLES, _BUDGET // (_TYPICAL_STEPS * max(1, equilibrium_multiplications(chip))))))
 
 
-def multiplications(chip: ChipNetwork) -> int:
+def equilibrium_multiplications(chip: ChipNetwork) -> int:
     """Multiplications that one evaluation of f takes for one sample."""
     total = 0
     for synapse in chip.synapses:

@@ -88,7 +88,7 @@ def check_clips(result: Result) -> Check:
 
 
 def check_accuracy(found: Accuracies, max_drop: float) -> Check:
-    """The drop may exceed `max_drop` percentage points by one standard error of the accuracy, which chance explains."""
+    """The drop may exceed `max_drop` percentage points by one standard error of the accuracy, which can be due to chance."""
     drop = 100.0 * (found.folded - found.integer) / found.samples
     p = found.folded / found.samples
     chance = 100.0 * math.sqrt(max(p * (1 - p), 1 / found.samples) / found.samples)

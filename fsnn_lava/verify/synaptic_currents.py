@@ -105,3 +105,13 @@ def _accumulated(static: Ints, weights: Floats, decay: int) -> Ints | Floats:
 
 def _shifted(x: Ints, bits: int) -> Ints:
     return x << bits if bits >= 0 else x >> -bits
+
+
+def message_fan_out(chip: ChipNetwork, synapse: Synapse) -> Ints:
+    """How many weights a message from each source neuron touches, [*source]: the derivative of the sum with all weights 1."""
+    shape = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
+    source = torch.zeros(1, *shape, dtype=torch.float64, requires_grad=True)
+    with torch.enable_grad():
+        total = _linear_operation(synapse)(source, torch.ones(synapse.weight.shape, dtype=torch.float64)).sum()
+        (found,) = torch.autograd.grad(total, source)
+    return np.rint(found[0].numpy()).astype(np.int64)

@@ -147,16 +147,17 @@ class Verdict:
         """
         names = [f.name for f in fields(Check) if series or f.name != "series"]
         checks = [
-            plain({**{name: getattr(check, name) for name in names}, "done": check.done, "mark": check.mark}) for check in self.checks
+            plain_values({**{name: getattr(check, name) for name in names}, "done": check.done, "mark": check.mark})
+            for check in self.checks
         ]
         answers = {
             "passed": self.passed,
             "word": self.word,
             "faithful": self.faithful,
-            "settled": None if self.settled is None else plain(asdict(self.settled)),
-            "accurate": None if self.accurate is None else plain(asdict(self.accurate)),
+            "settled": None if self.settled is None else plain_values(asdict(self.settled)),
+            "accurate": None if self.accurate is None else plain_values(asdict(self.accurate)),
         }
-        return {**answers, "about": plain(self.about), "checks": checks}
+        return {**answers, "about": plain_values(self.about), "checks": checks}
 
     def to_text(self) -> str:
         """Return the verdict as text for one screen; `print(verdict)` shows it."""
@@ -195,16 +196,16 @@ class Verdict:
         return f"{where}: {about.get('samples', 0)} samples, {about.get('steps', 0)} steps, network {str(about.get('digest', ''))[:12]}"
 
 
-def plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
     """`value` in types that JSON has; NaN and infinity become None."""
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): plain_values(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return plain_values(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [plain_values(item) for item in value]
     if isinstance(value, np.generic):
-        return plain(value.item())
+        return plain_values(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

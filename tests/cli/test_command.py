@@ -8,13 +8,12 @@ import pytest
 @pytest.mark.parametrize(
     ("command", "arguments", "sentence"),
     [
-        ("train", [], "the following arguments are required: recipe"),
         ("export", ["model.pt"], "the following arguments are required: network"),
         ("run", ["--steps", "nine"], "argument --steps: invalid int value: 'nine'"),
         ("run", ["--backend", "gpu"], "argument --backend: invalid choice: 'gpu'"),
         ("compare", [], "the following arguments are required: results"),
-        ("map", ["net.h5", "--bored", "x"], "unrecognized arguments: --bored x"),
-        ("doctor", ["--nothing"], "unrecognized arguments: --nothing"),
+        ("map", ["net.h5", "--bored", "x"], "unknown argument --bored; did you mean --board?"),
+        ("doctor", ["--nothing"], "unknown argument --nothing"),
     ],
 )
 def test_a_wrong_argument_is_one_line_and_exit_code_2(command, arguments, sentence, capsys):

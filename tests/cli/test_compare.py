@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -63,6 +64,48 @@ def test_a_damaged_run_fails_with_one_and_names_the_place(tmp_path, capsys):
     assert out.startswith("FAIL")
     assert "sample 2, layer 'l1', neuron (4,)" in out
     assert "7 missing" in out
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "sentence"),
+    [
+        ("rows/predictions", lambda a: (a + (np.arange(len(a)) == 7)) % 3, "prediction is not the largest readout"),  # beyond --detail
+        ("rows/labels", lambda a: a[::-1], "/rows/labels is not what was written"),
+        ("rows/labels", lambda a: a[[0, 1, 2, 4, 3, *range(5, 9)]], "/rows/labels is not what was written"),
+        ("rows/logits", lambda a: a * 1.5, "logits are not those of the readout"),
+        ("rows/layer_spikes", lambda a: a + 1, "spikes of the layers are not those of their neurons"),
+        ("rows/operations", lambda a: a + 1, "synaptic operations do not follow"),
+        ("rows/readout", lambda a: a + (np.arange(len(a)) == 8)[:, None], "/rows/readout is not what was written"),
+        ("detail/values", lambda a: a ^ (np.arange(a.size) == 3).reshape(a.shape), "/detail/values is not what was written"),
+    ],
+)
+def test_what_was_changed_in_the_file_is_found(run_file, capsys, column, change, sentence):
+    """Nine samples, six of them in detail; all answers are right, so labels in another order differ."""
+    with h5py.File(run_file, "r+") as file:
+        before = file[column][()]
+        after = change(before).astype(before.dtype)
+        assert not np.array_equal(before, after)
+        file[column][...] = after
+    assert main([str(run_file)]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("FAIL not faithful")
+    assert sentence in said
+
+
+def test_an_older_file_is_held_to_the_hash_of_its_data(tmp_path, capsys):
+    """Without hashes of its columns: if every sample is in detail, values and labels can still be checked."""
+    chip = dense_network(3, size=6)
+    values = np.random.default_rng(0).integers(0, 256, (4, 7), dtype=np.uint8)
+    result = fl.run(chip, values)
+    results.write_results(tmp_path / "r.h5", result, chip, values, labels=np.array([0, 1, 2, 0]))
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        del file.attrs["sha256"]
+    assert main([str(tmp_path / "r.h5")]) == 0
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        file["rows/labels"][...] = [1, 0, 2, 0]
+    capsys.readouterr()
+    assert main([str(tmp_path / "r.h5")]) == 1
+    assert "values or labels are not those of the run" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_threshold_of_the_user_fails_with_one(run_file, capsys):

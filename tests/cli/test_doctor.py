@@ -92,5 +92,5 @@ def test_what_is_required_and_missing_is_one_sentence(monkeypatch):
 def test_a_wrong_argument_is_refused_without_a_traceback():
     run = subprocess.run([sys.executable, "-m", "fsnn_lava.cli.doctor", "--jsno"], capture_output=True, text=True, check=False)
     assert run.returncode == 2
-    assert "unrecognized arguments: --jsno" in run.stderr
+    assert "unknown argument --jsno; did you mean --json?" in run.stderr
     assert "Traceback" not in run.stderr

@@ -88,6 +88,18 @@ def test_the_result_as_json(model, tmp_path, capsys):
     assert said["quantisation"]["layers"][0]["shift"] > 0
 
 
+def test_a_network_that_the_chip_cannot_run_is_exported_with_a_warning(tmp_path, capsys):
+    digits = Path(__file__).parents[2] / "examples" / "models" / "digits" / "model.pt"
+    assert main([str(digits), str(tmp_path / "net.h5"), "--limit", "20"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("warning: on oheo-gulch (fsnn-map) this network cannot run on the chip: layer 'l1': ATRLIF")
+    assert "export with --bits 7" in last
+    assert main([str(digits), str(tmp_path / "net.h5"), "--limit", "20", "--bits", "6"]) == 0
+    assert "warning" not in capsys.readouterr().out
+    assert main([str(digits), str(tmp_path / "net.h5"), "--limit", "20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["board"]["answer"] == "cannot run"
+
+
 def test_explain_says_what_the_numbers_mean(model, tmp_path, capsys):
     assert main([str(model), str(tmp_path / "net.h5"), "--limit", "20", "--explain"]) == 0
     assert "spectral radius" in capsys.readouterr().out
@@ -152,7 +164,7 @@ class Executes:
 
 def test_what_is_not_a_model_is_refused(model, tmp_path, capsys):
     target, bad = str(tmp_path / "net.h5"), tmp_path / "bad.pt"
-    assert "No such file" in refused(capsys, str(tmp_path / "missing.pt"), target)
+    assert "there is no file" in refused(capsys, str(tmp_path / "missing.pt"), target)
     bad.write_text("not a model")
     assert "not a model" in refused(capsys, str(bad), target)
     torch.save({"format": "fsnn-lava model", "version": 1, "config": Executes()}, bad)

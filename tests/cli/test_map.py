@@ -25,14 +25,14 @@ def files(tmp_path_factory):
 def test_a_network_that_fits_exits_0_with_table_and_verdict(files, capsys):
     assert main([str(files / "fashion.h5"), "--cores"]) == 0
     out = capsys.readouterr().out
-    assert "fits: 5 of 120 cores of oheo-gulch" in out
+    assert out.splitlines()[1] == "runs: it takes 5 of 120 cores of oheo-gulch"
     assert "Per core utilization" in out
     assert "footprint" in out
 
 
 def test_a_network_that_does_not_fit_exits_1_and_says_why(files, capsys):
     assert main([str(files / "alexnet-f.h5")]) == 1
-    assert "does not fit: the network needs 133 cores, oheo-gulch has 120" in capsys.readouterr().out
+    assert "does not fit: the network needs 133 cores, oheo-gulch has 120" in capsys.readouterr().out.splitlines()[1]
     assert main([str(files / "alexnet-f.h5"), "--board", "kapoho-point"]) == 0
 
 
@@ -59,14 +59,19 @@ def test_the_picture_is_written_and_nothing_half(files, tmp_path, capsys):
 
 def test_what_the_chips_neurons_cannot_hold_is_said_before_a_job_is_queued(tmp_path, capsys):
     one_neuron(threshold=9001, steps=30).save(tmp_path / "net.h5")
-    assert main([str(tmp_path / "net.h5")]) == 0
+    assert main([str(tmp_path / "net.h5")]) == 1
     out = capsys.readouterr().out
+    assert out.splitlines()[1].startswith("cannot run on the chip: layer 'l1'")
     assert "cannot run on the chip: layer 'l1': ATRLIF on the chip holds a threshold of at most 8190 weight units, this" in out
-    assert "a neuron that fires at every step reaches 279031; export with --bits 6" in out  # 9001 * 31; a fourth of it is below 131071
+    one_neuron(threshold=8000, steps=30).save(tmp_path / "lossy.h5")
+    assert main([str(tmp_path / "lossy.h5")]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[1].startswith("runs with loss: it takes ")
+    assert "a neuron that fires at every step reaches 248000; export with --bits 7" in out  # 8000 * 31; half of it is below 131071
     one_neuron(threshold=4000, steps=30).save(tmp_path / "small.h5")
     assert main([str(tmp_path / "small.h5"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["obstacles"], found["risks"]) == ([], [])
+    assert (found["answer"], found["obstacles"], found["risks"]) == ("runs", [], [])
     per_channel = conv_network(per_channel=True)
     assert any("one threshold per layer" in sentence for sentence in obstacles(per_channel))
     leaky = one_neuron(threshold=10, decay=205)
@@ -86,8 +91,9 @@ def test_the_results_of_a_run_add_operations_and_a_labelled_estimate(files, tmp_
     assert found["constants"]["chip"] == "Loihi 1"
     assert main([str(files / "fashion.h5"), "--results", str(tmp_path / "results.h5")]) == 0
     out = capsys.readouterr().out
-    assert "estimate: " in out
-    assert "Intel has published no energy per operation of Loihi 2" in out
+    assert "time: unknown, with host I/O unknown" in out
+    assert "energy: dynamic unknown, static unknown, static with host I/O unknown" in out
+    assert "unknown for oheo-gulch: time_per_step, time_per_synaptic_operation, " in out
     assert main([str(files / "alexnet-f.h5"), "--results", str(tmp_path / "results.h5")]) == 2
     assert "another network" in capsys.readouterr().err
 

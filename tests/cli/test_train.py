@@ -41,10 +41,9 @@ def test_it_trains_and_says_where_the_models_are(recipe, tmp_path, capsys):
     printed = capsys.readouterr()
     assert printed.out.startswith("2 epochs in ")
     assert str(tmp_path / "run/best.pt") in printed.out
-    lines = [line for line in printed.err.splitlines() if line.startswith("epoch")]
-    assert len(lines) == 2
-    assert "residual" in lines[0]
-    assert "alpha" in lines[0]
+    lines = [line for line in printed.err.splitlines() if line.strip().startswith(("1/2 ", "2/2 "))]
+    assert len(lines) == 2 and len(lines[0]) <= 100
+    assert " residual " in printed.err and " alpha " in printed.err
     assert FSNN.load(tmp_path / "run/last.pt").metrics["data"] == "digits"
 
 
@@ -76,7 +75,8 @@ def test_it_trains_on_the_samples_of_an_npz_file(recipe, tmp_path, capsys):
         (["--set", "architecture=12x (F12)"], "unknown suffix 'x'"),
         (["--resume"], "contains no run to resume"),
         (["--threads", "0"], "--threads must be at least 1, got 0"),
-        (["--set", "data=mnist", "--data", "nowhere"], "data set 'mnist' was not found"),
+        (["--data", "mnist", "--data-dir", "nowhere"], "data set 'mnist' was not found"),
+        (["--data", "mnst"], "'data' must be one of 'digits'"),
     ],
 )
 def test_bad_input_is_one_line_on_stderr_and_exit_code_2(recipe, tmp_path, capsys, options, sentence):
@@ -116,3 +116,27 @@ def test_interrupted_by_control_c_it_exits_with_130_and_can_be_resumed(recipe, t
     assert "Traceback" not in errors
     done = len((tmp_path / "run/log.jsonl").read_text().splitlines())
     assert main([str(recipe), "--out", str(tmp_path / "run"), "--resume", "--set", f"epochs={done + 1}"]) == 0
+
+
+def test_without_a_recipe_the_names_are_pointed_to(capsys):
+    assert main([]) == 2
+    assert capsys.readouterr().err.startswith("fsnn-train: which recipe? Give a .toml file or a shipped name")
+
+
+def test_the_folder_of_the_data_sets_may_still_be_called_data(recipe, tmp_path, capsys):
+    (tmp_path / "sets").mkdir()
+    assert main([str(recipe), "--out", str(tmp_path / "run"), "--set", "data=mnist", "--data", str(tmp_path / "sets")]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith(
+        f"fsnn-train: note: --data {tmp_path / 'sets'} is taken as the folder of the data sets: that is now --data-dir"
+    )
+    assert "data set 'mnist' was not found" in said[1] and str(tmp_path / "sets") in said[1]
+
+
+def test_recipes_are_listed_and_copied(tmp_path, capsys):
+    assert main(["--list"]) == 0
+    assert "\ndigits " in capsys.readouterr().out
+    assert main(["--init", str(tmp_path / "my.toml"), "--data", "own.npz"]) == 0
+    assert 'data = "own.npz"' in (tmp_path / "my.toml").read_text()
+    assert main(["--init", str(tmp_path / "my.toml")]) == 2
+    assert "exists already" in capsys.readouterr().err

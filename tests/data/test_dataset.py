@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from torch.utils.data import DataLoader
 
-from fsnn_lava.data import ArraySplit
+from fsnn_lava.data import ArraySplit, load
 from fsnn_lava.errors import BadData
+from fsnn_lava.training.samples import sample_part
 
 
 def test_a_split_gives_batches_of_their_own():
@@ -23,3 +26,23 @@ def test_a_split_takes_only_raw_values_and_one_label_each():
         ArraySplit(np.zeros((2, 3)), np.zeros(2, np.int64))
     with pytest.raises(BadData, match=r"2 samples need a vector of as many labels, got labels of shape \(3,\)"):
         ArraySplit(np.zeros((2, 3), np.uint8), np.zeros(3, np.int64))
+
+
+def test_a_sample_is_its_values_and_its_class():
+    split = ArraySplit(np.arange(12, dtype=np.uint8).reshape(4, 3), np.array([3, 1, 2, 0]))
+    for index, label in ((1, 1), (-1, 0), (np.int64(2), 2)):
+        values, found = split[index]
+        np.testing.assert_array_equal(values, split.values[index])
+        assert (found, type(found)) == (label, int)
+    for index in (4, -5):
+        with pytest.raises(IndexError, match=f"index {index} is out of range: there are 4 samples"):
+            split[index]
+    assert [label for _, label in split] == [3, 1, 2, 0]
+
+
+def test_torch_loads_batches_of_raw_values_from_a_split_and_from_a_part_of_one():
+    train = load("digits").train
+    for split in (train, sample_part(train, 50)):
+        values, labels = next(iter(DataLoader(split, batch_size=8)))
+        assert torch.equal(values, torch.from_numpy(split.batch(range(8))))
+        assert torch.equal(labels, torch.from_numpy(split.labels[:8]))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.data import load
-from fsnn_lava.errors import BadData
+from fsnn_lava.errors import BadData, Remark
 
 X = np.random.default_rng(0).integers(0, 256, (3, 1, 4, 5), np.uint8)
 Y = np.array([2, 0, 1], np.int32)
@@ -60,6 +60,25 @@ def test_training_samples_stand_beside_the_others_and_say_how_a_network_sees_the
     assert data.normalisation.std == pytest.approx((train[:, 0].std() / 255, 1 / 255))  # the second channel never changes
 
 
+def test_what_is_concluded_about_a_file_is_said(tmp_path):
+    images = np.repeat(X, 3, axis=1).transpose(0, 2, 3, 1) / 255  # channels last, in [0, 1]
+    path = write(tmp_path / "mine.npz", x=np.repeat(np.repeat(images, 2, axis=1), 2, axis=2), y=np.array(["b", "a", "c"]))
+    with pytest.warns(Remark) as caught:
+        data = load(path)
+    assert (data.shape, data.class_names, data.test.labels.tolist()) == ((3, 8, 10), ("a", "b", "c"), [1, 0, 2])
+    assert [str(warning.message) for warning in caught] == list(data.remarks)
+    assert [remark.split(": ")[-1].split(",")[0] for remark in data.remarks] == [
+        "taken as channels last",
+        "multiplied by 255 and rounded to raw values",
+        "taken as classes in alphabetical order (a",
+    ]
+
+
+def test_the_file_may_name_its_axes(tmp_path):
+    data = load(write(tmp_path / "mine.npz", x=X[:, 0], y=Y, layout=np.array("BTN")))
+    assert (data.kind, data.test.shape, data.remarks) == ("events", (4, 5), ())
+
+
 def test_flat_samples_share_one_mean_and_events_are_taken_as_they_are(tmp_path):
     flat = load(write(tmp_path / "flat.npz", x=X.reshape(3, -1), y=Y, x_train=X.reshape(3, -1), y_train=Y))
     assert flat.normalisation.mean == pytest.approx((X.mean() / 255,))
@@ -73,14 +92,16 @@ def test_flat_samples_share_one_mean_and_events_are_taken_as_they_are(tmp_path):
         ({"x": X, "y": Y, "x_train": X}, "the array 'y_train' is missing"),
         ({"x": X, "y": Y, "y_train": Y}, "the array 'x_train' is missing"),
         ({"x": X, "y": Y, "x_train": X[:, :, 1:], "y_train": Y}, r"x_train have shape \[1, 3, 5\], those of x \[1, 4, 5\]"),
-        ({"x": X, "y": Y, "x_train": X, "y_train": Y[:1]}, "y_train must be a vector of 3 integers"),
+        ({"x": X, "y": Y, "x_train": X, "y_train": Y[:1]}, "y_train must be a vector of 3 class numbers"),
         ({"y": Y}, "the array 'x' is missing; write it with numpy.savez"),
         ({"x": X}, "the array 'y' is missing"),
-        ({"x": X / 2, "y": Y}, r"x must be uint8 of shape \[B, C, H, W\] .*got float64 of shape \[3, 1, 4, 5\]"),
+        ({"x": X / 2, "y": Y}, "x must hold raw values, got float64 from 2 to 124"),
         ({"x": X[0, 0, 0], "y": Y}, r"x must be uint8 .*got uint8 of shape \[5\]"),
         ({"x": X[:0], "y": Y[:0]}, r"x must be uint8 .*got uint8 of shape \[0, 1, 4, 5\]"),
-        ({"x": X, "y": Y[:2]}, r"y must be a vector of 3 integers, got int32 of shape \[2\]"),
-        ({"x": X, "y": Y / 1}, "y must be a vector of 3 integers, got float64"),
+        ({"x": X, "y": Y[:2]}, r"y must be a vector of 3 class numbers, got int32 of shape \[2\]"),
+        ({"x": X, "y": Y / 2}, "y must be a vector of 3 class numbers or names, got float64"),
+        ({"x": X, "y": np.array(["a", None, "b"])}, r"'y' must hold plain numbers, got object; write y\.astype\(str\)"),
+        ({"x": X, "y": Y, "layout": np.array(3)}, "'layout' must be text"),
         ({"x": X, "y": Y - 1}, r"class numbers from 0, got -1 … 1"),
         ({"x": np.array([print, len]), "y": Y}, "'x' must hold plain numbers, got object"),
         ({"x": b"no header", "y": Y}, "'x' has no readable header"),

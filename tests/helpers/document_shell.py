@@ -23,7 +23,7 @@ from tests.helpers.data_files import write_cifar10, write_mnist
 ROOT = Path(__file__).parents[2]
 LAVA = importlib.util.find_spec("lava") is not None
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-INLINE = re.compile(r"`((?:fsnn-\w+|python|make|pytest) [^`]+)`")
+INLINE = re.compile(r"`((?:fsnn-\w+|fsnn|python|make|pytest) [^`]+)`")
 SMALL = ["--set", "epochs=1", "--set", "train_samples=40", "--set", "test_samples=8"]
 
 # What is not run here, and why; it must still name things that exist.
@@ -67,7 +67,7 @@ def inline(page: Path) -> list[str]:
 
 def elsewhere(command: str) -> str | None:
     """Why a command is not run here."""
-    if "…" in command or "NAME" in command:
+    if "…" in command or "NAME" in command or "COMMAND" in command:
         return "a part of it is the reader's"
     return next((reason for pattern, reason in ELSEWHERE.items() if re.match(pattern, command)), None)
 
@@ -99,6 +99,8 @@ class Shell:
     def run(self, command: str, *, training: list[str] | None = None) -> None:
         """Run one command, a training shortened; afterwards it has ended as the documents say, or the test has failed."""
         name, *arguments = shlex.split(command)
+        if name == "fsnn" and not arguments[0].startswith("-"):
+            name = f"fsnn-{arguments.pop(0)}"
         if name == "fsnn-train":
             arguments += SMALL if training is None else training
         if name == "fsnn-run" and "sim" in arguments and "--limit" not in arguments:
@@ -115,6 +117,8 @@ class Shell:
     def _ended(self, name: str, arguments: list[str]) -> int:
         self._patch.setattr(sys, "argv", [name, *arguments])
         try:
+            if name == "fsnn":
+                return int(importlib.import_module("fsnn_lava.cli.main").main(arguments))
             if name.startswith("fsnn-"):
                 return int(importlib.import_module(f"fsnn_lava.cli.{name.removeprefix('fsnn-')}").main(arguments))
             if name == "python":
@@ -141,6 +145,6 @@ def check_names(command: str) -> None:
     if "-m" in words:
         assert importlib.util.find_spec(words[words.index("-m") + 1]), command
     if "fsnn_lava.cli.train" in words:
-        from fsnn_lava.cli.train import _parser
+        from fsnn_lava.cli.parsers.train import parser
 
-        _parser().parse_args(words[words.index("fsnn_lava.cli.train") + 1 :])
+        parser().parse_args(words[words.index("fsnn_lava.cli.train") + 1 :])

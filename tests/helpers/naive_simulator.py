@@ -28,6 +28,8 @@ class Faults:
     counted: Callable[[int, int, Array], Array] = lambda layer, tau, spikes: spikes  # [B, N] as recorded
     current: Callable[[int, int, Array], Array] = lambda layer, tau, current: current  # [B, N] units 2**-6
     potential: Callable[[int, int, Array], Array] = lambda layer, tau, u: u  # [B, N] after the reset
+    late_by: Callable[[int], int] = lambda synapse: 0  # steps that a synapse takes too long
+    shift: Callable[[int, Array, int], Array] = lambda synapse, total, bits: shifted(total, bits)  # a sum by 2**bits
 
 
 @dataclass(frozen=True)
@@ -176,9 +178,9 @@ def simulate(
                     message = (values[:, tau - 1] if chip.input.kind == "events" else values).reshape(B, -1).astype(np.int64)
                 else:
                     k = chip.index(synapse.source) + 1
-                    then = g - 1 - k + 1  # the source's own time one global step ago
+                    then = g - 1 - k + 1 - faults.late_by(i)  # the source's own time one global step ago
                     message = sent[k - 1, then if 1 <= then <= T else 0, :, : chip.layers[k - 1].size]
-                synaptic = synaptic + shifted(message @ matrices[i].T, 6 + synapse.exponent)
+                synaptic = synaptic + faults.shift(i, message @ matrices[i].T, 6 + synapse.exponent)
                 operations += (message != 0) @ ops[i]
             done = populations[number - 1].step(bias, faults.current(number - 1, tau, bias + synaptic) - bias)
             flags[number - 1] |= done.low * 1 + done.high * 2

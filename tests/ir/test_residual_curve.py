@@ -15,7 +15,7 @@ from fsnn_lava.cli.run import main
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.formats import results
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.stock_network import executed
+from fsnn_lava.ir.stock_network import executed_network
 from tests.helpers.chip_networks import conv_network
 from tests.helpers.naive_simulator import matrix_of, simulate
 from tests.helpers.run_files import SAMPLES, arguments, content, write_inputs
@@ -83,7 +83,7 @@ def test_lava_processes_give_the_curve_of_the_network_that_they_run(graph: str) 
     chip = conv_network(5, decay=80)
     values = values_of(chip, 2, 0)
     found = fl.run(chip, values, steps=6, backend="sim", graph=graph, residual=True)
-    np.testing.assert_allclose(found.residual, fl.run(executed(chip, graph), values, steps=6, residual=True).residual, rtol=1e-10)  # type: ignore[arg-type]
+    np.testing.assert_allclose(found.residual, fl.run(executed_network(chip, graph), values, steps=6, residual=True).residual, rtol=1e-10)  # type: ignore[arg-type]
 
 
 def test_it_is_written_and_read_back(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import TransposedConvSynapse
 from fsnn_lava.ir.space_to_depth import packed, space_to_depth, unpacked
-from fsnn_lava.ir.stock_network import lower, mantissa, stock_equivalent, stored_weights
+from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent, stock_mantissa, stored_weights
 from fsnn_lava.limits import STOCK_BIAS_MANTISSA_MAX
 from tests.helpers.chip_networks import conv_network, dense_network
 from tests.helpers.naive_simulator import simulate
@@ -51,7 +51,7 @@ def test_folding_is_undone():
 
 def test_alexnet_is_folded_where_its_feedback_needs_it():
     chip = paper_network("alexnet-f")
-    lowered = lower(chip)
+    lowered = lower_to_stock(chip)
     assert not _transposed(lowered.chip)
     assert [lowered.factors[layer.name] for layer in chip.layers] == [(2, 2), (2, 2), (1, 1), (1, 1), (1, 1)]
     assert stored_weights(lowered.chip) < stored_weights(chip)  # 13 million single weights of Sparse against shared ones
@@ -60,7 +60,7 @@ def test_alexnet_is_folded_where_its_feedback_needs_it():
 def test_a_transposed_convolution_that_cannot_be_folded_stays():
     rng = np.random.default_rng(1)
     chip = random_network(rng, dense=False)
-    assert _transposed(lower(chip).chip)
+    assert _transposed(lower_to_stock(chip).chip)
 
 
 @pytest.mark.parametrize("kind", ["pixels", "events"])
@@ -140,7 +140,7 @@ def test_a_bias_beyond_16_bits_is_rounded_and_said():
 
 def test_mantissas_fit_16_bits():
     value = np.array([0, 1, -STOCK_BIAS_MANTISSA_MAX, STOCK_BIAS_MANTISSA_MAX + 1, 2**23 - 1], dtype=np.int64)
-    mant, exponent = mantissa(value)
+    mant, exponent = stock_mantissa(value)
     assert np.abs(mant).max() <= STOCK_BIAS_MANTISSA_MAX
     np.testing.assert_array_equal(exponent, [0, 0, 0, 1, 9])
     assert np.abs((mant << exponent) - value).max() <= 2**8

@@ -38,3 +38,16 @@ def test_alpha_is_clipped_to_its_limit():
         net.feedback.alpha.fill_(-3.0)
     net.feedback.clip_()
     assert float(net.feedback.alpha) == pytest.approx(-0.8)
+
+
+@pytest.mark.parametrize("norm", ["kernel", "operator"])
+def test_training_keeps_alpha_within_its_limit_without_being_told_to(norm):
+    torch.manual_seed(0)
+    net = fl.FSNN("5 (F5)", input_shape=(3,), classes=2, limit=0.8, norm=norm)
+    with torch.no_grad():
+        net.feedback.alpha.fill_(-3.0)  # as an optimiser may leave it
+    images = torch.rand(4, 3)
+    first, second = net(images), net(images)  # two graphs, one backward pass
+    assert float(net.feedback.alpha.detach()) == pytest.approx(-0.8)
+    (first.sum() + second.square().sum()).backward()
+    assert net.feedback.alpha.grad is not None and float(net.feedback.alpha.grad) != 0.0

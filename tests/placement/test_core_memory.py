@@ -9,7 +9,7 @@ from fsnn_lava.ir.network import ConvSynapse, TransposedConvSynapse
 from fsnn_lava.placement.board import load_board
 from fsnn_lava.placement.core_memory import ConnectionMemory, connection_memory, weight_bits
 from fsnn_lava.placement.placement import MARGIN
-from fsnn_lava.placement.tiling import Population, split
+from fsnn_lava.placement.tiling import Population, split_population
 from tests.helpers.naive_simulator import matrix_of
 from tests.placement.test_placement import dense
 
@@ -62,7 +62,7 @@ def test_dense_memory_is_what_the_compiler_printed(row):
     board = load_board("oheo-gulch")
     shares = dense(sources, targets).use((fullest, 1, 1), board).shares(board)
     assert [100 * share for share in shares.values()] == pytest.approx(columns, abs=0.011)
-    tiling = split(dense(sources, targets), board)
+    tiling = split_population(dense(sources, targets), board)
     assert tiling is not None
     assert tiling.cores == cores
 
@@ -75,7 +75,7 @@ def test_kernel_memory_and_neurons_are_what_the_compiler_printed(row):
     assert 100 * shares["Synapses"] == pytest.approx(synapses, abs=ROUNDED)
     assert 100 * shares["Neurons"] == pytest.approx(neurons, abs=0.025)  # the compiler counts one neuron more than the tile has
     assert 100 * shares["AxonMap"] == pytest.approx(axon_map, abs=0.0051)
-    tiling = split(convolution(channels, kernel, shape), board)
+    tiling = split_population(convolution(channels, kernel, shape), board)
     assert tiling is not None
     assert tiling.cores <= cores <= MARGIN * tiling.cores
 

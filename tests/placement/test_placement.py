@@ -11,6 +11,7 @@ from fsnn_lava.placement.core_memory import ConnectionMemory
 from fsnn_lava.placement.placement import place
 from fsnn_lava.placement.placement_table import placement_table
 from fsnn_lava.placement.tiling import Population
+from hw_tests.networks import one_neuron
 from tests.helpers.paper_networks import PAPER, network, paper_network
 
 
@@ -50,6 +51,36 @@ def test_convolution_kernels_are_counted_once_for_all_pixels():
     }
 
 
+@pytest.mark.parametrize(
+    ("threshold", "board", "answer", "words"),
+    [
+        (4000, "oheo-gulch", "runs", "runs: it takes 2 of 120 cores"),
+        (
+            8000,
+            "oheo-gulch",
+            "runs with loss",
+            "runs with loss: it takes 2 of 120 cores of oheo-gulch; it may lose charge or be refused: ",
+        ),
+        (9001, "oheo-gulch", "cannot run", "cannot run on the chip: layer 'l1': ATRLIF on the chip holds a threshold of at most 8190"),
+    ],
+)
+def test_the_answer_comes_first_with_its_reason(threshold, board, answer, words):
+    placement = place(one_neuron(threshold=threshold, steps=30), board=board)
+    assert (placement.answer, placement.runs) == (answer, answer.startswith("runs"))
+    assert placement.verdict.startswith(words)
+    assert placement.to_dict()["answer"] == answer
+    assert place(one_neuron(threshold=threshold, steps=30), steps=13).risks == ()
+
+
+def test_too_few_cores_and_neurons_that_cannot_hold_it_are_both_said():
+    large = paper_network("alexnet-f")
+    assert place(large).answer == "does not fit"
+    broken = replace(large, layers=(replace(large.layers[0], threshold=np.array(9001)), *large.layers[1:]))
+    placement = place(broken)
+    assert placement.answer == "cannot run"
+    assert "does not fit: the network needs 133 cores" in placement.verdict
+
+
 def test_event_input_takes_synapses_and_static_input_does_not():
     static = place(network("64C5s (F64C5)", input_shape=(2, 34, 34), classes=10, kind="pixels"))
     events = place(paper_network("nmnist"))
@@ -63,7 +94,7 @@ def test_every_paper_network_has_a_verdict_on_every_board(name, board):
     placement = fl.place(paper_network(name), board=board)
     expected = not ("net-f" in name and board == "oheo-gulch")
     assert placement.fits is expected
-    assert placement.verdict.startswith("fits" if expected else "does not fit")
+    assert ("does not fit: " in placement.verdict) is not expected
     cores = placement.core_list()
     assert len(cores) == placement.cores
     for layer in placement.layers:

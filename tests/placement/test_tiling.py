@@ -8,7 +8,7 @@ import numpy as np
 
 from fsnn_lava.placement.board import load_board
 from fsnn_lava.placement.core_memory import ConnectionMemory, MemoryUse
-from fsnn_lava.placement.tiling import Population, Tiling, fits, split
+from fsnn_lava.placement.tiling import Population, Tiling, split_population, tile_fits
 
 BOARD = load_board("oheo-gulch")
 
@@ -30,21 +30,21 @@ def test_tiles_cover_every_neuron_once_and_the_last_ones_are_smaller():
 
 def test_neurons_per_core_decide_when_memory_does_not():
     """105 neurons, 20 to a core: six cores are needed, and tiles of 5 x 4 x 1 do with six."""
-    tiling = split(population((5, 7, 3)), replace(BOARD, neurons_per_core=20))
+    tiling = split_population(population((5, 7, 3)), replace(BOARD, neurons_per_core=20))
     assert tiling is not None
     assert (tiling.tile, tiling.cores) == ((5, 4, 1), 6)
-    assert split(population((5, 7, 3)), replace(BOARD, neurons_per_core=105)).cores == 1
+    assert split_population(population((5, 7, 3)), replace(BOARD, neurons_per_core=105)).cores == 1
 
 
 def test_a_neuron_that_fits_on_no_core_has_no_tiling():
     """Eighteen lists of one weight each take more than one word."""
-    assert split(population((5, 7, 3)), replace(BOARD, synapse_words_per_core=1)) is None
+    assert split_population(population((5, 7, 3)), replace(BOARD, synapse_words_per_core=1)) is None
 
 
 def test_a_core_may_be_filled_to_the_last_word():
     use = MemoryUse(synapses=BOARD.synapse_words_per_core)
-    assert fits(use, replace(BOARD, memory_words_per_core=BOARD.synapse_words_per_core))
-    assert not fits(replace(use, synapses=use.synapses + 1), BOARD)
+    assert tile_fits(use, replace(BOARD, memory_words_per_core=BOARD.synapse_words_per_core))
+    assert not tile_fits(replace(use, synapses=use.synapses + 1), BOARD)
 
 
 def test_spikes_are_mapped_per_pixel_to_convolutions_and_per_neuron_to_dense_targets():

@@ -198,3 +198,40 @@ def test_a_step_that_can_wrap_24_bits_is_refused():
 def test_options_that_make_no_sense_are_refused(options, sentence):
     with pytest.raises(BadArgument, match=sentence):
         quantise(network("conv"), **options)
+
+
+def trained(images: torch.Tensor, **options) -> fl.FSNN:
+    torch.manual_seed(0)
+    net = fl.FSNN("6 (F6)", input_shape=(4,), classes=2, **options)
+    net(images).sum().backward()
+    return net.eval()
+
+
+def test_a_network_trained_on_floats_without_a_normalisation_is_refused_until_it_has_one(tmp_path):
+    images = torch.tensor([[0.0, 0.25, 0.5, 1.0], [1.0, 0.5, 0.25, 0.0]])
+    trained(images).save(tmp_path / "model.pt")
+    for net in (trained(images), fl.FSNN.load(tmp_path / "model.pt")):
+        with pytest.raises(BadArgument, match=r"was trained on floats from 0 to 1, .*set net\.normalisation = Normal"):
+            quantise(net)
+        net.normalisation = fl.Normalisation(255.0)
+        pixels = np.array([[0, 64, 128, 255]], np.uint8)
+        # 8 bits: the logits of raw pixels are those of the floats they stand for, far from those of 0 … 255 as they are
+        close = net(torch.from_numpy(pixels) / 255, steps=200).detach().numpy()
+        np.testing.assert_allclose(fl.run(quantise(net), pixels, steps=200).logits, close, atol=0.1)
+
+
+def test_what_became_of_pixels_must_be_said_if_it_was_more_than_a_division():
+    with pytest.raises(BadArgument, match=r"floats from -1 to 2, .*Normalisation\(255\.0, mean, std\)"):
+        quantise(trained(torch.tensor([[-1.0, 2.0, 0.0, 1.0]] * 2)))
+
+
+def test_raw_values_as_floats_and_networks_with_a_normalisation_are_taken():
+    raw_floats = torch.tensor([[0.0, 17.0, 255.0, 3.0]] * 2)
+    assert trained(raw_floats).trained_range is None
+    quantise(trained(raw_floats))
+    quantise(trained(raw_floats / 255, normalisation=fl.Normalisation()))
+
+
+def test_only_an_fsnn_is_quantised():
+    with pytest.raises(BadArgument, match="net must be an FSNN, got Sequential; build the network as an FSNN"):
+        quantise(torch.nn.Sequential(torch.nn.Linear(2, 2)))

@@ -23,7 +23,7 @@ from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import concatenate
 from fsnn_lava.report import accuracy_curve, activity, canvas
 from fsnn_lava.report.evidence import RunEvidence
-from fsnn_lava.report.page import arranged
+from fsnn_lava.report.page import arranged_panels
 from fsnn_lava.report.panel import Panel
 from fsnn_lava.report.report import write_report
 from fsnn_lava.report.residual_curve import moments_of
@@ -294,7 +294,7 @@ def test_looked_at_steps_are_few_and_hold_the_run_s_own():
 
 def test_a_narrow_section_without_a_neighbour_takes_the_whole_row():
     def shapes(*wide: bool) -> list[str]:
-        return [shape for _, shape in arranged([Panel(key=str(i), title="t", wide=w) for i, w in enumerate(wide)])]
+        return [shape for _, shape in arranged_panels([Panel(key=str(i), title="t", wide=w) for i, w in enumerate(wide)])]
 
     assert shapes(False, False, True, False, True) == ["half", "half", "wide", "wide side", "wide"]
     assert shapes(False, False, False) == ["half", "half", "wide side"]

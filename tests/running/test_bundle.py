@@ -14,7 +14,9 @@ from fsnn_lava.cli.run import main
 from fsnn_lava.data import load
 from fsnn_lava.errors import BadArgument, BadFile, CheckFailed
 from fsnn_lava.running.bundle import bundle_requirements, check_bundle, write_bundle
+from hw_tests.networks import one_neuron
 from tests.helpers.chip_networks import conv_network, dense_network
+from tests.helpers.paper_networks import paper_network
 
 
 @pytest.fixture
@@ -112,6 +114,23 @@ def test_an_existing_folder_is_not_touched_and_nothing_half_is_left(tmp_path):
     with pytest.raises(BadArgument, match="values must be raw uint8"):
         write_bundle(tmp_path / "net.h5", values[:, :3], tmp_path / "other")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["job", "net.h5"]
+
+
+def test_a_network_or_samples_that_the_board_cannot_run_are_not_packaged(tmp_path):
+    one_neuron(threshold=9001).save(tmp_path / "net.h5")
+    value = np.array([[3]], dtype=np.uint8)
+    with pytest.raises(CheckFailed, match="no package was made: on oheo-gulch this network cannot run on the chip: layer 'l1': ATRLIF"):
+        write_bundle(tmp_path / "net.h5", value, tmp_path / "job")
+    paper_network("alexnet-f").save(tmp_path / "large.h5")
+    large = np.zeros((1, 3, 32, 32), dtype=np.uint8)
+    with pytest.raises(CheckFailed, match=r"no package was made: on oheo-gulch this network .*does not fit: the network needs"):
+        write_bundle(tmp_path / "large.h5", large, tmp_path / "job")
+    one_neuron(threshold=10, bias=4090).save(tmp_path / "odd.h5")
+    with pytest.raises(CheckFailed, match=r"these samples cannot be given to the chip\. layer 'l1': the chip holds a bias of 13 bits"):
+        write_bundle(tmp_path / "odd.h5", np.array([[3], [7]], dtype=np.uint8), tmp_path / "job")
+    assert not (tmp_path / "job").exists()
+    np.savez(tmp_path / "data.npz", x=value, y=np.array([0]))
+    assert main([str(tmp_path / "net.h5"), "--data", str(tmp_path / "data.npz"), "--package", str(tmp_path / "job")]) == 1
 
 
 def test_fsnn_run_makes_a_package_of_the_first_samples(tmp_path, capsys):

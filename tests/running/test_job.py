@@ -61,7 +61,7 @@ def after(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], None]:
 
 def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
     """What went to stderr, without the progress."""
-    return [line for line in capsys.readouterr().err.splitlines() if not line.endswith(f"of {SAMPLES} samples")]
+    return [line for line in capsys.readouterr().err.splitlines() if not re.search(rf"of {SAMPLES} samples, (done|\d+ \w+ left)$", line)]
 
 
 def names(folder: Path) -> list[str]:

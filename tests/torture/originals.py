@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pickle
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +13,17 @@ from typing import Any
 import h5py
 import numpy as np
 import torch
+from PIL import Image
 
 from fsnn_lava.backends.emulator.delta import DeltaEmulator
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.data import load
+from fsnn_lava.data import event_files, load
 from fsnn_lava.data.cifar import LAYOUT, _read_binary, _read_python
+from fsnn_lava.data.event_files import read_event_file
 from fsnn_lava.data.idx import read_idx
+from fsnn_lava.data.image_folder import read_image
 from fsnn_lava.data.nmnist import read_events
+from fsnn_lava.errors import Remark
 from fsnn_lava.formats import model, netx, nir, results
 from fsnn_lava.limits import DECAY_UNIT
 from fsnn_lava.nn.fsnn import FSNN
@@ -25,9 +31,11 @@ from fsnn_lava.placement.board import FOLDER, load_board
 from fsnn_lava.training.recipe import load_recipe
 from tests.helpers.chip_networks import conv_network, dense_network
 from tests.helpers.data_files import event_bytes, idx_bytes, random_images, write_idx
+from tests.helpers.event_data import random_events
 from tests.helpers.naive_delta import as_delta
 from tests.torture import kept_run
 
+EVENT_ENDINGS = event_files.ENDINGS if importlib.util.find_spec("faery") else ()
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -72,6 +80,9 @@ def originals(folder: Path) -> list[Original]:
         ),
         ("cifar python", "batch", _cifar, "bytes", lambda path: _read_python(path, LAYOUT["cifar10"])),
         ("n-mnist", "events.bin", lambda path: path.write_bytes(event_bytes([(3, 4, 70000, 1), (33, 0, 5, 0)])), "bytes", read_events),
+        ("own labels", "names.npz", _names, "npz", _load_quietly),
+        ("image", "image.png", _image, "bytes", lambda path: read_image(path, mode="RGB", size=(6, 5))),
+        *((f"event file {ending}", f"events{ending}", _event_file, "bytes", read_event_file) for ending in EVENT_ENDINGS),
         ("state of a training", "training/state.pt", kept_run.train, "torch", kept_run.resume_training),
         ("part of a run", f"1.h5.part/{kept_run.PART}", kept_run.keep, "part", kept_run.resume),
         ("note of a run", "2.h5.part/run.json", kept_run.keep, "json", kept_run.resume),
@@ -112,6 +123,30 @@ def _delta_results(path: Path) -> None:
 
 def _npz(path: Path) -> None:
     np.savez_compressed(path, x=random_images(5, 1, 4, 4), y=np.arange(5))
+
+
+def _names(path: Path) -> None:
+    np.savez_compressed(path, x=random_images(5, 8, 9, 3), y=np.array(["owl", "cat", "dog", "cat", "owl"]), layout="BHWC")
+
+
+def _load_quietly(path: Path) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Remark)
+        return load(path)
+
+
+def _image(path: Path) -> None:
+    Image.fromarray(random_images(1, 5, 6, 3)[0]).save(path)
+
+
+def _event_file(path: Path) -> None:
+    """A recording as faery writes it."""
+    import faery
+
+    events = np.zeros(60, faery.EVENTS_DTYPE)
+    for name, column in zip(("x", "y", "t", "on"), zip(*random_events(1, side=32, count=60))):
+        events[name] = column
+    faery.events_stream_from_array(events, (32, 32)).to_file(str(path))
 
 
 def _cifar(path: Path) -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import torch
 
-from fsnn_lava.training.batches import MARGIN, augmented, batch_count, epoch_batches, generator
+from fsnn_lava.training.batches import (
+    AUGMENT,
+    DROP_EVENTS,
+    MARGIN,
+    augmented,
+    batch_count,
+    epoch_batches,
+    generator,
+    without_some_events,
+)
 
 
 def test_an_epoch_sees_every_sample_once_in_an_order_of_its_own():
@@ -57,3 +66,20 @@ def test_cutout_blanks_a_square_around_a_random_place_and_nothing_else():
     assert set(rows.tolist()) == set(columns.tolist()) == {2, 3}  # two where the place is at a border
     share = augmented(images[50:], generator(2, 1), margin=0, flip=False, cutout=3, samples=200, mine=slice(50, None))
     assert torch.equal(share, out[50:])
+
+
+def test_the_frames_of_a_sequence_are_all_shifted_and_mirrored_alike():
+    frame = torch.arange(2 * 3 * 6 * 5, dtype=torch.uint8).view(2, 1, 3, 6, 5)
+    sequence = frame.repeat(1, 4, 1, 1, 1)  # [B, T, C, H, W]
+    changed = augmented(sequence, generator(AUGMENT, 1, 2, 3), margin=2, flip=True)
+    assert torch.equal(changed, augmented(frame[:, 0], generator(AUGMENT, 1, 2, 3), margin=2, flip=True)[:, None].expand_as(sequence))
+    assert not torch.equal(changed, sequence)
+
+
+def test_events_are_left_out_with_their_probability_and_alike_in_a_part_of_the_batch():
+    frames = torch.ones(4, 10, 2, 16, 16, dtype=torch.uint8)
+    whole = without_some_events(frames.clone(), generator(DROP_EVENTS, 1, 2, 3), share=0.25)
+    part = without_some_events(frames[1:3].clone(), generator(DROP_EVENTS, 1, 2, 3), share=0.25, samples=4, mine=slice(1, 3))
+    assert torch.equal(part, whole[1:3]) and not torch.equal(whole[0], whole[1])
+    # 20480 independent entries: six standard deviations are 6 sqrt(0.25 * 0.75 / 20480) = 0.018
+    assert abs(float(whole.double().mean()) - 0.75) < 0.018

@@ -87,7 +87,7 @@ def test_a_process_that_dies_ends_the_job_with_a_sentence_and_a_checkpoint(tmp_p
     second.communicate()
     last = first.communicate()[1].splitlines()[-1]
     assert first.returncode == 1
-    assert last.startswith("fsnn-train: another process of this job is gone (in epoch ")
+    assert last.startswith("fsnn-train: another process of this job has died (in epoch ")
     assert "start again with --resume" in last
     done = torch.load(tmp_path / "run/state.pt", weights_only=True)["epoch"]
     assert f"the checkpoint of epoch {done} is kept in {tmp_path / 'run'}" in last

@@ -35,9 +35,6 @@ RECORD = EpochRecord(
 def test_an_epoch_is_judged_on_validation_samples_where_there_are_some():
     held_out = dataclasses.replace(RECORD, test_accuracy=None, validation_accuracy=0.25)
     assert [(one.judged_by, one.accuracy) for one in (RECORD, held_out)] == [("test", 0.5), ("validation", 0.25)]
-    assert "  train 75.00%  validation 25.00%  rates 0.1250 0.0625  " in held_out.line()
-    assert "solver 2.5 steps to 1.0e-03  alpha -0.500  lr 0.05" in RECORD.line()
-    assert "solver none  lr 0.05" in dataclasses.replace(RECORD, solver_residual=None, alpha=None).line()
 
 
 def test_records_are_appended_and_replaced_whole(tmp_path):

@@ -22,7 +22,7 @@ from tests.helpers.chip_networks import conv_network, dense_network
 from tests.helpers.naive_simulator import simulate
 from tests.helpers.strategies import random_network, random_values
 
-NAMES = ("float", "shift", "contraction", "residual", "charge", "spikes", "settled", "accuracy")
+NAMES = ("float", "shift", "contraction", "residual", "record", "charge", "spikes", "settled", "accuracy")
 
 
 def loop_network(

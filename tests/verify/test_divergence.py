@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.verify.divergence import first_divergence, locate_divergence
-from tests.helpers.chip_networks import dense_network
+from fsnn_lava.verify.divergence import first_divergence, first_layer, locate_divergence
+from tests.helpers.chip_networks import conv_network, dense_network
 
 
 def trains(*shapes):
@@ -43,6 +43,28 @@ def test_a_lost_spike_is_located_with_the_emulators_potentials():
     assert (found["backend_spike"], found["emulator_spike"], found["threshold"]) == (0, 1, 700 * 64)
     assert found["emulator_after"] == int(emulator.run(values, steps=step + 1).potentials[0][0, neuron])
     assert found["what"].startswith("the backend does not spike, the emulator does")
+
+
+def test_within_a_loop_the_first_layer_cannot_be_told_without_trains():
+    """Two layers that feed each other both end differently: not localised. If only one of them does, it is the one."""
+    chip = conv_network(1)
+    emulator = Emulator(chip)
+    values = np.random.default_rng(0).integers(0, 256, (1, *chip.input.shape), dtype=np.uint8)
+    result = emulator.run(values)
+    both = tuple(u + 64 for u in result.potentials)
+    found = locate_divergence(emulator, values, replace(result, potentials=both), sample=0)
+    assert "layer" not in found
+    assert found["what"].startswith("not localised: layers 'l1', 'l2' end differently from the emulator")
+    one = (result.potentials[0], both[1])
+    assert locate_divergence(emulator, values, replace(result, potentials=one), sample=0)["layer"] == "l2"
+
+
+def test_without_feedback_the_lowest_layer_is_the_first():
+    chip = conv_network(1)
+    assert first_layer(chip, [0, 1]) is None
+    forward = replace(chip, synapses=tuple(s for s in chip.synapses if chip.is_forward(s)))
+    assert first_layer(forward, [0, 1]) == 0
+    assert first_layer(forward, [1]) == 1
 
 
 def test_without_a_difference_in_spikes_the_end_is_compared():

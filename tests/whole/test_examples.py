@@ -1,6 +1,8 @@
 """Examples and notebooks run as they stand."""
 
+import ast
 import hashlib
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -50,6 +52,21 @@ def test_an_own_architecture_goes_the_whole_way_in_python(script, architecture):
     assert float(accuracy.split("%")[0].split()[-1]) > 85
 
 
+def test_the_first_network_of_a_snntorch_user_takes_no_more_lines_than_there(script):
+    text = (EXAMPLES / "from_snntorch.py").read_text(encoding="utf-8")
+    head = ast.parse(text).body[0]
+    code = [
+        line
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and not line.strip().startswith("#") and number > head.end_lineno
+    ]
+    theirs, ours = map(int, re.search(r"needs (\d+) lines.*this file has (\d+)", text, re.DOTALL).groups())
+    assert len(code) == ours <= theirs
+    printed = script("from_snntorch.py", "digits")
+    assert float(re.search(r"Test set accuracy: \d+/364 \((.*)%\)", printed)[1]) > 85
+    assert "PASS" in printed
+
+
 def test_event_input_is_compared(script):
     assert "PASS  emu" in script("event_input.py")
 
@@ -94,6 +111,10 @@ def test_shipped_networks_are_those_of_their_cards():
         card = (folder / "card.md").read_text()
         assert fl.ChipNetwork.load(find_model(name)).digest() in card
         assert hashlib.sha256((folder / "model.pt").read_bytes()).hexdigest() in card
+
+
+def test_the_packaged_digits_network_runs_on_the_smallest_board():
+    assert fl.place(fl.ChipNetwork.load(find_model("digits")), board="oheo-gulch").answer == "runs"
 
 
 def test_the_packaged_digits_network_is_the_one_in_the_examples():

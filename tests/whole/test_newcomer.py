@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import fsnn_lava as fl
 from fsnn_lava.files.toml import read_toml
 from fsnn_lava.ir.network import ChipNetwork
 from tests.helpers.document_shell import LAVA, Shell, blocks, check_names, elsewhere, inline, lines
+from tests.helpers.event_data import write_nmnist
 from tests.whole.browser.chromium import Chromium, find
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +46,68 @@ def test_a_newcomer_gets_from_the_demo_to_a_report_on_own_data(tmp_path, monkeyp
             shell.run(command)
             assert "mine: accuracy" in shell.printed
     look_at(tmp_path / "report.html")
+
+
+def bars() -> tuple[np.ndarray, np.ndarray]:
+    """Colour images [B, C, H, W] of horizontal and vertical bars, and their classes."""
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 120)
+    x = random.integers(0, 60, (120, 3, 10, 9), dtype=np.uint8)
+    x[y == 0, :, 4, :] = 210
+    x[y == 1, :, :, 4] = 210
+    return x, y
+
+
+LAYOUTS = {  # what a newcomer may write: the arrays, and what the note says of them
+    "grey": (lambda x, y: (x[:, 0], y), "taken as grey images [B, H, W]"),
+    "channels last": (lambda x, y: (x.transpose(0, 2, 3, 1), y), "taken as channels last"),
+    "floats": (lambda x, y: ((x / 255).astype(np.float32), y), "multiplied by 255 and rounded to raw values"),
+    "names": (lambda x, y: (x, np.array(["across", "down"])[y]), "taken as classes in alphabetical order (across, down)"),
+    "one-hot": (lambda x, y: (x, np.eye(2)[y]), "taken as one-hot rows of 2 classes"),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_own_data_in_a_wrong_layout_are_understood_and_said(name, tmp_path):
+    (x, y), (change, said) = bars(), LAYOUTS[name]
+    values, labels = change(x, y)
+    np.savez(tmp_path / "mine.npz", x_train=values[:90], y_train=labels[:90], x=values[90:], y=labels[90:])
+    with pytest.warns(fl.Remark, match=re.escape(said)):
+        data = fl.load_data(tmp_path / "mine.npz")
+    np.testing.assert_array_equal(data.train.batch(slice(None)), x[:90, :1] if name == "grey" else x[:90])
+    np.testing.assert_array_equal(data.test.labels, y[90:])
+    assert data.classes == 2
+
+
+def test_own_data_with_four_things_wrong_at_once_go_the_whole_way(tmp_path, monkeypatch, capfd):
+    """Channels last, floats, names, and a class missing from the test samples; by the commands under one name."""
+    shell = Shell(tmp_path, monkeypatch, capfd)
+    x, y = bars()
+    values, labels = x.transpose(0, 2, 3, 1) / 255.0, np.array(["across", "down"])[y]
+    across = 90 + np.flatnonzero(y[90:] == 0)
+    np.savez("mine.npz", x_train=values[:90], y_train=labels[:90], x=values[across], y=labels[across])
+    shell.run("fsnn train --init my.toml --data mine.npz", training=[])
+    shell.run("fsnn train my.toml --set epochs=4 --set steps=12 --set 'architecture=8C3s (F8C3)' --out run", training=[])
+    shell.run("fsnn export run/last.pt net.h5")
+    assert ChipNetwork.load("net.h5").class_names == ("across", "down")
+    assert ChipNetwork.load("net.h5").input.shape == (3, 10, 9)
+    shell.run("fsnn run net.h5 --backend emu --model run/last.pt --json")
+    outcome = json.loads(shell.printed)
+    assert outcome["verdict"]["passed"] and outcome["data"] == "mine"
+    assert outcome["accuracy"] == 1.0
+
+
+def test_recordings_go_the_whole_way_and_are_framed_alike_in_every_command(tmp_path, monkeypatch, capfd):
+    shell = Shell(tmp_path, monkeypatch, capfd)
+    write_nmnist(tmp_path / "data")
+    shell.run("fsnn train --init my.toml --data tonic:NMNIST,window=9000,frames=6,size=17", training=[])
+    options = "--set epochs=1 --set steps=6 --set batch=3 --set 'architecture=4C3s (F4C3)' --set shift=1 --set drop_events=0.1"
+    shell.run(f"fsnn train my.toml --out run {options}", training=[])
+    shell.run("fsnn export run/last.pt net.h5 --max-drop 100")
+    chip = ChipNetwork.load("net.h5")
+    assert (chip.input.kind, chip.input.shape, chip.notes["data"]) == ("events", (2, 17, 17), "tonic:NMNIST,window=9000,frames=6,size=17")
+    shell.run("fsnn run net.h5 --backend emu")
+    assert "tonic:NMNIST: " in shell.printed
 
 
 def look_at(report: Path) -> None:

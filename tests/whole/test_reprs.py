@@ -117,7 +117,7 @@ def test_a_verdict_prints_its_checks(ran):
     net, chip, pixels, result = ran
     verdict = fl.compare(result, chip, pixels, model=net)
     assert str(verdict) == verdict.to_text()
-    assert repr(verdict) == f"Verdict(PASS, {sum(check.done for check in verdict.checks)} of 8 checks done)"
+    assert repr(verdict) == f"Verdict(PASS, {sum(check.done for check in verdict.checks)} of 9 checks done)"
     rows = table(verdict._repr_html_())
     assert rows[1:] == [[check.mark, check.name, check.summary] for check in verdict.checks]
 
@@ -134,7 +134,7 @@ def test_a_failed_verdict_names_the_checks_and_shows_where(ran):
 
 def test_a_placement_prints_cores_and_what_limits_them(ran):
     placement = fl.place(ran[1])
-    assert repr(placement) == f"Placement(board='oheo-gulch', cores={placement.cores}, fits=True)"
+    assert repr(placement) == f"Placement(board='oheo-gulch', cores={placement.cores}, answer='runs with loss')"
     assert str(placement).startswith(f"Placement: {placement.verdict}\n")
     rows = table(placement._repr_html_())
     assert [(row[0], row[3]) for row in rows[1:]] == [(layer.name, str(layer.cores)) for layer in placement.layers]

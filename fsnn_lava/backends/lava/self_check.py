@@ -11,7 +11,7 @@ from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import CheckFailed, FsnnError
 from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
 from fsnn_lava.ir.result import Result
-from fsnn_lava.ir.stock_network import executed
+from fsnn_lava.ir.stock_network import executed_network
 
 STEPS = 32
 VALUES = np.array([[6, 3], [1, 9]], dtype=np.uint8)
@@ -26,12 +26,12 @@ def two_neurons() -> ChipNetwork:
     return ChipNetwork(input=Input(kind="pixels", shape=(2,)), layers=(layer,), synapses=(inward, back), readout=readout, steps=STEPS)
 
 
-def check() -> str:
+def check_lava() -> str:
     """Run them on our own Lava processes and on stock ones; returns a sentence if both equal the emulator, else CheckFailed."""
     chip = two_neurons()
     spikes = 0
     for graph in ("batched", "stock"):
-        expected = Emulator(executed(chip, graph)).run(VALUES)
+        expected = Emulator(executed_network(chip, graph)).run(VALUES)
         found = run_on_lava(chip, graph)
         if not _equal(found, expected):
             raise CheckFailed(
@@ -60,7 +60,7 @@ def _equal(found: Result, expected: Result) -> bool:
 
 def main() -> int:
     try:
-        print(check())
+        print(check_lava())
     except FsnnError as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return error.exit_code

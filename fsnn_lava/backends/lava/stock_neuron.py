@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import Layer, Readout
-from fsnn_lava.ir.stock_network import atrlif_bias, atrlif_offset, mantissa
+from fsnn_lava.ir.stock_network import atrlif_bias, atrlif_offset, stock_mantissa
 from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, STATE_MAX, STOCK_BIAS_MANTISSA_MAX, THRESHOLD_MAX
 
 NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current: nothing of the last step is left
@@ -100,12 +100,12 @@ def _one_or_all(values: NDArray[Any]) -> Any:
 
 def _split(bias: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | None]:
     """16-bit mantissa and exponent per neuron, and the excess of the biases that do not fit, in whole weight units."""
-    mant, exponent = mantissa(bias)
+    mant, exponent = stock_mantissa(bias)
     large = mant << exponent != bias
     if not large.any():
         return mant, exponent, None
     excess = np.where(large, bias >> STATE_FRACTION_BITS, 0)
-    return *mantissa(bias - (excess << STATE_FRACTION_BITS)), excess
+    return *stock_mantissa(bias - (excess << STATE_FRACTION_BITS)), excess
 
 
 def _room_below(threshold: NDArray[np.int64], bias: NDArray[np.int64], steps: int) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
-from fsnn_lava.ir.stock_network import lower, stock_equivalent
+from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent
 
 require_lava()
 
@@ -24,7 +24,7 @@ class StockSimulator:
 
     def __init__(self, chip: ChipNetwork, *, steps: int, spikes: bool = False) -> None:
         self.equivalent, _ = stock_equivalent(chip)
-        self._lowered, self._steps, self._spikes = lower(self.equivalent), steps, spikes
+        self._lowered, self._steps, self._spikes = lower_to_stock(self.equivalent), steps, spikes
 
     def run(self, values: NDArray[np.uint8]) -> Result:
         """`values` [B, *shape], or [B, T, *shape] of events, checked by the caller; any number of samples."""

@@ -1,1 +1,1 @@
-"""The bounds to which the checks hold a run: what E6 and E10 to E12 derive."""
+"""The bounds that the checks hold a run to, derived in E6 and E10 to E12."""

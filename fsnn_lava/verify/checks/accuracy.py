@@ -1,6 +1,6 @@
 """How good the answers are: accuracy and agreement with their intervals, margins, dead and saturated neurons, clips.
 
-Samples of which a file keeps only the answers are counted apart: nobody can tell how those answers came about.
+Samples for which a file keeps only the answers are counted separately: how those answers came about cannot be verified.
 """
 
 from __future__ import annotations

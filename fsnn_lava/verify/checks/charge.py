@@ -13,6 +13,7 @@ from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch, neuron_index
 from fsnn_lava.verify.bounds.arrived_charge import ArrivedCharge, layer_charge, readout_charge
 from fsnn_lava.verify.bounds.clipping import clipped_neurons, harmfully_clipped
+from fsnn_lava.verify.bounds.final_potential import highest_potential
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
 
@@ -28,14 +29,14 @@ class ChargeCheck(MergedFindings):
     """E10 for every neuron of every sample, and for the readout."""
 
     RULES = {
-        **dict.fromkeys(("samples", "neurons", "violated", "harmless", "harmful"), merge_total),
+        **dict.fromkeys(("samples", "neurons", "violated", "harmless", "harmful", "stuck"), merge_total),
         **dict.fromkeys(("worst", "width"), merge_largest),
         "offenders": merge_first(OFFENDERS_KEPT, key=_place),
     }
 
     def __init__(self, chip: ChipNetwork) -> None:
         self.chip = chip
-        self.samples = self.neurons = self.violated = self.harmless = self.harmful = 0
+        self.samples = self.neurons = self.violated = self.harmless = self.harmful = self.stuck = 0
         self.worst = self.width = 0.0
         self.offenders: list[Offender] = []
 
@@ -64,11 +65,22 @@ class ChargeCheck(MergedFindings):
         self._count(violation, expected)
         for row, flat in _first(violation != 0):
             self._violated(batch, row, flat, index, measured, expected, violation)
+        self._add_stuck(batch, index, layer)
         for row, flat in _first(harmful & (violation == 0)):
             where = "top" if high[row].reshape(-1)[flat] else "bottom"
             count = int(result.counts[index][row].reshape(-1)[flat])
             what = f"clipped at the {where} with {count} spikes in {batch.steps} steps: its rate no longer follows from its input"
             self.offenders.append(self._offender(batch, row, index, flat, "clip", what))
+
+    def _add_stuck(self, batch: Batch, index: int, layer: Layer) -> None:
+        """Neurons that hold more than one that fires at its threshold can."""
+        potentials, highest = batch.result.potentials[index], highest_potential(batch, layer)
+        stuck = potentials > highest
+        self.stuck += int(np.count_nonzero(stuck))
+        for row, flat in _first(stuck):
+            u, most, count = (int(array[row].reshape(-1)[flat]) for array in (potentials, highest, batch.result.counts[index]))
+            what = f"ends with u = {u} after {count} spikes; a neuron that fires at its threshold ends with at most {most} (units of 2^-6)"
+            self.offenders.append(self._offender(batch, row, index, flat, "potential", what))
 
     def _add_readout(self, batch: Batch) -> None:
         expected, measured = readout_charge(batch), batch.result.readout.astype(np.int64)
@@ -115,9 +127,10 @@ class ChargeCheck(MergedFindings):
             "worst": self.worst,
             "interval": self.width,
             "harmful_clips": self.harmful,
+            "above_threshold": self.stuck,
             "harmless_clips": self.harmless,
         }
-        passed = self.violated == 0 and self.harmful == 0
+        passed = self.violated == 0 and self.harmful == 0 and self.stuck == 0
         return Check(name="charge", link=LINK, passed=passed, summary=self._sentence(), numbers=numbers, offenders=tuple(self.offenders))
 
     def _sentence(self) -> str:
@@ -128,6 +141,8 @@ class ChargeCheck(MergedFindings):
                 f"by up to {self.worst:.6g} units of 2^-6 (E10)"
             )
             sentence += f"; the first is in layer {first['layer']!r}"
+        elif self.stuck:
+            sentence = f"{self.stuck} neurons x samples end above their threshold although they could have fired (E9)"
         elif self.harmful:
             sentence = f"clipping changed the rate or logit of {self.harmful} neurons x samples (E10)"
         else:

@@ -19,7 +19,7 @@ _RANK: dict[Contraction, int] = {"none": 0, "local": 1, "certified": 2}
 
 
 class ContractionCheck(MergedFindings):
-    """certified, local or none: a property of the network, not of the run. Only the user can demand a state."""
+    """certified, local or none: a property of the network, not of the run. It fails only if the user demands a better state."""
 
     RULES = {**dict.fromkeys(("solved", "unsolved", "radii"), merge_total), "residual": merge_largest, "offenders": merge_first(_LISTED)}
 

@@ -161,7 +161,7 @@ def test_two_neurons_that_compute_something_else_fail_the_check(monkeypatch):
 
     monkeypatch.setattr(self_check, "run_on_lava", wrong)
     with pytest.raises(CheckFailed, match=r"Lava ran, but two neurons \(batched graph\)"):
-        self_check.check()
+        self_check.check_lava()
 
 
 def test_two_neurons_both_spike_and_neither_is_the_other():

@@ -26,7 +26,7 @@ from fsnn_lava.errors import BadNetwork  # noqa: E402
 from fsnn_lava.ir.input_current import input_current  # noqa: E402
 from fsnn_lava.ir.network import ChipNetwork, TransposedConvSynapse  # noqa: E402
 from fsnn_lava.ir.result import Result  # noqa: E402
-from fsnn_lava.ir.stock_network import atrlif_error, lower, stock_equivalent  # noqa: E402
+from fsnn_lava.ir.stock_network import atrlif_error, lower_to_stock, stock_equivalent  # noqa: E402
 from fsnn_lava.running.run import run  # noqa: E402
 
 COMPARED = ("counts", "traces", "late", "late_traces", "potentials", "spikes")
@@ -67,13 +67,13 @@ def test_small_versions_of_the_papers_networks(text, reset):
 @pytest.mark.parametrize("kind", ["pixels", "events"])
 def test_feedback_through_a_transposed_convolution(kind):
     chip = conv_network(kind=kind, per_channel=True)
-    assert not any(isinstance(s, TransposedConvSynapse) for s in lower(chip).chip.synapses)
+    assert not any(isinstance(s, TransposedConvSynapse) for s in lower_to_stock(chip).chip.synapses)
     assert_runs_as_its_equivalent(chip, random_values(np.random.default_rng(7), chip, 1))
 
 
 def test_feedback_through_a_sparse_process():
     chip = random_network(np.random.default_rng(14), layers=2, decay=0, kind="events", dense=False)  # its grids do not divide
-    assert any(isinstance(s, TransposedConvSynapse) for s in lower(stock_equivalent(chip)[0]).chip.synapses)
+    assert any(isinstance(s, TransposedConvSynapse) for s in lower_to_stock(stock_equivalent(chip)[0]).chip.synapses)
     assert_runs_as_its_equivalent(chip, random_values(np.random.default_rng(7), chip, 1))
 
 

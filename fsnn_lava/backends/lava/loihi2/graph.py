@@ -26,7 +26,7 @@ from fsnn_lava.errors import BackendFailed
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, Layer, Synapse
 from fsnn_lava.ir.space_to_depth import packed, unpacked
-from fsnn_lava.ir.stock_network import lower
+from fsnn_lava.ir.stock_network import lower_to_stock
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.placement.chip_window import ChipWindow
 
@@ -39,7 +39,7 @@ class ChipGraph:
     """Processes of one network; `network` is a stock equivalent (ir/stock_network.py)."""
 
     def __init__(self, network: ChipNetwork, adapters: Any, *, steps: int) -> None:
-        lowered = lower(network)
+        lowered = lower_to_stock(network)
         self._network, self._chip, self._factors = network, lowered.chip, lowered.factors
         self._adapters = adapters  # the vendor's lava.proc.embedded_io.spike
         self._events = network.input.kind == "events"

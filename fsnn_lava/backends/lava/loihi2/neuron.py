@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.lava.stock_neuron import NO_MEMORY, to_lava
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import Layer, Readout
-from fsnn_lava.ir.stock_network import atrlif_bias, atrlif_offset
-from fsnn_lava.limits import CHIP_BIAS_EXPONENT_MAX, CHIP_BIAS_MANTISSA_MAX, DECAY_UNIT, THRESHOLD_MAX
+from fsnn_lava.ir.stock_network import atrlif_offset
+from fsnn_lava.limits import CHIP_BIAS_EXPONENT_MAX, DECAY_UNIT, THRESHOLD_MAX
+from fsnn_lava.placement.chip_bias import split_bias, written_bias
 
 _QUIET = -(2**12)  # mantissa, with the largest exponent: 8192 weight units down at every step
 _DEEP = 2**22  # half of the state's range, units 2**-6
@@ -47,7 +48,7 @@ class ChipNeuron:
 
     def wake(self, bias: NDArray[np.int64]) -> None:
         """Write `bias` [*shape], units 2**-6, because the window opens with the next step."""
-        given = to_lava(atrlif_bias(self._layer, bias) if self._layer is not None and self.subtracts else bias)
+        given = to_lava(written_bias(self._layer, bias) if self._layer is not None else bias)
         mantissa, exponent = chip_mantissa(given, self.name)
         self._write(mantissa, exponent)
         if self.subtracts:
@@ -88,11 +89,7 @@ class ChipReadout(ChipNeuron):
 
 def chip_mantissa(value: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The exact (mantissa, exponent) of each number; BadNetwork if one does not fit in 13 and 3 bits."""
-    exponent = np.zeros_like(value)
-    for _ in range(CHIP_BIAS_EXPONENT_MAX):
-        exponent = exponent + (np.abs(value >> exponent) > CHIP_BIAS_MANTISSA_MAX)
-    mantissa = value >> exponent
-    wrong = (mantissa << exponent != value) | (np.abs(mantissa) > CHIP_BIAS_MANTISSA_MAX)
+    mantissa, exponent, wrong = split_bias(value)
     if np.any(wrong):
         worst = int(np.abs(value[wrong]).max())
         raise BadNetwork(

@@ -1,0 +1,71 @@
+"""Every single fault of the catalogue on every backend and network: is it found, and is the right layer named? Prints a table.
+
+    python bench/faults.py [--every N] [--no-trains] [--json]
+
+The catalogue is tests/helpers/fault_catalogue.py. Exit code 1 if a fault is missed, or if the right layer is named for fewer than 95 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.helpers.fault_catalogue import BACKENDS, Outcome, outcomes
+
+NAMED_MIN = 0.95
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="judge only every N-th case")
+    parser.add_argument("--no-trains", action="store_true", help="judge the runs without their spike trains, as without --spikes")
+    parser.add_argument("--json", action="store_true", help="print the totals as JSON")
+    args = parser.parse_args()
+    started = time.process_time()
+    found = list(outcomes(lambda number: number % args.every == 0, trains=not args.no_trains))
+    named = sum(outcome.named for outcome in found)
+    missed = [outcome for outcome in found if not outcome.found]
+    totals = {
+        "cases": len(found),
+        "found": len(found) - len(missed),
+        "named": named,
+        "cpu_seconds": round(time.process_time() - started, 1),
+    }
+    print(json.dumps(totals) if args.json else f"{table(found)}\n\n{', '.join(f'{value} {name}' for name, value in totals.items())}")
+    for outcome in missed:
+        print(f"missed: {where(outcome)}", file=sys.stderr)
+    for outcome in found:
+        if outcome.found and not outcome.named:
+            print(f"named {outcome.layer}, not {sorted(outcome.expected)}: {where(outcome)}", file=sys.stderr)
+    return int(bool(missed) or named < NAMED_MIN * len(found))
+
+
+def where(outcome: Outcome) -> str:
+    return f"{outcome.fault.rule}: {outcome.fault.name}; {outcome.graph}, {outcome.leak}, {outcome.backend}"
+
+
+def table(found: list[Outcome]) -> str:
+    """Per fault and backend: found, and right layer named, of all cases."""
+    rows: dict[tuple[str, str], dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
+    for outcome in found:
+        rows[outcome.fault.rule, outcome.fault.name][outcome.backend].append(outcome)
+    lines = ["| rule | fault | " + " | ".join(BACKENDS) + " |", "|---|---|" + "---|" * len(BACKENDS)]
+    for (rule, name), by_backend in rows.items():
+        cells = [_cell(by_backend[backend]) for backend in BACKENDS]
+        lines.append(f"| {rule} | {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(found: list[Outcome]) -> str:
+    """found/named of cases."""
+    return f"{sum(o.found for o in found)}/{sum(o.named for o in found)} of {len(found)}" if found else "–"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

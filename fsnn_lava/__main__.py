@@ -1,0 +1,10 @@
+"""python -m fsnn_lava COMMAND …: the same as fsnn COMMAND …"""
+
+from __future__ import annotations
+
+import sys
+
+from fsnn_lava.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Shell completion: commands, their options, and the words that an option takes, from the parsers themselves."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import shlex
+
+from fsnn_lava.cli.main import COMMANDS
+from fsnn_lava.data.names import NAMES, TONIC, TONIC_SETS
+
+FILES = "FILES"  # of an option that takes a path
+Words = dict[str, dict[str, tuple[str, ...]]]  # command -> option -> what may follow it
+
+
+def words() -> Words:
+    """Every option of every command, and what may follow it: choices, FILES, or nothing for a flag."""
+    found: Words = {}
+    for name in COMMANDS:
+        parser = importlib.import_module(f"fsnn_lava.cli.parsers.{name}").parser()
+        found[name] = {option: _values(action) for action in parser._actions for option in action.option_strings if option != "-h"}
+    return found
+
+
+def _values(action: argparse.Action) -> tuple[str, ...]:
+    if action.nargs == 0:
+        return ()
+    if action.dest == "data":
+        return (*NAMES, *(TONIC + name for name in TONIC_SETS), FILES)
+    if action.choices:
+        return tuple(map(str, action.choices))
+    return (FILES,)
+
+
+def script(shell: str) -> str:
+    """The script that a shell evaluates."""
+    return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]()
+
+
+def _bash() -> str:
+    """One function for `fsnn` and every `fsnn-COMMAND`. The colon of tonic:NAME must not split words."""
+    lines = [
+        "_fsnn() {",
+        '    local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" cmd="${COMP_WORDS[0]##*/}" options values',
+        '    if [ "$cmd" = fsnn ]; then',
+        '        if [ "$COMP_CWORD" = 1 ]; then',
+        f'            COMPREPLY=($(compgen -W "{" ".join(COMMANDS)} --help --version --completion" -- "$cur")); return',
+        "        fi",
+        '        cmd="fsnn-${COMP_WORDS[1]}"',
+        "    fi",
+        '    case "$cmd" in',
+    ]
+    for name, options in words().items():
+        lines.append(f"    fsnn-{name})")
+        lines.append('        case "$prev" in')
+        for option, values in options.items():
+            if values:
+                plain = [value for value in values if value != FILES]
+                files = ' COMPREPLY+=($(compgen -f -- "$cur"));' if FILES in values else ""
+                lines.append(f'        {option}) COMPREPLY=($(compgen -W {shlex.quote(" ".join(plain))} -- "$cur"));{files} return ;;')
+        lines.append("        esac")
+        lines.append(f"        options={shlex.quote(' '.join(options))} ;;")
+    lines += [
+        "    esac",
+        '    if [ "${cur#-}" != "$cur" ]; then COMPREPLY=($(compgen -W "$options" -- "$cur"))',
+        '    else COMPREPLY=($(compgen -f -- "$cur")); fi',
+        "}",
+        f"complete -o filenames -F _fsnn fsnn {' '.join(f'fsnn-{name}' for name in COMMANDS)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _zsh() -> str:
+    """zsh runs the functions of bash."""
+    return "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n" + _bash()
+
+
+def _fish() -> str:
+    lines = [f"complete -c fsnn -n __fish_use_subcommand -f -a {name} -d {shlex.quote(what)}" for name, what in COMMANDS.items()]
+    for name, options in words().items():
+        for option, values in options.items():
+            plain = " ".join(value for value in values if value != FILES)
+            takes = f" -r{'F' if FILES in values else 'f'}" + (f" -a {shlex.quote(plain)}" if plain else "") if values else ""
+            lines.append(f"complete -c fsnn -n '__fish_seen_subcommand_from {name}' -l {option.removeprefix('--')}{takes}")
+            lines.append(f"complete -c fsnn-{name} -l {option.removeprefix('--')}{takes}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,13 @@
+"""The options of fsnn-doctor."""
+
+from __future__ import annotations
+
+from fsnn_lava.cli.command import Parser
+
+
+def parser() -> Parser:
+    options = Parser(prog="fsnn-doctor", description="Show what is installed, which backends can run here, and what the others lack.")
+    options.add_argument("--json", action="store_true", help="print it as JSON")
+    options.add_argument("--install-lava", action="store_true", help="install lava-nc if it is missing, and check it with two neurons")
+    options.add_argument("--yes", action="store_true", help="with --install-lava: do not ask before installing")
+    return options

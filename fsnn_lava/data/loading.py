@@ -1,0 +1,105 @@
+"""Load a data set by its name."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+from fsnn_lava.data import event_folder, image_folder
+from fsnn_lava.data.addresses import RESOURCES
+from fsnn_lava.data.cifar import LAYOUT, load_cifar
+from fsnn_lava.data.class_folders import find_labelled_files
+from fsnn_lava.data.dataset import Dataset
+from fsnn_lava.data.digits import load_digits
+from fsnn_lava.data.download import download as fetch
+from fsnn_lava.data.mnist import FAMILY, load_mnist
+from fsnn_lava.data.names import NAMES, TONIC, TONIC_SETS
+from fsnn_lava.data.nmnist import load_nmnist
+from fsnn_lava.data.npz import load_npz
+from fsnn_lava.data.source import Source
+from fsnn_lava.data.tonic_sets import load_tonic
+from fsnn_lava.errors import BadArgument, BadData, Remark
+
+
+def load_data(name: str | Path, root: str | Path | None = None, *, download: bool = False) -> Dataset:
+    """Load a data set by name, or your own samples from a file or folder.
+
+    Args:
+        name: "digits" (comes with scikit-learn), "mnist", "fashion-mnist", "cifar10", "cifar100" or "nmnist"; "tonic:NAME" for an event
+            data set of tonic; a file that ends in .npz; or a folder that holds a folder per class, of images or of event camera files.
+            Options follow after commas: "tonic:DVSGesture,window=20000,frames=40,size=32" (see docs/data.md).
+        root: the folder to search; by default $FSNN_DATA, ~/.cache/fsnn-data and ./data.
+        download: download a set that is missing or damaged.
+
+    Returns:
+        Raw uint8 values and class numbers. What had to be concluded about a file of yours is in `Dataset.remarks`, and is also issued as a
+        warning of the class `Remark`.
+
+    Raises:
+        BadArgument: there is no data set of that name.
+        BadData: the set is missing or damaged, or the file is not laid out as it must be; the message says what to write instead.
+
+    Examples:
+        >>> data = fl.load_data("digits")
+        >>> net = fl.FSNN("16C3s (F16C3)", input_shape=data.shape, classes=data.classes, normalisation=data.normalisation)
+    """
+    data = _load(str(name), root, download=download)
+    for remark in data.remarks:
+        warnings.warn(Remark(remark), stacklevel=2)
+    return data
+
+
+def _load(text: str, root: str | Path | None, *, download: bool) -> Dataset:
+    if text.endswith(".npz"):
+        return load_npz(text)
+    source = Source.parse(text)
+    if source.name.startswith(TONIC):
+        return load_tonic(source, root, download=download)
+    folder = Path(source.name).expanduser()
+    if source.name not in NAMES and folder.is_dir():
+        return _load_folder(source, folder)
+    read = _reader(source.name)
+    source.check_keys(())
+    try:
+        return read(root)
+    except BadData:
+        if not download:
+            raise
+    return read(fetch(RESOURCES[text], root))
+
+
+def is_data_folder(folder: Path) -> bool:
+    """Whether a folder is a data set itself: a folder per class, of images or of recordings."""
+    return any(find_labelled_files(folder, endings) is not None for endings in (image_folder.ENDINGS, event_folder.ENDINGS))
+
+
+def _load_folder(source: Source, folder: Path) -> Dataset:
+    images = find_labelled_files(folder, image_folder.ENDINGS)
+    if images is not None:
+        return image_folder.load_image_folder(source, folder, images)
+    recordings = find_labelled_files(folder, event_folder.ENDINGS)
+    if recordings is not None:
+        return event_folder.load_event_folder(source, folder, recordings)
+    raise BadData(
+        f"{folder} must hold a folder per class with images ({', '.join(sorted(image_folder.ENDINGS))}) or recordings "
+        f"({', '.join(sorted(event_folder.ENDINGS))}), in folders train and test or without them"
+    )
+
+
+def _reader(name: str) -> Callable[[str | Path | None], Dataset]:
+    if name == "digits":
+        return lambda root: load_digits()
+    if name == "nmnist":
+        return load_nmnist
+    if name in FAMILY:
+        return lambda root: load_mnist(name, root)
+    if name in LAYOUT:
+        return lambda root: load_cifar(name, root)
+    close = difflib.get_close_matches(name, (*NAMES, *(TONIC + known for known in TONIC_SETS)), n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise BadArgument(
+        f"there is no data set {name!r}{hint}: use one of {', '.join(NAMES)}, {TONIC}NAME, a file that ends in .npz, or a folder of images "
+        "or recordings"
+    )

@@ -1,0 +1,79 @@
+"""A user's labels as class numbers: names, one-hot rows and whole floats are recognised and said, or refused with what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fsnn_lava.errors import BadData
+
+CLASSES_MAX = 2**31
+SHOWN = 6  # class names in a remark
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Class numbers of one or more arrays, and what was concluded about them."""
+
+    arrays: tuple[np.ndarray, ...]  # [B] int64
+    class_names: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def recognise(arrays: Sequence[np.ndarray], counts: Sequence[int], *, names: Sequence[str], where: str) -> Labels:
+    """The labels of `counts` samples each; `names` are those of the arrays in the file."""
+    for array, count, name in zip(arrays, counts, names, strict=True):
+        if array.ndim not in (1, 2) or len(array) != count or not array.size:
+            raise BadData(f"{where}: {name} must be a vector of {count} class numbers, got {array.dtype} of shape {list(array.shape)}")
+    remarks: tuple[str, ...] = ()
+    if all(array.ndim == 2 and array.shape[1] == 1 for array in arrays):
+        arrays = [array[:, 0] for array in arrays]
+    if any(array.ndim == 2 for array in arrays):
+        arrays, remarks = _from_one_hot(arrays, names, where)
+    if all(array.dtype.kind in "US" for array in arrays):
+        return _from_names(arrays, remarks)
+    return Labels(tuple(_whole(array, name, where) for array, name in zip(arrays, names, strict=True)), remarks=remarks)
+
+
+def _from_one_hot(arrays: Sequence[np.ndarray], names: Sequence[str], where: str) -> tuple[list[np.ndarray], tuple[str, ...]]:
+    widths = {array.shape[1] if array.ndim == 2 else 0 for array in arrays}
+    for array, name in zip(arrays, names, strict=True):
+        good = (
+            array.ndim == 2 and array.dtype.kind in "biuf" and bool(((array == 0) | (array == 1)).all()) and (array.sum(axis=1) == 1).all()
+        )
+        if not good or len(widths) > 1:
+            raise BadData(
+                f"{where}: {name} must be a vector of class numbers or one-hot rows (one 1 each), got {array.dtype} of shape "
+                f"{list(array.shape)}; write y.argmax(1) if its largest entry is the class"
+            )
+    said = f"y has shape {list(arrays[0].shape)}: taken as one-hot rows of {widths.pop()} classes"
+    return [array.argmax(axis=1) for array in arrays], (said,)
+
+
+def _is_one_hot(array: np.ndarray) -> bool:
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        return False
+    return bool(((array == 0) | (array == 1)).all() and (array.sum(axis=1) == 1).all())
+
+
+def _from_names(arrays: Sequence[np.ndarray], remarks: tuple[str, ...]) -> Labels:
+    """Class numbers in the alphabetical order of the names."""
+    texts = [np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array for array in arrays]
+    known = sorted({str(text) for array in texts for text in np.unique(array).tolist()})
+    numbers = {name: number for number, name in enumerate(known)}
+    listed = ", ".join(known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
+    said = f"y holds {len(known)} names: taken as classes in alphabetical order ({listed})"
+    return Labels(
+        tuple(np.array([numbers[str(text)] for text in array.tolist()], np.int64) for array in texts), tuple(known), (*remarks, said)
+    )
+
+
+def _whole(array: np.ndarray, name: str, where: str) -> np.ndarray:
+    if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and not bool((array == np.rint(array)).all())):
+        raise BadData(f"{where}: {name} must be a vector of {len(array)} class numbers or names, got {array.dtype}")
+    low, high = array.min(), array.max()
+    if low < 0 or high >= CLASSES_MAX:
+        raise BadData(f"{where}: {name} must hold class numbers from 0, got {low:g} … {high:g}")
+    return array.astype(np.int64)

@@ -1,0 +1,87 @@
+"""The trained networks of a release: the size and hash of their files, and where they are downloaded from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from fsnn_lava.errors import BadFile
+from fsnn_lava.files.atomic import atomic_path
+from fsnn_lava.files.toml import read_toml
+
+CATALOGUE = Path(__file__).parent / "catalogue.toml"
+VARIABLE = "FSNN_MODELS"
+ADDRESS = ""  # of the folder examples/models of a release; there is no public one yet
+SECONDS = 60
+
+
+@dataclass(frozen=True)
+class ShippedFile:
+    """One file of a trained network."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> dict[str, tuple[ShippedFile, ...]]:
+    """The files of every trained network, by name."""
+    return {
+        name: tuple(ShippedFile(file, about["bytes"], about["sha256"]) for file, about in files.items())
+        for name, files in read_toml(CATALOGUE, what="catalogue of networks").items()
+    }
+
+
+def names() -> tuple[str, ...]:
+    """The names of all trained networks of this release, on this machine or not."""
+    return tuple(catalogue())
+
+
+def download_network(name: str, folder: Path) -> list[Path]:
+    """Download the files of a network into folder/name, checked by size and hash; files that are there already are kept."""
+    if name not in catalogue():
+        raise BadFile(f"there is no shipped network {name} (shipped: {', '.join(names())})")
+    written = []
+    for file in catalogue()[name]:
+        target = folder / name / file.name
+        if not (target.is_file() and _fits(target.read_bytes(), file)):
+            content = _fetched(f"{name}/{file.name}", file)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_path(target) as temporary:
+                temporary.write_bytes(content)
+        written.append(target)
+    return written
+
+
+def _fetched(relative: str, file: ShippedFile) -> bytes:
+    base = os.environ.get(VARIABLE) or ADDRESS
+    if not base:
+        raise BadFile(f"there is no public address of the networks yet: set {VARIABLE} to examples/models of a clone, as a folder or URL")
+    where = f"{base.rstrip('/')}/{relative}"
+    try:
+        content = _opened(where, file.bytes + 1)
+    except (OSError, URLError, ValueError) as error:
+        raise BadFile(f"cannot download {where}: {getattr(error, 'reason', None) or getattr(error, 'strerror', None) or error}") from error
+    if not _fits(content, file):
+        found = hashlib.sha256(content).hexdigest()
+        raise BadFile(f"{where} is not the file of this release: its SHA-256 must be {file.sha256}, got {found}")
+    return content
+
+
+def _opened(where: str, most: int) -> bytes:
+    if "://" not in where:
+        with Path(where).expanduser().open("rb") as stream:
+            return stream.read(most)
+    with urlopen(where, timeout=SECONDS) as answer:
+        content: bytes = answer.read(most)
+        return content
+
+
+def _fits(content: bytes, file: ShippedFile) -> bool:
+    return len(content) == file.bytes and hashlib.sha256(content).hexdigest() == file.sha256

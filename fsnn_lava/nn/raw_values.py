@@ -1,0 +1,16 @@
+"""Raw values are whole numbers from 0 to 255, what a chip takes: float inputs that are something else are told apart here."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def fractional_range(values: Tensor) -> tuple[float, float] | None:
+    """Smallest and largest of `values`; None if all of them are raw values: whole numbers from 0 to 255."""
+    if not values.numel():
+        return None
+    low, high = (float(bound) for bound in torch.aminmax(values.detach()))
+    if low >= 0.0 and high <= 255.0 and bool((values == values.round()).all()):
+        return None
+    return low, high

@@ -1,0 +1,60 @@
+"""The recipes that come with the package, by name: those of the folder train/."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from pathlib import Path
+
+from fsnn_lava.errors import BadArgument, BadFile
+from fsnn_lava.files.atomic import atomic_path
+from fsnn_lava.files.toml import read_toml
+
+FOLDER = Path(__file__).parent / "recipes"
+SHOWN = ("data", "architecture", "neuron", "steps", "epochs")
+ARCHITECTURE_WIDTH = 32
+
+
+def shipped_recipes() -> dict[str, Path]:
+    """Recipe files by name."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.toml"))}
+
+
+def find_recipe(name_or_path: str | Path) -> Path:
+    """The file of a recipe: a path that exists, else a shipped name."""
+    path = Path(name_or_path)
+    if path.is_file():
+        return path
+    names = shipped_recipes()
+    if str(name_or_path) in names:
+        return names[str(name_or_path)]
+    close = difflib.get_close_matches(path.stem, names, n=1)
+    hint = f"; did you mean {close[0]}?" if close else f" (shipped: {', '.join(names) or 'none'})"
+    raise BadFile(f"there is no file {path} and no shipped recipe of that name{hint}")
+
+
+def recipe_table() -> str:
+    """The shipped recipes, a line each."""
+    rows: list[tuple[str, ...]] = [("recipe", "data", "architecture", "neuron", "T", "epochs")]
+    for name, path in shipped_recipes().items():
+        values = read_toml(path, what="recipe")
+        rows.append((name, *(_shortened(str(values.get(key, ""))) for key in SHOWN)))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= ARCHITECTURE_WIDTH else f"{text[: ARCHITECTURE_WIDTH - 1]}…"
+
+
+def write_recipe(target: Path, source: Path, *, data: str | None = None) -> None:
+    """Copy a recipe, comments included, to a file that does not exist yet; `data` replaces its data set."""
+    if target.exists():
+        raise BadArgument(f"{target} exists already; choose another name")
+    text = source.read_text(encoding="utf-8")
+    if data is not None:
+        line = f"data = {json.dumps(data, ensure_ascii=False)}"
+        text = re.sub(r"(?m)^data = .*$", lambda _: line, text, count=1)
+    with atomic_path(target) as temporary:
+        temporary.write_text(f"# Made from the recipe {source.stem}. Every key is explained in train/README.md.\n{text}", encoding="utf-8")

@@ -1,0 +1,192 @@
+"""Is what the backend recorded possible at all, and does it agree with itself? Counts, traces, late spikes, totals; every sample.
+
+Charge would not notice a count and a potential that are wrong together. What follows from other numbers is computed again: predictions,
+logits, the totals of every layer, operations and updates.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork
+from fsnn_lava.ir.rate_map import Rates, rate_vector_length
+from fsnn_lava.limits import STATE_MAX
+from fsnn_lava.verify.batch import Batch, neuron_index
+from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
+from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_total
+from fsnn_lava.verify.synaptic_currents import message_fan_out
+
+LINK = "integer spikes → backend"
+Rows = dict[str, NDArray[Any]]  # columns of /rows by name, of some samples
+_RELATIVE = 1e-9  # of a residual that is computed again: float64 sums in another order
+
+
+class RecordCheck(MergedFindings):
+    """Counts what is impossible or contradicts itself."""
+
+    RULES = {**dict.fromkeys(("samples", "rows", "wrong"), merge_total), "offenders": merge_first(OFFENDERS_KEPT)}
+
+    def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
+        """`stock`: potentials are differences of two states of Lava's neuron, each of which may use the whole range."""
+        self.chip, self.potential_max = chip, 2 * STATE_MAX + 1 if stock else STATE_MAX
+        self.fan_out = {id(s): message_fan_out(chip, s) for s in chip.synapses}
+        self.samples = self.rows = self.wrong = 0
+        self.offenders: list[Offender] = []
+
+    def add(self, batch: Batch, mapped: Rates) -> None:
+        """`mapped` is f(a)."""
+        for index in range(len(self.chip.layers)):
+            self._add_counts(batch, index)
+            self._add_trains(batch, index)
+            self._add_clips(batch, index)
+        for position in range(len(self.chip.feedback)):
+            self._add_late(batch, position)
+        self._add_totals(batch)
+        if batch.result.residual is not None:
+            last = rate_vector_length(tuple(after - rate for after, rate in zip(mapped, batch.rates, strict=True)))
+            off = np.abs(batch.result.residual[:, -1] - last) > _RELATIVE * np.maximum(1.0, last)
+            self._note(batch, off, "the residual after the last step is not that of the rates")
+        self.samples += batch.samples
+
+    def _add_counts(self, batch: Batch, index: int) -> None:
+        counts, steps = batch.result.counts[index], batch.steps
+        self._note(batch, (counts < 0) | (counts > steps), f"a count is not between 0 and {steps} steps", index)
+        low, high = self._possible_traces(counts, steps, 0)
+        trace = batch.result.traces[index]
+        what = "the leak-weighted count is impossible for so many spikes" if self.chip.decay else "the trace is not the count"
+        self._note(batch, (trace < low) | (trace > high), what, index)
+        u = batch.result.potentials[index]
+        self._note(batch, np.abs(u.astype(np.int64)) > self.potential_max, f"a potential is beyond {self.potential_max}", index)
+
+    def _add_late(self, batch: Batch, position: int) -> None:
+        """Late spikes are some of the last d, the others some of the first T - d."""
+        synapse, result, steps = self.chip.feedback[position], batch.result, batch.steps
+        source, delay = self.chip.index(synapse.source), min(self.chip.delay(synapse), steps)
+        counts, late = result.counts[source], result.late[position]
+        arrived = counts - late
+        wrong = (late < 0) | (late > delay) | (arrived < 0) | (arrived > steps - delay)
+        self._note(batch, wrong, f"of the spikes, more are late than the last {delay} steps, or more are not than the first", source)
+        early, missing = result.traces[source] - result.late_traces[position], result.late_traces[position]
+        for number, trace, length, since in ((late, missing, delay, 0), (arrived, early, steps - delay, delay)):
+            low, high = self._possible_traces(number, length, since)
+            self._note(batch, (trace < low) | (trace > high), "the leak-weighted count of late spikes is impossible", source)
+
+    def _possible_traces(self, counts: NDArray[Any], steps: int, since: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The least and the most that so many spikes in `steps` steps can weigh, `since` steps before the end; exact without a leak."""
+        leak = self.chip.leak
+        sums = np.concatenate([[0.0], np.cumsum(leak ** np.arange(steps, dtype=np.float64))])  # of the last 0, 1, … steps
+        number = np.clip(counts, 0, steps)
+        room = (8 * (steps + since) * 2.0**-53) * max(1.0, float(sums[-1])) if self.chip.decay else 0.0
+        return (sums[-1] - sums[steps - number]) * leak**since - room, sums[number] * leak**since + room
+
+    def _add_trains(self, batch: Batch, index: int) -> None:
+        result = batch.result
+        if result.spikes is None:
+            return
+        train, counts = result.spikes[index], result.counts[index]
+        self._note(batch, np.any(train > 1, axis=1), "a spike train holds something else than 0 and 1", index)
+        self._note(
+            batch, train.sum(axis=1, dtype=np.int64) != counts, "the spike train does not have as many spikes as were counted", index
+        )
+        for position, synapse in enumerate(self.chip.feedback):
+            if self.chip.index(synapse.source) == index:
+                tail = train[:, max(0, batch.steps - self.chip.delay(synapse)) :].sum(axis=1, dtype=np.int64)
+                self._note(batch, tail != result.late[position], "the spike train does not end with the late spikes", index)
+
+    def _add_clips(self, batch: Batch, index: int) -> None:
+        flags, number = batch.result.clipped[index], batch.result.clip_count[:, index]
+        flagged = np.count_nonzero(flags.reshape(batch.samples, -1), axis=1)
+        most = batch.steps * self.chip.layers[index].size
+        wrong = (number < flagged) | ((flagged == 0) & (number > 0)) | (number > most)
+        self._note(batch, wrong, "the number of clips does not fit the neurons that were clipped", index)
+        self._note(batch, flags > 3, "an unknown kind of clip", index)
+
+    def _add_totals(self, batch: Batch) -> None:
+        result = batch.result
+        self._note(batch, result.updates != self._updates(batch.steps), f"neuron updates must be {self._updates(batch.steps)}")
+        self._note(batch, result.operations != self._operations(batch), "synaptic operations do not follow from the spikes")
+        beyond = np.abs(result.readout.astype(np.int64)) > STATE_MAX
+        self._note(batch, np.any(beyond, axis=1), f"a potential of the readout is beyond {STATE_MAX}", len(self.chip.layers))
+
+    def _updates(self, steps: int) -> int:
+        return steps * (sum(layer.size for layer in self.chip.layers) + self.chip.readout.classes)
+
+    def _operations(self, batch: Batch) -> NDArray[np.int64]:
+        """[B] weights touched by every message that arrived."""
+        result, chip = batch.result, self.chip
+        total = result.counts[-1].reshape(batch.samples, -1).sum(axis=1, dtype=np.int64) * chip.readout.classes
+        late = {id(synapse): result.late[position] for position, synapse in enumerate(chip.feedback)}
+        for synapse in chip.synapses:
+            if synapse.source == INPUT:
+                messages = batch.values != 0
+                sent: NDArray[Any] = messages.sum(axis=1) if chip.input.kind == "events" else messages * batch.steps
+            else:
+                sent = result.counts[chip.index(synapse.source)].astype(np.int64) - late.get(id(synapse), 0)
+            total += (sent * self.fan_out[id(synapse)]).reshape(batch.samples, -1).sum(axis=1)
+        return total
+
+    def add_rows(self, rows: Rows, *, steps: int, first: int, readout_scale: float) -> None:
+        """Judge columns that a file keeps of samples `first` … on their own: whatever follows from other columns."""
+        logits = rows["readout"] * (readout_scale / 64 / self.chip.weight_sum(steps))
+        sizes = np.array([layer.size for layer in self.chip.layers])
+        found = {
+            "the recorded prediction is not the largest readout": rows["predictions"] != np.argmax(rows["readout"], axis=1),
+            "the recorded logits are not those of the readout": (rows["logits"] != logits).any(axis=1),
+            "a layer has more spikes than neurons times steps": ((rows["layer_spikes"] < 0) | (rows["layer_spikes"] > steps * sizes)).any(
+                axis=1
+            ),
+            f"neuron updates must be {self._updates(steps)}": rows["updates"] != self._updates(steps),
+            "the number of clips is impossible": (rows["clip_count"] < 0).any(axis=1),
+        }
+        self.rows += len(logits)
+        for what, wrong in found.items():
+            self._note_rows(wrong, what, first)
+
+    def add_layer_spikes(self, recorded: NDArray[Any], counts: tuple[NDArray[Any], ...], *, first: int) -> None:
+        """Judge the recorded totals of every layer, [B, layers], by the counts of its neurons."""
+        own = np.stack([layer.reshape(len(layer), -1).sum(axis=1, dtype=np.int64) for layer in counts], axis=1)
+        self._note_rows((recorded != own).any(axis=1), "the recorded spikes of the layers are not those of their neurons", first)
+
+    def add_changed(self, columns: list[str]) -> None:
+        """Columns of a file that are no longer what was written."""
+        for name in columns:
+            self.wrong += 1
+            what = "values or labels are not those of the run" if name == "data" else f"/{name} is not what was written"
+            self.offenders.append({"sample": 0, "what": f"{what} (SHA-256)"})
+
+    def _note_rows(self, wrong: NDArray[np.bool_], what: str, first: int) -> None:
+        self.wrong += int(np.count_nonzero(wrong))
+        for row in np.flatnonzero(wrong)[: OFFENDERS_KEPT - len(self.offenders)]:
+            self.offenders.append({"sample": first + int(row), "what": what})
+
+    def _note(self, batch: Batch, wrong: NDArray[Any], what: str, position: int | None = None) -> None:
+        """Add the set entries of [B] or [B, *shape]; `position` is that of the layer, the readout comes last."""
+        self.wrong += int(np.count_nonzero(wrong))
+        for place in np.argwhere(wrong)[: max(0, OFFENDERS_KEPT - len(self.offenders))]:
+            offender: Offender = {"sample": batch.sample(place[0]), "what": what}
+            if position is not None:
+                layer = self.chip.layers[position] if position < len(self.chip.layers) else None
+                offender["layer"] = layer.name if layer else READOUT
+                if layer and len(place) > 1:
+                    offender["neuron"] = neuron_index(layer, int(np.ravel_multi_index(tuple(place[1:]), layer.shape)))
+            self.offenders.append(offender)
+
+    def check(self) -> Check:
+        rest = f", and the rows of {self.rows} samples agree with themselves" if self.rows else ""
+        summary = f"counts, traces, late spikes and totals of {self.samples} samples are possible and agree{rest}"
+        if self.wrong:
+            first = self.offenders[0]
+            place = f" in layer {first['layer']!r}" if "layer" in first else ""
+            summary = f"the record contradicts itself in {self.wrong} places, first in sample {first['sample']}{place}: {first['what']}"
+        numbers = {"samples": self.samples, "rows": self.rows, "wrong": self.wrong}
+        return Check(
+            name="record",
+            link=LINK,
+            passed=self.wrong == 0,
+            summary=summary,
+            numbers=numbers,
+            offenders=tuple(self.offenders[:OFFENDERS_KEPT]),
+        )

@@ -1,0 +1,189 @@
+"""E9 once more, written as plainly as NumPy allows: a second implementation, which judges the emulator.
+
+It shares no arithmetic with the backends. Slow: only a few samples of a run are computed with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.input_current import input_current
+from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Layer, Readout, Synapse
+from fsnn_lava.ir.result import Result
+
+Ints = NDArray[np.int64]
+TOP = 2**23 - 1
+_TIE = 1e-6  # a drive of the host this close to a half may be rounded either way, because float64 sums depend on their order
+
+
+def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, stock: bool = False) -> Result:
+    """Run every sample step by step: each layer in its own time, feedback `delay` steps late.
+
+    `stock`: layers that leak and subtract are Lava's ATRLIF neurons, which round v and r separately.
+    """
+    samples, layers = len(values), chip.layers
+    neurons = [
+        _Atrlif(layer, samples) if stock and layer.decay and layer.reset == "subtract" else _Neuron(layer, samples) for layer in layers
+    ]
+    spikes = [np.zeros((samples, steps, *layer.shape), np.int64) for layer in layers]
+    constant = _host_current(chip, values) if chip.host_drive is not None else 0
+    readout, clips = np.zeros((samples, chip.readout.classes), np.int64), np.zeros((samples, len(layers) + 1), np.int64)
+    for step in range(steps + len(layers)):  # the chip's time, from 0: layer l works from step l on
+        for index, layer in enumerate(layers):
+            own = step - index
+            if not 0 <= own < steps:
+                continue
+            current = (layer.bias.astype(np.int64) << 6) + (constant if index == 0 else 0)
+            for synapse in chip.into(layer):
+                current = current + _arriving(chip, synapse, values, spikes, own)
+            spikes[index][:, own], clipped = neurons[index].step(np.broadcast_to(current, (samples, *layer.shape)))
+            clips[:, index] += clipped.reshape(samples, -1).sum(axis=1)
+        own = step - len(layers)
+        if 0 <= own < steps:
+            charge = _shifted(synaptic_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
+                chip.readout.bias.astype(np.int64) << 6
+            )
+            readout = _towards_zero(readout, chip.readout.decay) + charge
+            clips[:, -1] += (np.abs(readout) > TOP).sum(axis=1)
+            readout = np.clip(readout, -TOP, TOP)
+    return _as_result(chip, steps, spikes, neurons, readout, clips)
+
+
+class _Neuron:
+    """u, spike and reset of one layer (E9)."""
+
+    def __init__(self, layer: Layer, samples: int) -> None:
+        self.layer = layer
+        self.theta = layer.per_neuron(layer.threshold).astype(np.int64) << 6
+        self.u = np.zeros((samples, *layer.shape), np.int64)
+        self.flags = np.zeros(self.u.shape, np.int64)
+
+    def step(self, current: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Spikes, and which neurons were clipped."""
+        charged, clipped = self._clip(_towards_zero(self.u, self.layer.decay) + current)
+        fires = charged > self.theta if self.layer.strict else charged >= self.theta
+        self.u = np.where(fires, charged - self.theta if self.layer.reset == "subtract" else 0, charged)
+        return fires.astype(np.int64), clipped
+
+    def _clip(self, charged: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        low, high = charged < -TOP, charged > TOP
+        self.flags |= low + 2 * high
+        return np.clip(charged, -TOP, TOP), low | high
+
+
+class _Atrlif(_Neuron):
+    """Lava's neuron with an adaptive threshold, set up to subtract: v and r leak and are rounded separately; u = v - r + offset."""
+
+    def __init__(self, layer: Layer, samples: int) -> None:
+        super().__init__(layer, samples)
+        self.offset = self.theta // 2 + layer.strict
+        self.v, self.r = np.zeros_like(self.u), np.broadcast_to(self.offset, self.u.shape).copy()
+
+    def step(self, current: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        decay = self.layer.decay
+        balanced = current - (decay * self.offset + 2048) // 4096  # cancels the leak of the offset
+        self.v, clipped = self._clip(_towards_zero(self.v, decay) + balanced)
+        left = _towards_zero(self.r, decay)
+        fires = self.v - left >= self.theta - self.offset + self.layer.strict
+        self.r = left + self.theta * fires
+        self.u = self.v - self.r + self.offset
+        return fires.astype(np.int64), clipped
+
+
+def _arriving(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], spikes: list[Ints], own: int) -> Ints | int:
+    """What a synapse delivers in step `own`, from 0, of its target's own time, units 2**-6."""
+    messages: NDArray[Any] = values[:, own] if chip.input.kind == "events" else values
+    if synapse.source != INPUT:
+        sent = own - chip.delay(synapse)
+        if sent < 0:
+            return 0
+        messages = spikes[chip.index(synapse.source)][:, sent]
+    return _shifted(synaptic_sum(synapse, messages), 6 + synapse.exponent)
+
+
+def synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
+    """weight @ messages, [B, *target] from [B, *source], tap by tap; the float64 products are integers below 2**53, so it is exact."""
+    weight, sent = synapse.weight.astype(np.float64), messages.astype(np.float64)
+    if isinstance(synapse, (DenseSynapse, Readout)):
+        return np.rint(sent.reshape(len(sent), -1) @ weight.T).astype(np.int64)
+    total = _convolved(synapse, weight, sent) if isinstance(synapse, ConvSynapse) else _spread(synapse, weight, sent)
+    return np.rint(total).astype(np.int64)
+
+
+def _convolved(synapse: ConvSynapse | HostDrive, weight: NDArray[np.float64], sent: NDArray[np.float64]) -> NDArray[np.float64]:
+    (sy, sx), (py, px), groups = synapse.stride, synapse.padding, getattr(synapse, "groups", 1)
+    padded = np.pad(sent, ((0, 0), (0, 0), (py, py), (px, px)))
+    rows, columns = ((padded.shape[2 + i] - weight.shape[2 + i]) // (sy, sx)[i] + 1 for i in (0, 1))
+    parts = []
+    for kernel, source in zip(np.split(weight, groups), np.split(padded, groups, axis=1), strict=True):
+        total = np.zeros((len(sent), len(kernel), rows, columns))
+        for y, x in np.ndindex(*weight.shape[2:]):
+            window = source[:, :, y : y + sy * rows : sy, x : x + sx * columns : sx][:, :, :rows, :columns]
+            total += np.moveaxis(np.tensordot(kernel[:, :, y, x], window, axes=(1, 1)), 0, 1)
+        parts.append(total)
+    return np.concatenate(parts, axis=1)
+
+
+def _spread(synapse: Any, weight: NDArray[np.float64], sent: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A transposed convolution: every source adds its kernel to the target's grid."""
+    (sy, sx), (py, px), (oy, ox) = synapse.stride, synapse.padding, synapse.output_padding
+    rows, columns, (ky, kx) = sent.shape[2], sent.shape[3], weight.shape[2:]
+    whole = np.zeros((len(sent), weight.shape[1], (rows - 1) * sy + ky + oy, (columns - 1) * sx + kx + ox))
+    for y, x in np.ndindex(ky, kx):
+        add = np.moveaxis(np.tensordot(weight[:, :, y, x], sent, axes=(0, 1)), 0, 1)
+        whole[:, :, y : y + sy * rows : sy, x : x + sx * columns : sx][:, :, :rows, :columns] += add
+    return whole[:, :, py : whole.shape[2] - py, px : whole.shape[3] - px]
+
+
+def _host_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> Ints:
+    """What the host writes as a bias, without the layer's own, units 2**-6. Ties of the rounding are taken as the host rounded them."""
+    drive, layer = chip.host_drive, chip.layers[0]
+    assert drive is not None
+    sent = values.astype(np.float64)
+    if drive.weight.ndim == 2:
+        total = (sent.reshape(len(sent), -1) @ drive.weight.T).reshape(len(sent), *layer.shape)
+    else:
+        total = _convolved(drive, drive.weight, sent)
+    exact = (total + drive.bias) / layer.per_neuron(layer.scale)
+    rounded = np.rint(exact).astype(np.int64) << 6
+    tie = np.abs(np.abs(exact - np.floor(exact)) - 0.5) < _TIE
+    return np.where(tie, input_current(chip, values) - (layer.bias.astype(np.int64) << 6), rounded)
+
+
+def _towards_zero(u: Ints, decay: int) -> Ints:
+    return np.sign(u) * (np.abs(u) * (4096 - decay) // 4096)
+
+
+def _shifted(total: Ints, bits: int) -> Ints:
+    return total * 2**bits if bits >= 0 else total // 2**-bits
+
+
+def _as_result(chip: ChipNetwork, steps: int, spikes: list[Ints], neurons: list[_Neuron], readout: Ints, clips: Ints) -> Result:
+    late = [spikes[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :] for s in chip.feedback]
+    nothing = np.zeros(len(readout), np.int64)
+    return Result(
+        backend="reference",
+        steps=steps,
+        digest=chip.digest(),
+        weight_sum=chip.weight_sum(steps),
+        readout_scale=float(chip.readout.scale),
+        counts=tuple(train.sum(axis=1).astype(np.int32) for train in spikes),
+        traces=tuple(_trace(train, chip.leak) for train in spikes),
+        late=tuple(train.sum(axis=1).astype(np.int32) for train in late),
+        late_traces=tuple(_trace(train, chip.leak) for train in late),
+        potentials=tuple(neuron.u.astype(np.int32) for neuron in neurons),
+        readout=readout.astype(np.int32),
+        clipped=tuple(neuron.flags.astype(np.uint8) for neuron in neurons),
+        clip_count=clips,
+        operations=nothing,
+        updates=nothing,
+        spikes=tuple(train.astype(np.uint8) for train in spikes),
+    )
+
+
+def _trace(train: Ints, leak: float) -> NDArray[np.float64]:
+    weights = leak ** np.arange(train.shape[1] - 1, -1, -1, dtype=np.float64)
+    return np.tensordot(train.astype(np.float64), weights, axes=(1, 0))

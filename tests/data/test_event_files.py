@@ -1,0 +1,55 @@
+"""Files of event cameras: what was written is read, damage is a sentence, a missing reader is named."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from fsnn_lava.data.event_files import ENDINGS, read_event_file
+from fsnn_lava.errors import BadData, PackageMissing
+from tests.helpers.event_data import dat_bytes, random_events
+
+EVENTS = random_events(3, side=32, count=200)
+
+
+def test_without_the_reader_one_sentence_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "faery", None)
+    (tmp_path / "a.aedat4").write_bytes(b"x")
+    with pytest.raises(PackageMissing, match=r"\.aedat4 files need the package faery .*pip install fsnn-lava\[events\]") as caught:
+        read_event_file(tmp_path / "a.aedat4")
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_events_are_read_as_they_were_written(tmp_path, ending):
+    faery = pytest.importorskip("faery", reason="faery is not installed: pip install fsnn-lava[events]")
+    path, written = tmp_path / f"a{ending}", np.zeros(len(EVENTS), faery.EVENTS_DTYPE)
+    for name, column in (("x", 0), ("y", 1), ("t", 2), ("on", 3)):
+        written[name] = [event[column] for event in EVENTS]
+    faery.events_stream_from_array(written, (32, 33)).to_file(str(path))
+    events, sensor = read_event_file(path)
+    assert sensor == (32, 33)
+    assert [tuple(map(int, (e["x"], e["y"], e["t"] - events["t"][0], e["p"]))) for e in events] == EVENTS
+
+
+def test_a_file_written_by_hand_is_read(tmp_path):
+    pytest.importorskip("faery", reason="faery is not installed: pip install fsnn-lava[events]")
+    path = tmp_path / "a.dat"
+    path.write_bytes(dat_bytes(EVENTS, width=40, height=36))
+    events, sensor = read_event_file(path)
+    assert sensor == (40, 36)
+    assert [tuple(map(int, event)) for event in events] == EVENTS
+
+
+def test_damaged_and_empty_files_are_refused(tmp_path):
+    pytest.importorskip("faery", reason="faery is not installed: pip install fsnn-lava[events]")
+    for ending in ENDINGS:
+        path = tmp_path / f"a{ending}"
+        path.write_bytes(b"")
+        with pytest.raises(BadData, match="must have between 1 and"):
+            read_event_file(path)
+        path.write_bytes(b"% evt 3.0\n% end\n" if ending == ".raw" else b"something else")
+        with pytest.raises(BadData, match=r"holds no events|is damaged or not a recording"):
+            read_event_file(path)

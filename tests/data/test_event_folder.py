@@ -1,0 +1,40 @@
+"""Folders of recordings: one per class, framed when they are needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fsnn_lava.data import load
+from fsnn_lava.errors import BadArgument
+from tests.helpers.event_data import dat_bytes, random_events
+
+pytest.importorskip("faery", reason="faery is not installed: pip install fsnn-lava[events]")
+
+
+def write(folder, *, header: bool = True):
+    for part in ("train", "test"):
+        for seed, name in enumerate(("wave", "clap")):
+            path = folder / part / name / "0.dat"
+            path.parent.mkdir(parents=True)
+            content = dat_bytes(random_events(seed, side=32), width=34, height=32)
+            path.write_bytes(content if header else content[content.index(b"% Height 32\n") + 12 :])
+
+
+def test_recordings_are_frames_and_their_folder_is_their_class(tmp_path, monkeypatch):
+    monkeypatch.setenv("FSNN_DATA", str(tmp_path / "cache"))
+    write(tmp_path / "gestures")
+    data = load(f"{tmp_path}/gestures,frames=9,window=10000,values=counts")
+    assert (data.kind, data.shape, data.class_names, data.train.labels.tolist()) == ("events", (2, 32, 34), ("clap", "wave"), [0, 1])
+    frames = np.zeros((9, 2, 32, 34), int)
+    for x, y, t, p in random_events(1, side=32):
+        frames[t // 10000, p, y, x] += 1
+    np.testing.assert_array_equal(data.train[0][0], frames)
+    assert len(list((tmp_path / "cache" / "frames" / "gestures").iterdir())) == 1
+
+
+def test_files_that_do_not_say_their_sensor_need_the_option(tmp_path):
+    write(tmp_path / "gestures", header=False)
+    with pytest.raises(BadArgument, match=r"0\.dat does not say the size of its sensor: add it, for example --data .*,sensor=640x480"):
+        load(f"{tmp_path}/gestures,cache=no")
+    assert load(f"{tmp_path}/gestures,cache=no,sensor=34x32").test[1][0].shape == (30, 2, 32, 34)

@@ -1,0 +1,38 @@
+"""The options of an FSNN: a wrong one is named in one sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import fsnn_lava as fl
+
+
+def network(**options):
+    return fl.FSNN("4 (F4)", input_shape=(3,), classes=2, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"neuron": "lif"}, r"neuron must be IF\(\) or LIF\(leak\), for example fsnn_lava\.LIF\(0\.95\), got 'lif'"),
+        ({"neuron": fl.LIF}, r"neuron must be IF\(\) or LIF\(leak\)"),
+        ({"vth": [1, 2]}, r"vth must be one number, the same for all layers, got \[1, 2\]"),
+        ({"vth": float("nan")}, "vth must be positive and finite, got nan"),
+        ({"normalisation": 255}, r"normalisation must be a Normalisation, for example fsnn_lava\.Normalisation\(255\.0\), got 255"),
+    ],
+)
+def test_an_option_of_the_wrong_type_is_named(options, sentence):
+    with pytest.raises(fl.BadArgument, match=sentence):
+        network(**options)
+
+
+def test_an_array_is_not_taken_for_a_tensor():
+    net = network()
+    for call in (net, net.simulate, net.equilibrium):
+        with pytest.raises(fl.BadArgument, match=r"images must be a torch\.Tensor, got ndarray: pass torch\.from_numpy\(images\)"):
+            call(np.zeros((1, 3), np.uint8))
+    with pytest.raises(fl.BadArgument, match=r"got list: pass torch\.as_tensor\(images\)"):
+        net([[0, 1, 2]])
+    assert net(torch.zeros(2, 3)).shape == (2, 2)

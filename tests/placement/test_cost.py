@@ -1,0 +1,136 @@
+"""The cost of a sample on the chip, worked out by hand for networks of a few neurons."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from fsnn_lava.errors import BadArgument, BadFile
+from fsnn_lava.ir.stock_network import stock_equivalent
+from fsnn_lava.placement.board import FOLDER, Range, load_board
+from fsnn_lava.placement.cost import chip_cost
+from fsnn_lava.placement.cost_table import cost_table
+from fsnn_lava.placement.placement import place
+from hw_tests.networks import one_neuron, ring, with_synapse
+from tests.helpers.naive_simulator import simulate
+
+CONSTANTS = """
+[time_per_step]
+value = [8e-6, 12e-6]
+source = "one"
+[time_per_synaptic_operation]
+value = 1e-9
+source = "two"
+[time_per_neuron_update]
+value = 2e-5
+source = "three"
+[time_per_message]
+value = 1e-6
+source = "four"
+[time_per_host_number]
+value = 1e-6
+source = "five"
+[energy_per_synaptic_operation]
+value = 1e-12
+source = "six"
+[energy_per_neuron_update]
+value = [2e-12, 4e-12]
+source = "seven"
+[energy_per_message]
+value = 3e-12
+source = "eight"
+[static_power]
+value = 0.1
+source = "nine"
+"""
+
+
+@pytest.fixture
+def measured(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text((FOLDER / "template.toml").read_text().replace('"template"', '"own"') + CONSTANTS)
+    return load_board(path)
+
+
+def test_one_neuron_by_hand(measured):
+    chip = one_neuron(threshold=10, steps=8)
+    result = simulate(chip, np.array([[5]], np.uint8))  # 5 of 10 units per step: 4 spikes
+    cost = chip_cost(chip, result, place(chip, board=measured))
+    neuron, readout = cost.layers
+    assert cost.steps == 16  # layer 1 in steps 1 … 8, the readout in 2 … 9; the next power of two that leaves one to silence it
+    assert (neuron.messages, neuron.operations, neuron.updates, neuron.cores) == (4, 0, 16, 1)  # the pixel is a bias
+    assert (readout.messages, readout.operations, readout.updates) == (0, 4 * 2, 2 * 16)
+    assert (cost.written, cost.read) == (11 + 2 * 7, 2 + 2 + 4)
+    # the readout's core updates two neurons in a step: 40 us, more than the 8 … 12 us of a step, 0.5 operations and 0.25 messages
+    assert cost.time_per_step == Range(4e-5, 4e-5)
+    assert cost.time.low == pytest.approx(16 * 4e-5)
+    assert cost.time_with_host.low == pytest.approx(16 * 4e-5 + 33e-6)
+    assert (cost.dynamic_energy.low, cost.dynamic_energy.high) == pytest.approx((8e-12 + 48 * 2e-12 + 12e-12, 8e-12 + 48 * 4e-12 + 12e-12))
+    assert cost.static_energy(cost.time).high == pytest.approx(0.1 * 16 * 4e-5)
+    assert cost.missing == ()
+    said = cost_table(cost)
+    assert "time: 0.64 ms, with host I/O 0.673 ms" in said
+    assert "energy: dynamic 0.000116 … 0.000212 µJ, static 64 µJ, static with host I/O 67.3 µJ" in said
+    assert "source of static_power: nine" in said
+    json.dumps(cost.to_dict())
+
+
+def test_a_readout_on_the_host_costs_the_chip_nothing():
+    chip = one_neuron(threshold=10, steps=8)
+    cost = chip_cost(chip, simulate(chip, np.array([[5]], np.uint8)), place(chip, readout="host"))
+    assert [layer.name for layer in cost.layers] == ["l1"]
+    assert (cost.operations, cost.updates, cost.written, cost.read) == (0, 16, 11, 2 + 4)
+
+
+def test_without_constants_there_are_counts_and_no_figure():
+    chip = one_neuron(threshold=10, steps=8)
+    cost = chip_cost(chip, simulate(chip, np.array([[5]], np.uint8)), place(chip))
+    assert (cost.time, cost.time_with_host, cost.dynamic_energy, cost.static_energy(None)) == (None, None, None, None)
+    assert "static_power" in cost.missing and "time_per_step" in cost.missing
+    assert "time: unknown, with host I/O unknown" in cost_table(cost)
+    assert cost.to_dict()["dynamic_energy"] is None
+
+
+def test_every_spike_touches_its_weights_whatever_graph_ran():
+    chip = with_synapse("dense")
+    values = np.random.default_rng(3).integers(0, 256, (3, 6), dtype=np.uint8)
+    result = simulate(chip, values)
+    first, second = (float(counts.sum()) / 3 for counts in result.counts)
+    assert first > 0 and second > 0
+    cost = chip_cost(chip, result, place(chip))
+    l1, l2, readout = cost.layers
+    assert (l1.messages, l2.messages) == (first, second)
+    assert (l1.operations, l2.operations, readout.operations) == pytest.approx((second * 5, first * 4, second * 3))
+    assert result.operations.mean() > cost.operations  # the batched graph sends the pixels at every step
+    equivalent, _ = stock_equivalent(chip)
+    stock = simulate(equivalent, values)
+    if all(np.array_equal(a, b) for a, b in zip(stock.counts, result.counts, strict=True)):
+        assert chip_cost(chip, stock, place(chip)).to_dict() == cost.to_dict()
+
+
+def test_events_are_messages_and_need_the_values():
+    chip = ring(3, steps=8)
+    events = np.zeros((1, 8, 1), np.uint8)
+    events[0, 0] = 1
+    result = simulate(chip, events)
+    with pytest.raises(BadArgument, match="pass the values of the run"):
+        chip_cost(chip, result, place(chip))
+    cost = chip_cost(chip, result, place(chip), values=events)
+    spikes = [float(counts.sum()) for counts in result.counts]
+    assert [layer.operations for layer in cost.layers] == [1 + spikes[2], spikes[0], spikes[1], 2 * spikes[2]]
+
+
+def test_a_result_of_another_network_is_refused():
+    chip = one_neuron(threshold=10)
+    with pytest.raises(BadArgument, match="belongs to another network"):
+        chip_cost(one_neuron(threshold=11), simulate(chip, np.array([[5]], np.uint8)), place(chip))
+
+
+@pytest.mark.parametrize("value", ['"fast"', "-1.0", "[2.0, 1.0]", "[1.0]", "true", "nan"])
+def test_a_constant_that_is_not_a_range_is_refused(tmp_path, value):
+    path = tmp_path / "own.toml"
+    path.write_text((FOLDER / "template.toml").read_text() + f'\n[static_power]\nvalue = {value}\nsource = "x"\n')
+    with pytest.raises(BadFile, match=r'static_power must be "unknown", a number of at least 0 or \[low, high\]'):
+        load_board(path)
