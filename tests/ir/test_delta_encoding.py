@@ -80,7 +80,8 @@ def test_the_digest_covers_the_encoding_and_rate_networks_keep_theirs():
         replace(chip, delta=replace(chip.delta, rate_bits=12 if chip.delta.rate_bits < 12 else 11)).digest(),
     }
     assert len(digests) == 4
-    assert ChipNetwork.load(Path(fsnn_lava.__file__).parent / "models" / "digits.h5").digest().startswith("b277aaeb1628")
+    shipped = Path(fsnn_lava.__file__).parent / "models" / "digits.h5"  # written before there was delta encoding
+    assert ChipNetwork.load(shipped).encoding == "rate"  # its digest is compared with the one in the file
 
 
 def test_the_summary_names_encoding_and_dead_bands():
