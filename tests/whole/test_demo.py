@@ -14,7 +14,8 @@ LAVA = importlib.util.find_spec("lava") is not None
 def test_the_demo_runs_the_whole_pipeline_as_lava_processes(tmp_path, capfd):
     assert DEMO["main"](["--out", str(tmp_path / "demo"), "--epochs", "2"]) == 0
     out = capfd.readouterr().out
-    assert "PASS  sim" in out
+    assert "PASS  faithful" in out
+    assert "sim (batched): " in out
     assert "skipped" not in out
     falling = [float(line.rpartition("=")[2]) for line in out.splitlines() if line.startswith("  T =")]
     assert falling[-1] < falling[0] / 20  # T = 5 … 200: as 1/T it would be a fortieth
@@ -28,7 +29,7 @@ def test_the_demo_without_lava_says_so_in_its_first_and_last_line(tmp_path, capf
     lines = capfd.readouterr().out.strip().splitlines()
     assert lines[0] == lines[-1]
     assert "The Lava part is skipped" in lines[0] and "fsnn-doctor --install-lava" in lines[0]
-    assert any(line.startswith("PASS  emu") for line in lines)
+    assert any(line.startswith("PASS  faithful") for line in lines)
 
 
 def test_the_demo_empties_only_a_folder_of_its_own(tmp_path):

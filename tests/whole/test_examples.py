@@ -39,7 +39,7 @@ def script(tmp_path, monkeypatch, capfd):
 def test_own_data_go_the_whole_way_by_the_commands(script, tmp_path):
     printed = script("own_data.py")
     assert [line.split()[1] for line in printed.splitlines() if line.startswith("$ ")] == ["fsnn-train", "fsnn-export", "fsnn-run"]
-    assert "PASS  emu" in printed
+    assert "PASS  faithful" in printed
     assert "test accuracy 100.00%" in printed
     assert "<html" in (tmp_path / "bars" / "report.html").read_text()
 
@@ -47,7 +47,7 @@ def test_own_data_go_the_whole_way_by_the_commands(script, tmp_path):
 @pytest.mark.parametrize("architecture", [(), ("10C3-P2 (F10C3)",), ("30 (F30)",)])
 def test_an_own_architecture_goes_the_whole_way_in_python(script, architecture):
     printed = script("own_architecture.py", *architecture)
-    assert "PASS  emu" in printed
+    assert "PASS  faithful" in printed
     accuracy = next(line for line in printed.splitlines() if "accuracy " in line)
     assert float(accuracy.split("%")[0].split()[-1]) > 85
 
@@ -68,7 +68,7 @@ def test_the_first_network_of_a_snntorch_user_takes_no_more_lines_than_there(scr
 
 
 def test_event_input_is_compared(script):
-    assert "PASS  emu" in script("event_input.py")
+    assert "PASS  faithful" in script("event_input.py")
 
 
 def test_the_emulator_is_used_from_python(script):

@@ -130,8 +130,11 @@ class ChargeCheck(MergedFindings):
             "above_threshold": self.stuck,
             "harmless_clips": self.harmless,
         }
-        passed = self.violated == 0 and self.harmful == 0 and self.stuck == 0
-        return Check(name="charge", link=LINK, passed=passed, summary=self._sentence(), numbers=numbers, offenders=tuple(self.offenders))
+        passed = self.violated == 0 and self.harmful == 0
+        fires = self.stuck == 0
+        return Check(
+            name="charge", link=LINK, passed=passed and fires, summary=self._sentence(), numbers=numbers, offenders=tuple(self.offenders)
+        )
 
     def _sentence(self) -> str:
         if self.violated:
