@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
+from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.synaptic_currents import drive_trace, incoming_synapses, total_shift, weighted_sum
@@ -47,6 +48,8 @@ class Batch:
     @cached_property
     def drive(self) -> NDArray[np.float64]:
         """The average current from outside into layer 1, bias included: [B, *shape of layer 1], weight units per step."""
+        if self.chip.delta is not None:
+            return RateMap(self.chip).drive(self.values)
         average = self.drives[0] / (self.chip.weight_sum(self.steps) * 2**STATE_FRACTION_BITS)
         return np.broadcast_to(average, (self.samples, *self.chip.layers[0].shape))
 
@@ -88,6 +91,8 @@ class Batch:
     @cached_property
     def mapped(self) -> tuple[NDArray[np.float64], ...]:
         """f(a) of the rates (E4), [B, *shape] per layer."""
+        if self.chip.delta is not None:
+            return RateMap(self.chip).apply(self.rates, self.drive)
         return tuple(self._mapped(index, layer) for index, layer in enumerate(self.chip.layers))
 
     def _mapped(self, index: int, layer: Layer) -> NDArray[np.float64]:
