@@ -101,22 +101,30 @@ class RateMap:
         """The equilibrium for raw input `values`; `converged` says whether |f(a) - a| <= tol was reached everywhere."""
         return self.solve_drive(self.drive(values), tol=tol, max_steps=max_steps)
 
-    def solve_drive(self, drive: NDArray[np.float64], *, tol: float = 1e-9, max_steps: int = 500) -> RateEquilibrium:
-        """The same for a known drive [B, *shape of layer 1]."""
+    def solve_drive(
+        self, drive: NDArray[np.float64], *, tol: float = 1e-9, max_steps: int = 500, start: Rates | None = None
+    ) -> RateEquilibrium:
+        """The same for a known drive [B, *shape of layer 1], from the rates `start`, or from rest."""
         shapes = [layer.shape for layer in self.chip.layers]
         sizes = [int(np.prod(shape)) for shape in shapes]
         if any(s.source != self.chip.layers[-1].name for s in self.chip.feedback):  # several loops: solve for all layers at once
-            return self._solve_all(drive, shapes, sizes, tol, max_steps)
+            return self._solve_all(drive, shapes, sizes, tol, max_steps, start)
 
         def onto_itself(last: Tensor) -> Tensor:
             return torch.from_numpy(np.ascontiguousarray(self.forward(last.numpy(), drive)[-1]))
 
-        start = torch.from_numpy(np.ascontiguousarray(self.forward(np.zeros((len(drive), *shapes[-1])), drive)[-1]))
-        found = anderson(onto_itself, start, tol=tol, max_steps=max_steps)
+        last = self.forward(np.zeros((len(drive), *shapes[-1])), drive)[-1] if start is None else start[-1]
+        found = anderson(onto_itself, torch.from_numpy(np.ascontiguousarray(last)), tol=tol, max_steps=max_steps)
         return self._outcome(self.forward(found.value.numpy(), drive), drive, found.steps, tol)
 
     def _solve_all(
-        self, drive: NDArray[np.float64], shapes: list[tuple[int, ...]], sizes: list[int], tol: float, max_steps: int
+        self,
+        drive: NDArray[np.float64],
+        shapes: list[tuple[int, ...]],
+        sizes: list[int],
+        tol: float,
+        max_steps: int,
+        start: Rates | None,
     ) -> RateEquilibrium:
         def split(flat: Tensor) -> Rates:
             parts = np.split(flat.numpy(), np.cumsum(sizes)[:-1], axis=1)
@@ -125,7 +133,8 @@ class RateMap:
         def onto_itself(flat: Tensor) -> Tensor:
             return torch.from_numpy(np.concatenate([r.reshape(len(drive), -1) for r in self.apply(split(flat), drive)], axis=1))
 
-        found = anderson(onto_itself, torch.zeros((len(drive), sum(sizes)), dtype=torch.float64), tol=tol, max_steps=max_steps)
+        parts = [np.zeros((len(drive), size)) for size in sizes] if start is None else [rate.reshape(len(drive), -1) for rate in start]
+        found = anderson(onto_itself, torch.from_numpy(np.concatenate(parts, axis=1)), tol=tol, max_steps=max_steps)
         return self._outcome(split(found.value), drive, found.steps, tol)
 
     def _outcome(self, rates: Rates, drive: NDArray[np.float64], steps: int, tol: float) -> RateEquilibrium:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from math import prod
 from typing import Any, Literal, get_args
@@ -16,8 +17,9 @@ from fsnn_lava.compiled.feedback import restrict, restrict_backward
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.architecture import FeedbackSpec
 from fsnn_lava.nn.initial_weight import initial_weight
+from fsnn_lava.nn.tracked_norm import TrackedNorm
 
-NormKind = Literal["kernel", "operator"]
+NormKind = Literal["kernel", "operator", "loop"]
 NORMS: tuple[NormKind, ...] = get_args(NormKind)
 
 
@@ -26,6 +28,7 @@ class RestrictedFeedback(nn.Module):
 
     `norm` "kernel" is the paper's: the largest singular value of the kernel as a matrix, tracked by power iteration in training.
     "operator" tracks that of the zero-padded operator itself. Both are estimates from below; `Operator.norm_bound` is a guarantee.
+    "loop" is "operator", but `limit` is that of the gain once around the loop, ||W|| prod ||F|| / vth**N, and is guaranteed after `clip_`.
 
     `rounding`, if set, maps W to the weight that is used.
     """
@@ -33,11 +36,15 @@ class RestrictedFeedback(nn.Module):
     def __init__(self, spec: FeedbackSpec, *, norm: NormKind = "kernel", limit: float = 1.0) -> None:
         super().__init__()
         if norm not in NORMS:
-            raise BadArgument(f"norm must be 'kernel' or 'operator', got {norm!r}")
+            raise BadArgument(f"norm must be 'kernel', 'operator' or 'loop', got {norm!r}")
         if not limit > 0:
             raise BadArgument(f"limit must be positive, got {limit}")
+        if norm == "loop" and not limit < 1:
+            raise BadArgument(f"with norm 'loop', limit is the gain once around the loop and must be below 1, for example 0.9; got {limit}")
         self.spec, self.operator, self.norm, self.limit = spec, spec.operator, norm, float(limit)
         self.rounding: Callable[[Tensor], Tensor] | None = None
+        self.rest_of_loop: Callable[[], float] = lambda: 1.0  # for "loop": the gain of everything but W; set by the network
+        self._tracked = TrackedNorm()
         shape = self.operator.weight_shape
         self.direction = nn.Parameter(initial_weight(shape))
         left = shape[0] if norm == "kernel" else prod(spec.out_shape)
@@ -62,14 +69,31 @@ class RestrictedFeedback(nn.Module):
         weight = _Restricted.apply(self.direction, self.alpha, self, self.training and torch.is_grad_enabled())
         return weight if self.rounding is None else self.rounding(weight)
 
+    @property
+    def alpha_limit(self) -> float:
+        """The largest |alpha|; for "loop" there is none of its own, since `clip_` sees to the product."""
+        return math.inf if self.norm == "loop" else self.limit
+
     def limited(self, alpha: Tensor) -> Tensor:
-        """alpha clipped to [-limit, limit]."""
-        return alpha.clamp(-self.limit, self.limit)
+        """alpha clipped to [-limit, limit]; for "loop" as it is."""
+        return alpha.clamp(-self.alpha_limit, self.alpha_limit)
 
     @torch.no_grad()
     def clip_(self) -> None:
-        """Clip alpha to [-limit, limit] in place. A graph that was built before stays usable: it has seen the clipped value."""
-        self.alpha.data.clamp_(-self.limit, self.limit)
+        """Clip alpha in place, to [-limit, limit], or so that the gain around the loop is at most `limit`.
+
+        A graph that was built before stays usable: it has seen the clipped value.
+        """
+        self.alpha.data.clamp_(-self.alpha_limit, self.alpha_limit)
+        if self.norm == "loop":
+            gain = self.loop_gain()
+            if gain > self.limit:
+                self.alpha.data.mul_(self.limit / gain * (1 - 1e-6))  # float32 rounds
+
+    @torch.no_grad()
+    def loop_gain(self) -> float:
+        """An upper bound of ||W|| times the gain of the rest of the loop."""
+        return self._tracked.bound(self.operator, self.weight()) * self.rest_of_loop()
 
     def spectral_norm(self) -> Tensor:
         """The tracked estimate of ||W^||."""
@@ -107,7 +131,7 @@ class _Restricted(torch.autograd.Function):
             weight, right = torch.empty_like(direction), direction.new_empty(direction[0].numel())
             matrix, out = direction.detach().flatten(1).numpy(), weight.flatten(1).numpy()
             kind = matrix.dtype.type
-            given, limit = kind(alpha.item()), kind(feedback.limit)  # compared in the weights' precision, so that clipped values are within
+            given, limit = kind(alpha.item()), kind(feedback.alpha_limit)  # compared in the weights' precision: clipped values are within
             ctx.within, ctx.factor = abs(given) <= limit, min(max(given, -limit), limit)
             ctx.norm = kind(restrict(matrix, feedback.singular.numpy(), right.numpy(), out, ctx.factor, iterate))
         else:
@@ -134,5 +158,5 @@ class _Restricted(torch.autograd.Function):
             along = torch.dot(grad.view(-1), direction.reshape(-1)) / ctx.norm
             scale = feedback.limited(alpha) / ctx.norm
             out = (grad * scale).add_(feedback.norm_gradient(left, right * (-along * scale / ctx.norm)))
-            for_alpha = torch.where(alpha.abs() <= feedback.limit, along, torch.zeros_like(along))
+            for_alpha = torch.where(alpha.abs() <= feedback.alpha_limit, along, torch.zeros_like(along))
         return out, for_alpha, None, None

@@ -33,6 +33,7 @@ from fsnn_lava.nn.readout import Readout
 from fsnn_lava.nn.simulation import simulate
 from fsnn_lava.nn.stage import Stage, Stages
 from fsnn_lava.nn.trace import Trace
+from fsnn_lava.nn.tracked_norm import TrackedNorm
 from fsnn_lava.solvers.anderson import anderson
 from fsnn_lava.solvers.solution import Solution
 from fsnn_lava.solvers.solver import Solver
@@ -57,8 +58,10 @@ class FSNN(nn.Module):
         schedule: "sequential" is the paper's: a layer sees the new spikes of the one before it. "pipelined" is the chip's: every connection
             takes one step. Both have the same equilibrium.
         dropout: share of currents dropped in training, in [0, 1); one mask for all steps. Off by default.
-        norm: how the feedback's norm is estimated: "kernel" is the paper's; choose "operator" if you want a certificate (E6).
-        limit: the feedback's alpha is kept in [-limit, limit]; 1 is the paper's.
+        norm: how the feedback's norm is estimated: "kernel" is the paper's; choose "operator" if you want a certificate (E6), or "loop" if
+            the network has several layers.
+        limit: the feedback's alpha is kept in [-limit, limit]; 1 is the paper's. With norm "loop", `feedback.clip_()` keeps the product
+            of all norms around the loop, over vth**N, within it: below 1 the network is certified from the start.
         batch_norm: after every forward connection, never after the feedback (E7).
         normalisation: how raw values become inputs. None takes them unchanged; then train on raw values too: `quantise` refuses a network
             that was trained on other floats, because the chip would see other inputs.
@@ -121,6 +124,10 @@ class FSNN(nn.Module):
         spec = self.architecture.feedback
         self.feedback = RestrictedFeedback(spec, norm=norm, limit=limit) if spec else None
         self.readout = Readout(self.architecture.layers[-1].size, classes)
+        self._tracked_norms = [TrackedNorm() for _ in self.stages]
+        if self.feedback is not None:
+            self.feedback.rest_of_loop = self._rest_of_loop
+            self.feedback.clip_()
 
     def __repr__(self) -> str:
         shape, classes = self.architecture.input_shape, self.architecture.classes
@@ -254,6 +261,14 @@ class FSNN(nn.Module):
             return values
         weights = values.new_tensor(self.neuron.weights(steps))
         return torch.einsum("t,bt...->b...", weights, values[:, :steps])
+
+    def _rest_of_loop(self) -> float:
+        """An upper bound of ||F²|| … ||Fᴺ|| / vthᴺ, batch norm and pooling folded in (E6)."""
+        gain = self.vth ** -len(self.stages)
+        for stage, tracked in list(zip(self.stages, self._tracked_norms, strict=True))[1:]:
+            operator, weight, _ = stage.folded()
+            gain *= tracked.bound(operator, weight)
+        return gain
 
     def normalise(self, images: Tensor) -> Tensor:
         """Return what the first layer sees: raw uint8 values normalised, float values unchanged, in the dtype of the weights.

@@ -16,7 +16,7 @@ from fsnn_lava.verify.verdict import Verdict
 _CHAIN: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("float spikes", ("float",)),
     ("float equilibrium", ("shift",)),
-    ("integer equilibrium", ("contraction", "residual", "settled")),
+    ("integer equilibrium", ("contraction", "certificate", "residual", "settled")),
     ("integer spikes", ("record", "charge", "sums", "dead band", "spikes", "messages")),
 )
 _LISTED = 5  # places of a failure that are shown without a click

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.result import Result
-from fsnn_lava.verify.synaptic_currents import drive_trace
+from fsnn_lava.limits import STATE_FRACTION_BITS
+from fsnn_lava.verify.synaptic_currents import drive_trace, incoming_synapses, total_shift, weighted_sum
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ class Batch:
     labels: NDArray[np.int64] | None
     offset: int
     tolerance: float = 0.0  # by how much the backend's neurons may round differently from E9, units 2**-6
-    _computed: dict[tuple[str, str], object] = field(default_factory=dict, init=False, repr=False)
+    _computed: dict[tuple[str, str | int], object] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def steps(self) -> int:
@@ -44,14 +45,22 @@ class Batch:
         return tuple(drive_trace(self.chip, layer, self.values, self.steps) for layer in self.chip.layers)
 
     @cached_property
+    def drive(self) -> NDArray[np.float64]:
+        """The average current from outside into layer 1, bias included: [B, *shape of layer 1], weight units per step."""
+        average = self.drives[0] / (self.chip.weight_sum(self.steps) * 2**STATE_FRACTION_BITS)
+        return np.broadcast_to(average, (self.samples, *self.chip.layers[0].shape))
+
+    @cached_property
     def rates(self) -> tuple[NDArray[np.float64], ...]:
         return self.result.rates
 
     def once(self, name: str, layer: Layer, compute: Callable[[Batch, Layer], T]) -> T:
         """compute(self, layer), computed on the first call for this name and layer and kept."""
-        key = name, layer.name
+        return self._once((name, layer.name), lambda: compute(self, layer))
+
+    def _once(self, key: tuple[str, str | int], compute: Callable[[], T]) -> T:
         if key not in self._computed:
-            self._computed[key] = compute(self, layer)
+            self._computed[key] = compute()
         return cast(T, self._computed[key])
 
     def arrived(self, synapse: Synapse) -> NDArray[Any]:
@@ -65,6 +74,32 @@ class Batch:
             return result.counts[source].astype(np.int64) - result.late[position]
         arrived = (result.traces[source] - result.late_traces[position]) * chip.leak**-delay
         return np.clip(arrived, 0.0, chip.weight_sum(max(0, self.steps - delay)))  # rounding can leave the possible range
+
+    def arrived_sum(self, synapse: Synapse) -> NDArray[Any]:
+        """weight @ <s>_arrived, [B, *target], neither shifted nor scaled; computed once."""
+        return self._once(("arrived", id(synapse)), lambda: weighted_sum(synapse, self.arrived(synapse)))
+
+    def missing_sum(self, synapse: Synapse) -> NDArray[Any]:
+        """weight @ (<s> - <s>_arrived), what feedback has sent but not delivered (E11), [B, *target]; computed once."""
+        total = self.result.counts if self.chip.decay == 0 else self.result.traces
+        source = total[self.chip.index(synapse.source)]
+        return self._once(("missing", id(synapse)), lambda: weighted_sum(synapse, source - self.arrived(synapse)))
+
+    @cached_property
+    def mapped(self) -> tuple[NDArray[np.float64], ...]:
+        """f(a) of the rates (E4), [B, *shape] per layer."""
+        return tuple(self._mapped(index, layer) for index, layer in enumerate(self.chip.layers))
+
+    def _mapped(self, index: int, layer: Layer) -> NDArray[np.float64]:
+        """sigma((<D> + sum 2**n w.<s>) / (theta A)): the sums of E10 again, which are linear in the spikes."""
+        charge = self.drives[index].astype(np.float64)
+        for synapse in incoming_synapses(self.chip, layer):
+            total = self.arrived_sum(synapse)
+            if self.chip.delay(synapse) > 0:
+                total = total + self.missing_sum(synapse)
+            charge = charge + total * 2.0 ** total_shift(synapse)
+        theta = layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS
+        return np.clip(charge / (theta * self.chip.weight_sum(self.steps)), 0.0, 1.0)
 
     def sample(self, row: int) -> int:
         """Number of a row within the run."""

@@ -40,8 +40,8 @@ class Check:
     """The outcome of one check. A check that was not done neither passes nor fails a verdict.
 
     Attributes:
-        name: of a run "charge", "residual", "contraction", "shift", "spikes", "settled", "accuracy" or "float"; of an export "file",
-            "folding", …
+        name: of a run "charge", "residual", "contraction", "certificate", "shift", "spikes", "settled", "accuracy" or "float"; of an
+            export "file", "folding", …
         link: which link of the chain it judges.
         passed: whether what the equations demand held; None if it was not done.
         summary: the finding in one sentence. Of a check that was not done, what it needs.

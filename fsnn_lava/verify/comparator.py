@@ -20,6 +20,7 @@ from fsnn_lava.verify.batch import Batch, check_shapes
 from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.check import Check, not_done
 from fsnn_lava.verify.checks.accuracy import AccuracyCheck
+from fsnn_lava.verify.checks.certificate import CertificateCheck, affordable_certificates
 from fsnn_lava.verify.checks.charge import ChargeCheck
 from fsnn_lava.verify.checks.contraction import LOCAL_SAMPLES, ContractionCheck
 from fsnn_lava.verify.checks.delta_record import DeltaRecordCheck
@@ -76,6 +77,9 @@ class Comparator:
         self.rate_map = RateMap(self.chip)
         certificate = Certificate(self.rate_map)
         self.contraction = ContractionCheck(self.chip, certificate, self.thresholds)
+        self.certificate = CertificateCheck(
+            self.rate_map, certificate, samples=min(self.equilibrium_samples, affordable_certificates(self.chip))
+        )
         self._choose_checks(certificate)
         self.accuracy = AccuracyCheck(self.chip, self.thresholds)
         self.network = FloatNetwork(model, chip) if model is not None else None
@@ -135,15 +139,14 @@ class Comparator:
         self._add_totals(result)
 
     def _add_batch(self, batch: Batch) -> None:
-        drive = self.rate_map.drive(batch.values)
+        drive = batch.drive
         equilibria = self._solve(batch, drive)
         self.charge.add(batch)
         if self.band is not None:
             self.band.add(batch)
-        mapped = self.rate_map.apply(batch.rates, drive)
-        self.residual.add(batch, mapped, equilibria)
-        self.settling.add(batch, mapped)
-        self.record.add(batch, mapped)
+        self.residual.add(batch, batch.mapped, equilibria)
+        self.settling.add(batch, batch.mapped)
+        self.record.add(batch, batch.mapped)
         self.spikes.add(batch)
         self.accuracy.add(batch, self.network.answers(batch.values, batch.steps) if self.network else None)
         if equilibria is not None and self.network and self.shift:
@@ -176,6 +179,7 @@ class Comparator:
             self.float_spikes.check() if self.float_spikes else not_done("float", FLOAT_LINK, self._without_spikes() or missing),
             self.shift.check() if self.shift else not_done("shift", SHIFT_LINK, missing),
             self.contraction.check(),
+            self.certificate.check(),
             self.residual.check(),
             self.record.check(),
             self.charge.check(),
@@ -226,6 +230,7 @@ class Comparator:
             "float": self.float_spikes,
             "shift": self.shift,
             "contraction": self.contraction,
+            "certificate": self.certificate,
             "residual": self.residual,
             "record": self.record,
             "charge": self.charge,
@@ -247,6 +252,7 @@ class Comparator:
         if few > 0 and not self.contraction.certificate.certified:
             radii = jacobian_radius(self.rate_map, tuple(rate[:few] for rate in equilibria.rates), drive[:few])
         self.contraction.add(batch.offset, equilibria, radii)
+        self.certificate.add(batch, equilibria)
         return equilibria
 
     def _check_origin(self, result: Result) -> None:

@@ -1,7 +1,8 @@
-"""a* of the integer network, solved in float64 to 1e-9; samples that do not converge are tried again from the run's own rates."""
+"""a* of the integer network, solved to 1e-9 from the run's own rates; samples that do not converge are tried again in other ways."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,15 +10,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fsnn_lava.ir.nearby_rate_map import NearbyRateMap
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, TransposedConvSynapse
 from fsnn_lava.ir.rate_map import RateMap, Rates
 from fsnn_lava.solvers.damped import damped
 
 TOLERANCE = 1e-9
 DEFAULT_SAMPLES = 256  # of a run for which a* is solved, if the network is small enough
-_BUDGET = 2e11  # multiplications that solving may take
+_BUDGET = 5e10  # multiplications that solving may take
 _TYPICAL_STEPS = 60
 _STEPS = 500
+_ROUND_TOLERANCES = (1e-6, 1e-10)  # float32 resolves about 1e-7 of the distance from the centre: 1 at first, then 1e-6
 _DAMPING = 0.3
 
 
@@ -53,13 +56,39 @@ def equilibrium_multiplications(chip: ChipNetwork) -> int:
 
 
 def solve_equilibria(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Equilibria:
-    """a* for every sample; `start` are rates near it (E11), used where a start from rest does not converge."""
-    solved = rate_map.solve_drive(drive, tol=TOLERANCE, max_steps=_STEPS)
-    found = Equilibria(solved.rates, solved.residual)
-    rows = np.flatnonzero(~found.converged)
-    if len(rows) == 0:
-        return found
-    again = _solve_from(rate_map, drive[rows], tuple(rate[rows] for rate in start))
+    """a* for every sample. `start` are rates near it (E11); where they do not lead there, a start from rest does, or a damped iteration."""
+    found = _in_rounds(rate_map, drive, start)
+    for attempt in (_from_rest, _damped_from(start)):
+        rows = np.flatnonzero(~found.converged)
+        if len(rows):
+            found = _better(found, attempt(rate_map, drive, rows), rows)
+    return found
+
+
+def _in_rounds(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Equilibria:
+    """Changes of the currents in float32, around rates whose currents are known in float64: each round adds about six digits."""
+    rates = start
+    for tolerance in _ROUND_TOLERANCES:
+        rates = NearbyRateMap(rate_map, rates).solve_drive(drive, tol=tolerance, max_steps=_STEPS, start=rates).rates
+    return Equilibria(rates, _residual(rate_map, rates, drive))
+
+
+def _residual(rate_map: RateMap, rates: Rates, drive: NDArray[np.float64]) -> NDArray[np.float64]:
+    gaps = [np.abs(f - a).reshape(len(drive), -1).max(axis=1) for f, a in zip(rate_map.apply(rates, drive), rates, strict=True)]
+    return np.max(gaps, axis=0)
+
+
+def _from_rest(rate_map: RateMap, drive: NDArray[np.float64], rows: NDArray[np.intp]) -> Equilibria:
+    solved = rate_map.solve_drive(drive[rows], tol=TOLERANCE, max_steps=_STEPS)
+    return Equilibria(solved.rates, solved.residual)
+
+
+def _damped_from(start: Rates) -> Callable[[RateMap, NDArray[np.float64], NDArray[np.intp]], Equilibria]:
+    return lambda rate_map, drive, rows: _solve_from(rate_map, drive[rows], tuple(rate[rows] for rate in start))
+
+
+def _better(found: Equilibria, again: Equilibria, rows: NDArray[np.intp]) -> Equilibria:
+    """`found`, with those of its `rows` replaced that `again` solves better."""
     rates, residual = tuple(rate.copy() for rate in found.rates), found.residual.copy()
     better = again.residual < residual[rows]
     residual[rows[better]] = again.residual[better]

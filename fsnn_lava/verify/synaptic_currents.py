@@ -1,4 +1,4 @@
-"""Currents that synapses make of messages, in float64 and in exact integers; shares no code with the backends, which it judges."""
+"""Currents that synapses make of messages, exact in integers, else in float64; shares no code with the backends, which it judges."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import torch.nn.functional as nnf
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fsnn_lava.compiled.weighted_sums import Taps
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, Layer, Readout, Synapse, TransposedConvSynapse
 from fsnn_lava.limits import STATE_FRACTION_BITS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_BUSY = 0.15  # share of messages that are not 0 from which a dense float32 sum is faster than message by message
 
 
 def total_shift(synapse: Synapse | Readout) -> int:
@@ -25,11 +27,63 @@ def total_shift(synapse: Synapse | Readout) -> int:
     return STATE_FRACTION_BITS + synapse.exponent
 
 
-def weighted_sum(synapse: Synapse | Readout, messages: NDArray[Any], *, weight: NDArray[Any] | None = None) -> Floats:
-    """weight @ messages, [B, *target] from [B, *source], neither shifted nor scaled. Exact where all sums stay below 2**53."""
-    kernel = torch.tensor(np.asarray(synapse.weight if weight is None else weight), dtype=torch.float64)
+def weighted_sum(synapse: Synapse | Readout, messages: NDArray[Any], *, weight: NDArray[Any] | None = None) -> NDArray[Any]:
+    """weight @ messages, [B, *target] from [B, *source], neither shifted nor scaled: int64 and exact for integers, else float64."""
+    weight = synapse.weight if weight is None else weight
+    taps = _taps(synapse, weight, messages.shape[1:])
+    if messages.dtype.kind != "f" and _suits_float32(synapse, messages):
+        found = _in_float32(synapse, weight, messages)
+        if np.array_equal(found[:1], _sums(synapse, taps, messages[:1])):  # a library's convolution need not be exact: try it on one sample
+            return found
+    return _sums(synapse, taps, messages)
+
+
+def _sums(synapse: Synapse | Readout, taps: Taps, messages: NDArray[Any]) -> NDArray[Any]:
+    found = taps.sums(messages)
+    return found if isinstance(synapse, (ConvSynapse, TransposedConvSynapse)) else found.reshape(len(messages), -1)
+
+
+def _taps(synapse: Synapse | Readout, weight: NDArray[Any], source: tuple[int, ...]) -> Taps:
+    """The operation of a synapse for the compiled sums."""
+    if isinstance(synapse, ConvSynapse):
+        split = weight.reshape(synapse.groups, -1, *weight.shape[1:])  # [groups, C_out / groups, C_in / groups, kH, kW]
+        return Taps(
+            weight=split.transpose(0, 2, 3, 4, 1).reshape(-1, *weight.shape[2:], split.shape[1]),
+            source=_space(source),
+            target=_space(synapse.output_shape(source)),
+            stride=synapse.stride,
+            padding=synapse.padding,
+            groups=synapse.groups,
+        )
+    if isinstance(synapse, TransposedConvSynapse):
+        return Taps(
+            weight=weight.transpose(0, 2, 3, 1),
+            source=_space(source),
+            target=_space(synapse.output_shape(source)),
+            stride=synapse.stride,
+            padding=synapse.padding,
+            transposed=True,
+        )
+    targets, sources = weight.shape
+    return Taps(weight=weight.T[:, None, None, :], source=(sources, 1, 1), target=(targets, 1, 1))
+
+
+def _space(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    channels, height, width = shape
+    return channels, height, width
+
+
+def _suits_float32(synapse: Synapse | Readout, messages: NDArray[Any]) -> bool:
+    """Whether every partial sum is an integer that float32 holds, and enough neurons sent something that summing all of them is faster."""
+    if np.count_nonzero(messages) < _BUSY * messages.size:
+        return False
+    return row_sum(synapse) * max(abs(int(messages.max(initial=0))), abs(int(messages.min(initial=0)))) < 2**24
+
+
+def _in_float32(synapse: Synapse | Readout, weight: NDArray[Any], messages: NDArray[Any]) -> Ints:
+    kernel, values = (torch.from_numpy(np.asarray(part).astype(np.float32)) for part in (weight, messages))
     with torch.no_grad():
-        return _linear_operation(synapse)(torch.tensor(np.asarray(messages), dtype=torch.float64), kernel).numpy()
+        return _linear_operation(synapse)(values, kernel).numpy().astype(np.int64)
 
 
 def _linear_operation(synapse: Synapse | Readout) -> Callable[[Tensor, Tensor], Tensor]:
@@ -39,11 +93,6 @@ def _linear_operation(synapse: Synapse | Readout) -> Callable[[Tensor, Tensor], 
     if isinstance(synapse, TransposedConvSynapse):
         return partial(nnf.conv_transpose2d, stride=synapse.stride, padding=synapse.padding, output_padding=synapse.output_padding)
     return lambda messages, weight: nnf.linear(messages.flatten(1), weight)
-
-
-def exact_weighted_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
-    """`weighted_sum` of integers: at most 2**17 taps of 127 times 2**16 spikes or 2**24 of message stay below 2**53."""
-    return np.rint(weighted_sum(synapse, messages)).astype(np.int64)
 
 
 def row_sum(synapse: Synapse | Readout) -> float:
@@ -76,7 +125,7 @@ def drive_trace(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], step
     if synapse is not None and chip.input.kind == "events":
         return _events_trace(chip, synapse, values, weights) + _accumulated(bias[None], weights, chip.decay)
     if synapse is not None:
-        static = _shifted(exact_weighted_sum(synapse, values), total_shift(synapse)) + bias
+        static = _shifted(weighted_sum(synapse, values), total_shift(synapse)) + bias
     elif layer is chip.layers[0] and chip.input.kind == "current":
         static = input_current(chip, values).astype(np.int64)
     else:
@@ -89,11 +138,11 @@ def _events_trace(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8]
     bits = total_shift(synapse)
     if bits >= 0:
         if chip.decay == 0:
-            return exact_weighted_sum(synapse, values.sum(axis=1, dtype=np.int64)) << bits
+            return weighted_sum(synapse, values.sum(axis=1, dtype=np.int64)) << bits
         return weighted_sum(synapse, np.tensordot(weights, values.astype(np.float64), axes=(0, 1))) * 2.0**bits
     total: Any = 0
     for step, weight in enumerate(weights):
-        current = _shifted(exact_weighted_sum(synapse, values[:, step]), bits)
+        current = _shifted(weighted_sum(synapse, values[:, step]), bits)
         total = total + (current if chip.decay == 0 else weight * current)
     return total
 

@@ -181,7 +181,7 @@ def test_raw_values_are_normalised_by_the_network():
         ({"steps": 0}, "steps must be at least 1"),
         ({"schedule": "fast"}, "schedule must be one of sequential, pipelined, got 'fast'"),
         ({"dropout": 1.0}, r"dropout must lie in \[0, 1\)"),
-        ({"norm": "frobenius"}, "norm must be 'kernel' or 'operator'"),
+        ({"norm": "frobenius"}, "norm must be 'kernel', 'operator' or 'loop'"),
         ({"class_names": ["a"]}, "there are 2 classes and 1 class names"),
     ],
 )

@@ -64,7 +64,7 @@ def test_the_check_runs_from_the_folder_alone_and_says_what_the_chip_lacks(made)
         cwd=made.parent,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=280,
     )
     assert done.returncode == 3, done.stderr
     assert "files are unchanged" in done.stdout

@@ -22,7 +22,7 @@ from tests.helpers.chip_networks import conv_network, dense_network
 from tests.helpers.naive_simulator import simulate
 from tests.helpers.strategies import random_network, random_values
 
-NAMES = ("float", "shift", "contraction", "residual", "record", "charge", "spikes", "settled", "accuracy")
+NAMES = ("float", "shift", "contraction", "certificate", "residual", "record", "charge", "spikes", "settled", "accuracy")
 
 
 def loop_network(
@@ -164,6 +164,11 @@ def test_a_user_can_tighten_every_threshold():
     assert "no model" in compare(result, chip, values, thresholds=Thresholds(agreement_min=0.5)).check("accuracy").summary
 
 
+def _close(one: Any, other: Any) -> bool:
+    number = isinstance(other, (float, np.ndarray))
+    return bool(np.allclose(one, other, rtol=0, atol=1e-8)) if number else bool(one == other)
+
+
 def test_batches_add_up_to_the_whole():
     chip = conv_network(5, decay=205)
     values = np.random.default_rng(1).integers(0, 256, (7, *chip.input.shape), dtype=np.uint8)
@@ -177,7 +182,9 @@ def test_batches_add_up_to_the_whole():
     assert whole.passed == parts.passed
     assert whole.about == parts.about
     for a, b in zip(whole.checks, parts.checks, strict=True):
-        if a.name != "residual":  # sums in another order
+        if a.name in ("contraction", "certificate", "settled"):  # a* is solved to 1e-9: float32 sums differ with the size of a batch
+            assert all(_close(b.numbers[name], value) for name, value in a.numbers.items()), a.name
+        elif a.name != "residual":  # sums in another order
             assert json.dumps(a.numbers, default=str) == json.dumps(b.numbers, default=str), a.name
     assert parts.check("accuracy").numbers["samples"] == 7
 

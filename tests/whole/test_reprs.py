@@ -117,7 +117,7 @@ def test_a_verdict_prints_its_checks(ran):
     net, chip, pixels, result = ran
     verdict = fl.compare(result, chip, pixels, model=net)
     assert str(verdict) == verdict.to_text()
-    assert repr(verdict) == f"Verdict(PASS, {sum(check.done for check in verdict.checks)} of 9 checks done)"
+    assert repr(verdict) == f"Verdict(PASS, {sum(check.done for check in verdict.checks)} of 10 checks done)"
     rows = table(verdict._repr_html_())
     assert rows[1:] == [[check.mark, check.name, check.summary] for check in verdict.checks]
 

@@ -13,7 +13,7 @@ from fsnn_lava.ir.network import Layer, Readout, Synapse
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.charge_rounding import charge_float_error, charge_truncation_loss
-from fsnn_lava.verify.synaptic_currents import exact_weighted_sum, incoming_synapses, total_shift, weighted_sum
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, total_shift, weighted_sum
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def layer_charge(batch: Batch, layer: Layer) -> ArrivedCharge:
 
 def _layer_charge(batch: Batch, layer: Layer) -> ArrivedCharge:
     chip, synapses = batch.chip, incoming_synapses(batch.chip, layer)
-    parts = [_through(batch, s, batch.arrived(s), max(0, batch.steps - chip.delay(s))) for s in synapses]
+    parts = [_through(batch, s, batch.arrived(s), batch.arrived_sum(s), max(0, batch.steps - chip.delay(s))) for s in synapses]
     theta = float(np.max(layer.threshold)) * 2.0**STATE_FRACTION_BITS
     return _total(batch, batch.drives[chip.index(layer.name)], parts, synapses, theta)
 
@@ -57,7 +57,7 @@ def readout_charge(batch: Batch) -> ArrivedCharge:
     spikes = batch.result.counts[-1].astype(np.int64) if chip.decay == 0 else batch.result.traces[-1]
     bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
     drive = bias * batch.steps if chip.decay == 0 else bias * chip.weight_sum(batch.steps)
-    return _total(batch, drive, [_through(batch, readout, spikes, batch.steps)], [readout], 0.0)
+    return _total(batch, drive, [_through(batch, readout, spikes, weighted_sum(readout, spikes), batch.steps)], [readout], 0.0)
 
 
 def _total(
@@ -70,17 +70,14 @@ def _total(
     return ArrivedCharge(drive + sum((part.arrived for part in parts), start=0), (least - slack, most + slack))
 
 
-def _through(batch: Batch, synapse: Synapse | Readout, arrived: NDArray[Any], steps: int) -> ArrivedCharge:
-    """2**n w.<s>_arrived of one synapse, and what floors can remove in the `steps` steps in which something can arrive."""
+def _through(batch: Batch, synapse: Synapse | Readout, arrived: NDArray[Any], total: NDArray[Any], steps: int) -> ArrivedCharge:
+    """2**n w.<s>_arrived of one synapse, `total` being w.<s>_arrived, and what floors can remove in the `steps` steps of arrivals."""
     bits, chip = total_shift(synapse), batch.chip
     if chip.decay:
-        return ArrivedCharge(
-            weighted_sum(synapse, arrived) * 2.0**bits, (0.0, chip.weight_sum(steps) * (1 - 2.0**bits) if bits < 0 else 0.0)
-        )
-    exact = exact_weighted_sum(synapse, arrived)
+        return ArrivedCharge(total * 2.0**bits, (0.0, chip.weight_sum(steps) * (1 - 2.0**bits) if bits < 0 else 0.0))
     if bits >= 0:
-        return ArrivedCharge(exact << bits, (0, 0))
-    spikes = np.rint(weighted_sum(synapse, arrived, weight=synapse.weight != 0)).astype(np.int64)  # nothing is floored in the other steps
+        return ArrivedCharge(total << bits, (0, 0))
+    spikes = weighted_sum(synapse, arrived, weight=(synapse.weight != 0).astype(np.int8))  # nothing is floored in the other steps
     lost = np.minimum(spikes, steps) * ((1 << -bits) - 1)
-    whole = exact >> -bits
-    return ArrivedCharge(whole, (0, whole + ((lost - exact) >> -bits)))  # a sum of floors is an integer too: round the lower end up
+    whole = total >> -bits
+    return ArrivedCharge(whole, (0, whole + ((lost - total) >> -bits)))  # a sum of floors is an integer too: round the lower end up

@@ -10,7 +10,7 @@ from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.arrived_charge import layer_charge
 from fsnn_lava.verify.bounds.charge_rounding import charge_float_error
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, total_shift, weighted_sum
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, total_shift
 
 Interval = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -27,9 +27,7 @@ def _rate_offset(batch: Batch, layer: Layer) -> Interval:
     charge = batch.result.potentials[index].astype(np.float64)
     for synapse in synapses:
         if chip.delay(synapse) > 0:
-            total = batch.result.counts if chip.decay == 0 else batch.result.traces
-            missing = total[chip.index(synapse.source)] - batch.arrived(synapse)
-            charge = charge + weighted_sum(synapse, missing) * 2.0 ** total_shift(synapse)
+            charge = charge + batch.missing_sum(synapse) * 2.0 ** total_shift(synapse)
     floors = sum(total_shift(s) < 0 for s in synapses)  # the integers of E10 are rounded by less than one more
     least, most = layer_charge(batch, layer).lost
     slack = charge_float_error(batch, synapses, batch.drives[index], float(theta.max()))

@@ -1,0 +1,179 @@
+"""A certificate for each sample (E18): the derivative of its loop, how far it holds, and the distance to an equilibrium that follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.rate_map import RateMap, Rates
+from fsnn_lava.solvers.lanczos_norm import norm_bounds
+from fsnn_lava.verify.bounds.loop_gains import LoopGains
+from fsnn_lava.verify.linearised_loop import LinearisedLoop, Loop
+
+Floats = NDArray[np.float64]
+
+FAILURE = 1e-12  # probability that one norm is wrong; at most 1000 norms enter a verdict
+POWERS = (1, 2, 4, 8)  # of J, tried in this order until one has a norm below 1
+_ROUNDING = 1e-12  # per neuron, of rates computed in float64
+_TURNS = 60  # of the search for a radius
+
+
+@dataclass(frozen=True)
+class LocalCertificates:
+    """One entry per sample, [B]."""
+
+    norm: Floats  # an upper bound of ||J|| at the centre
+    power: NDArray[np.int64]  # the k with ||J**k|| < 1; 0 if there is none among POWERS
+    radius: Floats  # around the centre's sources: an equilibrium lies within it; infinite if not certified
+    unique_radius: Floats  # within it there is no second one; 0 if not certified
+    undecided: NDArray[np.int64]  # neurons that may change their piece of sigma within `radius`
+    distance: Floats  # [N, B] bounds of ||a - a*|| layer by layer; infinite if not certified
+    norms: int  # norms that each hold except with probability FAILURE
+
+    @property
+    def certified(self) -> NDArray[np.bool_]:
+        return np.isfinite(self.radius)
+
+
+class LocalCertifier:
+    """Certifies samples of one network. `powers` of J beyond the first help where ||J|| >= 1 but its spectral radius is below 1."""
+
+    def __init__(self, rate_map: RateMap) -> None:
+        self.loop = Loop(rate_map)
+        self.gains = LoopGains(self.loop)
+
+    def certify(self, centre: Rates, rates: Rates, drive: Floats, *, first: int = 0, powers: tuple[int, ...] = POWERS) -> LocalCertificates:
+        """Certificates around `centre`, and from there the distance of the run's `rates`, one [B, *shape] per layer each.
+
+        `first` is the number of the first sample: each has its own random starts, whatever the batches.
+        """
+        loop, start = self.loop, self.loop.join(centre)
+        swept, inputs = loop.sweep(start, drive)
+        residual = _lengths(loop.join(swept) - start) + _ROUNDING * np.sqrt(loop.size)
+        jacobian = LinearisedLoop(loop, tuple((z > 0) & (z < 1) for z in inputs))
+        inverse, power, norm, norms = self._inverse(jacobian, np.arange(first, first + len(start)), powers)
+        radius = self._radius(inputs, inverse, residual)
+        certified = np.isfinite(radius)
+        unique = np.where(certified, self._unique_radius(inputs, inverse, np.where(certified, radius, 0.0)), 0.0)
+        undecided = self._undecided(inputs, np.where(certified, radius, 0.0))
+        counts = np.sum([u.reshape(len(start), -1).sum(axis=1) for u in undecided], axis=0)
+        return LocalCertificates(
+            norm=norm,
+            power=np.where(certified, power, 0),
+            radius=radius,
+            unique_radius=unique,
+            undecided=counts,
+            distance=self._distances(start, swept, rates, radius),
+            norms=norms,
+        )
+
+    def _inverse(
+        self, jacobian: LinearisedLoop, samples: NDArray[np.int64], powers: tuple[int, ...]
+    ) -> tuple[Floats, NDArray[np.int64], Floats, int]:
+        """||(1 - J)**-1|| <= ||1 + J + … + J**(k-1)|| / (1 - ||J**k||) for the first k that has one; also k, ||J||, and how many norms."""
+        inverse, power, norm = np.full(len(samples), np.inf), np.zeros(len(samples), np.int64), np.full(len(samples), np.inf)
+        norms = 0
+        for k in powers:
+            missing = ~np.isfinite(inverse)
+            of_power, of_sum = self._norm(_Power(jacobian, k), samples, enough=None if k == 1 else 1.0), np.ones(len(samples))
+            found = missing & (of_power < 1.0)
+            norms += int(np.count_nonzero(missing)) + (0 if k == 1 else int(np.count_nonzero(found)))
+            if k == 1:
+                norm = of_power
+            elif found.any():
+                of_sum = self._norm(_PowerSum(jacobian, k), samples)
+            inverse, power = np.where(found, of_sum / np.where(found, 1.0 - of_power, 1.0), inverse), np.where(found, k, power)
+            if np.isfinite(inverse).all():
+                break
+        return inverse, power, norm, norms
+
+    def _norm(self, operator: _Power, samples: NDArray[np.int64], enough: float | None = None) -> Floats:
+        """[B] upper bounds; every sample, power and operator has a random start of its own."""
+        key = int(isinstance(operator, _PowerSum)), operator.number
+        start = np.stack([np.random.default_rng([*key, int(sample)]).standard_normal(self.loop.size) for sample in samples])
+        return norm_bounds(operator.apply, operator.transpose, start, failure=FAILURE, enough=enough).upper
+
+    def _undecided(self, inputs: Rates, radius: Floats) -> list[NDArray[np.bool_]]:
+        """Neurons whose input may cross 0 or 1 while the sources stay within `radius` [B] of the centre."""
+        found = []
+        for value, row in zip(inputs, self.gains.rows, strict=True):
+            reach = row * radius.reshape(-1, *[1] * row.ndim)
+            found.append((np.abs(value) <= reach) | (np.abs(value - 1.0) <= reach))
+        return found
+
+    def _left(self, inputs: Rates, inverse: Floats, radius: Floats) -> Floats:
+        """1 - ||(1 - J)**-1|| * (the most that J changes within `radius`): Newton's step contracts by the rest if this is positive."""
+        with np.errstate(invalid="ignore"):
+            left = 1.0 - inverse * self.gains.change_of_jacobian(self._undecided(inputs, radius))
+        return np.where(np.isnan(left), -np.inf, left)
+
+    def _radius(self, inputs: Rates, inverse: Floats, residual: Floats) -> Floats:
+        """[B] the smallest R found with inverse * residual <= R * left(R); infinite if there is none."""
+        step = np.where(np.isfinite(inverse), inverse * residual, 0.0)
+        radius, good = step.copy(), np.isfinite(inverse)
+        for _ in range(_TURNS):
+            left = self._left(inputs, inverse, radius)
+            good &= left > 0.0
+            short = good & (step > radius * np.where(good, left, 0.0))
+            if not short.any():
+                break
+            radius = np.where(short, step / np.where(short, left, 1.0) * (1 + 1e-9), radius)
+        return np.where(good & ~short, radius, np.inf)
+
+    def _unique_radius(self, inputs: Rates, inverse: Floats, least: Floats) -> Floats:
+        """[B] the largest R found with left(R) > 0, at least `least`: two equilibria within it would be the same."""
+        low, high = np.maximum(least, np.finfo(float).tiny), np.full(len(least), 2.0 * np.sqrt(self.loop.size))
+        everywhere = self._left(inputs, inverse, high) > 0.0
+        for _ in range(30):
+            middle = np.sqrt(low * high)
+            holds = self._left(inputs, inverse, middle) > 0.0
+            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
+        return np.where(everywhere, np.inf, low)
+
+    def _distances(self, start: Floats, swept: Rates, rates: Rates, radius: Floats) -> Floats:
+        """[N, B]: from the run's rates to the centre, plus what the sources' `radius` lets a layer move."""
+        own = self.loop.split(start)
+        found = []
+        for position, rate in enumerate(rates):
+            middle, moved = (own[position], 1.0) if position in own else (swept[position], self.gains.reach[position])
+            found.append(_lengths((rate - middle).reshape(len(rate), -1)) + moved * radius + _ROUNDING * np.sqrt(rate[0].size))
+        return np.array(found)
+
+
+class _Power:
+    """J**k."""
+
+    def __init__(self, jacobian: LinearisedLoop, number: int) -> None:
+        self.jacobian, self.number = jacobian, number
+
+    def apply(self, vector: Floats) -> Floats:
+        for _ in range(self.number):
+            vector = self.jacobian.apply(vector)
+        return vector
+
+    def transpose(self, vector: Floats) -> Floats:
+        for _ in range(self.number):
+            vector = self.jacobian.transpose(vector)
+        return vector
+
+
+class _PowerSum(_Power):
+    """1 + J + … + J**(k - 1)."""
+
+    def apply(self, vector: Floats) -> Floats:
+        total = vector
+        for _ in range(self.number - 1):
+            total = vector + self.jacobian.apply(total)
+        return total
+
+    def transpose(self, vector: Floats) -> Floats:
+        total = vector
+        for _ in range(self.number - 1):
+            total = vector + self.jacobian.transpose(total)
+        return total
+
+
+def _lengths(vectors: Floats) -> Floats:
+    return np.sqrt(np.einsum("bn,bn->b", vectors, vectors))

@@ -1,0 +1,99 @@
+"""How far a change of the feedback's sources can reach (E18): through whole layers, single neurons, and sets of neurons."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.network import INPUT, Synapse
+from fsnn_lava.ir.rate_map import operator_of, synapse_gain
+from fsnn_lava.verify.linearised_loop import Loop
+
+Floats = NDArray[np.float64]
+
+
+class LoopGains:
+    """Upper bounds that hold whatever the active neurons are.
+
+    reach[l]: ||change of layer l|| per ||change of the sources||. rows[l]: the same for the input of every single neuron, [*shape].
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop, chip = loop, loop.chip
+        self._synapses = [s for s in chip.synapses if s.source != INPUT]
+        self._gains = {id(s): synapse_gain(chip, s) for s in self._synapses}
+        self._row_squares = {id(s): self._squares(s, back=False) for s in self._synapses}
+        self._column_squares = {id(s): self._squares(s, back=True) for s in self._synapses}
+        self.reach = np.zeros(len(chip.layers))
+        self.rows: list[Floats] = []
+        for position, layer in enumerate(chip.layers):
+            row = np.zeros(layer.shape)
+            for synapse in self._into(position):
+                through = self._source_reach(synapse, position)
+                self.reach[position] += self._gains[id(synapse)] * through
+                row += np.sqrt(self._row_squares[id(synapse)]) * through
+            self.rows.append(row)
+        self.onto_sources = self._onto_sources()
+
+    def _into(self, position: int) -> list[Synapse]:
+        return [s for s in self._synapses if s.target == self.loop.chip.layers[position].name]
+
+    def _source_reach(self, synapse: Synapse, position: int) -> float:
+        """A feedback source changes by what it is changed by; an earlier layer by what reaches it."""
+        k = self.loop.chip.index(synapse.source)
+        return float(self.reach[k]) if k < position else 1.0
+
+    def _onto_sources(self) -> Floats:
+        """[N, N] gains of a change in layer k on the rates of layer l in the same pass: (1 - forward gains)**-1."""
+        chip = self.loop.chip
+        forward = np.zeros((len(chip.layers),) * 2)
+        for synapse in self._synapses:
+            if chip.is_forward(synapse):
+                forward[chip.index(synapse.target), chip.index(synapse.source)] += self._gains[id(synapse)]
+        return np.maximum(np.linalg.inv(np.eye(len(forward)) - forward), 0.0)
+
+    def change_of_jacobian(self, undecided: list[NDArray[np.bool_]]) -> Floats:
+        """[B] the most that J changes if only the neurons in `undecided` change their piece: sum over layers of out(U) * in(U) (E18)."""
+        total = np.zeros(len(undecided[0]))
+        for position, chosen in enumerate(undecided):
+            if chosen.any():
+                total += self._out_of(position, chosen) * self._in_to(position, chosen)
+        return total
+
+    def _in_to(self, position: int, chosen: NDArray[np.bool_]) -> Floats:
+        """||rows U of the input of a layer|| per ||change of the sources||: norms of the rows together, or of the whole connection."""
+        total = np.zeros(len(chosen))
+        for synapse in self._into(position):
+            together = np.sqrt(_sum_over(chosen, self._row_squares[id(synapse)]))
+            total += np.minimum(self._gains[id(synapse)], together) * self._source_reach(synapse, position)
+        return total
+
+    def _out_of(self, position: int, chosen: NDArray[np.bool_]) -> Floats:
+        """||change of the sources after the pass|| per ||change of the neurons U of a layer||."""
+        chip, loop = self.loop.chip, self.loop
+        parts = np.zeros((len(loop.sources), len(chosen)))
+        for index, source in enumerate(loop.sources):
+            parts[index] += float(source == position)
+            for synapse in self._synapses:
+                if chip.is_forward(synapse) and chip.index(synapse.source) == position:
+                    together = np.sqrt(_sum_over(chosen, self._column_squares[id(synapse)]))
+                    parts[index] += np.minimum(self._gains[id(synapse)], together) * self.onto_sources[source, chip.index(synapse.target)]
+        return np.sqrt(np.square(parts).sum(axis=0))
+
+    def _squares(self, synapse: Synapse, *, back: bool) -> Floats:
+        """Squared lengths of the rows of weight / threshold, [*target]; with `back` of its columns, [*source]."""
+        chip = self.loop.chip
+        source, target = chip.layer(synapse.source), chip.index(synapse.target)
+        operator, weight = operator_of(synapse, source.shape), torch.square(self.loop.weight(synapse))
+        per_target = torch.from_numpy(1.0 / np.square(self.loop.thresholds[target]))
+        with torch.no_grad():
+            if back:
+                return operator.transpose(weight, per_target.reshape(1, *operator.out_shape)).numpy()[0]
+            ones = torch.ones((1, *source.shape), dtype=torch.float64)
+            return (operator.apply(weight, ones)[0].reshape(per_target.shape) * per_target).numpy()
+
+
+def _sum_over(chosen: NDArray[np.bool_], values: Floats) -> Floats:
+    """[B] sums of `values` [*shape] over the chosen neurons [B, *shape]."""
+    return chosen.reshape(len(chosen), -1) @ values.reshape(-1)

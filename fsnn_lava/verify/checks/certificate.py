@@ -1,0 +1,114 @@
+"""Which samples have a certified equilibrium near their rates (E18): how far away it is at most, and within what distance it is alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.bounds.certificate import Certificate
+from fsnn_lava.verify.bounds.local_certificate import FAILURE, LocalCertifier
+from fsnn_lava.verify.check import Check, not_done
+from fsnn_lava.verify.equilibrium import Equilibria, equilibrium_multiplications
+from fsnn_lava.verify.merged_findings import MergedFindings, merge_total
+
+LINK = "equilibrium of the integer network"
+CERTIFIED_SAMPLES = 32  # examined, at most
+_BUDGET = 2e10  # multiplications that this may take
+_TYPICAL_PASSES = 200  # once around the loops, forward or back
+
+Floats = NDArray[np.float64]
+
+
+def affordable_certificates(chip: ChipNetwork) -> int:
+    """How many samples are examined by default, at least 1."""
+    return int(max(1, min(CERTIFIED_SAMPLES, _BUDGET // (_TYPICAL_PASSES * max(1, equilibrium_multiplications(chip))))))
+
+
+class CertificateCheck(MergedFindings):
+    """Never fails: a sample without a certificate may be just as good. What it says holds except with the probability it states.
+
+    `samples` are examined. Three ways are tried, and the smallest bound counts: the gains of the whole network (E11), the derivative of the
+    loop on the run's own active neurons, and that at the equilibrium that was solved for.
+    """
+
+    RULES = dict.fromkeys(("samples", "certified", "norms", "at_run", "run_norms", "bounds", "global_bounds", "unique_radii"), merge_total)
+
+    def __init__(self, rate_map: RateMap, certificate: Certificate, *, samples: int) -> None:
+        self.chip, self.certificate, self.most = rate_map.chip, certificate, samples
+        self.certifier = LocalCertifier(rate_map) if self.chip.feedback else None
+        self.samples = self.certified = self.at_run = self.norms = 0
+        self.run_norms: list[float] = []  # bounds of ||J|| on the run's own active neurons, per sample
+        self.bounds: list[float] = []  # of ||a - a*|| over all neurons, per certified sample
+        self.global_bounds: list[float] = []  # the same by the gains alone, if they certify the network
+        self.unique_radii: list[float] = []  # finite ones only
+
+    def add(self, batch: Batch, equilibria: Equilibria) -> None:
+        """Examine the first samples of a batch, whose equilibria were solved for."""
+        rows = min(equilibria.samples, self.most - batch.offset)
+        if rows <= 0 or self.certifier is None:
+            return
+        rates, drive = tuple(rate[:rows] for rate in batch.rates), batch.drive[:rows]
+        at_run = self.certifier.certify(rates, rates, drive, first=batch.offset, powers=(1,))
+        solved = self.certifier.certify(tuple(rate[:rows] for rate in equilibria.rates), rates, drive, first=batch.offset)
+        by_gains = self._by_gains(batch, rows)
+        local = np.minimum(_over_layers(at_run.distance), _over_layers(solved.distance))
+        bound = np.minimum(local, by_gains)
+        unique = np.where(solved.certified, solved.unique_radius, at_run.unique_radius)
+        if self.certificate.certified:
+            unique = np.full(rows, np.inf)
+        found = np.isfinite(bound)
+        self.samples += rows
+        self.certified += int(np.count_nonzero(found))
+        self.at_run += int(np.count_nonzero(at_run.certified))
+        self.norms += at_run.norms + solved.norms
+        self.run_norms += [float(norm) for norm in at_run.norm]
+        self.bounds += [float(number) for number in bound[found]]
+        self.global_bounds += [float(number) for number in by_gains[np.isfinite(by_gains)]]
+        self.unique_radii += [float(number) for number in unique[found & np.isfinite(unique)]]
+
+    def _by_gains(self, batch: Batch, rows: int) -> Floats:
+        """[rows] the bound of E11 over all layers; infinite if the gains do not certify the network."""
+        if not self.certificate.certified:
+            return np.full(rows, np.inf)
+        gaps = [(f[:rows] - a[:rows]).reshape(rows, -1) for f, a in zip(batch.mapped, batch.rates, strict=True)]
+        return _over_layers(self.certificate.distance_bound(np.array([np.linalg.norm(gap, axis=1) for gap in gaps])))
+
+    @property
+    def failure(self) -> float:
+        """The probability that any of the norms is wrong, at most."""
+        return self.norms * FAILURE
+
+    def check(self) -> Check:
+        if self.certifier is None:
+            return not_done("certificate", LINK, "no feedback: the equilibrium is unique and is reached in one pass")
+        if self.samples == 0:
+            return not_done("certificate", LINK, "no equilibrium was solved for")
+        numbers = {
+            "samples": self.samples,
+            "certified": self.certified,
+            "certified_at_run": self.at_run,
+            "distance_bound": max(self.bounds, default=None),
+            "global_distance_bound": max(self.global_bounds, default=None),
+            "unique_radius": min(self.unique_radii, default=None),
+            "run_norm": max(self.run_norms),
+            "failure_probability": self.failure,
+        }
+        series = {"distance_bounds": self.bounds, "run_norms": self.run_norms}
+        return Check(name="certificate", link=LINK, passed=True, judges=False, summary=self._sentence(), numbers=numbers, series=series)
+
+    def _sentence(self) -> str:
+        norm = f"once around the loop, on the run's own active neurons, changes grow by at most {max(self.run_norms):.3g}"
+        sure = f"all of this except with probability {self.failure:.0e} (E18)"
+        if not self.certified:
+            return f"none of {self.samples} samples examined has a certified equilibrium; {norm}; {sure}"
+        alone = f", the only one within {min(self.unique_radii):.3g}" if self.unique_radii else ", the only one"
+        many = f"{self.certified} of {self.samples} samples examined have a certified equilibrium{alone}"
+        return f"{many}: ||a - a*|| over all neurons is at most {max(self.bounds):.4g}; {norm}; {sure}"
+
+
+def _over_layers(distances: Floats) -> Floats:
+    """[B] Euclidean over the layers of [N, B]."""
+    return np.sqrt(np.square(distances).sum(axis=0))

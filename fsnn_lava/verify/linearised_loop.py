@@ -1,0 +1,106 @@
+"""The map once around the loops of a network, and its derivative at one point: both from the feedback's sources onto themselves (E18)."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
+from fsnn_lava.ir.rate_map import RateMap, Rates, operator_of
+
+Floats = NDArray[np.float64]
+
+
+def feedback_sources(chip: ChipNetwork) -> list[int]:
+    """Positions of the layers that feedback comes from, ascending: their rates determine all others."""
+    return sorted({chip.index(synapse.source) for synapse in chip.feedback})
+
+
+class Loop:
+    """g: rates of the feedback's sources -> the same rates after one pass over all layers, each from those just computed (E18).
+
+    Vectors [B, n] hold the sources one after the other.
+    """
+
+    def __init__(self, rate_map: RateMap) -> None:
+        self.rate_map, self.chip = rate_map, rate_map.chip
+        self.sources = feedback_sources(self.chip)
+        self.thresholds = [layer.per_neuron(layer.threshold).astype(np.float64) for layer in self.chip.layers]
+        self.sizes = [self.chip.layers[k].size for k in self.sources]
+        self.size = sum(self.sizes)
+        inner = [s for s in self.chip.synapses if s.source != INPUT]
+        self._into = [[s for s in inner if s.target == layer.name] for layer in self.chip.layers]
+        self._weights = {id(s): torch.from_numpy(s.weight * 2.0**s.exponent) for s in inner}
+
+    def join(self, rates: Rates) -> Floats:
+        """[B, n] of the sources' rates, given those of all layers."""
+        return np.concatenate([rates[k].reshape(len(rates[k]), -1) for k in self.sources], axis=1)
+
+    def split(self, vector: Floats) -> dict[int, Floats]:
+        """[B, *shape] of every source, by its position."""
+        parts = np.split(vector, np.cumsum(self.sizes)[:-1], axis=1)
+        return {k: part.reshape(len(vector), *self.chip.layers[k].shape) for k, part in zip(self.sources, parts, strict=True)}
+
+    def sweep(self, vector: Floats, drive: Floats) -> tuple[Rates, Rates]:
+        """Rates of all layers, one after the other, and what sigma was applied to: current over threshold."""
+        given = self.split(vector)
+        rates: list[Floats] = []
+        inputs: list[Floats] = []
+        for position, layer in enumerate(self.chip.layers):
+            bias: Floats = np.broadcast_to(layer.bias.astype(np.float64), (len(drive), *layer.shape))
+            current: Floats = drive if position == 0 else bias
+            for synapse in self._into[position]:
+                k = self.chip.index(synapse.source)
+                current = current + self.rate_map.apply_synapse(synapse, rates[k] if k < position else given[k])
+            inputs.append(current / self.thresholds[position])
+            rates.append(np.clip(inputs[-1], 0.0, 1.0))
+        return tuple(rates), tuple(inputs)
+
+    def weight(self, synapse: Synapse) -> Tensor:
+        return self._weights[id(synapse)]
+
+
+class LinearisedLoop:
+    """J, the derivative of g where the pieces of sigma are `active`: one boolean [B, *shape] per layer."""
+
+    def __init__(self, loop: Loop, active: tuple[NDArray[np.bool_], ...]) -> None:
+        self.loop = loop
+        self._slopes = [mask / threshold for mask, threshold in zip(active, loop.thresholds, strict=True)]
+
+    def apply(self, vector: Floats) -> Floats:
+        """J v, [B, n]."""
+        loop, given = self.loop, self.loop.split(vector)
+        changes: list[Floats] = []
+        for position, slope in enumerate(self._slopes):
+            total = np.zeros(slope.shape)
+            for synapse in loop._into[position]:
+                k = loop.chip.index(synapse.source)
+                total += self._through(synapse, changes[k] if k < position else given[k], back=False)
+            changes.append(slope * total)
+        return loop.join(tuple(changes))
+
+    def transpose(self, vector: Floats) -> Floats:
+        """J^T v, [B, n]."""
+        loop = self.loop
+        into = loop.split(vector)
+        pulled = [into[k].copy() if k in into else np.zeros(slope.shape) for k, slope in enumerate(self._slopes)]
+        out = {k: np.zeros(part.shape) for k, part in into.items()}
+        for position in reversed(range(len(self._slopes))):
+            change = self._slopes[position] * pulled[position]
+            for synapse in loop._into[position]:
+                k = loop.chip.index(synapse.source)
+                back = self._through(synapse, change, back=True)
+                if k < position:
+                    pulled[k] += back
+                else:
+                    out[k] += back
+        return np.concatenate([out[k].reshape(len(vector), -1) for k in loop.sources], axis=1)
+
+    def _through(self, synapse: Synapse, values: Floats, *, back: bool) -> Floats:
+        operator = operator_of(synapse, self.loop.chip.layer(synapse.source).shape)
+        given = torch.from_numpy(np.ascontiguousarray(values))
+        apply = operator.transpose if back else operator.apply
+        with torch.no_grad():
+            return apply(self.loop.weight(synapse), given.flatten(1) if back and synapse.weight.ndim == 2 else given).numpy()

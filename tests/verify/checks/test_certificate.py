@@ -1,0 +1,75 @@
+"""The certificate check: what it counts and says, and that it never claims more than the certificate of the whole network."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fsnn_lava as fl
+from fsnn_lava.data import load
+from fsnn_lava.models.find import find_model
+from fsnn_lava.verify.checks.certificate import CERTIFIED_SAMPLES, affordable_certificates
+from fsnn_lava.verify.comparator import Comparator
+from tests.helpers.chip_networks import dense_network
+from tests.helpers.naive_simulator import simulate
+from tests.verify.test_comparator import loop_network
+
+ZERO = np.zeros((1, 1), np.uint8)
+
+
+def test_on_the_digits_no_sample_has_a_bound_above_that_of_the_gains():
+    chip = fl.ChipNetwork.load(find_model("digits"))
+    values = load("digits").test.batch(slice(0, 8))
+    comparator = Comparator(chip, equilibrium_samples=8)
+    comparator.add(fl.run(chip, values), values)
+    check = comparator.certificate
+    assert (check.samples, check.certified) == (8, 8)
+    assert all(own <= whole for own, whole in zip(check.bounds, check.global_bounds, strict=True))
+    assert max(check.bounds) < 0.5 * min(check.global_bounds)
+
+
+@pytest.mark.parametrize(
+    ("weight", "bias", "begins"),
+    [
+        (
+            [[30, -20], [25, 10]],
+            (40, 55),
+            "1 of 1 samples examined have a certified equilibrium, the only one: ||a - a*||",
+        ),
+        ([[127, 0], [0, 127]], (0, 0), "none of 1 samples examined has a certified equilibrium; once around the loop"),
+    ],
+)
+def test_the_sentence_says_how_many_samples_and_how_sure(weight, bias, begins):
+    chip = loop_network(weight, bias=bias)
+    comparator = Comparator(chip)
+    comparator.add(simulate(chip, ZERO), ZERO)
+    check = comparator.verdict().check("certificate")
+    assert check.summary.startswith(begins)
+    assert check.summary.endswith("(E18)")
+    assert check.mark == "info"
+    assert 0 < check.numbers["failure_probability"] <= 1e-9
+
+
+def test_a_network_beyond_its_gains_is_certified_sample_by_sample():
+    """[[0, 1.2], [0, 0]] has gains of 1.2, but no loop: the equilibrium is alone within a radius that is stated."""
+    chip = loop_network([[0, 120], [0, 0]], bias=(-20, 55))
+    comparator = Comparator(chip)
+    comparator.add(simulate(chip, ZERO), ZERO)
+    numbers = comparator.verdict().check("certificate").numbers
+    assert (numbers["certified"], numbers["global_distance_bound"]) == (1, None)
+    assert numbers["distance_bound"] < 0.1
+    assert numbers["unique_radius"] > 0
+
+
+def test_what_was_found_can_be_handed_over():
+    chip = loop_network([[0, 120], [0, 0]], bias=(-20, 55))
+    one, other = Comparator(chip), Comparator(chip)
+    one.add(simulate(chip, ZERO), ZERO)
+    before = one.verdict().check("certificate").numbers
+    other.take_in(one.hand_over())
+    assert other.verdict().check("certificate").numbers == before
+
+
+def test_large_networks_have_fewer_samples_examined_but_at_least_one():
+    assert affordable_certificates(dense_network(1, size=5, inputs=7)) == CERTIFIED_SAMPLES
+    assert affordable_certificates(dense_network(1, size=3000, inputs=1)) == 11  # 2e10 / (200 x 9e6)
