@@ -79,3 +79,12 @@ def test_a_neuron_that_fires_too_rarely_is_found_in_its_final_state_alone(decay,
     assert not check.check().passed
     assert "could have fired" in check.check().summary or check.violated
     assert any("a neuron that fires at its threshold ends with at most" in o["what"] for o in check.offenders)
+
+
+def test_one_such_neuron_is_enough_to_fail():
+    chip = loop_network([[0, 0], [0, 0]], bias=(80, 0), steps=31)
+    result = simulate(chip, NOTHING, neurons=lambda layer: NaiveAtrlif(layer=layer, fires_at=2))
+    check = ChargeCheck(chip)
+    check.add(batch_of(chip, replace(result, spikes=None), NOTHING))
+    assert (check.violated, check.stuck) == (0, 1)  # its charge is conserved
+    assert not check.check().passed
