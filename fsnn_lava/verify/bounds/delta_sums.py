@@ -15,7 +15,7 @@ from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, DeltaEncoding, Layer, Synapse
 from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.synaptic_currents import exact_weighted_sum, incoming_synapses
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, weighted_sum
 
 Ints = NDArray[np.int64]
 
@@ -46,7 +46,7 @@ def _expected_sums(batch: Batch, layer: Layer) -> Ints:
     total = np.zeros((batch.samples, *layer.shape), dtype=np.int64)
     for synapse in incoming_synapses(batch.chip, layer):
         arrived, late = told_rates(batch, batch.chip.index(synapse.source)), under_way(batch, synapse)
-        total += exact_weighted_sum(synapse, arrived if late is None else arrived - late) << synapse.exponent
+        total += weighted_sum(synapse, arrived if late is None else arrived - late) << synapse.exponent
     return total
 
 
@@ -69,7 +69,7 @@ def _drive_sums(batch: Batch, layer: Layer) -> Ints:
     drive = layer.bias[None].astype(np.int64) << bits
     for synapse in chip.into(layer):
         if synapse.source == INPUT:
-            drive = drive + (exact_weighted_sum(synapse, batch.values) << (bits + synapse.exponent))
+            drive = drive + (weighted_sum(synapse, batch.values) << (bits + synapse.exponent))
     return drive
 
 
@@ -88,6 +88,6 @@ def delta_residual_bound(batch: Batch, layer: Layer) -> NDArray[np.float64]:
     for synapse in incoming_synapses(chip, layer):
         late = under_way(batch, synapse)
         if late is not None:
-            missing = missing + (exact_weighted_sum(synapse, late) << synapse.exponent)
+            missing = missing + (weighted_sum(synapse, late) << synapse.exponent)
     bound = bound + np.abs(missing) / layer.per_neuron(layer.threshold)
     return bound / one + 1e-12  # f(a) is computed in float64: sums below 2**53 are exact, the division is not
