@@ -1,6 +1,6 @@
 """How often the comparator raises a false alarm: it judges correct runs of random networks of every kind. Prints one line of JSON.
 
-    python bench/false_alarms.py [--runs 2000] [--backend emu|naive] [--seed 0]
+    python bench/false_alarms.py [--runs 2000] [--encoding rate|delta] [--backend emu|naive] [--seed 0]
 
 An alarm is justified if charge was clipped; all others are false. There must be none. Samples without an equilibrium raise none, but are
 counted.
@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import fsnn_lava as fl
 from fsnn_lava.verify.comparator import Comparator
+from tests.helpers.naive_delta import random_delta_network, simulate_delta
 from tests.helpers.naive_simulator import simulate
 from tests.helpers.strategies import random_network, random_values
 
@@ -28,6 +29,7 @@ from tests.helpers.strategies import random_network, random_values
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--encoding", choices=("rate", "delta"), default="rate")
     parser.add_argument("--backend", choices=("naive", "emu"), default="emu")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
@@ -35,23 +37,27 @@ def main() -> int:
     started = time.process_time()
     for run in range(args.runs):
         rng = np.random.default_rng([args.seed, run])
-        chip = random_network(rng, wild=run % 4 == 0)
+        delta = args.encoding == "delta"
+        chip = random_delta_network(rng, wild=run % 4 == 0) if delta else random_network(rng, wild=run % 4 == 0)
         values = random_values(rng, chip, 2)
         comparator = Comparator(chip, equilibrium_samples=1)
-        comparator.add(simulate(chip, values) if args.backend == "naive" else fl.run(chip, values), values)
+        reference = simulate_delta if delta else simulate
+        comparator.add(reference(chip, values) if args.backend == "naive" else fl.run(chip, values), values)
         verdict = comparator.verdict()
-        charge, contraction = verdict.check("charge"), verdict.check("contraction")
+        charge, contraction = verdict.check("sums" if delta else "charge"), verdict.check("contraction")
+        clips = charge.numbers["clips" if delta else "harmful_clips"]
         found[contraction.numbers["state"]] += 1
         found["passed"] += verdict.passed
-        found["clipped"] += charge.numbers["harmful_clips"] > 0
+        found["clipped"] += clips > 0
         found["no equilibrium"] += contraction.numbers["unsolved"] > 0
-        justified = {"charge"} if charge.numbers["harmful_clips"] and not charge.numbers["violated"] else set()
+        justified = {charge.name} if clips and not charge.numbers["violated"] else set()
         for check in verdict.failed:
             if check.name not in justified:
                 found["false alarms"] += 1
                 print(f"run {run}: {check.name}: {check.summary}", file=sys.stderr)
     found["false alarms"] += 0
-    print(json.dumps({"runs": args.runs, "backend": args.backend, **found, "cpu_seconds": round(time.process_time() - started, 1)}))
+    about = {"runs": args.runs, "encoding": args.encoding, "backend": args.backend}
+    print(json.dumps({**about, **found, "cpu_seconds": round(time.process_time() - started, 1)}))
     return int(found["false alarms"] > 0)
 
 

@@ -67,7 +67,7 @@ def compare_file(reader: Reader, *, model: FSNN | None, wanted: Thresholds, limi
 def _judge_rows(comparator: Comparator, reader: Reader, end: int) -> None:
     """What the file keeps of every sample: is it what was written, and does it agree with itself?"""
     comparator.record.add_changed(reader.changed_columns())
-    scale = float(comparator.chip.readout.scale)
+    scale = comparator.chip.readout_scale
     for first in range(0, end, ROWS_AT_ONCE):
         rows = {name: reader.row(name, first, min(end, first + ROWS_AT_ONCE)) for name in JUDGED_ROWS}
         comparator.record.add_rows(rows, steps=reader.provenance.steps, first=first, readout_scale=scale)

@@ -64,6 +64,41 @@ def fire(
             u[b, i] = after_spike(raw, np.int64(spike), np.int64(threshold[i]), subtract)
 
 
+@compiled
+def send_changes(
+    sums: Any, received: Any, drive: Any, shifts: Any, one: int, band: int, told: Any, changes: Any, flags: Any, clips: Any
+) -> None:
+    """One step of every neuron with delta encoding (E15): sums, told, changes and flags [B, n] are updated, clips [B] are added to `clips`.
+
+    received, drive [B, n] and sums are in units of 2**-q weight units, told and changes of 2**-q; shifts [n] are s.
+    """
+    for b in range(len(sums)):
+        for i in range(sums.shape[1]):
+            raw = np.int64(sums[b, i]) + np.int64(received[b, i])
+            if raw > STATE_MAX:
+                raw = np.int64(STATE_MAX)
+                flags[b, i] |= CLIPPED_HIGH
+                clips[b] += 1
+            elif raw < -STATE_MAX:
+                raw = np.int64(-STATE_MAX)
+                flags[b, i] |= CLIPPED_LOW
+                clips[b] += 1
+            sums[b, i] = raw
+            rate = min(max((raw + np.int64(drive[b, i])) >> shifts[i], 0), one)
+            change = rate - told[b, i]
+            if np.abs(change) < band:
+                change = 0
+            told[b, i] += change
+            changes[b, i] = change
+
+
+def compile_send_changes() -> None:
+    """Compile `send_changes`, so that forked processes need not."""
+    states, wide = np.zeros((0, 1), dtype=np.int32), np.zeros((0, 1), dtype=np.int64)
+    flags, clips = np.zeros((0, 1), dtype=np.uint8), np.zeros(0, dtype=np.int64)
+    send_changes(states, wide, wide, np.zeros(1, dtype=np.int64), 1, 1, states, states, flags, clips)
+
+
 def compile_fire(current: type) -> None:
     """Compile `fire` for currents of this type, so that forked processes need not."""
     states, ones = np.zeros((0, 1), dtype=np.int32), np.zeros(1, dtype=np.int32)

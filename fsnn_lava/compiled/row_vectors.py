@@ -61,7 +61,10 @@ def adding(width: int, *, chains: int = 1) -> Callable[..., None]:
 
 
 def adding_graded(width: int) -> Callable[..., None]:
-    """add(target, into, weight, start, indices, amounts, first, end, stride): each row times amounts[indices[i]], unsigned bytes."""
+    """add(target, into, weight, start, indices, amounts, first, end, stride): each row times amounts[indices[i]].
+
+    Amounts are unsigned bytes or signed integers.
+    """
 
     @intrinsic
     def add(_: Any, target: Any, into: Any, weight: Any, start: Any, indices: Any, amounts: Any, first: Any, end: Any, stride: Any) -> Any:
@@ -175,8 +178,12 @@ def _row(builder: Any, rows: Rows, i: Any) -> tuple[Any, Any]:
 
 
 def _in_all_lanes(builder: Any, amount: Any, vector: Any) -> Any:
-    """An amount (an unsigned byte) in every lane."""
-    wide = builder.zext(amount, vector.element) if isinstance(vector.element, ir.IntType) else builder.uitofp(amount, vector.element)
+    """An amount in every lane: a byte is unsigned (a pixel), anything wider is signed (a change)."""
+    byte = amount.type == ir.IntType(8)
+    if isinstance(vector.element, ir.IntType):
+        wide = builder.zext(amount, vector.element) if byte else builder.sext(amount, vector.element)
+    else:
+        wide = builder.uitofp(amount, vector.element) if byte else builder.sitofp(amount, vector.element)
     lanes = ir.Constant(vector, ir.Undefined)
     for lane in range(LANES):
         lanes = builder.insert_element(lanes, wide, ir.Constant(ir.IntType(32), lane))

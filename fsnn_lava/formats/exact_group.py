@@ -12,18 +12,31 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.hdf5 import Node, put
-from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Readout, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import (
+    ChipNetwork,
+    ConvSynapse,
+    DeltaEncoding,
+    DenseSynapse,
+    HostDrive,
+    Input,
+    Layer,
+    Readout,
+    Synapse,
+    TransposedConvSynapse,
+)
 
 GROUP = "fsnn"
 FORMAT = "fsnn-lava"
 VERSION = 1
+DELTA_VERSION = 2  # of files with delta encoding, which older versions of fsnn-lava cannot run
 
 _KINDS: dict[str, type[Synapse]] = {"dense": DenseSynapse, "conv": ConvSynapse, "transposed": TransposedConvSynapse}
 
 
 def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
     root = file.create_group(GROUP)
-    root.attrs.update(format=FORMAT, version=VERSION, digest=chip.digest(), steps=chip.steps)
+    version = VERSION if chip.delta is None else DELTA_VERSION
+    root.attrs.update(format=FORMAT, version=version, digest=chip.digest(), steps=chip.steps)
     _write_json(root, "class_names", list(chip.class_names))
     _write_json(root, "notes", chip.notes)
     source = root.create_group("input")
@@ -36,6 +49,8 @@ def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
     readout = root.create_group("readout")
     readout.attrs.update(exponent=chip.readout.exponent, decay=chip.readout.decay)
     _put_all(readout, {"weight": chip.readout.weight, "bias": chip.readout.bias, "scale": chip.readout.scale})
+    if chip.delta is not None:
+        root.create_group("delta").attrs.update(rate_bits=chip.delta.rate_bits, dead_bands=chip.delta.dead_bands)
     if chip.host_drive is not None:
         drive = root.create_group("host_drive")
         drive.attrs.update(stride=chip.host_drive.stride, padding=chip.host_drive.padding)
@@ -70,9 +85,9 @@ def read_exact(root: Node) -> ChipNetwork:
     if root.text("format") != FORMAT:
         raise root.fail(f"format must be {FORMAT!r}, got {root.text('format')!r}")
     version = root.integer("version")
-    if version != VERSION:
-        newer = "install a newer fsnn-lava" if version > VERSION else "export it again"
-        raise root.fail(f"written in version {version} of the format, but this version reads {VERSION}: {newer}")
+    if not VERSION <= version <= DELTA_VERSION:
+        newer = "install a newer fsnn-lava" if version > DELTA_VERSION else "export it again"
+        raise root.fail(f"written in version {version} of the format, but this version reads {VERSION} and {DELTA_VERSION}: {newer}")
     chip = ChipNetwork(
         input=_read_input(root.group("input")),
         layers=tuple(_read_layer(node) for node in root.numbered("layers")),
@@ -82,6 +97,7 @@ def read_exact(root: Node) -> ChipNetwork:
         host_drive=_read_drive(root.group("host_drive")) if root.has("host_drive") else None,
         class_names=_texts(root, "class_names"),
         notes=_read_notes(root),
+        delta=_read_delta(root.group("delta")) if version == DELTA_VERSION else None,
     )
     if chip.digest() != root.text("digest"):
         raise root.fail("the digest does not match the contents: the file is damaged or was edited")
@@ -130,6 +146,10 @@ def _read_readout(node: Node) -> Readout:
 def _read_drive(node: Node) -> HostDrive:
     weight, bias = node.array("weight", "f", (2, 4)), node.array("bias", "f", (1, 3))
     return HostDrive(weight=weight, bias=bias, stride=node.pair("stride"), padding=node.pair("padding"))
+
+
+def _read_delta(node: Node) -> DeltaEncoding:
+    return DeltaEncoding(rate_bits=node.integer("rate_bits"), dead_bands=node.integers("dead_bands"))
 
 
 def _read_json(node: Node, name: str) -> object:

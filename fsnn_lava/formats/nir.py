@@ -3,7 +3,8 @@
 All numbers are in weight units: a connection's weights are integer * 2**exponent, a threshold is an integer, dt is one step. NIR
 fires at v > v_threshold and E9 at u >= threshold, with u in steps of 2**-6: v_threshold is half such a step lower. What NIR has no
 node for is in the metadata of a neuron: `reset` ("subtract" or "zero"), `scale` (physical value of a weight unit), and `bias` where
-it differs within a channel (zero padding, E8): the graph's own bias is then that of the channel's middle. A transposed convolution,
+it differs within a channel (zero padding, E8): the graph's own bias is then that of the channel's middle; and, for delta encoding,
+`encoding`, `rate_bits` and `dead_band` (E15). A transposed convolution,
 for which NIR has no node, is written as a convolution between grids stored space to depth (`space_to_depth` of a layer: rows, columns).
 """
 
@@ -58,13 +59,28 @@ def nir_graph(network: ChipNetwork) -> nir.NIRGraph:
     nodes[INPUT] = nir.Input(input_type={"input": np.array(first.shape if host else chip.input.shape)})
     for layer in chip.layers:
         nodes[layer.name] = _neuron(layer, factors[layer.name], driven=host and layer is first)
+        nodes[layer.name].metadata.update(_encoding(chip, layer))
     if host:
         edges.append((INPUT, first.name))
     for synapse in chip.synapses:
         _connect(chip, synapse, nodes, edges)
     _add_readout(chip, nodes, edges)
-    meta = {"format": exact_group.FORMAT, "input": chip.input.kind, "steps": chip.steps, "schedule": "pipelined", "dt": 1.0}
+    meta = {
+        "format": exact_group.FORMAT,
+        "input": chip.input.kind,
+        "steps": chip.steps,
+        "schedule": "pipelined",
+        "dt": 1.0,
+        "encoding": chip.encoding,
+    }
     return nir.NIRGraph(nodes=nodes, edges=edges, metadata=meta)
+
+
+def _encoding(chip: ChipNetwork, layer: Layer) -> dict[str, Any]:
+    """Metadata of a layer with delta encoding; the node is an IF neuron with the same equilibrium, since NIR has none for E14."""
+    if chip.delta is None:
+        return {}
+    return {"encoding": "delta", "rate_bits": chip.delta.rate_bits, "dead_band": chip.delta.dead_bands[chip.index(layer.name)]}
 
 
 def _centre_bias(layer: Layer) -> NDArray[np.float32]:

@@ -4,6 +4,7 @@
     /network      uint8, the bytes of net.h5
     /rows/…       one row per sample: labels, predictions, logits, readout, operations, updates, clip_count, layer_spikes, residual
     /detail/…     values; layer/<i>/{counts, traces, potentials, clipped, spikes}; late/<i>/{counts, traces}
+    with delta encoding also /rows/{messages, cycles}, /detail/layer/<i>/told, and /detail/late/<i>/changes instead of counts
 
 Traces of a network without a leak equal its counts and are not stored. Written batch by batch; the file appears when it is complete.
 """
@@ -115,7 +116,7 @@ class Writer:
         self._hashes = ColumnHashes()
         self._origin: tuple[str, str, str] | None = None
         self._residual = residual
-        self._rows = row_columns(chip, residual_steps=steps if residual else 0)
+        self._rows = row_columns(chip, steps=steps, residual_steps=steps if residual else 0)
         self._details = detail_columns(chip, steps, spikes=spikes)
         for column in self._rows + self._details:
             column.create(file)

@@ -75,10 +75,13 @@ class Column:
         return dataset
 
 
-def row_columns(chip: ChipNetwork, *, residual_steps: int = 0) -> tuple[Column, ...]:
-    """The columns kept of every sample, including its residual after each of `residual_steps` steps."""
+def row_columns(chip: ChipNetwork, *, steps: int, residual_steps: int = 0) -> tuple[Column, ...]:
+    """The columns kept of every sample of a run of `steps` steps, including its residual after each of `residual_steps` of them."""
     classes, layers = chip.readout.classes, len(chip.layers)
-    residual = [Column("rows/residual", np.float64, (residual_steps,), lambda r, v, y: _curve(r))] if residual_steps else []
+    more = [Column("rows/residual", np.float64, (residual_steps,), lambda r, v, y: _curve(r))] if residual_steps else []
+    if chip.delta is not None:
+        more.append(Column("rows/messages", np.int32, (steps,), lambda r, v, y: _of_messages(r.messages)))
+        more.append(Column("rows/cycles", np.int32, (), lambda r, v, y: _of_messages(r.cycles)))
     return (
         Column("rows/labels", np.int64, (), lambda r, v, labels: labels),
         Column("rows/predictions", np.int64, (), lambda r, v, y: r.predictions),
@@ -88,7 +91,7 @@ def row_columns(chip: ChipNetwork, *, residual_steps: int = 0) -> tuple[Column, 
         Column("rows/updates", np.int64, (), lambda r, v, y: r.updates),
         Column("rows/clip_count", np.int64, (layers + 1,), lambda r, v, y: r.clip_count),
         Column("rows/layer_spikes", np.int64, (layers,), lambda r, v, y: layer_spikes(r)),
-        *residual,
+        *more,
     )
 
 
@@ -96,15 +99,22 @@ def detail_columns(chip: ChipNetwork, steps: int, *, spikes: bool) -> tuple[Colu
     """The columns kept only of the first samples: every neuron."""
     inputs = (steps, *chip.input.shape) if chip.input.kind == "events" else chip.input.shape
     columns = [Column("detail/values", np.uint8, inputs, lambda r, values, y: values)]
+    change = np.int16 if chip.delta is not None else np.uint8
     for i, layer in enumerate(chip.layers):
         columns += _neurons(f"detail/layer/{i}", layer.shape, i, "counts", "traces", leaky=chip.decay > 0)
+        if chip.delta is not None:
+            columns.append(Column(f"detail/layer/{i}/told", np.int32, layer.shape, lambda r, v, y, i=i: r.traces[i]))  # type: ignore[misc]
         columns.append(Column(f"detail/layer/{i}/potentials", np.int32, layer.shape, lambda r, v, y, i=i: r.potentials[i]))  # type: ignore[misc]
         columns.append(Column(f"detail/layer/{i}/clipped", np.uint8, layer.shape, lambda r, v, y, i=i: r.clipped[i]))  # type: ignore[misc]
         if spikes:
             train = (steps, *layer.shape)
-            columns.append(Column(f"detail/layer/{i}/spikes", np.uint8, train, lambda r, v, y, i=i: r.spikes[i]))  # type: ignore[misc]
+            columns.append(Column(f"detail/layer/{i}/spikes", change, train, lambda r, v, y, i=i: r.spikes[i]))  # type: ignore[misc]
     for i, synapse in enumerate(chip.feedback):
-        columns += _neurons(f"detail/late/{i}", chip.layer(synapse.source).shape, i, "late", "late_traces", leaky=chip.decay > 0)
+        shape = chip.layer(synapse.source).shape
+        if chip.delta is not None:
+            columns.append(Column(f"detail/late/{i}/changes", np.int32, shape, lambda r, v, y, i=i: r.late[i]))  # type: ignore[misc]
+        else:
+            columns += _neurons(f"detail/late/{i}", shape, i, "late", "late_traces", leaky=chip.decay > 0)
     return tuple(columns)
 
 
@@ -113,6 +123,12 @@ def _neurons(name: str, shape: tuple[int, ...], i: int, counts: str, traces: str
     if leaky:
         columns.append(Column(f"{name}/traces", np.float64, shape, lambda r, v, y: getattr(r, traces)[i]))
     return columns
+
+
+def _of_messages(found: NDArray[np.int32] | None) -> NDArray[np.int32]:
+    if found is None:
+        raise BadArgument("the network has delta encoding, but its result does not say when messages were sent")
+    return found
 
 
 def _curve(result: Result) -> NDArray[np.float64]:

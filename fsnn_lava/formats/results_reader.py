@@ -46,7 +46,7 @@ class Reader:
         self.has_residual = root.has_attribute("residual") and root.integer("residual") == 1  # older files do not have it
         self.hashes = ColumnHashes.read(root)
         self.chip = self._network()
-        self._rows = row_columns(self.chip, residual_steps=steps if self.has_residual else 0)
+        self._rows = row_columns(self.chip, steps=steps, residual_steps=steps if self.has_residual else 0)
         for column in self._rows:
             column.stored(root, self.samples)
         self._detailed = detail_columns(self.chip, steps, spikes=self.has_spikes)
@@ -92,19 +92,20 @@ class Reader:
         end = self.details if end is None else end
         found = {name: dataset[first:end] for name, dataset in self._details().items() if name != "detail/values"}
         layers, late = range(len(self.chip.layers)), range(len(self.chip.feedback))
+        delta, origin = self.chip.delta is not None, self.provenance
         counts = tuple(found[f"detail/layer/{i}/counts"].astype(np.int32) for i in layers)
-        late_counts = tuple(found[f"detail/late/{i}/counts"].astype(np.int32) for i in late)
+        late_counts = tuple(found[f"detail/late/{i}/{'changes' if delta else 'counts'}"].astype(np.int32) for i in late)
         leaky = self.chip.decay > 0
-        origin = self.provenance
+        traces = "told" if delta else "traces" if leaky else "counts"
         return Result(
             backend=origin.backend,
             graph=origin.graph,
             steps=origin.steps,
             digest=origin.digest,
             weight_sum=self.chip.weight_sum(origin.steps),
-            readout_scale=float(executed_network(self.chip, origin.graph).readout.scale),
+            readout_scale=executed_network(self.chip, origin.graph).readout_scale,
             counts=counts,
-            traces=tuple(found[f"detail/layer/{i}/traces"] if leaky else counts[i].astype(np.float64) for i in layers),
+            traces=tuple(found[f"detail/layer/{i}/{traces}"].astype(np.float64) for i in layers),
             late=late_counts,
             late_traces=tuple(found[f"detail/late/{i}/traces"] if leaky else late_counts[i].astype(np.float64) for i in late),
             potentials=tuple(found[f"detail/layer/{i}/potentials"] for i in layers),
@@ -115,6 +116,8 @@ class Reader:
             updates=self.row("updates", first, end),
             spikes=tuple(found[f"detail/layer/{i}/spikes"] for i in layers) if self.has_spikes else None,
             residual=self.row("residual", first, end) if self.has_residual else None,
+            messages=self.row("messages", first, end) if delta else None,
+            cycles=self.row("cycles", first, end) if delta else None,
             seconds=origin.seconds * (end - first) / self.samples,
         )
 

@@ -74,7 +74,12 @@ def _integer_factor(arrays: list[NDArray[Any]]) -> float | None:
 
 
 def write_standard(file: h5py.File, chip: ChipNetwork) -> dict[str, Any]:
-    """Write /layer and return what a user of NetX must know: `input`, `complete`, `exact`."""
+    """Write /layer and return what a user of NetX must know: `input`, `complete`, `exact`.
+
+    A network with delta encoding has no /layer: NetX's sigma-delta layers divide by 2**6 whatever the threshold, and do not clip at 1.
+    """
+    if chip.delta is not None:
+        return {"input": "none: NetX has no equivalent of these neurons (E15)", "complete": False, "exact": False}
     root = file.create_group(GROUP)
     style, first = _first_layer(chip)
     shapes = _written_shape(chip)

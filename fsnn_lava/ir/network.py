@@ -11,12 +11,14 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.connections import ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.delta_encoding import DeltaEncoding, check_delta
 from fsnn_lava.ir.layers import INPUT, READOUT, HostDrive, Input, Layer, Readout
 from fsnn_lava.ir.network_summary import network_line, network_summary
 from fsnn_lava.ir.validation import require
@@ -26,6 +28,7 @@ __all__ = [
     "READOUT",
     "ChipNetwork",
     "ConvSynapse",
+    "DeltaEncoding",
     "DenseSynapse",
     "HostDrive",
     "Input",
@@ -52,6 +55,7 @@ class ChipNetwork:
         host_drive: what the host computes per sample; None unless `input.kind` is "current".
         class_names: one per class, or empty.
         notes: where the network came from: architecture, bits, version. Not part of `digest`.
+        delta: how rates travel if not as spikes: dead bands and the unit of messages (E15). None for rate coding.
 
     Raises:
         BadNetwork: the parts do not fit together, or exceed the chip's arithmetic.
@@ -72,6 +76,7 @@ class ChipNetwork:
     host_drive: HostDrive | None = None
     class_names: tuple[str, ...] = ()
     notes: dict[str, str] = field(default_factory=dict)
+    delta: DeltaEncoding | None = None
 
     def __post_init__(self) -> None:
         for name in ("layers", "synapses", "class_names"):
@@ -94,6 +99,8 @@ class ChipNetwork:
             len(self.class_names) in (0, self.readout.classes),
             f"class_names must be empty or name all {self.readout.classes} classes, got {len(self.class_names)}",
         )
+        if self.delta is not None:
+            check_delta(self, self.delta)
 
     def _check_synapse(self, synapse: Synapse, names: list[str]) -> None:
         require(synapse.source == INPUT or synapse.source in names, f"{synapse}: there is no layer {synapse.source!r}")
@@ -193,6 +200,11 @@ class ChipNetwork:
         return tuple(s for s in self.synapses if not self.is_forward(s))
 
     @property
+    def encoding(self) -> Literal["rate", "delta"]:
+        """How rates travel: "rate" sends spikes, "delta" graded changes (E14)."""
+        return "rate" if self.delta is None else "delta"
+
+    @property
     def decay(self) -> int:
         """What every potential loses per step, in units of 1/4096; 0 for IF."""
         return self.layers[0].decay
@@ -203,17 +215,25 @@ class ChipNetwork:
         return self.layers[0].leak
 
     def weight_sum(self, steps: int) -> float:
-        """Return the sum of lambda**(T - tau) over tau = 1 … T, which rates are divided by (E3).
+        """Return what a trace is divided by to get a rate: the sum of lambda**(T - tau) over tau = 1 … T (E3); 2**q for delta encoding.
 
         Args:
             steps: T.
         """
+        if self.delta is not None:
+            return float(self.delta.one)
         return float(np.sum(self.leak ** np.arange(steps, dtype=np.float64)))
+
+    @property
+    def readout_scale(self) -> float:
+        """`Result.readout_scale` of a run: the readout's potentials have 6 fraction bits, its sums of rates (E15) none."""
+        return float(self.readout.scale) * (1 if self.delta is None else 2**limits.STATE_FRACTION_BITS)
 
     def digest(self) -> str:
         """Return the SHA-256 of everything that determines a run (not the notes), in hexadecimal."""
         state = hashlib.sha256()
-        _hash_into(state, {f.name: getattr(self, f.name) for f in fields(self) if f.name != "notes"})
+        skipped = {"notes"} | ({"delta"} if self.delta is None else set())  # rate networks hash as they did before delta encoding
+        _hash_into(state, {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skipped})
         return state.hexdigest()
 
     def save(self, path: str | Path) -> None:

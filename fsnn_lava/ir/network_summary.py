@@ -6,6 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from fsnn_lava.ir.connections import ConvSynapse, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.delta_encoding import DeltaEncoding
 from fsnn_lava.ir.layers import Layer
 from fsnn_lava.summary import Cell, Summary, shape_text
 
@@ -19,14 +20,16 @@ def network_line(chip: ChipNetwork) -> str:
     layers = f"{len(chip.layers)} layer{'s' if len(chip.layers) > 1 else ''}"
     neurons = sum(layer.size for layer in chip.layers)
     weights = sum(synapse.weight.size for synapse in chip.synapses) + chip.readout.weight.size
-    return f"{architecture}{layers}, {neurons:,} neurons, {weights:,} weights, {chip.steps} steps"
+    encoding = "" if chip.delta is None else ", delta encoding"
+    return f"{architecture}{layers}, {neurons:,} neurons, {weights:,} weights, {chip.steps} steps{encoding}"
 
 
 def network_summary(chip: ChipNetwork) -> Summary:
     """One row per layer, each followed by the connections that end on it."""
     rows: list[tuple[Cell, ...]] = [("input", shape_text(chip.input.shape), prod(chip.input.shape), "", chip.input.kind)]
-    for layer in chip.layers:
-        rows.append((layer.name, shape_text(layer.shape), layer.size, "", _neurons(layer)))
+    for position, layer in enumerate(chip.layers):
+        neurons = _neurons(layer) if chip.delta is None else _delta_neurons(layer, chip.delta, position)
+        rows.append((layer.name, shape_text(layer.shape), layer.size, "", neurons))
         if layer is chip.layers[0] and chip.host_drive is not None:
             rows.append((f"  host -> {layer.name}", shape_text(chip.host_drive.weight.shape), "", "", "current, computed by the host"))
         rows += [_connection(chip, synapse) for synapse in chip.into(layer)]
@@ -48,6 +51,12 @@ def _neurons(layer: Layer) -> str:
     threshold = f"threshold {low}" if low == high else f"thresholds {low} to {high}"
     leak = "IF" if layer.decay == 0 else f"LIF, leak {layer.leak:.4g}"
     return f"{leak}, {threshold}" + (", reset to zero" if layer.reset == "zero" else "")
+
+
+def _delta_neurons(layer: Layer, delta: DeltaEncoding, position: int) -> str:
+    low, high = int(layer.threshold.min()), int(layer.threshold.max())
+    threshold = f"threshold {low}" if low == high else f"thresholds {low} to {high}"
+    return f"sigma-delta, {threshold}, dead band {delta.shares()[position]:.4g} ({delta.dead_bands[position]} of {delta.one})"
 
 
 def _connection(chip: ChipNetwork, synapse: Synapse) -> tuple[Cell, ...]:

@@ -15,13 +15,16 @@ from fsnn_lava.limits import STATE_FRACTION_BITS
 
 Arrays = tuple[NDArray[Any], ...]
 
-_PER_SAMPLE = ("readout", "clip_count", "operations", "updates", "residual")
+_PER_SAMPLE = ("readout", "clip_count", "operations", "updates", "residual", "messages", "cycles")
 _PER_SAMPLE_TUPLES = ("counts", "traces", "late", "late_traces", "potentials", "clipped", "spikes")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Result:
     """The outcome of a run: B samples over T steps, each layer in its own time tau = 1 … T.
+
+    With delta encoding (E14) a message is a change of a rate: `counts` are messages, `traces` what the targets were told and `late` the
+    changes under way, in units of 2**-q, `potentials` the sums S, and `readout` has no fraction bits.
 
     `run` returns one; backends fill it in, and it is not checked here. Do not rely on it until `compare` has judged it.
     Tuples have one array per layer, or per feedback connection where it says so.
@@ -43,8 +46,11 @@ class Result:
         clip_count: int64 [B, layers + 1]: number of clips; the readout comes last.
         operations: int64 [B]: synaptic operations, that is weights touched by a spike or a non-zero message.
         updates: int64 [B]: neuron updates.
-        spikes: uint8 [B, T, *shape] per layer; None unless asked for.
+        spikes: uint8 [B, T, *shape] per layer, with delta encoding int16: the change that was sent; None unless asked for.
         residual: float64 [B, T]: ||f(a) - a|| after every step (E11); None unless asked for.
+        messages: int32 [B, T]: messages sent in each step by all layers, each in its own time; None with rate coding.
+        cycles: int32 [B]: the period of the limit cycle in which a sample was at the end, steps; 0 if it was in none that the run shows.
+            None with rate coding.
         seconds: wall-clock time of the run itself.
 
     Examples:
@@ -71,6 +77,8 @@ class Result:
     updates: NDArray[np.int64]
     spikes: Arrays | None = None
     residual: NDArray[np.float64] | None = None
+    messages: NDArray[np.int32] | None = None
+    cycles: NDArray[np.int32] | None = None
     seconds: float = 0.0
 
     def __repr__(self) -> str:
@@ -101,6 +109,14 @@ class Result:
     def predictions(self) -> NDArray[np.int64]:
         """Int64 [B]: the class with the largest readout potential; the first one if several are equal."""
         return np.argmax(self.readout, axis=1).astype(np.int64)
+
+    @property
+    def last_message(self) -> NDArray[np.int64] | None:
+        """Int64 [B]: the step of the last message of each sample, after which it was silent; 0 if it sent none. None with rate coding."""
+        if self.messages is None:
+            return None
+        steps = np.arange(1, self.steps + 1)
+        return np.max(np.where(self.messages > 0, steps, 0), axis=1, initial=0).astype(np.int64)
 
     def part(self, which: slice) -> Result:
         """Return the result of some of the samples, with their share of the time.

@@ -28,12 +28,22 @@ def result_summary(result: Result) -> Summary:
         rows.append((f"l{position + 1}", shape_text(counts.shape[1:]), int(counts.sum()), f"{mean:.4f}", silent, clips))
     rows.append(("readout", shape_text(result.readout.shape[1:]), "", "", "", int(result.clip_count[:, -1].sum())))
     per_sample = max(1, result.samples)
+    what = "spikes" if result.messages is None else "messages"
     return Summary(
         title=f"Result {result_line(result)}",
-        columns=("layer", "shape", "spikes", "mean rate", "silent neurons", "clips"),
+        columns=("layer", "shape", what, "mean rate", "silent neurons", "clips"),
         rows=tuple(rows),
         notes=(
             f"per sample: {result.operations.sum() / per_sample:,.0f} synaptic operations, "
             f"{result.updates.sum() / per_sample:,.0f} neuron updates; {result.seconds:.3g} s in all",
+            *_silence(result),
         ),
     )
+
+
+def _silence(result: Result) -> tuple[str, ...]:
+    if result.last_message is None or result.cycles is None or result.samples == 0:
+        return ()
+    last, cycling = result.last_message, int(np.count_nonzero(result.cycles))
+    cycles = f"; {cycling:,} samples end in a limit cycle" if cycling else ""
+    return (f"last message at step {last.mean():.3g} on average, {int(last.max())} at the latest{cycles}",)

@@ -51,6 +51,8 @@ def stock_equivalent(chip: ChipNetwork) -> tuple[ChipNetwork, list[str]]:
     Weight units are finer where a synapse's exponent is negative (potentials grow by 2**bits, spikes stay the same), pixels enter as a
     bias computed by the host, and thresholds are those that `LIF` compares with. Applying it twice changes nothing more.
     """
+    if chip.delta is not None:
+        raise BadNetwork("Lava's own neurons have no equivalent of delta encoding (E15): they do not clip a rate at 1")
     said: list[str] = []
     bits = [_finer_bits(chip, layer) for layer in chip.layers]
     layers = tuple(_stock_layer(layer, b, said) for layer, b in zip(chip.layers, bits, strict=True))

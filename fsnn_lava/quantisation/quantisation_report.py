@@ -15,7 +15,7 @@ from fsnn_lava.quantisation.calibration import affordable_calibration_samples, l
 from fsnn_lava.quantisation.folded_network import FoldedConnection, FoldedNetwork
 from fsnn_lava.quantisation.quantise import Quantised
 from fsnn_lava.quantisation.rounding import largest_integer
-from fsnn_lava.quantisation.state_range import state_headroom
+from fsnn_lava.quantisation.state_range import state_headroom, sum_headroom
 
 SAMPLES = 64  # of the calibration batch
 TOLERANCE = 1e-6  # of the equilibria: largest |f(a) - a|
@@ -44,7 +44,7 @@ class LayerRow:
     shift: float  # mean over samples of ||a*_q - a*||
     shift_bound: float | None  # mean over samples of its bound (E12); None without a certificate
     bound_holds: bool  # for every sample
-    headroom: float  # how many times the largest potential of a calibration run fits the state
+    headroom: float  # how many times the largest potential (E15: sum or drive) of a calibration run fits the state
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,10 @@ def _layer_rows(
     )  # both equilibria are solved up to it
     got = rate_map.currents(exact, drive)
     wanted = _currents(folded, torch.from_numpy(made.calibration[: len(drive)]), exact)
-    headroom = state_headroom(chip, largest_potentials(folded, made.calibration[: len(drive)]))
+    if chip.delta is None:
+        headroom = state_headroom(chip, largest_potentials(folded, made.calibration[: len(drive)]))
+    else:
+        headroom = sum_headroom(chip, chip.delta, drive, got)
     rows = []
     for i, layer in enumerate(chip.layers):
         ratio = got[i] / layer.per_neuron(layer.threshold) - wanted[i] / folded.vth

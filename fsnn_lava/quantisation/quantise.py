@@ -11,7 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument, BadNetwork
-from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import (
+    INPUT,
+    ChipNetwork,
+    ConvSynapse,
+    DeltaEncoding,
+    DenseSynapse,
+    HostDrive,
+    Input,
+    Layer,
+    Synapse,
+    TransposedConvSynapse,
+)
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.operator_norm import spectral_radius
@@ -22,17 +33,21 @@ from fsnn_lava.quantisation.calibration import (
     largest_potentials,
     synthetic_calibration,
 )
+from fsnn_lava.quantisation.dead_band import DeadBandSearch, checked_bands, spikes_error
+from fsnn_lava.quantisation.delta_rounding import round_delta_layer, round_delta_readout
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedConnection, FoldedNetwork
 from fsnn_lava.quantisation.layer_problem import LayerProblem
 from fsnn_lava.quantisation.readout_rounding import round_readout
 from fsnn_lava.quantisation.rounding import IntArray, RoundedLayer, round_layer
-from fsnn_lava.quantisation.state_range import StepBound, check_step
+from fsnn_lava.quantisation.state_range import StepBound, check_step, step_bounds
 from fsnn_lava.version import __version__
 
 Kind = Literal["pixels", "events", "current"]
 Reset = Literal["subtract", "zero"]
+Encoding = Literal["rate", "delta"]
 SEARCH_SAMPLES = 32  # of the calibration batch, on which scales are searched
+DEAD_BAND_BUDGET = 2e8  # multiplications per step of a run with which dead bands are searched
 PROJECTED_GAIN = 0.999  # what shrinking the feedback aims for
 
 
@@ -60,6 +75,8 @@ def quantise(
     per_channel: bool = False,
     calibration: ArrayLike | None = None,
     steps: int | None = None,
+    encoding: Encoding = "rate",
+    dead_band: ArrayLike | None = None,
 ) -> ChipNetwork:
     """Fold and round a trained network to integers.
 
@@ -80,7 +97,11 @@ def quantise(
             thresholds per neuron, so it is off by default.
         calibration: raw uint8 samples, [B, *shape] or [B, T, *shape], on which scales are chosen. By default synthetic ones; some training
             samples are better.
-        steps: T of a run. By default as trained.
+        steps: T of a run. By default as trained; for "delta" as many as its dead bands need on the calibration batch.
+        encoding: "rate" sends spikes, whose average is the rate. "delta" sends graded messages, each a change of the rate (E14): the same
+            equilibrium in fewer messages and steps. It runs on the emulator and as Lava processes.
+        dead_band: for "delta" only: the smallest change that is sent, spikes per step; one number, or one per layer. By default the
+            largest that leave the rates no further from the equilibrium than the spikes that they replace.
 
     Returns:
         The network in integers, ready to be run or saved.
@@ -95,7 +116,17 @@ def quantise(
         >>> chip.notes["bits"]
         '6'
     """
-    return quantise_in_full(net, bits=bits, input=input, reset=reset, per_channel=per_channel, calibration=calibration, steps=steps).chip
+    return quantise_in_full(
+        net,
+        bits=bits,
+        input=input,
+        reset=reset,
+        per_channel=per_channel,
+        calibration=calibration,
+        steps=steps,
+        encoding=encoding,
+        dead_band=dead_band,
+    ).chip
 
 
 def quantise_in_full(
@@ -107,6 +138,8 @@ def quantise_in_full(
     per_channel: bool = False,
     calibration: ArrayLike | None = None,
     steps: int | None = None,
+    encoding: Encoding = "rate",
+    dead_band: ArrayLike | None = None,
 ) -> Quantised:
     """`quantise`, together with everything that was measured along the way.
 
@@ -114,25 +147,33 @@ def quantise_in_full(
     (`shrunk` says by how much).
     """
     _check_options(bits, reset, steps)
+    _check_encoding(encoding, dead_band, reset=reset, per_channel=per_channel)
     folded = net if isinstance(net, FoldedNetwork) else fold(_checked_network(net))
-    if steps is not None:
+    bands = checked_bands(dead_band, len(folded.layers))
+    if steps is not None and encoding == "rate":
         folded = replace(folded, steps=int(steps))
     if calibration is None:
         values = synthetic_calibration(folded, events=input == "events")
     else:
         values = checked_calibration(calibration, folded)
     kind = _input_kind(input, values, folded)
+    if kind == "events" and encoding == "delta":
+        raise BadArgument("encoding 'delta' does not support event input; use encoding 'rate'")
     folded = _limit_steps(folded, values, kind)
     before = spectral_radius(folded.gains())
     shrunk = 1.0
     for _ in range(8):
-        chip = _round_network(_shrink(folded, shrunk), values, kind, bits, reset, per_channel)
+        chip = _round_network(_shrink(folded, shrunk), values, kind, bits, reset, per_channel, encoding)
         gains = RateMap(chip).gains()
         after = spectral_radius(gains)
         if before >= 1.0 or after < 1.0:
             break
         shrunk *= (PROJECTED_GAIN / after) ** len(folded.layers)
-    bounds = check_step(chip, message_max=_message_max(folded, values, kind))
+    if chip.delta is not None:
+        chip = _with_dead_bands(chip, chip.delta, folded, values, bands, steps)
+        bounds = step_bounds(chip, message_max=_message_max(folded, values, kind))
+    else:
+        bounds = check_step(chip, message_max=_message_max(folded, values, kind))
     return Quantised(
         chip=chip,
         folded=folded,
@@ -170,6 +211,34 @@ def _check_options(bits: int, reset: str, steps: int | None) -> None:
         raise BadArgument(f"steps must be between 1 and {limits.STEPS_MAX}, got {steps}")
 
 
+def _check_encoding(encoding: str, dead_band: ArrayLike | None, *, reset: str, per_channel: bool) -> None:
+    if encoding not in ("rate", "delta"):
+        raise BadArgument(f"encoding must be 'rate' or 'delta', got {encoding!r}")
+    if encoding == "rate" and dead_band is not None:
+        raise BadArgument("dead_band belongs to encoding 'delta'; spikes have none")
+    if encoding == "delta" and (reset != "subtract" or per_channel):
+        raise BadArgument("encoding 'delta' has no reset, and its thresholds are powers of two: leave out reset and per_channel")
+
+
+def _with_dead_bands(
+    chip: ChipNetwork,
+    delta: DeltaEncoding,
+    folded: FoldedNetwork,
+    values: NDArray[np.uint8],
+    bands: tuple[float, ...] | None,
+    steps: int | None,
+) -> ChipNetwork:
+    """`chip` with the dead bands and steps that were given, or with those that suit the calibration batch."""
+    few = values[: affordable_calibration_samples(folded, SEARCH_SAMPLES, budget=DEAD_BAND_BUDGET)]
+    if bands is None:
+        chosen = DeadBandSearch(chip, few).choose(spikes_error(folded, few), folded.steps)
+        bands, steps = chosen.bands, steps or chosen.steps
+    elif steps is None:
+        steps = DeadBandSearch(chip, few).steps_of(bands)
+    integers = tuple(max(1, round(band * delta.one)) for band in bands)
+    return replace(chip, steps=steps, delta=replace(delta, dead_bands=integers))
+
+
 def _input_kind(wanted: str | None, values: NDArray[np.uint8], folded: FoldedNetwork) -> Kind:
     sequence = values.ndim == len(folded.input_shape) + 2
     kind = wanted or ("events" if sequence else "pixels")
@@ -199,26 +268,29 @@ def _shrink(folded: FoldedNetwork, factor: float) -> FoldedNetwork:
     return replace(folded, feedback=folded.feedback.with_weight(folded.feedback.weight * factor))
 
 
-def _round_network(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind, bits: int, reset: Reset, per_channel: bool) -> ChipNetwork:
-    decay = round((1.0 - folded.neuron.leak) * limits.DECAY_UNIT)
+def _round_network(
+    folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind, bits: int, reset: Reset, per_channel: bool, encoding: Encoding
+) -> ChipNetwork:
+    decay = round((1.0 - folded.neuron.leak) * limits.DECAY_UNIT) if encoding == "rate" else 0
     samples = torch.from_numpy(values[: affordable_calibration_samples(folded, SEARCH_SAMPLES)])
     raw = folded.average(samples, folded.steps)
     rates = folded.solve(samples, tol=1e-4, max_steps=50).rates  # accurate enough to choose a scale
-    potential_max = largest_potentials(folded, samples.numpy())
-    layers, synapses = [], []
+    potential_max = largest_potentials(folded, samples.numpy()) if encoding == "rate" else (0.0,) * len(folded.layers)
+    layers, synapses, rate_bits = [], [], limits.RATE_BITS[-1]
     for position, layer in enumerate(folded.layers):
         problem = _problem(folded, position, raw, rates, kind, potential_max[position], _message_max(folded, values, kind))
-        rounded = round_layer(problem, bits=bits, per_channel=per_channel)
+        if encoding == "rate":
+            rounded = round_layer(problem, bits=bits, per_channel=per_channel)
+        else:
+            found = round_delta_layer(problem, folded.layers[0].connection if position == 0 and kind != "current" else None, bits=bits)
+            rounded, rate_bits = found.rounded, min(rate_bits, found.rate_bits)
         layers.append(_layer(f"l{position + 1}", layer.shape, rounded, decay, reset))
         synapses.extend(_synapses(folded, position, problem, rounded))
-    readout = round_readout(
-        folded.readout_weight.numpy(),
-        folded.readout_bias.numpy(),
-        rates[-1].flatten(1).numpy(),
-        bits=bits,
-        decay=decay,
-        weight_sum=folded.neuron.weight_sum(folded.steps),
-    )
+    exact = folded.readout_weight.numpy(), folded.readout_bias.numpy(), rates[-1].flatten(1).numpy()
+    if encoding == "rate":
+        readout = round_readout(*exact, bits=bits, decay=decay, weight_sum=folded.neuron.weight_sum(folded.steps))
+    else:
+        readout = round_delta_readout(*exact, bits=bits)
     norm = folded.normalisation
     return ChipNetwork(
         input=Input(kind=kind, shape=folded.input_shape, divisor=norm.divisor, mean=norm.mean, std=norm.std),
@@ -229,6 +301,7 @@ def _round_network(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind,
         host_drive=_host_drive(folded) if kind == "current" else None,
         class_names=folded.class_names,
         notes={"architecture": folded.architecture, "bits": str(bits), "made by": f"fsnn-lava {__version__}"},
+        delta=DeltaEncoding(rate_bits=rate_bits, dead_bands=(1,) * len(layers)) if encoding == "delta" else None,
     )
 
 

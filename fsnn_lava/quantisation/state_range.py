@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava import limits
 from fsnn_lava.errors import BadNetwork
-from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
+from fsnn_lava.ir.network import INPUT, ChipNetwork, DeltaEncoding, Layer, Synapse
 from fsnn_lava.ir.rate_map import apply_linear
 
 
@@ -73,3 +73,17 @@ def state_headroom(chip: ChipNetwork, largest: tuple[float, ...]) -> tuple[float
         room * float(layer.scale.min()) / potential if potential else float("inf")
         for layer, potential in zip(chip.layers, largest, strict=True)
     )
+
+
+def sum_headroom(
+    chip: ChipNetwork, delta: DeltaEncoding, drive: NDArray[np.float64], currents: tuple[NDArray[np.float64], ...]
+) -> tuple[float, ...]:
+    """Per layer of a network with delta encoding: how many times the largest |sum| or |drive| at the equilibrium fits the state (E15).
+
+    `drive` of layer 1 and all `currents` are in weight units.
+    """
+    room, found = limits.STATE_MAX / delta.one, []
+    for position, (layer, current) in enumerate(zip(chip.layers, currents, strict=True)):
+        constant = drive if position == 0 else layer.bias.astype(np.float64)
+        found.append(room / max(1.0, float(np.abs(constant).max()), float(np.abs(current - constant).max())))
+    return tuple(found)

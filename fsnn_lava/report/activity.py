@@ -29,8 +29,8 @@ def activity_panel(evidence: Evidence) -> Panel:
     ]
     caption = (
         "Left: spikes per neuron and step, averaged over neurons and samples. Right: synaptic operations per sample (one per weight that a "
-        "spike or a non-zero message touches), grouped by the layer that receives them. A static input counts in every step, because the "
-        f"chip receives it in every step. {run.averaged.samples} samples."
+        "spike or a non-zero message touches), grouped by the layer that receives them. "
+        f"{_input_cost(run)} {run.averaged.samples} samples."
     )
     return Panel(
         key=KEY,
@@ -42,6 +42,12 @@ def activity_panel(evidence: Evidence) -> Panel:
         wide=True,
         facts=_costs(run),
     )
+
+
+def _input_cost(run: RunEvidence) -> str:
+    if run.chip.delta is not None:
+        return "Spikes are messages here, each a change of a rate; a static input is sent once, and messages under way are counted."
+    return "A static input counts in every step, because the chip receives it in every step."
 
 
 def layer_rates(run: RunEvidence) -> list[tuple[str, float]]:
@@ -67,9 +73,10 @@ def _arrived(run: RunEvidence, synapse: Synapse) -> NDArray[np.float64]:
     result, samples = run.averaged, run.averaged.samples
     if synapse.source == INPUT:
         sent = run.values_of(run.steps, samples) != 0
-        return (sent.sum(axis=1) if run.events else sent * run.steps).reshape(samples, -1).astype(np.float64)
+        times = 1 if run.chip.delta is not None else run.steps
+        return (sent.sum(axis=1) if run.events else sent * times).reshape(samples, -1).astype(np.float64)
     counts = result.counts[run.chip.index(synapse.source)].astype(np.float64)
-    if not run.chip.is_forward(synapse):
+    if not run.chip.is_forward(synapse) and run.chip.delta is None:
         counts = counts - result.late[next(i for i, s in enumerate(run.chip.feedback) if s is synapse)]
     return counts.reshape(samples, -1)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.backends.emulator.delta import DeltaEmulator
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
@@ -59,7 +60,9 @@ class RunEvidence:
         return self.chip.input.kind == "events"
 
     @cached_property
-    def emulator(self) -> Emulator:
+    def emulator(self) -> Emulator | DeltaEmulator:
+        if self.chip.delta is not None:
+            return DeltaEmulator(self.chip)
         return Emulator(self.chip, stock=self.result.graph == "stock")
 
     @cached_property

@@ -20,7 +20,7 @@ def raster_panel(evidence: Evidence) -> Panel:
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")
     trains = run.first_sample.spikes or ()
-    flat = [train[0].reshape(run.steps, -1) for train in trains]
+    flat = [(train[0] != 0).astype(np.uint8).reshape(run.steps, -1) for train in trains]  # a message of delta encoding counts as one mark
     pictures = tuple(_draw(index, *pair) for index, pair in enumerate(zip(run.chip.layers, flat, strict=True)))
     rows = [(layer.name, int(n), int(t) + 1) for layer, spikes in zip(run.chip.layers, flat, strict=True) for n, t in np.argwhere(spikes.T)]
     origin = "as recorded by the backend" if run.result.spikes is not None else "run again on the emulator"

@@ -12,6 +12,7 @@ from fsnn_lava.ir.result import Result
 from fsnn_lava.report import canvas
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.verify.bounds.delta_sums import delta_residual_bound
 from fsnn_lava.verify.bounds.rate_offset import residual_bound
 
 KEY, TITLE = "residual", "Does it settle?"
@@ -44,7 +45,8 @@ def residual_curve_panel(evidence: Evidence) -> Panel:
     moments = [_measure(run, run.rerun(t, run.curve_samples), bounded) for t in moments_of(run.steps, twice=not run.events)]
     own = _measure(run, run.result.part(slice(0, run.curve_samples)), bounded)
     picture = _draw(run, moments, own)
-    bound = "The wide line behind it is its bound from final potentials and late spikes (E11), which it may touch. "
+    source = "final potentials and late spikes (E11)" if run.chip.delta is None else "dead bands and messages under way (E16)"
+    bound = f"The wide line behind it is its bound from {source}, which it may touch. "
     caption = (
         "Residual ‖f(a[t]) − a[t]‖ after t steps (Euclidean, all neurons): how far the rates are from reproducing themselves. "
         f"a* is the equilibrium. {bound if bounded else 'Reset to zero discards charge, so there is no bound. '}"
@@ -60,7 +62,8 @@ def _measure(run: RunEvidence, result: Result, bounded: bool) -> Moment:
     bound = None
     if bounded:
         batch = run.batch(result)
-        bound = rate_vector_length(tuple(residual_bound(batch, layer) for layer in run.chip.layers))
+        most = residual_bound if run.chip.delta is None else delta_residual_bound
+        bound = rate_vector_length(tuple(most(batch, layer) for layer in run.chip.layers))
     distance = rate_vector_length(tuple(e - a for e, a in zip(run.equilibria.rates, rates, strict=True)))
     return Moment(result.steps, residual, bound, distance)
 

@@ -17,7 +17,7 @@ _CHAIN: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("float spikes", ("float",)),
     ("float equilibrium", ("shift",)),
     ("integer equilibrium", ("contraction", "certificate", "residual", "settled")),
-    ("integer spikes", ("record", "charge", "spikes")),
+    ("integer spikes", ("record", "charge", "sums", "dead band", "spikes", "messages")),
 )
 _LISTED = 5  # places of a failure that are shown without a click
 _STATES = {

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.errors import BadArgument, BadFile, CheckFailed
+from fsnn_lava.errors import BackendMissing, BadArgument, BadFile, CheckFailed
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.run_arguments import check_values, checked_steps
@@ -70,6 +70,8 @@ def write_bundle(
     CheckFailed if `board` cannot run the network on these values (placement/obstacles.py).
     """
     chip = ChipNetwork.load(chip_path)
+    if chip.delta is not None:
+        raise BackendMissing("a package is made for backend 'loihi2', which does not run networks with delta encoding")
     steps = checked_steps(chip, steps)
     check_values(chip, values, steps)
     _check_board(chip, values, board, steps)

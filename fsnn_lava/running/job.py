@@ -59,7 +59,7 @@ class Job:
     @property
     def layout(self) -> Layout:
         steps = self.options.steps
-        rows = row_columns(self.chip, residual_steps=steps if self.options.residual else 0)
+        rows = row_columns(self.chip, steps=steps, residual_steps=steps if self.options.residual else 0)
         return Layout(rows, detail_columns(self.chip, steps, spikes=self.options.spikes))
 
     @property

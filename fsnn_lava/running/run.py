@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.availability import Backend, require_backend
-from fsnn_lava.errors import BadArgument
+from fsnn_lava.errors import BackendMissing, BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate
 from fsnn_lava.ir.run_arguments import check_chip, check_values
@@ -129,6 +129,7 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
 
     Raises BackendMissing if the backend cannot run here.
     """
+    require_encoding(chip, options)
     require_backend(options.backend)
     with _open_simulator(chip, options) as run_batch:
         if not options.residual:
@@ -140,11 +141,26 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
         yield lambda values: curve.added(run_batch(values), values, keep_spikes=options.spikes)
 
 
+def require_encoding(chip: ChipNetwork, options: RunOptions) -> None:
+    """BackendMissing unless the requested backend has this network's encoding."""
+    if chip.delta is None or options.backend == "emu" or (options.backend == "sim" and options.graph == "batched"):
+        return
+    raise BackendMissing(
+        f"backend {options.backend!r}{' with stock processes' if options.backend == 'sim' else ''} does not run networks with delta "
+        "encoding; run it on 'emu' or on 'sim' with our own processes, or export with encoding 'rate'"
+    )
+
+
 @contextmanager
 def _open_simulator(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
     """The backend itself; each is imported only when it is used."""
     steps, spikes = options.steps, options.spikes or options.residual
-    if options.backend == "emu":
+    if chip.delta is not None and options.backend == "emu":
+        from fsnn_lava.backends.emulator.delta import DeltaEmulator
+
+        delta = DeltaEmulator(chip)
+        yield lambda values: delta.run(values, steps=steps, spikes=spikes)
+    elif options.backend == "emu":
         from fsnn_lava.backends.emulator.run import Emulator
 
         emulator = Emulator(chip)
@@ -153,6 +169,11 @@ def _open_simulator(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch
         from fsnn_lava.backends.lava.loihi2 import backend as loihi2
 
         yield lambda values: loihi2.run_on_loihi2(chip, values, steps=steps, spikes=spikes)
+    elif chip.delta is not None:
+        from fsnn_lava.backends.lava.delta_simulator import DeltaSimulator
+
+        with DeltaSimulator(chip, batch=options.batch, steps=steps, spikes=spikes) as delta_simulator:
+            yield delta_simulator.run
     elif options.graph == "stock":
         from fsnn_lava.backends.lava.stock_simulator import StockSimulator
 

@@ -13,6 +13,8 @@ from fsnn_lava.formats.results_layout import row_columns
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 
+STEPS_SHOWN = 8  # whose messages the text lists
+
 
 @dataclass
 class Totals:
@@ -28,6 +30,8 @@ class Totals:
     clips: int = 0
     spikes: list[int] = field(init=False)  # per layer
     residual: NDArray[np.float64] | None = None  # [T] summed over samples, if it was computed
+    messages: NDArray[np.int64] | None = None  # [T] summed over samples and layers; None with rate coding
+    cycling: int = 0  # samples that ended in a limit cycle
 
     def __post_init__(self) -> None:
         self.spikes = [0] * len(self.chip.layers)
@@ -35,7 +39,7 @@ class Totals:
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
         """Add a batch; without labels its answers count as wrong."""
         known = np.full(result.samples, -1) if labels is None else labels
-        columns = row_columns(self.chip, residual_steps=0 if result.residual is None else result.steps)
+        columns = row_columns(self.chip, steps=self.steps, residual_steps=0 if result.residual is None else result.steps)
         self.add_rows({column.name: column.of(result, values, known) for column in columns}, result.seconds)
 
     def add_rows(self, columns: Mapping[str, NDArray[Any]], seconds: float) -> None:
@@ -47,6 +51,9 @@ class Totals:
         self.updates += int(columns["rows/updates"].sum())
         self.clips += int(columns["rows/clip_count"].sum())
         self.spikes = [old + int(new) for old, new in zip(self.spikes, columns["rows/layer_spikes"].sum(axis=0), strict=True)]
+        if "rows/messages" in columns:
+            self.messages = columns["rows/messages"].sum(axis=0, dtype=np.int64) + (0 if self.messages is None else self.messages)
+            self.cycling += int(np.count_nonzero(columns["rows/cycles"]))
         if "rows/residual" in columns:
             summed = columns["rows/residual"].sum(axis=0)
             self.residual = summed if self.residual is None else self.residual + summed
@@ -70,6 +77,9 @@ class Totals:
             "updates_per_sample": self.updates / self.samples,
             "clips": self.clips,
             "residual": None if self.residual is None else (self.residual / self.samples).tolist(),
+            "encoding": self.chip.encoding,
+            "messages_per_step": None if self.messages is None else (self.messages / self.samples).tolist(),
+            "limit_cycles": None if self.messages is None else self.cycling,
         }
 
     def to_text(self) -> str:
@@ -77,9 +87,15 @@ class Totals:
         numbers = self.to_dict()
         rates = ", ".join(f"{rate:.2%}" for rate in numbers["rates"])
         spikes, operations, updates = (numbers[f"{name}_per_sample"] for name in ("spikes", "operations", "updates"))
+        sent = f"{spikes:.0f} spikes (rate of each layer: {rates})"
+        if self.messages is not None:
+            curve = ", ".join(f"{number / self.samples:.3g}" for number in self.messages[:STEPS_SHOWN])
+            more = ", …" if len(self.messages) > STEPS_SHOWN else ""
+            cycles = f"; {self.cycling} samples in a limit cycle" if self.cycling else ""
+            sent = f"{spikes:.0f} messages ({curve}{more} per step{cycles})"
         return (
             f"accuracy {self.accuracy:.2%} ({self.correct} of {self.samples}), {self.steps} steps\n"
-            f"per sample: {spikes:.0f} spikes (rate of each layer: {rates}), {operations:.0f} synaptic operations, "
+            f"per sample: {sent}, {operations:.0f} synaptic operations, "
             f"{updates:.0f} neuron updates; {self.clips} clips in total\n"
             f"{self.seconds:.2f} s, {1000 * self.seconds / self.samples:.3f} ms per sample{self._residual_text()}"
         )

@@ -41,13 +41,15 @@ class Batch:
 
     @cached_property
     def drives(self) -> tuple[NDArray[Any], ...]:
-        """<D> per layer (E10)."""
-        return tuple(drive_trace(self.chip, layer, self.values, self.steps) for layer in self.chip.layers)
+        """<D> per layer (E10); with delta encoding of one step, because a static input is sent once (E15)."""
+        steps = self.steps if self.chip.delta is None else 1
+        return tuple(drive_trace(self.chip, layer, self.values, steps) for layer in self.chip.layers)
 
     @cached_property
     def drive(self) -> NDArray[np.float64]:
         """The average current from outside into layer 1, bias included: [B, *shape of layer 1], weight units per step."""
-        average = self.drives[0] / (self.chip.weight_sum(self.steps) * 2**STATE_FRACTION_BITS)
+        steps = self.chip.weight_sum(self.steps) if self.chip.delta is None else 1.0
+        average = self.drives[0] / (steps * 2**STATE_FRACTION_BITS)
         return np.broadcast_to(average, (self.samples, *self.chip.layers[0].shape))
 
     @cached_property
@@ -93,12 +95,16 @@ class Batch:
     def _mapped(self, index: int, layer: Layer) -> NDArray[np.float64]:
         """sigma((<D> + sum 2**n w.<s>) / (theta A)): the sums of E10 again, which are linear in the spikes."""
         charge = self.drives[index].astype(np.float64)
+        theta = layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS
+        if self.chip.delta is not None:  # rates are told as such
+            for synapse in incoming_synapses(self.chip, layer):
+                charge = charge + weighted_sum(synapse, self.rates[self.chip.index(synapse.source)]) * 2.0 ** total_shift(synapse)
+            return np.broadcast_to(np.clip(charge / theta, 0.0, 1.0), (self.samples, *layer.shape))
         for synapse in incoming_synapses(self.chip, layer):
             total = self.arrived_sum(synapse)
             if self.chip.delay(synapse) > 0:
                 total = total + self.missing_sum(synapse)
             charge = charge + total * 2.0 ** total_shift(synapse)
-        theta = layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS
         return np.clip(charge / (theta * self.chip.weight_sum(self.steps)), 0.0, 1.0)
 
     def sample(self, row: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
@@ -22,14 +23,19 @@ from fsnn_lava.verify.checks.accuracy import AccuracyCheck
 from fsnn_lava.verify.checks.certificate import CertificateCheck, affordable_certificates
 from fsnn_lava.verify.checks.charge import ChargeCheck
 from fsnn_lava.verify.checks.contraction import LOCAL_SAMPLES, ContractionCheck
+from fsnn_lava.verify.checks.delta_record import DeltaRecordCheck
+from fsnn_lava.verify.checks.delta_residual import DeltaResidualCheck
+from fsnn_lava.verify.checks.delta_settling import DeltaSettlingCheck
 from fsnn_lava.verify.checks.float_spikes import LINK as FLOAT_LINK
 from fsnn_lava.verify.checks.float_spikes import FloatSpikesCheck
+from fsnn_lava.verify.checks.messages import MessagesCheck
 from fsnn_lava.verify.checks.record import RecordCheck
 from fsnn_lava.verify.checks.residual import ResidualCheck
 from fsnn_lava.verify.checks.settling import SettlingCheck
 from fsnn_lava.verify.checks.shift import LINK as SHIFT_LINK
 from fsnn_lava.verify.checks.shift import ShiftCheck
 from fsnn_lava.verify.checks.spikes import SpikesCheck
+from fsnn_lava.verify.checks.sums import BandCheck, SumsCheck
 from fsnn_lava.verify.equilibrium import Equilibria, affordable_equilibria, solve_equilibria
 from fsnn_lava.verify.float_network import FloatNetwork
 from fsnn_lava.verify.jacobian_radius import jacobian_radius
@@ -70,22 +76,35 @@ class Comparator:
         self.radius_samples = max(1, min(LOCAL_SAMPLES, self.equilibrium_samples // 8))
         self.rate_map = RateMap(self.chip)
         certificate = Certificate(self.rate_map)
-        self.record = RecordCheck(self.chip, stock=graph == "stock")
-        self.charge = ChargeCheck(self.chip)
-        self.residual = ResidualCheck(self.chip, certificate, self.thresholds)
         self.contraction = ContractionCheck(self.chip, certificate, self.thresholds)
         self.certificate = CertificateCheck(
             self.rate_map, certificate, samples=min(self.equilibrium_samples, affordable_certificates(self.chip))
         )
-        self.spikes = SpikesCheck(self.chip, stock=graph == "stock")
-        self.settling = SettlingCheck(self.chip, self.spikes.emulator, self.rate_map, self.thresholds)
+        self._choose_checks(certificate)
         self.accuracy = AccuracyCheck(self.chip, self.thresholds)
         self.network = FloatNetwork(model, chip) if model is not None else None
-        self.float_spikes = FloatSpikesCheck(self.network) if self.network else None
+        self.float_spikes = FloatSpikesCheck(self.network) if self.network and chip.delta is None else None
         self.shift = ShiftCheck(chip, self.network, self.rate_map, certificate, self.thresholds) if self.network else None
         self.batch_size = max(1, min(BATCH_SAMPLES, BATCH_BYTES // (8 * sum(layer.size for layer in chip.layers))))
         self.samples = 0
         self.about: About = {}
+
+    def _choose_checks(self, certificate: Certificate) -> None:
+        """Those that depend on the encoding: what a backend received and sent, and what follows for the rates."""
+        chip, delta, stock = self.chip, self.chip.delta, self.graph == "stock"
+        self.record = RecordCheck(chip, stock=stock) if delta is None else DeltaRecordCheck(chip)
+        self.charge: ChargeCheck | SumsCheck
+        self.settling: SettlingCheck | DeltaSettlingCheck
+        if delta is None:
+            emulator = Emulator(chip, stock=stock)
+            spikes = SpikesCheck(chip, stock=stock, emulator=emulator)
+            self.charge, self.spikes, self.band = ChargeCheck(chip), spikes, None
+            self.residual = ResidualCheck(chip, certificate, self.thresholds)
+            self.settling = SettlingCheck(chip, emulator, self.rate_map, self.thresholds)
+        else:
+            self.charge, self.spikes, self.band = SumsCheck(chip), MessagesCheck(chip), BandCheck(chip)
+            self.residual = DeltaResidualCheck(chip, certificate, self.thresholds)
+            self.settling = DeltaSettlingCheck(chip, delta, self.thresholds)
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None, *, offset: int | None = None) -> None:
         """Compare some samples of the run; more than `batch_size` of them are compared in several batches.
@@ -123,14 +142,17 @@ class Comparator:
         drive = batch.drive
         equilibria = self._solve(batch, drive)
         self.charge.add(batch)
+        if self.band is not None:
+            self.band.add(batch)
         self.residual.add(batch, batch.mapped, equilibria)
         self.settling.add(batch, batch.mapped)
         self.record.add(batch, batch.mapped)
         self.spikes.add(batch)
         self.accuracy.add(batch, self.network.answers(batch.values, batch.steps) if self.network else None)
-        if equilibria is not None and self.network and self.float_spikes and self.shift:
+        if equilibria is not None and self.network and self.shift:
             float_equilibria = self.network.solve(batch.values[: equilibria.samples])
-            self.float_spikes.add(batch, float_equilibria)
+            if self.float_spikes is not None:
+                self.float_spikes.add(batch, float_equilibria)
             self.shift.add(batch, equilibria, float_equilibria, drive[: equilibria.samples])
         self.samples += batch.samples
 
@@ -154,19 +176,23 @@ class Comparator:
         missing = "no model was given (--model model.pt)"
         settled = self.settling.settled(distance=self.residual.distance, without=self.contraction.unsolved)
         checks: list[Check] = [
-            self.float_spikes.check() if self.float_spikes else not_done("float", FLOAT_LINK, missing),
+            self.float_spikes.check() if self.float_spikes else not_done("float", FLOAT_LINK, self._without_spikes() or missing),
             self.shift.check() if self.shift else not_done("shift", SHIFT_LINK, missing),
             self.contraction.check(),
             self.certificate.check(),
             self.residual.check(),
             self.record.check(),
             self.charge.check(),
+            *([] if self.band is None else [self.band.check()]),
             self.spikes.check(),
             self.settling.check(settled),
             self.accuracy.check(),
         ]
         about: About = {**self.about, "samples": self.samples}
         return Verdict(checks=tuple(checks), about=about, settled=settled, accurate=self.accuracy.accurate())
+
+    def _without_spikes(self) -> str:
+        return "" if self.chip.delta is None else "the run sends changes of rates, not spikes"
 
     def hand_over(self) -> dict[str, Any]:
         """Return everything found so far, in JSON types; afterwards the comparator is empty again."""
@@ -208,6 +234,7 @@ class Comparator:
             "residual": self.residual,
             "record": self.record,
             "charge": self.charge,
+            "dead band": self.band,
             "spikes": self.spikes,
             "settled": self.settling,
             "accuracy": self.accuracy,

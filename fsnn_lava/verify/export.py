@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from fsnn_lava.ir.result import Result
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.quantisation.quantisation_report import QuantisationReport, measure_quantisation
-from fsnn_lava.quantisation.quantise import Kind, Quantised, Reset, quantise_in_full
+from fsnn_lava.quantisation.quantise import Encoding, Kind, Quantised, Reset, quantise_in_full
 from fsnn_lava.running.run import run
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.export_checks import (
@@ -33,6 +33,7 @@ from fsnn_lava.verify.export_checks import (
 
 BATCH = 100
 FOLDING_SAMPLES = 8  # on which folding is checked
+EQUILIBRIUM_TOLERANCE = 1e-4  # of the rates that delta encoding is compared with
 
 Write = Callable[[ChipNetwork, Path], None]
 Read = Callable[[Path], ChipNetwork]
@@ -80,6 +81,8 @@ def export(
     reset: Reset = "subtract",
     per_channel: bool = False,
     steps: int | None = None,
+    encoding: Encoding = "rate",
+    dead_band: Sequence[float] | None = None,
     calibration: NDArray[np.uint8] | None = None,
     test: Samples | None = None,
     max_drop: float = 1.0,
@@ -88,12 +91,23 @@ def export(
 ) -> Exported:
     """Write the network in integers to `path`. If a check fails, raise ExportRefused and leave `path` unchanged, unless `force`.
 
-    `write` and `read` decide the format. `bits`, `input`, `reset`, `per_channel`, `steps` and `calibration` are those of `quantise`.
+    `write` and `read` decide the format. `bits`, `input`, `reset`, `per_channel`, `steps`, `encoding`, `dead_band` and
+    `calibration` are those of `quantise`.
     `max_drop`: percentage points of accuracy that the integers may lose on `test`, besides chance.
     """
     target = Path(path)
     with atomic_path(target) as temporary:
-        made = quantise_in_full(net, bits=bits, input=input, reset=reset, per_channel=per_channel, calibration=calibration, steps=steps)
+        made = quantise_in_full(
+            net,
+            bits=bits,
+            input=input,
+            reset=reset,
+            per_channel=per_channel,
+            calibration=calibration,
+            steps=steps,
+            encoding=encoding,
+            dead_band=dead_band,
+        )
         made.chip.notes.update(notes or {})
         write(made.chip, temporary)
         back = read(temporary)
@@ -117,10 +131,10 @@ def _examine(net: FSNN, made: Quantised, back: ChipNetwork, test: Samples | None
     samples = test if test is not None else Samples(made.calibration, None)
     values = samples.values[:, : back.steps] if back.input.kind == "events" else samples.values
     result = run(back, values)
-    rates, answers = _folded_run(made.folded, values)
+    rates, answers = _folded_run(made.folded, values, spikes=back.delta is None)
     accuracies = None
     if samples.labels is not None:
-        accuracies = _accuracies(net, values, samples.labels, answers, result, back.steps)
+        accuracies = _accuracies(net, values, samples.labels, answers, result, back.steps if back.delta is None else net.steps)
     checks = [
         check_file(made.chip, back),
         check_folding(net, made.folded, values[:FOLDING_SAMPLES]),
@@ -143,11 +157,12 @@ def _examine(net: FSNN, made: Quantised, back: ChipNetwork, test: Samples | None
     )
 
 
-def _folded_run(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The last layer's rates and the answers of the folded network in spikes, pipelined as on the chip."""
+def _folded_run(folded: FoldedNetwork, values: NDArray[np.uint8], *, spikes: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The last layer's rates and the answers of the folded network: in spikes, pipelined as on the chip, or else at its equilibrium."""
     rates, answers = [], []
     for start in range(0, len(values), BATCH):
-        last = folded.simulate(torch.from_numpy(values[start : start + BATCH])).rates[-1]
+        part = torch.from_numpy(values[start : start + BATCH])
+        last = folded.simulate(part).rates[-1] if spikes else folded.solve(part, tol=EQUILIBRIUM_TOLERANCE).rates[-1]
         rates.append(last.numpy())
         answers.append(folded.logits(last).argmax(1).numpy())
     return np.concatenate(rates), np.concatenate(answers)

@@ -18,6 +18,8 @@ from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.verify.equilibrium import TOLERANCE, Equilibria
 
+ANSWER_TOLERANCE = 1e-4  # of rates that only an answer depends on
+
 
 class FloatNetwork:
     """A folded FSNN that has the layers of `chip`."""
@@ -51,7 +53,12 @@ class FloatNetwork:
 
     @torch.no_grad()
     def answers(self, values: NDArray[np.uint8], steps: int) -> NDArray[np.int64]:
-        """[B] answers of the float network after `steps` steps of spikes, in the schedule it was trained with."""
+        """[B] answers of the float network after `steps` steps of spikes, in the schedule it was trained with.
+
+        With delta encoding, which has no spikes, at its equilibrium.
+        """
+        if self.chip.delta is not None:
+            return self.folded.logits(self.folded.solve(self.average(values), tol=ANSWER_TOLERANCE).rates[-1]).argmax(1).numpy()
         return self.model(torch.from_numpy(values), steps).argmax(1).numpy()
 
     def apply(self, rates: tuple[Tensor, ...], drive: Tensor) -> tuple[Tensor, ...]:

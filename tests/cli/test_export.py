@@ -8,6 +8,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 import torch
@@ -62,6 +63,18 @@ def test_every_way_to_export_gives_a_network_that_loads(model, options, tmp_path
     if "--steps" in options:
         assert chip.steps == 7
         assert chip.notes["bits"] == "5"
+
+
+def test_delta_encoding_is_written_with_its_dead_bands_and_steps(model, tmp_path, capsys):
+    target = tmp_path / "net.h5"
+    assert main([str(model), str(target), "--limit", "40", "--encoding", "delta", "--dead-band", "0.1", "--max-drop", "100"]) == 0
+    chip = ChipNetwork.load(target)
+    assert chip.delta is not None and chip.delta.shares()[0] == pytest.approx(0.1, abs=0.5 / chip.delta.one)
+    assert 2 <= chip.steps < 15
+    with h5py.File(target) as file:
+        assert "layer" not in file and not file["fsnn/netx"].attrs["complete"]
+        assert file["fsnn"].attrs["version"] == 2
+    assert "nothing was clipped" in capsys.readouterr().out
 
 
 def test_the_result_as_json(model, tmp_path, capsys):
@@ -180,6 +193,8 @@ def test_weights_that_are_not_numbers_are_refused(model, tmp_path, capsys):
         (["net.h5", "--limit", "0"], "--limit must be at least 1"),
         (["net.h5", "--data", "imagenet"], "there is no data set 'imagenet'"),
         (["net.h5", "--data", "mnist", "--data-dir", "nowhere"], "mnist"),
+        (["net.h5", "--dead-band", "0.1"], "dead_band belongs to encoding 'delta'"),
+        (["net.h5", "--encoding", "delta", "--dead-band", "0.1", "0.1", "0.1"], "or one for each of 1 layers"),
         (["net.pt"], "the file name must end in"),
         (["net.h5", "--format", "nir"], "the file name must end in .nir"),
         (["missing/net.h5"], "cannot write"),

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
+from fsnn_lava.cli.compare import main as compare_main
 from fsnn_lava.cli.run import main
 from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import results
 from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
 from fsnn_lava.models.find import find_model
+from tests.helpers.chip_networks import dense_network
+from tests.helpers.naive_delta import as_delta
 from tests.helpers.naive_simulator import assert_same
 from tests.helpers.strategies import random_network, random_values
 
@@ -153,6 +156,33 @@ def test_a_backend_that_cannot_run_here_exits_with_three(
     monkeypatch.setattr("fsnn_lava.backends.availability.missing_for_backend", lambda backend: ("a board",) if backend == "loihi2" else ())
     assert main(arguments(folder, backend="loihi2")) == 3
     assert "fsnn-run: backend 'loihi2' cannot run here, it lacks: a board" in capsys.readouterr().err
+
+
+def test_a_run_with_delta_encoding_is_judged_and_prints_its_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chip = as_delta(dense_network(1))
+    values = np.random.default_rng(1).integers(0, 256, (5, 7), dtype=np.uint8)
+    chip.save(tmp_path / "net.h5")
+    np.savez(tmp_path / "own.npz", x=values, y=np.zeros(5, np.int64))
+    assert main(arguments(tmp_path, "--out", str(tmp_path / "r.h5"))) == 0
+    out = capsys.readouterr().out
+    assert "messages (" in out and " per step" in out and "bit for bit" in out
+    assert compare_main([str(tmp_path / "r.h5")]) == 0
+    capsys.readouterr()
+    assert main(arguments(tmp_path, "--json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["encoding"] == "delta" and len(found["messages_per_step"]) == chip.steps
+
+
+@pytest.mark.parametrize(("backend", "more"), [("sim", ["--graph", "stock"]), ("loihi2", [])])
+def test_a_backend_without_delta_encoding_exits_with_three(
+    backend: str, more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("fsnn_lava.backends.availability.missing_for_backend", lambda backend: ())
+    as_delta(dense_network(1)).save(tmp_path / "net.h5")
+    np.savez(tmp_path / "own.npz", x=np.zeros((5, 7), np.uint8), y=np.zeros(5, np.int64))
+    assert main(arguments(tmp_path, *more, backend=backend)) == 3
+    said = capsys.readouterr().err
+    assert said.startswith(f"fsnn-run: backend '{backend}'") and "does not run networks with delta encoding" in said
 
 
 def test_a_broken_off_run_leaves_no_file(files: tuple, monkeypatch: pytest.MonkeyPatch) -> None:

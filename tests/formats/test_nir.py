@@ -17,6 +17,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.space_to_depth import packed, space_to_depth
 from fsnn_lava.running.run import run
 from tests.helpers.chip_networks import conv_network, dense_network
+from tests.helpers.naive_delta import as_delta
 
 NETWORKS = {
     "dense": dense_network(1),
@@ -37,6 +38,16 @@ def test_a_file_written_is_the_file_read_back(name, tmp_path):
     graph = nir.read(tmp_path / "net.nir")
     assert set(graph.nodes) == set(nir_file.nir_graph(chip).nodes)
     assert set(graph.edges) == set(nir_file.nir_graph(chip).edges)
+
+
+def test_delta_encoding_is_metadata_of_neurons_with_the_same_equilibrium(tmp_path):
+    chip = as_delta(conv_network(5), rate_bits=9, band=7)
+    nir_file.write_nir(chip, tmp_path / "net.nir")
+    assert nir_file.read_nir(tmp_path / "net.nir").digest() == chip.digest()
+    graph = nir.read(tmp_path / "net.nir")
+    node = graph.nodes["l2"]
+    assert isinstance(node, nir.IF)
+    assert (node.metadata["encoding"], int(node.metadata["rate_bits"]), int(node.metadata["dead_band"])) == ("delta", 9, 7)
 
 
 def test_feedback_is_an_edge_back_and_reset_and_scale_are_said(tmp_path):

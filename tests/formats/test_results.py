@@ -14,6 +14,7 @@ from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats import results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
+from tests.helpers.naive_delta import random_delta_network
 from tests.helpers.naive_simulator import assert_same
 from tests.helpers.strategies import random_network, random_values
 
@@ -47,6 +48,21 @@ def test_a_run_written_is_the_run_read_back(tmp_path: Path, kind: str, decay: in
     parts = hashlib.sha256(values.tobytes()).digest() + hashlib.sha256(labels.astype(np.int64).tobytes()).digest()
     assert found.provenance.data_sha256 == hashlib.sha256(parts).hexdigest()
     assert {"fsnn-lava", "python", "numpy"} <= set(found.provenance.versions)
+
+
+@pytest.mark.parametrize("spikes", [True, False])
+def test_a_run_with_delta_encoding_is_read_back_with_its_messages(tmp_path: Path, spikes: bool) -> None:
+    rng = np.random.default_rng(5)
+    chip = random_delta_network(rng, layers=3)
+    values = random_values(rng, chip, 7)
+    result = fl.run(chip, values, spikes=spikes)
+    results.write_results(tmp_path / "results.h5", result, chip, values)
+    found = results.read_results(tmp_path / "results.h5")
+    assert_same(found.result, result)
+    assert any((late < 0).any() for late in result.late), "changes under way have a sign"
+    np.testing.assert_array_equal(found.result.rates[0], result.rates[0])
+    np.testing.assert_array_equal(found.rows["logits"], result.logits)
+    np.testing.assert_array_equal(found.rows["messages"], result.messages)
 
 
 def test_batches_append_and_only_the_first_samples_are_kept_in_detail(tmp_path: Path) -> None:

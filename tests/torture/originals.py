@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from fsnn_lava.backends.emulator.delta import DeltaEmulator
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.data import event_files, load
 from fsnn_lava.data.cifar import LAYOUT, _read_binary, _read_python
@@ -31,6 +32,7 @@ from fsnn_lava.training.recipe import load_recipe
 from tests.helpers.chip_networks import conv_network, dense_network
 from tests.helpers.data_files import event_bytes, idx_bytes, random_images, write_idx
 from tests.helpers.event_data import random_events
+from tests.helpers.naive_delta import as_delta
 from tests.torture import kept_run
 
 EVENT_ENDINGS = event_files.ENDINGS if importlib.util.find_spec("faery") else ()
@@ -58,6 +60,8 @@ def originals(folder: Path) -> list[Original]:
             "hdf5",
             netx.read_netx,
         ),
+        ("delta network", "delta.h5", lambda path: netx.write_netx(as_delta(dense_network(2)), path), "hdf5", netx.read_netx),
+        ("delta results", "delta-results.h5", _delta_results, "hdf5", results.read_results),
         ("slayer", "slayer.net", _slayer, "hdf5", netx.read_netx),
         ("nir", "net.nir", lambda path: nir.write_nir(dense_network(3), path), "hdf5", nir.read_nir),
         ("results", "results.h5", _results, "hdf5", results.read_results),
@@ -109,6 +113,12 @@ def _results(path: Path) -> None:
     chip = dense_network(4, decay=50)
     values = np.random.default_rng(0).integers(0, 256, (3, 7), np.uint8)
     results.write_results(path, Emulator(chip).run(values, steps=6, spikes=True), chip, values, labels=np.array([2, 0, 1]))
+
+
+def _delta_results(path: Path) -> None:
+    chip = as_delta(dense_network(4))
+    values = np.random.default_rng(0).integers(0, 256, (3, 7), np.uint8)
+    results.write_results(path, DeltaEmulator(chip).run(values, steps=6, spikes=True), chip, values, labels=np.array([2, 0, 1]))
 
 
 def _npz(path: Path) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.emulator.layout import flatten_channels_last, lay_out
+from fsnn_lava.backends.emulator.layout import Layout, flatten_channels_last, lay_out
 from fsnn_lava.compiled.integer_run import Outputs, run_samples
 from fsnn_lava.compiled.threads import over_samples
+from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.input_current import input_current_channels_last
 from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.result import Arrays, Result
@@ -25,16 +26,18 @@ class Emulator:
     """
 
     def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
+        if chip.delta is not None:
+            raise BadArgument("this network has delta encoding; run it with fsnn_lava.backends.emulator.delta.DeltaEmulator")
         self.chip = chip
         self.layout = lay_out(chip, stock=stock)
         self.digest = chip.digest()
-        self._run_batch(self._outputs(0, 1, False), 1, *self._inputs(self._no_samples()))  # compile now, not while a run is timed
+        self._run_batch(self._outputs(0, 1, False), 1, *inputs_of(self.chip, self._no_samples()))  # compile now, not while a run is timed
 
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
         """Run `values` ([B, *shape], or [B, T, *shape] of events), checked by the caller, for `steps` steps (default: the network's)."""
         started = time.perf_counter()
         steps = self.chip.steps if steps is None else steps
-        drive, messages = self._inputs(values)
+        drive, messages = inputs_of(self.chip, values)
         out = self._outputs(len(values), steps, spikes)
         self._run_batch(out, steps, drive, messages)
         return self._result(out, steps, time.perf_counter() - started)
@@ -50,17 +53,6 @@ class Emulator:
     def _no_samples(self) -> NDArray[np.uint8]:
         shape = self.chip.input.shape
         return np.zeros((0, 1, *shape) if self.chip.input.kind == "events" else (0, *shape), dtype=np.uint8)
-
-    def _inputs(self, values: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-        """The host's drive [B, N1] without the bias, or [B, 0]; and the messages [B, T or 1, inputs], channels last."""
-        samples = len(values)
-        if self.chip.host_drive is not None:
-            current = input_current_channels_last(self.chip, values).reshape(samples, self.chip.layers[0].size)
-            bias = flatten_channels_last(self.chip.layers[0].bias) << STATE_FRACTION_BITS  # which `current` includes
-            return current - bias, np.zeros((samples, 1, 0), dtype=np.uint8)
-        messages = np.moveaxis(values, -3, -1) if len(self.chip.input.shape) == 3 else values
-        steps = values.shape[1] if self.chip.input.kind == "events" else 1
-        return np.zeros((samples, 0), np.int32), np.ascontiguousarray(messages).reshape(samples, steps, math.prod(self.chip.input.shape))
 
     def _outputs(self, samples: int, steps: int, spikes: bool) -> Outputs:
         """Zeros for everything that a run fills."""
@@ -80,7 +72,7 @@ class Emulator:
         )
 
     def _result(self, out: Outputs, steps: int, seconds: float) -> Result:
-        chip = self.chip
+        chip, offsets = self.chip, self.layout.offsets
         traces, late_traces = out.traces, out.late_traces
         if chip.decay == 0:
             traces, late_traces = out.counts.astype(np.float64), out.late.astype(np.float64)
@@ -91,28 +83,42 @@ class Emulator:
             digest=self.digest,
             weight_sum=chip.weight_sum(steps),
             readout_scale=float(chip.readout.scale),
-            counts=self._per_layer(out.counts),
-            traces=self._per_layer(traces),
-            late=self._per_feedback(out.late),
-            late_traces=self._per_feedback(late_traces),
-            potentials=self._per_layer(out.potentials),
+            counts=per_layer(chip, offsets, out.counts),
+            traces=per_layer(chip, offsets, traces),
+            late=per_feedback(chip, self.layout, out.late),
+            late_traces=per_feedback(chip, self.layout, late_traces),
+            potentials=per_layer(chip, offsets, out.potentials),
             readout=out.readout,
-            clipped=self._per_layer(out.clipped),
+            clipped=per_layer(chip, offsets, out.clipped),
             clip_count=out.clip_count,
             operations=out.operations[:, 0],
             updates=np.full(len(out.counts), steps * neurons, dtype=np.int64),
-            spikes=self._per_layer(out.trains) if out.trains.shape[1] else None,
+            spikes=per_layer(chip, offsets, out.trains) if out.trains.shape[1] else None,
             seconds=seconds,
         )
 
-    def _per_layer(self, flat: NDArray[Any]) -> Arrays:
-        """[..., M] as one [..., *shape] per layer."""
-        return tuple(_part(flat, offset, layer) for offset, layer in zip(self.layout.offsets, self.chip.layers))
 
-    def _per_feedback(self, flat: NDArray[Any]) -> Arrays:
-        """[B, late neurons] as one [B, *shape of the source] per feedback synapse."""
-        sources = [self.chip.layer(s.source) for s in self.chip.feedback]
-        return tuple(_part(flat, offset, source) for offset, source in zip(self.layout.late_offsets, sources))
+def inputs_of(chip: ChipNetwork, values: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """The host's drive [B, N1] without the bias, or [B, 0]; and the messages [B, T or 1, inputs], channels last."""
+    samples = len(values)
+    if chip.host_drive is not None:
+        current = input_current_channels_last(chip, values).reshape(samples, chip.layers[0].size)
+        bias = flatten_channels_last(chip.layers[0].bias) << STATE_FRACTION_BITS  # which `current` includes
+        return current - bias, np.zeros((samples, 1, 0), dtype=np.uint8)
+    messages = np.moveaxis(values, -3, -1) if len(chip.input.shape) == 3 else values
+    steps = values.shape[1] if chip.input.kind == "events" else 1
+    return np.zeros((samples, 0), np.int32), np.ascontiguousarray(messages).reshape(samples, steps, math.prod(chip.input.shape))
+
+
+def per_layer(chip: ChipNetwork, offsets: tuple[int, ...], flat: NDArray[Any]) -> Arrays:
+    """[..., M] as one [..., *shape] per layer."""
+    return tuple(_part(flat, offset, layer) for offset, layer in zip(offsets, chip.layers))
+
+
+def per_feedback(chip: ChipNetwork, layout: Layout, flat: NDArray[Any]) -> Arrays:
+    """[B, late neurons] as one [B, *shape of the source] per feedback synapse."""
+    sources = [chip.layer(s.source) for s in chip.feedback]
+    return tuple(_part(flat, offset, source) for offset, source in zip(layout.late_offsets, sources))
 
 
 def _part(flat: NDArray[Any], offset: int, layer: Layer) -> NDArray[Any]:

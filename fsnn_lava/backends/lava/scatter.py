@@ -16,19 +16,31 @@ from fsnn_lava.limits import STATE_FRACTION_BITS
 class Scatter:
     """`scatter(messages, out)`: out [B, targets] = shift(weight @ messages, 6 + exponent), units 2**-6.
 
-    messages [B, sources] uint8: spikes, or any numbers if `graded`. `wide`: 32 bits may not hold the sum.
+    messages [B, sources] uint8: spikes, or any numbers if `graded`. `wide`: 32 bits may not hold the sum. With `changes`, messages are
+    the signed changes of delta encoding, int32, and out = 2**exponent (weight @ messages) (E15).
     """
 
-    def __init__(self, patches: Patches, *, exponent: int, sources: int, targets: int, graded: bool, out: type, wide: bool) -> None:
+    def __init__(
+        self,
+        patches: Patches,
+        *,
+        exponent: int,
+        sources: int,
+        targets: int,
+        graded: bool,
+        out: type,
+        wide: bool,
+        changes: bool = False,
+    ) -> None:
         self.sources, self.targets, self._graded = sources, targets, graded
         self._weight = np.array(patches.blocks)  # a writable copy: compiled code is specialised on whether an array is writable
         self._form = form_of(patches)
         self._row_spans, self._column_spans = np.array(patches.row_spans), np.array(patches.column_spans)
-        self._bits = STATE_FRACTION_BITS + exponent
+        self._bits = exponent if changes else STATE_FRACTION_BITS + exponent
         self._total = np.zeros(targets, dtype=np.int64 if wide else np.int32)
         self._places = np.zeros(sources + 1, dtype=np.int32)
-        self(np.zeros((0, 1), dtype=np.uint8), np.zeros((0, targets), dtype=out))
+        self(np.zeros((0, 1), dtype=np.int32 if changes else np.uint8), np.zeros((0, targets), dtype=out))
 
-    def __call__(self, messages: NDArray[np.uint8], out: NDArray[Any]) -> None:
+    def __call__(self, messages: NDArray[Any], out: NDArray[Any]) -> None:
         layout = (self._weight, self._form, self._row_spans, self._column_spans)
         deliver(messages, self._graded, *layout, self._bits, self._total, self._places, out)

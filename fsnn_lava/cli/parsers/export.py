@@ -31,7 +31,20 @@ def parser() -> Parser:
         "--input", choices=("pixels", "current", "events"), help="how the input enters the chip (default pixels; events for sequences)"
     )
     options.add_argument("--per-channel", action="store_true", help="give every channel its own unit and threshold")
-    options.add_argument("--steps", type=int, metavar="T", help="steps of a run (default: as trained)")
+    options.add_argument(
+        "--steps", type=int, metavar="T", help="steps of a run (default: as trained; with --encoding delta as many as it needs)"
+    )
+    options.add_argument(
+        "--encoding", choices=("rate", "delta"), default="rate", help="send spikes, or graded changes of the rates (default rate)"
+    )
+    options.add_argument(
+        "--dead-band",
+        type=float,
+        nargs="+",
+        metavar="ETA",
+        help="with --encoding delta: the smallest change that is sent, spikes per step; one number, or one per layer "
+        "(default: as large as leaves the rates no further from the equilibrium than spikes)",
+    )
     add_data_options(options, purpose="what to calibrate and test on: ", default="what it was trained on, if that is found here")
     options.add_argument("--limit", type=int, metavar="N", help="test samples to check on (default 500, fewer for a large network)")
     options.add_argument(

@@ -66,7 +66,8 @@ class AccuracyCheck(MergedFindings):
         self.clips += int(result.clip_count.sum())
         for index, counts in enumerate(result.counts):
             self.spiked[index] |= (counts > 0).any(axis=0)
-            self.paused[index] |= (counts < batch.steps).any(axis=0)
+            full = batch.rates[index] >= 1.0 if self.chip.delta is not None else counts >= batch.steps
+            self.paused[index] |= (~full).any(axis=0)
             self.rate_sums[index] += float(batch.rates[index].mean(axis=tuple(range(1, counts.ndim))).sum())
         if batch.labels is not None:
             self._add_labels(batch.labels, answers, float_answers)
@@ -154,7 +155,7 @@ class AccuracyCheck(MergedFindings):
         if self.recorded_labelled:
             share = self.recorded_right / self.recorded_labelled
             parts.append(f"as recorded, {share:.2%} of {self.recorded_labelled} further samples, which were not compared")
-        parts.append(f"{self.dead():.2%} of the neurons never spiked")
+        parts.append(f"{self.dead():.2%} of the neurons never {'spiked' if self.chip.delta is None else 'sent a message'}")
         if self.clips:
             parts.append(f"{self.clips} clips")
         if self.ties:

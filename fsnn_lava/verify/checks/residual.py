@@ -28,6 +28,8 @@ class ResidualCheck(MergedFindings):
     Samples for which no a* was found have no distance. The user's thresholds on both are counted separately.
     """
 
+    SOURCES = "its potential and late spikes"
+
     RULES = {
         **dict.fromkeys(("above", "too_far", "samples", "solved", "per_sample", "bound_per_sample"), merge_total),
         **dict.fromkeys(("residuals_missed", "distances_missed"), merge_total),
@@ -59,7 +61,7 @@ class ResidualCheck(MergedFindings):
         residuals = [np.abs(f - a) for f, a in zip(mapped, batch.rates, strict=True)]
         sample_bound = np.zeros(batch.samples)
         for index, layer in enumerate(self.chip.layers):
-            bound = residual_bound(batch, layer) if layer.reset == "subtract" else np.ones_like(residuals[index])
+            bound = self._bound(batch, layer) if layer.reset == "subtract" else np.ones_like(residuals[index])
             sample_bound = np.maximum(sample_bound, bound.reshape(batch.samples, -1).max(axis=1))
             self._add_layer(batch, index, layer, residuals[index], bound)
         self.samples += batch.samples
@@ -68,11 +70,18 @@ class ResidualCheck(MergedFindings):
         if equilibria is not None:
             self._add_distances(batch, residuals, equilibria)
 
+    def _bound(self, batch: Batch, layer: Layer) -> NDArray[np.float64]:
+        return residual_bound(batch, layer)
+
+    def _excused(self, batch: Batch, index: int) -> NDArray[np.bool_]:
+        """Neurons that the charge check reports."""
+        return harmfully_clipped(batch, index)
+
     def _add_layer(self, batch: Batch, index: int, layer: Layer, residual: NDArray[np.float64], bound: NDArray[np.float64]) -> None:
         self.residual_max[index] = max(self.residual_max[index], residual.max(initial=0.0))
         self.residual_sum[index] += residual.sum()
         self.bound_max[index] = max(self.bound_max[index], bound.max(initial=0.0))
-        over = (residual > bound) & ~harmfully_clipped(batch, index)  # those are reported by the charge check
+        over = (residual > bound) & ~self._excused(batch, index)
         self.above += int(np.count_nonzero(over))
         if self.thresholds.residual_max is not None:
             missed = residual > self.thresholds.residual_max
@@ -81,7 +90,7 @@ class ResidualCheck(MergedFindings):
         for position in np.flatnonzero(over)[: OFFENDERS_KEPT - len(self.offenders)]:
             row, flat = divmod(int(position), residual[0].size)
             got, most = float(residual.reshape(-1)[position]), float(bound.reshape(-1)[position])
-            what = f"|f(a) - a| is {got:.4g}, but its potential and late spikes allow at most {most:.4g}"
+            what = f"|f(a) - a| is {got:.4g}, but {self.SOURCES} allow at most {most:.4g}"
             if got <= most:
                 what = f"|f(a) - a| is {got:.4g}, more than the allowed {self.thresholds.residual_max:.4g}"
             self.offenders.append(

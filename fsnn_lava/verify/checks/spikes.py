@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.backends.emulator.delta import DeltaEmulator
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
@@ -41,9 +42,10 @@ class SpikesCheck(MergedFindings):
         "offenders": merge_first(LOCATED),
     }
 
-    def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
+    def __init__(self, chip: ChipNetwork, *, stock: bool = False, emulator: Emulator | DeltaEmulator | None = None) -> None:
         """`stock`: the backend runs Lava's own neurons, so the emulator computes as they do."""
-        self.emulator, self.stock = Emulator(chip, stock=stock), stock
+        self.emulator = Emulator(chip, stock=stock) if emulator is None else emulator
+        self.stock = stock
         self.samples = self.repeated = self.different = self.recorded = self.referenced = self.unlike_reference = 0
         self.spikes = self.distance = 0  # all spikes, and the sum of the differences in counts
         self.offenders: list[Offender] = []
@@ -89,7 +91,12 @@ class SpikesCheck(MergedFindings):
         self.distance += sum(int(np.abs(a - b).sum()) for a, b in zip(part.counts, expected.counts, strict=True))
         for row in np.flatnonzero(wrong)[: max(0, LOCATED - len(self.offenders))]:
             one = slice(int(row), int(row) + 1)
-            self.offenders.append(locate_divergence(self.emulator, batch.values[one], part.part(one), sample=batch.sample(row)))
+            self.offenders.append(self._locate(batch.values[one], part.part(one), batch.sample(row)))
+
+    def _locate(self, values: NDArray[np.uint8], got: Result, sample: int) -> Offender:
+        if isinstance(self.emulator, DeltaEmulator):
+            raise NotImplementedError("MessagesCheck locates messages")
+        return locate_divergence(self.emulator, values, got, sample=sample)
 
     def check(self) -> Check:
         numbers = {
@@ -144,6 +151,8 @@ def differing(got: Result, expected: Result) -> NDArray[np.bool_]:
             continue
         for a, b in zip(left, right, strict=True):
             wrong |= (a != b).reshape(len(a), -1).any(axis=1)
+    if expected.messages is not None:
+        wrong |= True if got.messages is None else (got.messages != expected.messages).any(axis=1)
     tolerance = 4 * got.steps * 2.0**-53 * max(1.0, got.weight_sum)
     for name in ("traces", "late_traces"):
         for a, b in zip(getattr(got, name), getattr(expected, name), strict=True):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 from lava.magma.core.decorator import implements, requires, tag
-from lava.magma.core.model.py.ports import PyOutPort
+from lava.magma.core.model.py.ports import PyInPort, PyOutPort
 from lava.magma.core.model.py.type import LavaPyType
 from lava.magma.core.resources import CPU
 from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
@@ -24,4 +24,14 @@ class PyTransposedConv(SynapseModel):
 class PyTransposedConvWide(SynapseModel):
     """Currents of 64 bits, for a layer whose currents may exceed 32 bits."""
 
+    a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int64)
+
+
+@implements(proc=TransposedConv, protocol=LoihiProtocol)
+@requires(CPU)
+@tag("changes")
+class PyTransposedConvChanges(SynapseModel):
+    """Graded changes of delta encoding (E15)."""
+
+    s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32)
     a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int64)

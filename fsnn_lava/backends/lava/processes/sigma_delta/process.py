@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import numpy as np
+from lava.magma.core.process.ports.ports import InPort, OutPort
+from lava.magma.core.process.process import AbstractProcess
+
+from fsnn_lava.backends.lava.delta_record import DeltaRecord
+from fsnn_lava.backends.lava.window import Window
+from fsnn_lava.ir.network import Layer
+
+
+class SigmaDeltaNeuron(AbstractProcess):
+    """A layer with delta encoding (E15), B samples at once, in (H, W, C) order; awake in its window, silent outside.
+
+    `a_in` is what a step adds to the sum S, `d_in` the input in units of 2**-6 weight units, read in the first step of the window: a
+    static input is sent once. `driven` is set where `d_in` already holds the bias. What happened is left in `record`.
+    """
+
+    def __init__(
+        self,
+        *,
+        layer: Layer,
+        order: np.ndarray,
+        rate_bits: int,
+        band: int,
+        window: Window,
+        record: DeltaRecord,
+        driven: bool,
+        tag: str = "fixed_pt",
+        name: str,
+    ) -> None:
+        super().__init__(
+            layer=layer, order=order, rate_bits=rate_bits, band=band, window=window, record=record, driven=driven, tag=tag, name=name
+        )
+        shape = record.counts.shape
+        self.a_in = InPort(shape=shape)
+        self.d_in = InPort(shape=shape)
+        self.s_out = OutPort(shape=shape)

@@ -1,0 +1,285 @@
+"""The emulator's event-driven run with delta encoding (E15): one thread per sample, every message adds its patch times the change.
+
+S is the sum of everything received; a layer that receives nothing in a step cannot change, so it is not touched. Times are each layer's
+own (see ir/network.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW
+from fsnn_lava.compiled.compiler import compiled
+from fsnn_lava.compiled.integer_run import NO, constant_current, list_spikes, to_network_order
+from fsnn_lava.compiled.program import (
+    COLUMN_SPANS,
+    COLUMN_SPANS_END,
+    DELAY,
+    END_SYNAPSE,
+    FIRST_SYNAPSE,
+    FORM_START,
+    LATE_DELAY,
+    LATE_OFFSET,
+    LATE_SOURCE,
+    OFFSET,
+    ROW_SPANS,
+    ROW_SPANS_END,
+    SHIFT,
+    SIZE,
+    SOURCE,
+    STATIC,
+    TARGET_SIZE,
+    WEIGHT,
+    WEIGHT_END,
+)
+from fsnn_lava.compiled.row_sums import add_rows_graded
+from fsnn_lava.compiled.scatter import scatter
+from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
+
+ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads the indices of neurons over 64 bits
+
+
+class DeltaProgram(NamedTuple):
+    """What delta encoding adds to a Program."""
+
+    shifts: Any  # [M] int64: s, the threshold of a neuron is 2**s
+    bands: Any  # [layers] int64: dead bands, units of 2**-q
+    rate_bits: int  # q
+
+
+class DeltaOutputs(NamedTuple):
+    """What a run fills, initially zero: B samples, M neurons, in the network's own order. Empty trains are not recorded."""
+
+    counts: Any  # [B, M] int32: messages sent
+    told: Any  # [B, M] int32: what the targets were told, units of 2**-q
+    late: Any  # [B, late neurons] int32: changes under way at the end
+    sums: Any  # [B, M] int32: S
+    readout: Any  # [B, classes] int32
+    clipped: Any  # [B, M] uint8
+    clip_count: Any  # [B, layers + 1] int64
+    operations: Any  # [B, 1] int64
+    messages: Any  # [B, T] int32: sent in each step, by all layers in their own time
+    hashes: Any  # [B, T] uint64: of what the targets were told, after each step
+    trains: Any  # [B, T or 0, M] int16: every change
+
+
+@compiled
+def limited(value: Any, flags: Any, i: Any) -> Any:
+    """`value` clipped to the state; a clip is marked in flags[i]."""
+    if value > STATE_MAX:
+        flags[i] |= CLIPPED_HIGH
+        return np.int64(STATE_MAX)
+    if value < -STATE_MAX:
+        flags[i] |= CLIPPED_LOW
+        return np.int64(-STATE_MAX)
+    return np.int64(value)
+
+
+@compiled
+def scale_drive(constant: Any, rate_bits: int, drive: Any, flags: Any) -> int:
+    """drive <- constant (units 2**-6) in units of 2**-q; returns the number of clips."""
+    clips = 0
+    for i in range(len(constant)):
+        wide = np.int64(constant[i]) << (rate_bits - STATE_FRACTION_BITS)
+        drive[i] = limited(wide, flags, i)
+        clips += wide != drive[i]
+    return clips
+
+
+@compiled
+def receive_changes(total: Any, scratch: Any, synapse: Any, program: Any, indices: Any, changes: Any) -> int:
+    """total += 2**exponent (weight @ changes) of one synapse; returns the operations. `scratch` is zero before and afterwards."""
+    weight = program.weight[synapse[WEIGHT] : synapse[WEIGHT_END]]
+    row_spans = program.spans[synapse[ROW_SPANS] : synapse[ROW_SPANS_END]]
+    column_spans = program.spans[synapse[COLUMN_SPANS] : synapse[COLUMN_SPANS_END]]
+    bits = synapse[SHIFT] - STATE_FRACTION_BITS
+    current = scratch[: synapse[TARGET_SIZE]]
+    operations = scatter(current, weight, indices, changes, synapse[FORM_START:], row_spans, column_spans)
+    for i in range(len(total)):
+        total[i] += np.int64(current[i]) << bits
+        current[i] = 0
+    return operations
+
+
+@compiled
+def add_to_sums(sums: Any, total: Any, flags: Any) -> int:
+    """S <- S + total, clipped; total <- 0. Returns the number of clips."""
+    outside = 0
+    for i in range(len(sums)):
+        outside |= int(np.abs(sums[i] + total[i]) > STATE_MAX)
+    clips = 0
+    for i in range(len(sums)):
+        wide = sums[i] + total[i]
+        if outside:
+            sums[i] = limited(wide, flags, i)
+            clips += wide != sums[i]
+        else:
+            sums[i] = wide
+        total[i] = 0
+    return clips
+
+
+@compiled
+def find_changes(sums: Any, drive: Any, shifts: Any, one: int, band: int, told: Any, changes: Any, sent: Any) -> int:
+    """changes[i] <- what neuron i sends, 0 if that is less than the dead band; told follows (E14). Returns the number of messages."""
+    number = 0
+    for i in range(len(sums)):
+        rate = min(max((sums[i] + drive[i]) >> shifts[i], 0), one)
+        change = rate - told[i]
+        send = np.abs(change) >= band
+        changes[i] = change * send
+        told[i] += change * send
+        sent[i] = send
+        number += send
+    return number
+
+
+@compiled
+def note_changes(indices: Any, changes: Any, order: Any, target: Any) -> None:
+    """target += changes, in the network's own order."""
+    for i in indices:
+        target[order[i]] += changes[i]
+
+
+@compiled
+def note_messages(indices: Any, order: Any, counts: Any) -> None:
+    for i in indices:
+        counts[order[i]] += 1
+
+
+@compiled
+def hash_changes(indices: Any, changes: Any, offset: int) -> Any:
+    """The sum of change times a number of the neuron's own, modulo 2**64: equal rates have equal sums, whatever led to them."""
+    total = np.uint64(0)
+    for i in indices:
+        total += np.uint64(changes[i]) * (np.uint64(2 * (offset + i) + 1) * ODD)
+    return total
+
+
+@compiled
+def read_changes(state: Any, program: Any, indices: Any, changes: Any, total: Any) -> None:
+    """The readout's sums follow the changes of the last layer."""
+    total[:] = 0
+    width = np.int64(len(total))
+    add_rows_graded(
+        total, np.int64(0), program.readout_weight, np.int64(0), indices, changes, np.int64(0), np.int64(len(indices)), width, width
+    )
+    for c in range(len(state)):
+        state[c] += np.int64(total[c])
+
+
+@compiled
+def run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: Any, scratch: Any, out: Any) -> None:
+    """Run one sample for `steps` steps from rest; `scratch` [M] is zero, `out` are the sample's rows of DeltaOutputs."""
+    layers, number_of_layers, slots, neurons = program.layers, len(program.layers), program.slots, len(program.bias)
+    one = np.int64(1) << delta.rate_bits
+    constant, constant_drive = np.empty_like(scratch), np.empty(neurons, np.int64)
+    sums, total, told = np.zeros(neurons, np.int64), np.zeros(program.largest_layer, np.int64), np.zeros(neurons, np.int64)
+    mask = np.zeros(program.largest_layer + 8, np.uint8)
+    words = mask[: (program.largest_layer + 7) // 8 * 8].view(np.uint64)
+    lists, changes = np.empty(slots * neurons, np.int32), np.zeros(slots * neurons, np.int16)  # of the last `slots` steps
+    lengths = np.zeros(slots * number_of_layers, np.int64)
+    readout, row = np.zeros(len(out.readout), np.int64), np.empty(len(program.readout_full_current), scratch.dtype)
+    flags = np.zeros(neurons, np.uint8)
+    out.operations[0] += constant_current(program, drive, values[0], scratch, constant)
+    for layer in range(number_of_layers):
+        offset, end = layers[layer, OFFSET], layers[layer, OFFSET] + layers[layer, SIZE]
+        out.clip_count[layer] += scale_drive(constant[offset:end], delta.rate_bits, constant_drive[offset:end], flags[offset:end])
+    state_hash = np.uint64(0)
+    for tau in range(steps):
+        now = tau % slots
+        for layer in range(number_of_layers):
+            offset, size = layers[layer, OFFSET], layers[layer, SIZE]
+            end = offset + size
+            received, before = total[:size], out.operations[0]
+            for s in range(layers[layer, FIRST_SYNAPSE], layers[layer, END_SYNAPSE]):
+                synapse = program.synapses[s]
+                then, source = tau - synapse[DELAY], synapse[SOURCE]
+                if synapse[DELAY] == STATIC or then < 0:
+                    continue
+                start, which = then % slots * neurons + layers[source, OFFSET], then % slots * number_of_layers + source
+                if lengths[which] > 0:
+                    events, amounts = lists[start : start + lengths[which]], changes[start : start + layers[source, SIZE]]
+                    out.operations[0] += receive_changes(received, scratch, synapse, program, events, amounts)
+            which = now * number_of_layers + layer
+            if tau > 0 and out.operations[0] == before:
+                lengths[which] = 0
+                continue
+            out.clip_count[layer] += add_to_sums(sums[offset:end], received, flags[offset:end])
+            sent, at = changes[now * neurons + offset : now * neurons + end], lists[now * neurons + offset : now * neurons + end]
+            number = find_changes(
+                sums[offset:end],
+                constant_drive[offset:end],
+                delta.shifts[offset:end],
+                one,
+                delta.bands[layer],
+                told[offset:end],
+                sent,
+                mask,
+            )
+            events = at[: list_spikes(mask[:size], words[: (size + 7) // 8], at, NO)]
+            lengths[which] = number
+            state_hash += hash_changes(events, sent, offset)
+            note_layer(program, layer, tau, steps, events, sent, out)
+        which = now * number_of_layers + number_of_layers - 1
+        if lengths[which] > 0:
+            start = now * neurons + layers[number_of_layers - 1, OFFSET]
+            read_changes(readout, program, lists[start : start + lengths[which]], changes[start : now * neurons + neurons], row)
+            out.operations[0] += lengths[which] * len(readout)
+        out.hashes[tau] = state_hash
+    store_delta_results(program, delta, sums, told, readout, flags, out)
+
+
+@compiled
+def note_layer(program: Any, layer: int, tau: int, steps: int, events: Any, sent: Any, out: Any) -> None:
+    """Record what one layer sent in one step."""
+    offset, size = program.layers[layer, OFFSET], program.layers[layer, SIZE]
+    order = program.order[offset : offset + size]
+    out.messages[tau] += len(events)
+    note_messages(events, order, out.counts[offset : offset + size])
+    if len(out.trains) > 0:
+        note_changes(events, sent, order, out.trains[tau, offset : offset + size])
+    for f in range(len(program.late)):
+        if program.late[f, LATE_SOURCE] == layer and tau >= steps - program.late[f, LATE_DELAY]:
+            at = program.late[f, LATE_OFFSET]
+            note_changes(events, sent, order, out.late[at : at + size])
+
+
+@compiled
+def store_delta_results(program: Any, delta: Any, sums: Any, told: Any, readout: Any, flags: Any, out: Any) -> None:
+    """Sums, rates and flags in the network's own order; the readout with its bias, clipped."""
+    for layer in range(len(program.layers)):
+        offset, end = program.layers[layer, OFFSET], program.layers[layer, OFFSET] + program.layers[layer, SIZE]
+        order = program.order[offset:end]
+        to_network_order(sums[offset:end], order, out.sums[offset:end])
+        to_network_order(told[offset:end], order, out.told[offset:end])
+        to_network_order(flags[offset:end], order, out.clipped[offset:end])
+    for c in range(len(readout)):
+        exponent = program.readout_shift - STATE_FRACTION_BITS
+        bias = (np.int64(program.readout_bias[c]) >> STATE_FRACTION_BITS) << delta.rate_bits
+        raw = (readout[c] << exponent) + bias
+        kept = min(max(raw, -STATE_MAX), STATE_MAX)
+        out.readout[c] = kept
+        out.clip_count[len(program.layers)] += raw != kept
+
+
+@compiled
+def run_delta_samples(first: int, end: int, program: Any, delta: Any, steps: int, drive: Any, values: Any, scratch: Any, out: Any) -> None:
+    """Run samples first … end - 1 one by one. drive [B, N1] or [B, 0] (units 2**-6), values [B, 1, inputs]; scratch [M] is zero."""
+    for b in range(first, end):
+        sample = DeltaOutputs(
+            out.counts[b],
+            out.told[b],
+            out.late[b],
+            out.sums[b],
+            out.readout[b],
+            out.clipped[b],
+            out.clip_count[b],
+            out.operations[b],
+            out.messages[b],
+            out.hashes[b],
+            out.trains[b],
+        )
+        run_delta_sample(program, delta, steps, drive[b], values[b], scratch, sample)

@@ -1,0 +1,128 @@
+"""How large the dead bands of delta encoding may be, and how many steps a run then takes: measured on calibration data (E14).
+
+The error of a dead band is how far it leaves the rates from the equilibrium a*, root mean square over all neurons. Without a wish of the
+user, dead bands are as large as they can be for rates that are no further from a* than those of the spikes they replace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.quantisation.folded_network import FoldedNetwork
+
+BANDS = (0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005)  # spikes per step, to choose from
+TURNS = 12  # around the longest loop: after that many a network that settles has settled
+SETTLED = 1.05  # a run ends where its error is within 5 % of its last value
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Dead bands, spikes per step, one per layer; and T."""
+
+    bands: tuple[float, ...]
+    steps: int
+
+
+def checked_bands(wanted: ArrayLike | None, layers: int) -> tuple[float, ...] | None:
+    """One dead band per layer of what the user gave: a number, or one for each layer."""
+    if wanted is None:
+        return None
+    given = np.asarray(wanted, dtype=np.float64).reshape(-1)
+    if len(given) not in (1, layers) or not bool(np.all((given > 0.0) & (given <= 1.0))):
+        raise BadArgument(
+            f"dead_band must be a number above 0 and at most 1 (spikes per step), or one for each of {layers} layers, got {wanted}"
+        )
+    return tuple(float(band) for band in np.broadcast_to(given, (layers,)))
+
+
+class DeadBandSearch:
+    """Runs of a network in float, with any dead bands, on a few samples; their distances to a*."""
+
+    def __init__(self, chip: ChipNetwork, values: NDArray[np.uint8]) -> None:
+        self.chip, self.rate_map = chip, RateMap(chip)
+        self.drive = self.rate_map.drive(values)
+        self.equilibrium = self.rate_map.solve_drive(self.drive, tol=1e-5, max_steps=200).rates
+        self.longest = max([chip.delay(synapse) for synapse in chip.feedback], default=0)
+        self.least = 1 + self.longest  # steps: every connection has then been used
+        self.last = self.least + TURNS * max(1, self.longest)
+
+    def error(self, rates: Sequence[Floats]) -> float:
+        """Root mean square of the distance to a*, over all neurons and samples."""
+        squares = [np.square(rate - exact).sum() for rate, exact in zip(rates, self.equilibrium, strict=True)]
+        return float(np.sqrt(sum(squares) / sum(exact.size for exact in self.equilibrium)))
+
+    def errors(self, bands: Sequence[float], steps: int) -> list[float]:
+        """The error after each of `steps` steps, from rest (E14, in float64)."""
+        told = [np.zeros((len(self.drive), *layer.shape)) for layer in self.chip.layers]
+        past = [[rate] for rate in told]  # of each layer, from step 0 on
+        found = []
+        for step in range(1, steps + 1):
+            for position, band in enumerate(bands):
+                rate = self._rate(position, step, past)
+                told[position] = np.where(np.abs(rate - told[position]) >= band, rate, told[position])
+                past[position].append(told[position])
+            found.append(self.error(told))
+        return found
+
+    def _rate(self, position: int, step: int, past: list[list[Floats]]) -> Floats:
+        layer = self.chip.layers[position]
+        total = self.drive if position == 0 else np.broadcast_to(layer.bias.astype(np.float64), (len(self.drive), *layer.shape))
+        for synapse in self.chip.into(layer):
+            then = step - self.chip.delay(synapse)
+            if synapse.source != "input" and then > 0:
+                total = total + self.rate_map.apply_synapse(synapse, past[self.chip.index(synapse.source)][then])
+        return np.clip(total / layer.per_neuron(layer.threshold), 0.0, 1.0)
+
+    def steps_of(self, bands: Sequence[float]) -> int:
+        """T: the first step at which the error is within 5 % of that after TURNS turns."""
+        errors = self.errors(bands, self.last)
+        return next(t for t, error in enumerate(errors, start=1) if t >= self.least and error <= SETTLED * errors[-1])
+
+    def choose(self, error_max: float, steps_max: int) -> Chosen:
+        """The largest dead bands with an error of at most `error_max` within `steps_max` steps; each layer's is then raised by itself."""
+        layers = len(self.chip.layers)
+        steps_max = max(self.least, min(steps_max, self.last))
+        bands = self._largest(error_max, steps_max)
+        chosen = [bands] * layers
+        for position in range(layers if layers > 1 else 0):
+            for band in reversed([b for b in BANDS if b > bands]):
+                if not self._reaches([*chosen[:position], band, *chosen[position + 1 :]], error_max, steps_max):
+                    break
+                chosen[position] = band
+        errors = self.errors(chosen, steps_max)
+        reached = [t for t, error in enumerate(errors, start=1) if t >= self.least and error <= error_max]
+        return Chosen(tuple(chosen), reached[0] if reached else steps_max)
+
+    def _largest(self, error_max: float, steps: int) -> float:
+        """The largest of BANDS, for all layers, that reaches `error_max`; bisected, since a larger band has a larger error."""
+        low, high = 0, len(BANDS) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if self._reaches((BANDS[middle],) * len(self.chip.layers), error_max, steps):
+                high = middle
+            else:
+                low = middle + 1
+        return BANDS[low]
+
+    def _reaches(self, bands: Sequence[float], error_max: float, steps: int) -> bool:
+        return min(self.errors(bands, steps)[self.least - 1 :]) <= error_max
+
+
+@torch.no_grad()
+def spikes_error(folded: FoldedNetwork, values: NDArray[np.uint8]) -> float:
+    """The same error of the folded network's spikes after its own number of steps: what rate coding reaches."""
+    samples = torch.from_numpy(values)
+    exact = folded.solve(samples, tol=1e-5, max_steps=200).rates
+    rates = folded.simulate(samples).rates
+    squares = [float(((a - b) ** 2).sum()) for a, b in zip(rates, exact, strict=True)]
+    return float(np.sqrt(sum(squares) / sum(a.numel() for a in exact)))

@@ -1,0 +1,33 @@
+"""The residual and the distance to a* of a run with delta encoding, against E16."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.network import Layer
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.bounds.delta_sums import delta_residual_bound
+from fsnn_lava.verify.checks.residual import ResidualCheck
+
+
+class DeltaResidualCheck(ResidualCheck):
+    """ResidualCheck with the bound of E16: the dead band, one unit of rounding, and what is under way."""
+
+    SOURCES = "its dead band and the messages under way"
+
+    def _bound(self, batch: Batch, layer: Layer) -> NDArray[np.float64]:
+        return delta_residual_bound(batch, layer)
+
+    def _excused(self, batch: Batch, index: int) -> NDArray[np.bool_]:
+        """Neurons that were clipped: the check of the sums reports them, and a clipped drive is not that of f."""
+        return batch.result.clipped[index] != 0
+
+    def _sentence(self, worst: float) -> str:
+        if self.above:
+            sentence = f"|f(a) - a| is more than dead bands and messages under way account for in {self.above} neurons x samples (E16)"
+        else:
+            sentence = f"|f(a) - a| is what dead bands and messages under way account for, at most {worst:.4g} spikes per step (E16)"
+        if self.solved:
+            sentence += f"; |a - a*| is at most {self.distance_max.max():.4g} ({self.solved} samples)"
+        return f"{sentence}, too far in {self.too_far} cases" if self.too_far else sentence

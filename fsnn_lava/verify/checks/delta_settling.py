@@ -1,0 +1,95 @@
+"""Has a run with delta encoding settled? Residuals beside the dead bands, and whether its samples fell silent (E16)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from fsnn_lava.ir.network import ChipNetwork, DeltaEncoding
+from fsnn_lava.ir.rate_map import Rates
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.check import Check
+from fsnn_lava.verify.checks.settling import LINK
+from fsnn_lava.verify.merged_findings import MergedFindings, merge_largest, merge_total
+from fsnn_lava.verify.settled import Answer, Settled
+from fsnn_lava.verify.thresholds import Thresholds
+
+_ROUNDING = 1e-9  # relative: of a residual in float64
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaSettled(Settled):
+    """Settled for delta encoding: what a run can resolve are its dead bands.
+
+    Attributes:
+        silent: share of the samples that sent nothing for the longest delay, 0 to 1.
+        cycles: samples that ended in a limit cycle.
+    """
+
+    silent: float
+    cycles: int
+
+    def sentence(self) -> str:
+        """The finding in one sentence."""
+        cycles = f", {self.cycles} ended in a limit cycle" if self.cycles else ""
+        return f"{super().sentence()}; {self.silent:.2%} of the samples fell silent{cycles}"
+
+    def _trend(self) -> str:
+        return ""
+
+
+class DeltaSettlingCheck(MergedFindings):
+    """Measures only: the user's thresholds on it belong to the residual check."""
+
+    RULES = {
+        **dict.fromkeys(("samples", "active", "beyond", "squares", "silent", "cycles"), merge_total),
+        "residual_max": merge_largest,
+    }
+
+    def __init__(self, chip: ChipNetwork, delta: DeltaEncoding, thresholds: Thresholds) -> None:
+        self.chip, self.wanted = chip, thresholds.residual_max
+        self.levels = [band + 1.0 / delta.one for band in delta.shares()]
+        self.longest = max([chip.delay(synapse) for synapse in chip.feedback], default=0)
+        self.samples = self.active = self.beyond = self.silent = self.cycles = 0
+        self.squares = self.residual_max = 0.0
+
+    def add(self, batch: Batch, mapped: Rates) -> None:
+        """`mapped` is f(a)."""
+        for level, after, rate in zip(self.levels, mapped, batch.rates, strict=True):
+            residual = np.abs(after - rate)[(after > 0) | (rate > 0)]
+            limit = (level if self.wanted is None else self.wanted) * (1 + _ROUNDING)
+            self.active += residual.size
+            self.beyond += int(np.count_nonzero(residual > limit))
+            self.squares += float(np.square(residual).sum())
+            self.residual_max = max(self.residual_max, float(residual.max(initial=0.0)))
+        self.samples += batch.samples
+        messages, cycles = batch.result.messages, batch.result.cycles
+        if messages is not None and cycles is not None:
+            self.silent += int(np.count_nonzero(~messages[:, max(0, batch.steps - max(1, self.longest)) :].any(axis=1)))
+            self.cycles += int(np.count_nonzero(cycles))
+
+    def settled(self, *, distance: float | None, without: int) -> DeltaSettled:
+        """`distance`: the largest |a - a*|; `without`: samples for which no a* was found."""
+        typical, resolution = sqrt(self.squares / self.active) if self.active else 0.0, max(self.levels)
+        level = resolution if self.wanted is None else self.wanted
+        answer: Answer = "yes"
+        if self.beyond or without:
+            answer = "no" if typical > level * (1 + _ROUNDING) else "partly"
+        return DeltaSettled(
+            answer=answer,
+            residual=self.residual_max,
+            typical=typical,
+            resolution=resolution,
+            level=level,
+            beyond=self.beyond / max(1, self.active),
+            distance=distance,
+            without=without,
+            silent=self.silent / max(1, self.samples),
+            cycles=self.cycles,
+        )
+
+    def check(self, settled: Settled) -> Check:
+        numbers = {name: getattr(settled, name) for name in settled.__dataclass_fields__}
+        return Check(name="settled", link=LINK, passed=True, judges=False, summary=str(settled), numbers=numbers)

@@ -1,0 +1,145 @@
+"""Delta encoding (E15): what every neuron received is W times what arrived, and what it told is within its dead band. Exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.network import READOUT, ChipNetwork, Layer
+from fsnn_lava.verify.batch import Batch, neuron_index
+from fsnn_lava.verify.bounds.delta_sums import encoding_of, expected_readout, expected_sums, reached_rates, told_rates
+from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
+from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
+
+LINK = "integer spikes → backend"
+
+
+def _place(offender: Offender) -> tuple[int, int]:
+    """Sort by sample, then by layer."""
+    return offender["sample"], offender["position"]
+
+
+class SumsCheck(MergedFindings):
+    """S = sum of 2**n W (what arrived) for every neuron of every sample, and the readout's; a clip of S is a failure."""
+
+    RULES = {
+        **dict.fromkeys(("samples", "neurons", "violated", "clips"), merge_total),
+        "worst": merge_largest,
+        "offenders": merge_first(OFFENDERS_KEPT, key=_place),
+    }
+
+    def __init__(self, chip: ChipNetwork) -> None:
+        self.chip = chip
+        self.samples = self.neurons = self.violated = self.clips = self.worst = 0
+        self.offenders: list[Offender] = []
+
+    def add(self, batch: Batch) -> None:
+        clipped = batch.result.clip_count
+        for index, layer in enumerate(self.chip.layers):
+            flags = batch.result.clipped[index] != 0
+            self._add(batch, index, layer, batch.result.potentials[index], expected_sums(batch, layer), flags)
+        flags = np.broadcast_to((clipped[:, -1] > 0)[:, None], batch.result.readout.shape)
+        self._add(batch, len(self.chip.layers), None, batch.result.readout, expected_readout(batch), flags)
+        self.clips += int(clipped.sum())
+        self.samples += batch.samples
+        for row, position in np.argwhere(clipped > 0)[:OFFENDERS_KEPT]:
+            what = f"clipped {int(clipped[row, position])} times to 24 bits: its rates no longer follow from what it received"
+            self.offenders.append(self._offender(batch, int(row), int(position), None, "clip", what))
+        self.offenders.sort(key=_place)
+        del self.offenders[OFFENDERS_KEPT:]
+
+    def _add(
+        self, batch: Batch, position: int, layer: Layer | None, got: NDArray[Any], expected: NDArray[np.int64], clipped: NDArray[np.bool_]
+    ) -> None:
+        off = np.where(clipped, 0, got.astype(np.int64) - expected)  # clips are reported as such
+        self.neurons += off.size
+        self.violated += int(np.count_nonzero(off))
+        self.worst = max(self.worst, int(np.abs(off).max(initial=0)))
+        for row, flat in first_places(off != 0):
+            sum_, wanted, by = (int(a[row].reshape(-1)[flat]) for a in (got, expected, off))
+            what = f"its sum is {sum_}, but what arrived makes {wanted}: {abs(by)} {'too much' if by > 0 else 'missing'}"
+            self.offenders.append(self._offender(batch, row, position, flat, "sum", what))
+
+    def _offender(self, batch: Batch, row: int, position: int, flat: int | None, kind: str, what: str) -> Offender:
+        layer = self.chip.layers[position] if position < len(self.chip.layers) else None
+        neuron: Offender = {} if flat is None else {"neuron": neuron_index(layer, flat) if layer else [flat]}
+        return {
+            "sample": batch.sample(row),
+            "position": position,
+            "layer": layer.name if layer else READOUT,
+            **neuron,
+            "kind": kind,
+            "what": what,
+        }
+
+    def check(self) -> Check:
+        numbers = {
+            "samples": self.samples,
+            "neurons": self.neurons,  # times samples, the readout included
+            "violated": self.violated,
+            "worst": self.worst,
+            "clips": self.clips,
+        }
+        passed = self.violated == 0 and self.clips == 0
+        return Check(name="sums", link=LINK, passed=passed, summary=self._sentence(), numbers=numbers, offenders=tuple(self.offenders))
+
+    def _sentence(self) -> str:
+        if self.violated:
+            where = next(o for o in self.offenders if o["kind"] == "sum")["layer"]
+            off = f"by up to {self.worst}; the first is in layer {where!r}"
+            return f"the sum of what arrived is wrong in {self.violated} of {self.neurons} neurons x samples (E15), {off}"
+        if self.clips:
+            return f"sums were clipped {self.clips} times (E15): export with fewer bits, or with a larger vth"
+        each = self.neurons // max(1, self.samples)
+        return f"every sum is W times what arrived, bit for bit, in all {each} neurons of {self.samples} samples (E15)"
+
+
+class BandCheck(MergedFindings):
+    """|y - told| is less than the dead band for every neuron of every sample, and what was told is a rate."""
+
+    RULES = {
+        **dict.fromkeys(("neurons", "violated"), merge_total),
+        "share": merge_largest,
+        "offenders": merge_first(OFFENDERS_KEPT),
+    }
+
+    def __init__(self, chip: ChipNetwork) -> None:
+        self.chip = chip
+        self.neurons = self.violated = 0
+        self.share = 0.0  # the largest |y - told|, relative to the dead band
+        self.offenders: list[Offender] = []
+
+    def add(self, batch: Batch) -> None:
+        delta = encoding_of(batch)
+        for index, layer in enumerate(self.chip.layers):
+            told, reached, band = told_rates(batch, index), reached_rates(batch, layer), delta.dead_bands[index]
+            off = np.abs(reached - told)
+            wrong = ((off >= band) | (told < 0) | (told > delta.one)) & (batch.result.clipped[index] == 0)
+            self.neurons += off.size
+            self.violated += int(np.count_nonzero(wrong))
+            self.share = max(self.share, float(off.max(initial=0)) / band)
+            for row, flat in first_places(wrong):
+                one, other = int(reached[row].reshape(-1)[flat]), int(told[row].reshape(-1)[flat])
+                what = f"its rate is {one}, but it told {other} (units of 2^-{delta.rate_bits}); the dead band is {band}"
+                if len(self.offenders) < OFFENDERS_KEPT:
+                    neuron = neuron_index(layer, flat)
+                    self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron, "what": what})
+
+    def check(self) -> Check:
+        if self.violated:
+            summary = f"{self.violated} of {self.neurons} neurons x samples told a rate that is not within their dead band (E14)"
+        else:
+            summary = f"every neuron told its rate to within its dead band, the furthest is {self.share:.0%} of it away (E14)"
+        numbers = {"neurons": self.neurons, "violated": self.violated, "share": self.share}
+        passed = self.violated == 0
+        return Check(name="dead band", link=LINK, passed=passed, summary=summary, numbers=numbers, offenders=tuple(self.offenders))
+
+
+def first_places(mask: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """(row, flat index) of the first OFFENDERS_KEPT set entries of [B, ...]."""
+    for position in np.flatnonzero(mask)[:OFFENDERS_KEPT]:
+        row, flat = divmod(int(position), mask[0].size)
+        yield row, flat

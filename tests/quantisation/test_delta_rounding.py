@@ -1,0 +1,88 @@
+"""Layers in integers for delta encoding (E15): powers of two, no shift to the right, room for the sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import fsnn_lava as fl
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.quantisation.fold import fold
+from fsnn_lava.quantisation.quantise import quantise_in_full
+from fsnn_lava.running.run import run
+from fsnn_lava.verify.comparator import compare
+from fsnn_lava.verify.rounded_parameters import rounding_errors
+
+ARCHITECTURES = ("5 (F5)", "6C3-4C3s (F6C3u)", "4C3s-7 (F7)")
+
+
+def network(architecture: str, *, neuron: object = None) -> fl.FSNN:
+    torch.manual_seed(1)
+    normalisation = fl.Normalisation(mean=(0.4,), std=(0.3,))
+    options = {} if neuron is None else {"neuron": neuron}
+    return fl.FSNN(architecture, input_shape=(1, 6, 6), classes=3, norm="operator", vth=1.5, normalisation=normalisation, **options).eval()  # type: ignore[arg-type]
+
+
+def pixels(samples: int = 8) -> np.ndarray:
+    return np.random.default_rng(3).integers(0, 256, (samples, 1, 6, 6), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("architecture", ["5 (F5)", "6C3-4C3s (F6C3u)"])
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("kind", ["pixels", "current"])
+def test_every_integer_is_the_rounding_of_its_float_and_the_run_is_faithful(architecture, bits, kind):
+    net = network(architecture)
+    chip = fl.quantise(net, bits=bits, input=kind, encoding="delta", dead_band=0.05, calibration=pixels())
+    assert rounding_errors(chip, fold(net)).wrong == []
+    verdict = compare(run(chip, pixels()), chip, pixels(), model=net)
+    assert verdict.passed, verdict.to_text()
+    assert chip.host_drive is None or kind == "current"
+
+
+def test_thresholds_are_powers_of_two_and_the_finest_connection_has_exponent_0():
+    chip = fl.quantise(network("6C3-4C3s (F6C3u)"), encoding="delta", dead_band=0.1, calibration=pixels())
+    for layer in chip.layers:
+        assert int(layer.threshold).bit_count() == 1
+        assert layer.scale == 1.5 / int(layer.threshold)
+    assert min(s.exponent for s in chip.synapses if s.source != "input") == 0
+
+
+def test_the_leak_of_a_trained_network_plays_no_part():
+    net = network("5 (F5)", neuron=fl.LIF(0.9))
+    chip = fl.quantise(net, encoding="delta", dead_band=0.1, calibration=pixels())
+    assert chip.decay == 0 and chip.readout.decay == 0
+
+
+def test_small_dead_bands_reach_the_equilibrium_of_the_float_network():
+    """E16: silent rates are within (1 - L)^-1 (dead band + rounding) of a*, and L of this network is below 1."""
+    net = network("5 (F5)")
+    made = quantise_in_full(net, encoding="delta", dead_band=0.01, steps=60, calibration=pixels())
+    result = run(made.chip, pixels())
+    assert made.gain_after < 1.0 and made.chip.delta is not None and result.messages is not None
+    assert not result.messages[:, -2:].any()
+    star = RateMap(made.chip).solve(pixels()).rates[0]
+    most = np.sqrt(5) * (made.chip.delta.shares()[0] + 1 / made.chip.delta.one) / (1 - made.gain_after)
+    assert np.linalg.norm(result.rates[0] - star, axis=1).max() <= most
+
+
+def test_sums_of_the_calibration_data_have_twice_the_room():
+    made = quantise_in_full(network("6C3-4C3s (F6C3u)"), encoding="delta", dead_band=0.1, calibration=pixels())
+    result = run(made.chip, made.calibration)
+    assert max(int(np.abs(sums).max()) for sums in result.potentials) <= (2**23 - 1) / 2
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"encoding": "spikes"}, "encoding must be 'rate' or 'delta', got 'spikes'"),
+        ({"dead_band": 0.1}, "dead_band belongs to encoding 'delta'"),
+        ({"encoding": "delta", "reset": "zero"}, "leave out reset and per_channel"),
+        ({"encoding": "delta", "per_channel": True}, "leave out reset and per_channel"),
+        ({"encoding": "delta", "input": "events"}, "encoding 'delta' does not support event input"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, sentence):
+    with pytest.raises(BadArgument, match=sentence):
+        fl.quantise(network("5 (F5)"), **options)
