@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.ir.stock_network import executed
+from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.verify import reference_run
 from fsnn_lava.verify.checks.spikes import differing
 from fsnn_lava.verify.reference_run import run_reference
@@ -30,7 +30,7 @@ def test_random_networks_give_the_same_result_as_the_naive_simulator(part):
 @pytest.mark.parametrize("decay", [0, 205])
 def test_stock_neurons_are_computed_as_the_emulator_computes_them(decay):
     for seed in range(6):
-        chip = executed(conv_network(seed, decay=decay), "stock")
+        chip = executed_network(conv_network(seed, decay=decay), "stock")
         values = random_values(np.random.default_rng(seed), chip, 2)
         expected = Emulator(chip, stock=True).run(values, steps=14, spikes=True)
         assert not differing(run_reference(chip, values, steps=14, stock=True), expected).any()
