@@ -28,6 +28,7 @@ from fsnn_lava.ir.result import Result, concatenate
 from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.running.job import Job, run_in_memory, run_to_file
 from fsnn_lava.running.options import RunOptions, run_options
+from fsnn_lava.running.run import require_encoding
 from fsnn_lava.running.totals import Totals
 from fsnn_lava.training.processes import Processes
 from fsnn_lava.verify.thresholds import Thresholds
@@ -65,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
         residual=args.residual,
         graph=args.graph,
     )
+    require_encoding(chip, options)
     comparator = None if args.no_compare else _comparator(args, chip, model, options)
     processes = Processes.from_environment()
     job = Job(

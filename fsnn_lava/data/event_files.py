@@ -1,8 +1,8 @@
 """Files of event cameras, read by faery: .aedat4 (iniVation), .raw and .dat (Prophesee), .es (event stream).
 
-faery is optional: `pip install fsnn-lava[events]`. On the recordings that come with its sources it agrees with aedat, event_stream and, for
-.dat and EVT 2, expelliarmus; the timestamps that expelliarmus 1.1.12 reads from EVT 3 run away. A damaged .aedat4 file can abort the whole
-process inside faery, so those are read in a process of their own.
+faery is optional: `pip install fsnn-lava[events]`. On the recordings that come with its sources it agrees with aedat on .aedat4 and with
+expelliarmus on .dat; expelliarmus 1.1.12 reads EVT 3 timestamps that are twice as long as those of the same .dat. A damaged .aedat4 file
+can abort the whole process inside faery, so those are read in a process of their own.
 """
 
 from __future__ import annotations

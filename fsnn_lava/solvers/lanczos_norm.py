@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 Linear = Callable[[Floats], Floats]  # [B, n] -> [B, m], one operator per row
 
 _LOOK_EVERY = 4  # steps between two looks at the bounds
-_HALVINGS = 60  # of the interval that contains a bound
+_HALVINGS = 32  # of the interval that contains a bound
 _ROUNDING = 1 + 1e-9  # room for float64
 
 
@@ -42,20 +42,22 @@ def norm_bounds(
     `failure`: the probability, per row, with which an upper bound may be wrong: that of a start almost orthogonal to what is looked for.
     """
     rows, size = start.shape
-    basis = [_normalised(start)[0]]
+    most = min(max_steps, size)
+    basis = np.empty((rows, most + 1, size))
+    basis[:, 0] = _normalised(start)[0]
     diagonal, beside = np.zeros((rows, 0)), np.zeros((rows, 0))
     least_part = failure * np.sqrt(np.pi / (2 * size))
     lower, upper, open_rows = np.zeros(rows), np.full(rows, np.inf), np.ones(rows, dtype=bool)
-    for step in range(1, min(max_steps, size) + 1):
-        image = transpose(apply(basis[-1]))
-        diagonal = np.column_stack([diagonal, np.einsum("bn,bn->b", image, basis[-1])])
+    for step in range(1, most + 1):
+        last, known = basis[:, step - 1], basis[:, :step]
+        image = transpose(apply(last))
+        diagonal = np.column_stack([diagonal, np.einsum("bn,bn->b", image, last)])
         for _ in range(2):  # twice is enough for orthogonality to rounding
-            for vector in basis:
-                image = image - np.einsum("bn,bn->b", image, vector)[:, None] * vector
-        direction, length = _normalised(image)
+            parts = np.matmul(known, image[:, :, None])
+            image = image - np.matmul(parts.transpose(0, 2, 1), known)[:, 0]
+        basis[:, step], length = _normalised(image)
         beside = np.column_stack([beside, length])
-        basis.append(direction)
-        if step % _LOOK_EVERY == 0 or step == min(max_steps, size):
+        if step % _LOOK_EVERY == 0 or step == most:
             below, above = _bounds(diagonal, beside, least_part)
             lower, upper = np.where(open_rows, below, lower), np.where(open_rows, above, upper)
             open_rows &= upper > (1 + relative) * lower

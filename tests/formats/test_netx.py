@@ -75,8 +75,8 @@ def test_an_unwritable_folder_is_a_sentence(tmp_path):
 DAMAGE = {
     "no format": (lambda f: f["fsnn"].attrs.__delitem__("format"), "attribute 'format' is missing"),
     "newer": (
-        lambda f: f["fsnn"].attrs.__setitem__("version", 2),
-        "version 2 of the format, but this version reads 1: install a newer",
+        lambda f: f["fsnn"].attrs.__setitem__("version", 3),
+        "version 3 of the format, but this version reads 1 and 2: install a newer",
     ),
     "no layers": (lambda f: f["fsnn"].__delitem__("layers"), "'layers' is missing"),
     "a gap": (lambda f: f["fsnn/layers"].move("0", "3"), "must be numbered"),

@@ -237,7 +237,9 @@ def test_parts_with_seeded_damage_are_read_or_refused(folder: Path, after: Calla
     part = min((folder / "r.h5.part").glob("0*.h5"))
     whole, run = part.read_bytes(), json.loads((folder / "r.h5.part" / "run.json").read_text())
     chip = ChipNetwork.load(folder / "net.h5")
-    journal = Journal(part.parent, Layout(row_columns(chip), detail_columns(chip, run["steps"], spikes=False)), run, Processes())
+    journal = Journal(
+        part.parent, Layout(row_columns(chip, steps=run["steps"]), detail_columns(chip, run["steps"], spikes=False)), run, Processes()
+    )
     outcomes = []
     for seed in range(60):
         part.write_bytes(damaged("hdf5", whole, random.Random(seed)))

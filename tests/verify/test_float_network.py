@@ -49,7 +49,8 @@ def test_an_exported_network_passes_every_check(name, leak, input):
     result = fl.run(chip, values)
     verdict = compare(result, chip, values, labels=result.predictions, model=net)
     assert verdict.passed, verdict.to_text()
-    assert all(check.done for check in verdict.checks)
+    without_a_loop = [] if chip.feedback else ["certificate"]
+    assert [check.name for check in verdict.checks if not check.done] == without_a_loop
     assert verdict.check("accuracy").numbers["accuracy"] == 1.0
     assert verdict.check("shift").numbers["off_grid"] == 0
 
