@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         return _install_lava(args)
     if args.yes:
         raise BadArgument("--yes confirms --install-lava: add that too")
-    found = examine()
+    found = _examine()
     print(json.dumps(found, indent=2) if args.json else _text(found))
     return 0
 
@@ -52,7 +52,7 @@ def _install_lava(args: argparse.Namespace) -> int:
     return 0
 
 
-def examine() -> dict[str, Any]:
+def _examine() -> dict[str, Any]:
     """Everything that decides what can run here, as JSON values."""
     return {
         "fsnn-lava": fsnn_lava.__version__,
@@ -89,7 +89,7 @@ def _torch() -> dict[str, Any]:
 def _data() -> dict[str, str | None]:
     """The folder that each data set would be read from; None if it is not found."""
     try:
-        from fsnn_lava.data.places import FOLDERS, first_folder
+        from fsnn_lava.data.search_path import FOLDERS, first_folder
     except ImportError as error:
         return {"any": f"cannot be read: {error}"}
     return {name: str(found) if (found := first_folder(folders, None)) else None for name, folders in FOLDERS.items()}

@@ -64,5 +64,5 @@ def _folders(folder: Path) -> list[Path]:
         raise BadData(f"cannot read {folder}: {error.strerror or error}") from error
 
 
-def labels(files: tuple[tuple[Path, int], ...]) -> np.ndarray:
+def class_folder_labels(files: tuple[tuple[Path, int], ...]) -> np.ndarray:
     return np.array([number for _, number in files], np.int64)

@@ -20,7 +20,7 @@ from typing import IO
 from tqdm import tqdm
 
 from fsnn_lava.data.addresses import Resource
-from fsnn_lava.data.places import default_root
+from fsnn_lava.data.search_path import default_root
 from fsnn_lava.errors import BadData
 from fsnn_lava.files.atomic import atomic_path
 

@@ -22,7 +22,7 @@ class Labels:
     remarks: tuple[str, ...] = ()
 
 
-def recognise(arrays: Sequence[np.ndarray], counts: Sequence[int], *, names: Sequence[str], where: str) -> Labels:
+def recognise_labels(arrays: Sequence[np.ndarray], counts: Sequence[int], *, names: Sequence[str], where: str) -> Labels:
     """The labels of `counts` samples each; `names` are those of the arrays in the file."""
     for array, count, name in zip(arrays, counts, names, strict=True):
         if array.ndim not in (1, 2) or len(array) != count or not array.size:

@@ -14,8 +14,8 @@ from fsnn_lava.data.dataset import Dataset
 from fsnn_lava.data.event_frames import OPTIONS, Framing
 from fsnn_lava.data.frame_cache import FOLDER, FrameCache
 from fsnn_lava.data.names import TONIC, TONIC_SETS
-from fsnn_lava.data.places import VARIABLE, default_root, roots
 from fsnn_lava.data.recordings import RecordingSplit
+from fsnn_lava.data.search_path import VARIABLE, default_root, roots
 from fsnn_lava.data.source import Source
 from fsnn_lava.errors import BadArgument, BadData, PackageMissing
 from fsnn_lava.nn.normalisation import Normalisation

@@ -33,7 +33,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def move(made: Path, path: Path) -> None:
+def move_atomically(made: Path, path: Path) -> None:
     """Replace `path` with a finished, flushed file on the same disk."""
     try:
         os.replace(made, path)

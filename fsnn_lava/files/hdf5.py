@@ -52,7 +52,7 @@ def write_file(path: str | Path, fill: Callable[[h5py.File], None]) -> None:
         temporary.write_bytes(image)
 
 
-def put(group: h5py.Group, name: str, array: NDArray[Any]) -> h5py.Dataset:
+def put_array(group: h5py.Group, name: str, array: NDArray[Any]) -> h5py.Dataset:
     """Store an array, compressed unless it is small."""
     if array.nbytes < _COMPRESS_FROM:
         return group.create_dataset(name, data=array)
@@ -60,7 +60,7 @@ def put(group: h5py.Group, name: str, array: NDArray[Any]) -> h5py.Dataset:
 
 
 @contextlib.contextmanager
-def open_file(path: str | Path) -> Iterator[Node]:
+def open_file(path: str | Path) -> Iterator[Hdf5Node]:
     """Yield the root of a file; any error inside the block becomes BadFile with the file's name in it."""
     target = Path(path)
     if not target.exists():
@@ -70,7 +70,7 @@ def open_file(path: str | Path) -> Iterator[Node]:
     try:
         check_heaps(target)
         with h5py.File(target, "r") as file:
-            yield Node(file, str(target), [BYTES_MAX, target.stat().st_size])
+            yield Hdf5Node(file, str(target), [BYTES_MAX, target.stat().st_size])
     except FsnnError as error:
         raise BadFile(str(error) if str(target) in str(error) else f"{target}: {error}") from error
     except PermissionError as error:
@@ -83,7 +83,7 @@ def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
 
 
-class Node:
+class Hdf5Node:
     """A group of an untrusted file."""
 
     def __init__(self, group: h5py.Group, where: str, budget: list[int]) -> None:
@@ -98,13 +98,13 @@ class Node:
     def has_attribute(self, name: str) -> bool:
         return name in self._group.attrs
 
-    def group(self, name: str) -> Node:
+    def group(self, name: str) -> Hdf5Node:
         item = self._member(name)
         if not isinstance(item, h5py.Group):
             raise self.fail(f"{name!r} must be a group")
-        return Node(item, f"{self.where}:{name}" if self._group.name == "/" else f"{self.where}/{name}", self._budget)
+        return Hdf5Node(item, f"{self.where}:{name}" if self._group.name == "/" else f"{self.where}/{name}", self._budget)
 
-    def numbered(self, name: str) -> list[Node]:
+    def numbered(self, name: str) -> list[Hdf5Node]:
         """Members "0", "1", … of the group `name`, in that order."""
         parent = self.group(name)
         count = len(parent._group)

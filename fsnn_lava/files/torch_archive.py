@@ -35,7 +35,7 @@ _DTYPES = {
 }
 
 
-def unpack(path: Path, *, what: str) -> Any:
+def unpack_torch_archive(path: Path, *, what: str) -> Any:
     """The contents of the file, tensors on the CPU; BadFile if it is not `what` (for example "a model of fsnn-lava")."""
     try:
         with path.open("rb") as stream:

@@ -29,16 +29,16 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.formats import netx
 from fsnn_lava.formats.results_layout import FORMAT, Column, detail_columns, row_columns
 from fsnn_lava.formats.results_part import Part
-from fsnn_lava.formats.results_provenance import ColumnHashes, DataHash, Provenance, versions
-from fsnn_lava.formats.results_reader import Reader, Results, read_results, reading_results
+from fsnn_lava.formats.results_provenance import ColumnHashes, DataHash, Provenance, provenance_versions
+from fsnn_lava.formats.results_reader import Results, ResultsReader, read_results, reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 
 __all__ = [
     "Provenance",
-    "Reader",
     "Results",
-    "Writer",
+    "ResultsReader",
+    "ResultsWriter",
     "default_detail",
     "read_results",
     "reading_results",
@@ -68,12 +68,12 @@ def writing_results(
     detail: int | None = None,
     spikes: bool = False,
     residual: bool = False,
-) -> Iterator[Writer]:
-    """Yield a Writer; the file appears at `path` if the block succeeds, and is left unchanged if it raises."""
+) -> Iterator[ResultsWriter]:
+    """Yield a ResultsWriter; the file appears at `path` if the block succeeds, and is left unchanged if it raises."""
     require_room(Path(path), 0)
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
         keep = default_detail(chip, steps, spikes=spikes) if detail is None else detail
-        writer = Writer(file, chip, steps=steps, detail=keep, spikes=spikes, residual=residual)
+        writer = ResultsWriter(file, chip, steps=steps, detail=keep, spikes=spikes, residual=residual)
         yield writer
         writer.finish(data=data, command=" ".join(sys.argv) if command is None else command)
 
@@ -103,7 +103,7 @@ def write_results(
         writer.add(result, values, labels)
 
 
-class Writer:
+class ResultsWriter:
     """Takes a run batch by batch."""
 
     def __init__(self, file: h5py.File, chip: ChipNetwork, *, steps: int, detail: int, spikes: bool, residual: bool = False) -> None:
@@ -187,7 +187,7 @@ class Writer:
             data_sha256=self.data.hexdigest(),
             command=command,
             date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            versions=versions(),
+            versions=provenance_versions(),
             seconds=self._seconds,
         )
         kept = {"spikes": int(self._spikes), "residual": int(self._residual)}

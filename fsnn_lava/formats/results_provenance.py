@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.files.hdf5 import Node
+from fsnn_lava.files.hdf5 import Hdf5Node
 
 PACKAGES = ("numpy", "numba", "h5py", "torch", "lava-nc")
 
@@ -38,7 +38,7 @@ class Provenance:
         return {name: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for name, v in values.items()}
 
     @staticmethod
-    def of(root: Node) -> Provenance:
+    def of(root: Hdf5Node) -> Provenance:
         """From a file's attributes."""
         try:
             versions = json.loads(root.text("versions"))
@@ -68,7 +68,7 @@ class ColumnHashes:
         return json.dumps(self.digests())
 
     @staticmethod
-    def read(root: Node) -> dict[str, str]:
+    def read(root: Hdf5Node) -> dict[str, str]:
         """The hashes that a file keeps, by column; older files keep none."""
         if not root.has_attribute("sha256"):
             return {}
@@ -97,7 +97,7 @@ class DataHash:
         return hashlib.sha256(self._values.digest() + self._labels.digest()).hexdigest()
 
 
-def versions() -> dict[str, str]:
+def provenance_versions() -> dict[str, str]:
     """Versions of Python, the machine type, and the relevant packages that are installed."""
     from fsnn_lava.version import __version__
 

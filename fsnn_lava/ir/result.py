@@ -132,7 +132,7 @@ class Result:
         return replace(self, **changes)
 
 
-def concatenate(results: Sequence[Result]) -> Result:
+def concatenate_results(results: Sequence[Result]) -> Result:
     """One Result of all samples, in order. All parts must come from the same network, backend and number of steps."""
     if not results:
         raise BadArgument("concatenate needs at least one result, got none")

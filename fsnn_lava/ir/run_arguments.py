@@ -24,7 +24,7 @@ def check_chip(chip: object) -> None:
         raise BadArgument(f"chip must be a ChipNetwork, got {found}; make one with quantise(net), or read one with ChipNetwork.load")
 
 
-def check_values(chip: ChipNetwork, values: object, steps: int) -> None:
+def check_values_argument(chip: ChipNetwork, values: object, steps: int) -> None:
     """BadArgument unless `values` are raw inputs of this network for `steps` steps, with at least one sample."""
     kind, shape = chip.input.kind, chip.input.shape
     form = f"[B, {', '.join(map(str, (steps, *shape) if kind == 'events' else shape))}]"

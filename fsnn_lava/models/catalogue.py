@@ -38,7 +38,7 @@ def catalogue() -> dict[str, tuple[ShippedFile, ...]]:
     }
 
 
-def names() -> tuple[str, ...]:
+def catalogue_names() -> tuple[str, ...]:
     """The names of all trained networks of this release, on this machine or not."""
     return tuple(catalogue())
 
@@ -46,7 +46,7 @@ def names() -> tuple[str, ...]:
 def download_network(name: str, folder: Path) -> list[Path]:
     """Download the files of a network into folder/name, checked by size and hash; files that are there already are kept."""
     if name not in catalogue():
-        raise BadFile(f"there is no shipped network {name} (shipped: {', '.join(names())})")
+        raise BadFile(f"there is no shipped network {name} (shipped: {', '.join(catalogue_names())})")
     written = []
     for file in catalogue()[name]:
         target = folder / name / file.name

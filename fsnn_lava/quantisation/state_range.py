@@ -54,7 +54,7 @@ def _extremes(chip: ChipNetwork, synapse: Synapse, layer: Layer, message_max: in
     return negative, positive
 
 
-def check_step(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
+def check_step_bounds(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
     """The bounds of every layer; BadNetwork if one step can overflow 24 bits in any of them."""
     bounds = step_bounds(chip, message_max=message_max)
     for bound in bounds:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,30 +12,9 @@ from fsnn_lava.data import Split
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
-from fsnn_lava.ir.run_arguments import check_values
+from fsnn_lava.ir.run_arguments import check_values_argument
 from fsnn_lava.running.options import RunOptions
 from fsnn_lava.running.run import open_backend
-
-
-class Sink(Protocol):
-    """Takes the batches of a run: totals, the samples of a report."""
-
-    def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None: ...
-
-
-class BatchComparator(Protocol):
-    """The comparison of a run (`verify.comparator.Comparator`), as far as a run feeds it.
-
-    What it found in some batches can be kept in a file (`hand_over`) and added to another comparator of the same run (`take_in`).
-    """
-
-    def add(
-        self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None, *, offset: int | None = None
-    ) -> None: ...
-
-    def hand_over(self) -> Mapping[str, object]: ...
-
-    def take_in(self, found: object) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +43,7 @@ def evaluate(
     with open_backend(chip, replace(options, batch=largest)) as run_batch:
         for first, end in spans:
             for batch in sample_batches(chip, split, first, end, size=largest):
-                check_values(chip, batch.values, options.steps)
+                check_values_argument(chip, batch.values, options.steps)
                 yield batch, run_batch(batch.values)
 
 

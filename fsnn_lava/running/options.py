@@ -54,14 +54,14 @@ def run_options(
     return RunOptions(
         backend=backend,
         steps=checked_steps(chip, steps),
-        batch=default_batch(chip, samples, backend=backend) if batch is None else batch,
+        batch=default_batch_option(chip, samples, backend=backend) if batch is None else batch,
         spikes=spikes,
         residual=residual,
         graph=graph,
     )
 
 
-def default_batch(chip: ChipNetwork, samples: int, *, backend: Backend) -> int:
+def default_batch_option(chip: ChipNetwork, samples: int, *, backend: Backend) -> int:
     """Samples to run together. Lava's processes keep their batch size, so for them the samples are split into equal parts."""
     samples = max(1, samples)
     if backend == "sim":

@@ -48,7 +48,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= ARCHITECTURE_WIDTH else f"{text[: ARCHITECTURE_WIDTH - 1]}…"
 
 
-def write_recipe(target: Path, source: Path, *, data: str | None = None) -> None:
+def copy_shipped_recipe(target: Path, source: Path, *, data: str | None = None) -> None:
     """Copy a recipe, comments included, to a file that does not exist yet; `data` replaces its data set."""
     if target.exists():
         raise BadArgument(f"{target} exists already; choose another name")

@@ -25,7 +25,7 @@ from fsnn_lava.backends.lava.processes.transposed.process import TransposedConv
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.window import Window, layer_window
-from fsnn_lava.compiled.lava_step import compile_fire
+from fsnn_lava.compiled.lava_step import compile_lava_neuron_step
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.synapse_patches import synapse_patches
@@ -76,7 +76,7 @@ class BatchedGraph:
         return layer_window(position, layers=len(self.chip.layers), steps=self.steps)
 
     def _neuron(self, index: int, layer: Layer) -> SoftResetNeuron:
-        compile_fire(_CURRENT[self._tag(layer)])
+        compile_lava_neuron_step(_CURRENT[self._tag(layer)])
         return SoftResetNeuron(
             layer=layer,
             order=channels_last_order(layer.shape),

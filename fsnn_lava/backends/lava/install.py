@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fsnn_lava.backends.lava.requirement import LAVA_IMPORTS, machine_lacks
+from fsnn_lava.backends.lava.requirement import LAVA_IMPORTS, missing_machine_requirements
 from fsnn_lava.errors import BackendMissing, BadArgument, CheckFailed
 
 PINS = Path(__file__).parent / "pins" / "lava-nc.txt"
@@ -36,7 +36,7 @@ def installed_version() -> str | None:
         return None
 
 
-def pip_commands() -> list[list[str]]:
+def _pip_commands() -> list[list[str]]:
     """The pip commands that install what is missing into this interpreter's environment; empty if nothing is."""
     pip = [sys.executable, "-m", "pip", "install"]
     missing = [name for name in LAVA_IMPORTS if importlib.util.find_spec(name) is None]
@@ -51,7 +51,7 @@ def pip_commands() -> list[list[str]]:
 def install_lava(*, yes: bool) -> None:
     """Print the commands, ask unless `yes`, and run them. Raises BackendMissing if Lava is not installed afterwards."""
     _require_machine()
-    wanted = pip_commands()
+    wanted = _pip_commands()
     if not wanted:
         return
     if importlib.util.find_spec("pip") is None:
@@ -92,7 +92,7 @@ def _run_check() -> tuple[int, str, str]:
 
 
 def _require_machine() -> None:
-    if lacking := machine_lacks():
+    if lacking := missing_machine_requirements():
         raise BackendMissing(
             f"Lava cannot run here, it needs {'; '.join(lacking)}. Install fsnn-lava in such an environment, or use backend 'emu'"
         )

@@ -39,7 +39,7 @@ class Watch:
         return f"no step was finished for {self._patience:.0f} s" if now - self._since > self._patience else ""
 
 
-def check_children(names: Sequence[str], actors: Sequence[Any], when: str, *, wait: float = 0.0) -> None:
+def raise_if_child_failed(names: Sequence[str], actors: Sequence[Any], when: str, *, wait: float = 0.0) -> None:
     """BackendFailed if a process has raised or died; checks for `wait` seconds, and one more to find the cause of a death."""
     deadline = time.monotonic() + wait
     while True:
@@ -58,7 +58,7 @@ def check_children(names: Sequence[str], actors: Sequence[Any], when: str, *, wa
         time.sleep(0.02)
 
 
-def waiting(names: Sequence[str], actors: Sequence[Any]) -> str:
+def stuck_processes(names: Sequence[str], actors: Sequence[Any]) -> str:
     """The processes that are inside a step, and where in it; processes that wait for their next step are left out."""
     lines = []
     for name, actor in zip(names, actors, strict=False):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fsnn_lava.cli.command import Parser
+from fsnn_lava.cli.parsers.parser import Parser
 
 
 def parser() -> Parser:

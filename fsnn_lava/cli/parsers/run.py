@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fsnn_lava.backends.availability import BACKENDS, GRAPHS
-from fsnn_lava.cli.command import Parser
 from fsnn_lava.cli.parsers.data_options import add_data_options
+from fsnn_lava.cli.parsers.parser import Parser
 from fsnn_lava.cli.parsers.threshold_options import add_threshold_options
 
 DEFAULT = "digits"

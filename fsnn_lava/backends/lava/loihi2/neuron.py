@@ -49,7 +49,7 @@ class ChipNeuron:
     def wake(self, bias: NDArray[np.int64]) -> None:
         """Write `bias` [*shape], units 2**-6, because the window opens with the next step."""
         given = to_lava(written_bias(self._layer, bias) if self._layer is not None else bias)
-        mantissa, exponent = chip_mantissa(given, self.name)
+        mantissa, exponent = _chip_mantissa(given, self.name)
         self._write(mantissa, exponent)
         if self.subtracts:
             self.process.r.set(self.offset.astype(np.int32))
@@ -87,7 +87,7 @@ class ChipReadout(ChipNeuron):
         )
 
 
-def chip_mantissa(value: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _chip_mantissa(value: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The exact (mantissa, exponent) of each number; BadNetwork if one does not fit in 13 and 3 bits."""
     mantissa, exponent, wrong = split_bias(value)
     if np.any(wrong):

@@ -58,6 +58,6 @@ def remedy(page: str) -> str:
     return f"Download it with --download or from {page}; --data-dir DIR or {VARIABLE} names another folder"
 
 
-def damaged(path: Path, what: str) -> BadData:
+def damaged_file(path: Path, what: str) -> BadData:
     """The error for a file that exists but is not valid."""
     return BadData(f"{path} is damaged: {what}. Delete it and download it again")
