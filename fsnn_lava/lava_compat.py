@@ -78,6 +78,7 @@ def _leave_out(loader: Loader, module: ModuleType) -> None:
 
 
 def numpy_version() -> tuple[int, int]:
+    """Major and minor version of numpy."""
     import numpy as np
 
     major, minor = np.__version__.split(".")[:2]
@@ -85,6 +86,7 @@ def numpy_version() -> tuple[int, int]:
 
 
 def is_missing(name: str) -> bool:
+    """Whether a package is not installed."""
     import importlib.util
 
     return importlib.util.find_spec(name) is None
@@ -105,9 +107,11 @@ class FixingLoader:
         self._loader, self._fix = loader, fix
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Create the Lava module with its own loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
+        """Execute the Lava module with its fix."""
         self._fix.execute(self._loader, module)
 
     def __getattr__(self, name: str) -> Any:
@@ -118,6 +122,7 @@ class FixingFinder:
     """Finds the modules of `FIXES` that need their fix, where Python's other finders find them, and no other module."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of a Lava module that needs a fix, with a FixingLoader; None for all others."""
         fix = FIXES.get(fullname)
         if fix is None or not fix.needed():
             return None

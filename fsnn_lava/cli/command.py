@@ -32,7 +32,7 @@ def _terminate(_signal: int, _frame: FrameType | None) -> None:
 
 
 def run_command(name: str, function: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
-    """Run a command's function and turn every error that the user can act on into one line on stderr."""
+    """Run the function of any command and turn every error that the user can act on into one line on stderr."""
     _open_streams()
     name = spelled(name)
     previous: Any = signal.signal(signal.SIGTERM, _terminate)

@@ -24,11 +24,12 @@ JUDGED_ROWS = ("predictions", "logits", "readout", "layer_spikes", "updates", "c
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0: the run passes; 1: it does not; 2: bad input."""
+    """fsnn-compare with these arguments. Exit code 0: the run passes; 1: it does not; 2: bad input."""
     return run_command("fsnn-compare", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-compare after parsing: judge the results file and print the verdict."""
     for name in ("limit", "equilibria"):
         value = getattr(args, name)
         if value is not None and value < (1 if name == "limit" else 0):

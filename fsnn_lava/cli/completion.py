@@ -33,7 +33,7 @@ def _values(action: argparse.Action) -> tuple[str, ...]:
 
 
 def completion_script(shell: str) -> str:
-    """The script that a shell evaluates."""
+    """The completion script that a shell evaluates."""
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]()
 
 

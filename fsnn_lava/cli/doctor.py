@@ -26,11 +26,12 @@ VARIABLES = ("FSNN_DATA", "OMP_NUM_THREADS", "SLURM", "NOSLURM", "PARTITION", "B
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the state of this machine; always 0. With --install-lava: 0 if Lava works afterwards."""
+    """fsnn-doctor with these arguments: print the state of this machine; always 0. With --install-lava: 0 if Lava works afterwards."""
     return run_command("fsnn-doctor", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-doctor after parsing: print what is installed and what can run here, or install Lava."""
     if args.install_lava:
         return _install_lava(args)
     if args.yes:

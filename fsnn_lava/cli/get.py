@@ -14,10 +14,12 @@ from fsnn_lava.models.find import downloads_folder, shipped_models
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """fsnn-get with these arguments."""
     return run_command("fsnn-get", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-get after parsing: download a network, or list all of them."""
     if args.list:
         here = shipped_models()
         for name, files in catalogue().items():

@@ -24,13 +24,13 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def enter(name: str, argv: Sequence[str] | None = None) -> int:
-    """Parse the arguments of a command, then import what it needs, and run it."""
+    """Parse the arguments of the command `name`, then import what it needs, and run it: what every installed program calls."""
     args = importlib.import_module(f"fsnn_lava.cli.parsers.{name}").parser().parse_args(argv)
     return run_command(f"fsnn-{name}", importlib.import_module(f"fsnn_lava.cli.{name}").run, args)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command that the first argument names."""
+    """fsnn with these arguments: run the command that the first one names."""
     given = list(sys.argv[1:] if argv is None else argv)
     if given and given[0] in COMMANDS:
         UNDER_ONE_NAME.set(True)

@@ -42,11 +42,12 @@ REPORT_SAMPLES = 256
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0: ran and passed, 1: a check failed, 2: bad input, 3: the backend cannot run here."""
+    """fsnn-run with these arguments. Exit code 0: ran and passed, 1: a check failed, 2: bad input, 3: the backend cannot run here."""
     return run_command("fsnn-run", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-run after parsing: run the samples on the backend, compare, and print."""
     if args.package is not None:
         return _package(args)
     require_backend(args.backend)

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, train and print the result; 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
+    """fsnn-train with these arguments: 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
     return run_command("fsnn-train", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-train after parsing: train the recipe and print the result."""
     if args.list or args.init is not None:
         return _show_recipes(args)
     if args.recipe is None:

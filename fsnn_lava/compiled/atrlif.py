@@ -13,7 +13,7 @@ from fsnn_lava.compiled.compiler import compiled
 
 @compiled
 def leak_atrlif(r: Any, keep: int) -> None:
-    """r <- leak(r), for every neuron."""
+    """r <- leak(r), for every ATRLIF neuron."""
     for i in range(len(r)):
         r[i] = leaked(r[i], keep)
 
@@ -30,6 +30,6 @@ def fire_atrlif(v: Any, r: Any, threshold: Any, spikes: Any) -> None:
 
 @compiled
 def store_atrlif_potentials(v: Any, r: Any, offset: Any) -> None:
-    """v <- u = v - r + offset."""
+    """v <- u = v - r + offset, for every ATRLIF neuron."""
     for i in range(len(v)):
         v[i] += offset[i] - r[i]

@@ -13,7 +13,7 @@ FIRST_SHIFT, SECOND_SHIFT = np.uint32(16), np.uint32(13)
 
 @compiled
 def fill_mask(first: int, end: int, out: Floats, seed: np.uint32, other_seed: np.uint32, limit: np.uint32, value: Number) -> None:
-    """out[i] <- value where the 32-bit hash of i and both seeds is below `limit`, else 0."""
+    """Fill a dropout mask: out[i] <- value where the 32-bit hash of i and both seeds is below `limit`, else 0."""
     nothing, part, begin = value - value, out[first:end], np.uint32(first)
     for i in range(len(part)):
         number = _mix_bits(np.uint32((np.uint32(i) + begin) * STEP + seed))

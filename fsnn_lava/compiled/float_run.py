@@ -133,7 +133,7 @@ def _run_together(first: int, end: int, in_blocks: bool, layers: Integers, table
 def run_samples(first: int, end: int, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats, mask: Floats,
                 steps: int, delay: int, together: int, leak: Number, vth: Number, sums: Floats, counts: Floats, u: Floats,
                 returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
-    """Samples first … end - 1, `together` at a time. Each result is independent of the other samples and of the threads."""
+    """Run samples first … end - 1 in float, `together` at a time. Each result is independent of the other samples and of the threads."""
     for b in range(first, end, together):
         _run_together(
             b, min(b + together, end), together > 1, layers, tables, weight, bias, drive, mask, steps, delay, leak, vth, sums, counts, u,

@@ -10,7 +10,7 @@ from fsnn_lava.compiled.vectors import Floats, add_multiple, dot
 
 @compiled
 def start_gmres(first: int, end: int, start: Floats, basis: Floats, target: Floats, gain: Floats, scaled: Floats) -> None:
-    """basis[0] <- the direction of the start, target[:, 0] <- its length; scaled <- gain times that direction, unless gain is empty."""
+    """GMRES: basis[0] <- the direction of the start, target[:, 0] <- its length; scaled <- gain times it, unless gain is empty."""
     for b in range(first, end):
         length = np.sqrt(dot(start[b], start[b]))  # a tiny vector's square may underflow to 0: it then counts as zero
         new, target[b, 0] = basis[0, b], length

@@ -116,7 +116,7 @@ def _fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flag
 
 @compiled
 def list_spikes(spikes: Any, words: Any, indices: Any, silent: Any) -> int:
-    """Write the indices of the neurons that fired (`silent`: that did not) into `indices`, ascending; returns how many.
+    """Write the indices of the neurons that fired in a step (`silent`: that did not) into `indices`, ascending; returns how many.
 
     `words` is `spikes`, eight at a time. A branch per neuron would be mispredicted too often: the positions within eight are looked up
     and all eight are written.
@@ -210,13 +210,14 @@ def _decay_traces(traces: Any, leak: float, spikes: Any) -> None:
 
 @compiled
 def to_network_order(source: Any, order: Any, target: Any) -> None:
+    """target <- source, from the order of an integer run to the network's own."""
     for i in range(len(source)):
         target[order[i]] = source[i]
 
 
 @compiled
 def constant_current(program: Any, drive: Any, values: Any, scratch: Any, constant: Any) -> int:
-    """constant <- bias + drive + static input of every layer, [M]; returns the operations of the static input."""
+    """Before an integer run: constant <- bias + drive + static input of every layer, [M]; returns the operations of the static input."""
     operations = 0
     for i in range(len(constant)):
         constant[i] = program.bias[i]

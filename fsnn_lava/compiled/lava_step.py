@@ -19,9 +19,9 @@ from fsnn_lava.limits import DECAY_UNIT, STATE_MAX
 def lava_synapse_step(
     messages: Any, graded: bool, weight: Any, form: Any, row_spans: Any, column_spans: Any, bits: int, total: Any, fired: Any, out: Any
 ) -> None:
-    """out[b] = shift(weight @ messages[b], bits), [B, n_target], for messages [B, n_source]: any integers if `graded`, else 0 or 1.
+    """A Lava step of a synapse: out[b] = shift(weight @ messages[b], bits), [B, n_target], for messages [B, n_source].
 
-    `total` [n_target] and `fired` [n_source] are scratch.
+    The messages are any integers if `graded`, else 0 or 1. `total` [n_target] and `fired` [n_source] are scratch.
     """
     for b in range(len(messages)):
         total[:] = 0
@@ -41,7 +41,7 @@ def lava_synapse_step(
 def lava_neuron_step(
     u: Any, current: Any, bias: Any, threshold: Any, first: Any, keep: int, subtract: bool, spikes: Any, flags: Any, clips: Any
 ) -> None:
-    """One step of every neuron (E9): u, spikes and flags [B, n] are updated in place, clips [B] are added to `clips`.
+    """A Lava step of every neuron (E9): u, spikes and flags [B, n] are updated in place, clips [B] are added to `clips`.
 
     current [B, n], bias, threshold and first [n] (the smallest u that spikes) are in units of 2**-6.
     """
@@ -68,7 +68,7 @@ def lava_neuron_step(
 def lava_delta_step(
     sums: Any, received: Any, drive: Any, shifts: Any, one: int, band: int, told: Any, changes: Any, flags: Any, clips: Any
 ) -> None:
-    """One step of every neuron with delta encoding (E15): sums, told, changes and flags [B, n] are updated, clips [B] are added to `clips`.
+    """A Lava step of every neuron with delta encoding (E15): sums, told, changes and flags [B, n] are updated, clips [B] added to `clips`.
 
     received, drive [B, n] and sums are in units of 2**-q weight units, told and changes of 2**-q; shifts [n] are s.
     """

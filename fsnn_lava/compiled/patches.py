@@ -34,7 +34,7 @@ class Patches:
 
     @property
     def blocks(self) -> NDArray[np.int8]:
-        """The weights as `scatter` reads them, flattened.
+        """The patches' weights as `scatter` reads them, flattened.
 
         Blocks of WIDEST target channels (of one group), each [row taps, column taps, C_source, block]. Fused: [row taps, C_source,
         column taps * C_target], since the targets of a row of taps are neighbours.
@@ -46,7 +46,7 @@ class Patches:
 
     @property
     def fused(self) -> bool:
-        """Are there so few target channels that a whole row of taps is added at once?"""
+        """Whether there are so few target channels that a whole row of taps is added at once."""
         taps, depth = self.weight.shape[1], self.weight.shape[3]
         return self.groups == 1 and taps > 1 and depth < WIDEST and taps * depth <= FUSED
 
@@ -57,7 +57,7 @@ class Patches:
 
 
 def dense_patches(weight: NDArray[np.int8], source: Shape) -> Patches:
-    """`weight` [N_target, N_source]; a source of shape (C, H, W) is flattened in that order."""
+    """The patches of a dense `weight` [N_target, N_source]; a source of shape (C, H, W) is flattened in that order."""
     by_source = weight.T
     if len(source) == 3:
         by_source = by_source[np.arange(weight.shape[1]).reshape(source).transpose(1, 2, 0).reshape(-1)]
@@ -66,7 +66,7 @@ def dense_patches(weight: NDArray[np.int8], source: Shape) -> Patches:
 
 
 def convolution_patches(weight: NDArray[np.int8], source: Shape, target: Shape, *, stride: Pair, padding: Pair, groups: int) -> Patches:
-    """`weight` [C_target, C_source / groups, kH, kW], as torch's conv2d; `source` and `target` are (C, H, W)."""
+    """The patches of `weight` [C_target, C_source / groups, kH, kW], as torch's conv2d; `source` and `target` are (C, H, W)."""
     kernel = weight.shape[2:]
     row_order, rows = convolution_spans(source[1], target[1], kernel[0], stride[0], padding[0])
     column_order, columns = convolution_spans(source[2], target[2], kernel[1], stride[1], padding[1])
@@ -78,7 +78,7 @@ def convolution_patches(weight: NDArray[np.int8], source: Shape, target: Shape, 
 
 
 def transposed_patches(weight: NDArray[np.int8], source: Shape, target: Shape, *, stride: Pair, padding: Pair) -> Patches:
-    """`weight` [C_source, C_target, kH, kW], as torch's conv_transpose2d; `source` and `target` are (C, H, W)."""
+    """The patches of `weight` [C_source, C_target, kH, kW], as torch's conv_transpose2d; `source` and `target` are (C, H, W)."""
     rows, columns = (transposed_spans(source[i], target[i], weight.shape[i + 1], stride[i - 1], padding[i - 1]) for i in (1, 2))
     by_tap = np.ascontiguousarray(weight.transpose(2, 3, 0, 1))
     return Patches(weight=by_tap, row_spans=rows, column_spans=columns, width=target[2], channels=target[0])

@@ -15,7 +15,7 @@ BLOCK = 16  # targets whose weights from some hundred sources stay in the neares
 
 
 def fastest_row_sums() -> ModuleType:
-    """row_vectors; or row_loops, with a warning, where LLVM does not accept the vector code.
+    """The module that computes row sums: row_vectors; or row_loops, with a warning, where LLVM does not accept the vector code.
 
     Loops are 7 to 44 times slower (python bench/kernels.py: 7 to 14 for float32, 18 to 44 for int8).
     """

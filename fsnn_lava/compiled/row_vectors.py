@@ -61,7 +61,7 @@ def adding(width: int, *, chains: int = 1) -> Callable[..., None]:
 
 
 def adding_graded(width: int) -> Callable[..., None]:
-    """add(target, into, weight, start, indices, amounts, first, end, stride): each row times amounts[indices[i]].
+    """The same in vector code, each row times amounts[indices[i]]: add(target, into, weight, start, indices, amounts, first, end, stride).
 
     Amounts are unsigned bytes or signed integers.
     """
@@ -81,7 +81,7 @@ def adding_graded(width: int) -> Callable[..., None]:
 
 
 def check_row_vectors(*, opaque: bool = False) -> None:
-    """Emit code for bytes, floats and amounts into a module of its own and let LLVM verify it; raises if it is not valid.
+    """Emit vector code for bytes, floats and amounts into a separate module and let LLVM verify it; raises if it is not valid.
 
     `opaque`: with opaque pointers; by default with those that this llvmlite makes.
     """

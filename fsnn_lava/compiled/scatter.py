@@ -20,7 +20,7 @@ BUSY = 4  # spikes per place from which scatter_by_taps is faster in float32, me
 
 
 def scatter_form(patches: Patches) -> NDArray[np.int64]:
-    """[8] integers, see FORM."""
+    """[8] integers that describe the patches to `scatter`, see FORM."""
     row_taps, column_taps, channels, _ = patches.weight.shape
     numbers = (channels, len(patches.column_spans), row_taps, column_taps, patches.width, patches.channels, patches.groups, patches.fused)
     return np.array(numbers, dtype=np.int64)

@@ -29,7 +29,7 @@ CHUNK = 2**20
 
 
 def download(resources: tuple[Resource, ...], root: str | Path | None = None) -> Path:
-    """Download every file into `root` (default: $FSNN_DATA or ~/.cache/fsnn-data) and return it; nothing there is deleted."""
+    """Download every file of a data set into `root` (default: $FSNN_DATA or ~/.cache/fsnn-data) and return it; nothing there is deleted."""
     base = Path(root).expanduser() if root is not None else default_root()
     for resource in resources:
         folder = base / resource.folder

@@ -93,7 +93,7 @@ def _joined(stream: Any, path: Path) -> np.ndarray:
 
 
 def main(path: str) -> int:
-    """The child's side: arrays on stdout, or a sentence on stderr."""
+    """The child process that decodes an event file: arrays on stdout, or a sentence on stderr."""
     try:
         events, sensor = _decode(Path(path))
     except FsnnError as error:

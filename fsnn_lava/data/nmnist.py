@@ -39,6 +39,7 @@ class NMnistSplit(Subscriptable):
         return len(self.paths)
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        """The frames of these N-MNIST recordings."""
         chosen = np.arange(len(self))[indices if isinstance(indices, slice) else np.asarray(indices, np.int64)]
         frames = np.zeros((len(chosen), *self.shape), np.uint8)
         for row, index in enumerate(chosen):
@@ -76,7 +77,7 @@ def _draw(frames: np.ndarray, path: Path) -> None:
 
 
 def read_nmnist_events(path: Path) -> np.ndarray:
-    """The events (x, y, t in microseconds, p) of one recording, all of them on the sensor."""
+    """The events (x, y, t in microseconds, p) of one N-MNIST recording, all of them on the sensor."""
     from tonic.io import read_mnist_file
 
     try:

@@ -24,7 +24,7 @@ EVERY = 5  # of a set without a test split, the 1st, 6th, 11th, … recording of
 
 
 def load_tonic(source: Source, root: str | Path | None = None, *, download: bool = False) -> Dataset:
-    """The set that `source` names, its recordings as frames (see `Framing`). Nothing is downloaded unless `download` says so."""
+    """The Tonic data set that `source` names, its recordings as frames (see `Framing`). Nothing is downloaded unless `download` is set."""
     name = source.name.removeprefix(TONIC)
     if name not in TONIC_SETS:
         spellings = {known.lower(): known for known in TONIC_SETS}

@@ -34,7 +34,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def move_atomically(made: Path, path: Path) -> None:
-    """Replace `path` with a finished, flushed file on the same disk."""
+    """Replace `path` atomically with a finished, flushed file on the same disk."""
     try:
         os.replace(made, path)
         _flush(path.parent)

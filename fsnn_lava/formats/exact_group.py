@@ -34,6 +34,7 @@ _KINDS: dict[str, type[Synapse]] = {"dense": DenseSynapse, "conv": ConvSynapse, 
 
 
 def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
+    """Write the group that holds the network exactly."""
     root = file.create_group(GROUP)
     version = VERSION if chip.delta is None else DELTA_VERSION
     root.attrs.update(format=FORMAT, version=version, digest=chip.digest(), steps=chip.steps)
@@ -81,7 +82,7 @@ def _write_json(group: h5py.Group, name: str, value: object) -> None:
 
 
 def read_exact(root: Hdf5Node) -> ChipNetwork:
-    """The network that was written; its digest is checked against the one in the file."""
+    """Read the network from the exact group; its digest is checked against the one in the file."""
     if root.text("format") != FORMAT:
         raise root.fail(f"format must be {FORMAT!r}, got {root.text('format')!r}")
     version = root.integer("version")

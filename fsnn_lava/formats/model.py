@@ -17,6 +17,7 @@ VERSION = 1
 
 
 def write_model(net: FSNN, path: str | Path) -> None:
+    """Write a float model to a file that plain torch can read too."""
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -30,7 +31,7 @@ def write_model(net: FSNN, path: str | Path) -> None:
 
 
 def read_model(path: str | Path) -> FSNN:
-    """The network in `path`, in eval mode; BadFile says what is wrong with the file."""
+    """The float model in `path`, in eval mode; BadFile says what is wrong with the file."""
     content = unpack_torch_archive(Path(path), what="a model of fsnn-lava (train one with fsnn-train)")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadFile(f"{path} is not a model of fsnn-lava (train one with fsnn-train)")

@@ -52,7 +52,7 @@ DETAIL_BYTES = 2**29  # the default `detail` takes no more than this, before com
 
 
 def default_detail(chip: ChipNetwork, steps: int, *, spikes: bool) -> int:
-    """How many samples to keep in detail: DETAIL, fewer if they are large, at least one."""
+    """How many samples a results file keeps in detail: DETAIL, fewer if they are large, at least one."""
     size = sum(column.bytes for column in detail_columns(chip, steps, spikes=spikes))
     return max(1, min(DETAIL, DETAIL_BYTES // size))
 
@@ -196,7 +196,7 @@ class ResultsWriter:
 
 
 def require_room(path: Path, size: int) -> None:
-    """BadFile if `size` bytes plus HDF5's overhead do not fit on the disk: libhdf5 may crash if a write fails."""
+    """BadFile if a results file of `size` bytes plus HDF5's overhead does not fit on the disk: libhdf5 may crash if a write fails."""
     folder = path.parent if path.parent.is_dir() else Path(".")
     free = shutil.disk_usage(folder).free
     if free < size + SPARE_BYTES:

@@ -48,9 +48,11 @@ class Column:
         return {"maxshape": (None, *self.shape), "chunks": (rows, *self.shape), "dtype": self.dtype, "shuffle": several}
 
     def create(self, file: h5py.File) -> None:
+        """Create the column's empty dataset in a results file."""
         file.create_dataset(self.name, shape=(0, *self.shape), compression="gzip", compression_opts=1, **self._options)
 
     def append(self, file: h5py.File, at: int, rows: NDArray[Any]) -> None:
+        """Append rows to the column, from row `at` on."""
         dataset = file[self.name]
         dataset.resize(at + len(rows), axis=0)
         dataset[at:] = rows

@@ -59,7 +59,7 @@ def write_part(
     details: int,
     found: object,
 ) -> None:
-    """Write one batch of the run, starting with sample `first`; BadFile if it does not fit on the disk."""
+    """Write one batch of the run as a part, starting with sample `first`; BadFile if it does not fit on the disk."""
     data = DataHash()
     data.note(values, labels)
     few = result.part(slice(0, details))
@@ -95,7 +95,7 @@ class PartFile:
         self.data_sha256 = root.text("data_sha256")
 
     def load(self) -> Part:
-        """Everything in it."""
+        """Everything in the part."""
         root = self._root
         columns = {column.name: column.stored(root, self.samples)[()] for column in self._layout.rows}
         if self.details:

@@ -24,6 +24,7 @@ _READ = ("dense", "dense_rec", "conv")
 
 
 def read_slayer(root: Hdf5Node) -> ChipNetwork:
+    """The network in the group that lava-dl's SLAYER writes."""
     nodes = [(node, _text(node, "type")) for node in root.numbered("layer")]
     if not nodes or nodes[0][1] != "input" or not nodes[0][0].has("shape"):
         raise root.fail("the first layer must be an input with a shape")

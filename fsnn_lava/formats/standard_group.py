@@ -43,7 +43,7 @@ class Expressed:
 
 
 def express_as_standard(weight: NDArray[Any], recurrent: NDArray[Any] | None, threshold: NDArray[Any], bias: NDArray[Any]) -> Expressed:
-    """The four arrays (float64, in the layer's weight units) times the largest factor with which they fit in NetX's ranges."""
+    """The four arrays (float64, in the layer's weight units) times the largest factor that fits them into the standard group's ranges."""
     parts = [weight] if recurrent is None else [weight, recurrent]
     exact = _integer_factor([*parts, threshold, bias])
     largest = max((float(np.abs(p).max()) for p in parts if p.size), default=0.0)
@@ -74,7 +74,7 @@ def _integer_factor(arrays: list[NDArray[Any]]) -> float | None:
 
 
 def write_standard(file: h5py.File, chip: ChipNetwork) -> dict[str, Any]:
-    """Write /layer and return what a user of NetX must know: `input`, `complete`, `exact`.
+    """Write the standard group /layer and return what a user of NetX must know: `input`, `complete`, `exact`.
 
     A network with delta encoding has no /layer: NetX's sigma-delta layers divide by 2**6 whatever the threshold, and do not clip at 1.
     """

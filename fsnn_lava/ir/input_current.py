@@ -25,7 +25,7 @@ def input_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.in
 
 
 def input_current_channels_last(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """The same as [B, H, W, C]; a layer of shape (N,) is [B, 1, 1, N]."""
+    """The same input current as [B, H, W, C]; a layer of shape (N,) is [B, 1, 1, N]."""
     if chip.input.kind == "events":
         raise BadArgument("a network with event input has no constant input current; step through the messages instead")
     layer = chip.layers[0]

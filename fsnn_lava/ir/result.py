@@ -92,7 +92,7 @@ class Result:
 
     @property
     def samples(self) -> int:
-        """Number of samples, B."""
+        """Number of samples of the result, B."""
         return int(self.readout.shape[0])
 
     @property

@@ -31,7 +31,7 @@ class ShippedFile:
 
 @lru_cache(maxsize=1)
 def catalogue() -> dict[str, tuple[ShippedFile, ...]]:
-    """The files of every trained network, by name."""
+    """The files of every trained network in the catalogue, by name."""
     return {
         name: tuple(ShippedFile(file, about["bytes"], about["sha256"]) for file, about in files.items())
         for name, files in read_toml(CATALOGUE, what="catalogue of networks").items()
@@ -44,7 +44,7 @@ def catalogue_names() -> tuple[str, ...]:
 
 
 def download_network(name: str, folder: Path) -> list[Path]:
-    """Download the files of a network into folder/name, checked by size and hash; files that are there already are kept."""
+    """Download the catalogue's files of a network into folder/name, checked by size and hash; files that are already there are kept."""
     if name not in catalogue():
         raise BadFile(f"there is no shipped network {name} (shipped: {', '.join(catalogue_names())})")
     written = []

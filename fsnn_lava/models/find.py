@@ -16,7 +16,7 @@ DOWNLOADED = "models"  # inside the folder of the data sets
 
 
 def shipped_models(file: str = NETWORK) -> dict[str, Path]:
-    """The files of the trained networks that are here, by name."""
+    """The files of the trained networks that can be found on this machine, by name."""
     found = {path.parent.name: path for folder in (downloads_folder(), EXAMPLES) for path in sorted(folder.glob(f"*/{file}"))}
     inside = {path.stem: path for path in sorted(PACKAGED.glob("*.h5"))} if file == NETWORK else {}
     return {**inside, **found}

@@ -56,6 +56,7 @@ class RestrictedFeedback(nn.Module):
             self.alpha = nn.Parameter(self.spectral_norm().clamp(max=self.limit).reshape(()))
 
     def forward(self, spikes: Tensor) -> Tensor:
+        """The feedback current of these spikes or rates."""
         return self.operator.apply(self.weight(), spikes)
 
     def weight(self) -> Tensor:

@@ -23,7 +23,7 @@ def obstacles(chip: ChipNetwork) -> list[str]:
 
 
 def risks(chip: ChipNetwork, *, steps: int | None = None) -> list[str]:
-    """One sentence for each thing that may go wrong, depending on the sample; the run or the comparator will detect it."""
+    """One sentence for each possible obstacle that depends on the sample; the run or the comparator will detect it."""
     try:
         network, _ = stock_equivalent(chip)
     except BadNetwork:

@@ -45,7 +45,7 @@ def checked_calibration(values: ArrayLike, folded: FoldedNetwork) -> NDArray[np.
 
 
 def largest_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tuple[float, ...]:
-    """Per layer the largest |potential| of a run of `folded.steps` steps, physical units; a potential that drifts grows linearly (E10)."""
+    """Per layer the largest |potential| on the calibration batch, physical units; a potential that drifts grows linearly (E10)."""
     steps = min(folded.steps, SIMULATED_STEPS)
     growth = folded.neuron.weight_sum(folded.steps) / folded.neuron.weight_sum(steps)
     trace = folded.simulate(torch.from_numpy(values), steps)

@@ -62,9 +62,11 @@ class QuantisationReport:
 
     @property
     def certified(self) -> bool:
+        """Whether the equilibrium of the integer network is certified to be unique."""
         return self.gain_after < 1.0
 
     def as_dict(self) -> dict[str, Any]:
+        """The report as JSON values."""
         return asdict(self)
 
 

@@ -91,6 +91,7 @@ def _per_neuron(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def largest_integer(bits: int) -> int:
+    """The largest integer that weights are rounded to: 2**(bits - 1) - 1."""
     return 2 ** (bits - 1) - 1
 
 

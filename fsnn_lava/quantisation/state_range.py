@@ -26,11 +26,12 @@ class StepBound:
 
     @property
     def fits(self) -> bool:
+        """Whether no step can leave the state's range."""
         return max(-self.lowest, self.highest) <= limits.CURRENT_MAX and self.sum <= limits.SUM_MAX
 
 
 def step_bounds(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
-    """One per layer. Spikes are 0 or 1, input messages 0 … `message_max`; zero padding is taken into account."""
+    """Bounds of the state after one step, per layer. Spikes are 0 or 1, input messages 0 … `message_max`; zero padding is considered."""
     return tuple(_layer_bound(chip, layer, message_max) for layer in chip.layers)
 
 

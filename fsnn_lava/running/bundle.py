@@ -65,7 +65,7 @@ def write_bundle(
     steps: int | None = None,
     board: str | Path = "oheo-gulch",
 ) -> Path:
-    """Make the folder `out_dir`, which must not exist yet; it appears when it is complete. Unknown labels are written as 0.
+    """Make the bundle `out_dir`, a folder that must not exist yet; it appears when it is complete. Unknown labels are written as 0.
 
     CheckFailed if `board` cannot run the network on these values (placement/obstacles.py).
     """
@@ -122,7 +122,7 @@ def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArra
 
 
 def bundle_requirements() -> str:
-    """The installed versions if this is the boards' Python; otherwise unpinned, since they may not exist for the boards' Python."""
+    """The bundle's requirements.txt: installed versions if this is the boards' Python; otherwise unpinned, as they may not exist for it."""
     here = platform.python_version()
     pinned = here.startswith(f"{_CHIP_PYTHON}.")
     lines = [f"# for Python {_CHIP_PYTHON}; then Intel's lava-loihi, which is not public", "lava-nc==0.10.0"]
@@ -164,7 +164,7 @@ def _fingerprint(result: Result) -> dict[str, Any]:
 
 
 def check_bundle(folder: str | Path) -> list[str]:
-    """Check a copied package; returns a line per passed check, CheckFailed names the first that fails."""
+    """Check a copied bundle; returns a line per passed check, CheckFailed names the first that fails."""
     base = Path(folder)
     try:
         sums = json.loads((base / MANIFEST).read_text(encoding="utf-8"))
@@ -190,7 +190,7 @@ def _sha256(path: Path) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """python -m fsnn_lava.running.bundle FOLDER: check the folder and print what backend loihi2 lacks here."""
+    """python -m fsnn_lava.running.bundle FOLDER: check a copied bundle and print what backend loihi2 lacks here."""
     from fsnn_lava.backends.availability import missing_for_backend
     from fsnn_lava.errors import FsnnError
 

@@ -27,7 +27,7 @@ class SampleBatch:
 
 
 def sample_batches(chip: ChipNetwork, split: Split, first: int, end: int, *, size: int) -> Iterator[SampleBatch]:
-    """Samples first … end - 1, at most `size` at a time."""
+    """The batches that `evaluate` runs: samples first … end - 1, at most `size` at a time."""
     for start in range(first, end, size):
         rows = slice(start, min(start + size, end))
         yield SampleBatch(start, fit_to_input(chip, split.batch(rows)), split.labels[rows])
@@ -48,7 +48,7 @@ def evaluate(
 
 
 def fit_to_input(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Samples reshaped to the network's input; a flat input takes (C, H, W) samples flattened in that order."""
+    """Samples to evaluate, reshaped to the network's input; a flat input takes (C, H, W) samples flattened in that order."""
     events = chip.input.kind == "events"
     lead = 2 if events else 1
     if values.ndim < lead or int(np.prod(values.shape[lead:])) != int(np.prod(chip.input.shape)):

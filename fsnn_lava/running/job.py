@@ -28,9 +28,11 @@ from fsnn_lava.version import __version__
 class JobProgress(Protocol):
     """Shows how far a run is."""
 
-    def phase(self, name: str) -> None: ...
+    def phase(self, name: str) -> None:
+        """Show which phase the job is in."""
 
-    def advance(self, samples: int, *, kept: bool = False) -> None: ...
+    def advance(self, samples: int, *, kept: bool = False) -> None:
+        """Count finished samples of the job; `kept` ones were finished before."""
 
 
 OpenProgress = Callable[[int], AbstractContextManager[JobProgress]]  # given the number of samples
@@ -52,13 +54,14 @@ class Job:
 
     @property
     def detailed_samples(self) -> int:
-        """Samples to keep every neuron of."""
+        """Samples of the job to keep every neuron of."""
         if self.detail is not None:
             return self.detail
         return results.default_detail(self.chip, self.options.steps, spikes=self.options.spikes)
 
     @property
     def layout(self) -> Layout:
+        """The layout of the job's results file."""
         steps = self.options.steps
         rows = row_columns(self.chip, steps=steps, residual_steps=steps if self.options.residual else 0)
         return Layout(rows, detail_columns(self.chip, steps, spikes=self.options.spikes))
@@ -81,12 +84,12 @@ class Job:
         }
 
     def batches(self, first: int, end: int) -> Iterator[SampleBatch]:
-        """Samples first … end - 1."""
+        """The job's samples first … end - 1 in batches."""
         return sample_batches(self.chip, self.split, first, end, size=self.options.batch)
 
 
 def run_job_in_memory(job: Job, sinks: Sequence[Sink], progress: OpenProgress) -> Totals:
-    """Run all samples in this process and pass every batch to the sinks."""
+    """Run all samples of a job in this process and pass every batch to the sinks."""
     totals = Totals(job.chip, job.options.steps)
     with progress(job.number) as shown, closing(evaluate(job.chip, job.split, [(0, job.number)], job.options)) as evaluated:
         shown.phase("starting")
@@ -102,7 +105,7 @@ def run_job_in_memory(job: Job, sinks: Sequence[Sink], progress: OpenProgress) -
 def run_job_to_file(
     job: Job, out: Path, processes: Processes, comparator: ComparatorSink | None, progress: OpenProgress, say: Callable[[str], None]
 ) -> Totals | None:
-    """Run this process's share and keep it in a folder beside `out`.
+    """Run this process's share of a job and keep it in a folder beside `out`.
 
     The first process then joins all shares into `out`, passes all of them to `comparator` and returns their totals; the others return
     None. An interrupted run leaves its finished batches in that folder.

@@ -62,7 +62,7 @@ def run_options(
 
 
 def default_batch_option(chip: ChipNetwork, samples: int, *, backend: Backend) -> int:
-    """Samples to run together. Lava's processes keep their batch size, so for them the samples are split into equal parts."""
+    """The default of the option `batch`: samples to run together. Lava's processes have a fixed batch size and get equal parts."""
     samples = max(1, samples)
     if backend == "sim":
         most = max(1, min(BATCH_MAX, LAVA_MESSAGE_NUMBERS // max(layer.size for layer in chip.layers)))

@@ -125,7 +125,7 @@ def run_batches(
 
 @contextmanager
 def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
-    """Yield a function that runs one batch of checked values, at most `options.batch` samples, with the residual if requested.
+    """Yield the backend's function that runs one batch of checked values, at most `options.batch` samples, with the residual if requested.
 
     Raises BackendMissing if the backend cannot run here.
     """

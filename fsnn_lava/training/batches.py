@@ -11,7 +11,7 @@ from fsnn_lava.training.random_streams import SHUFFLE, generator
 
 
 def epoch_batches(samples: int, batch: int, *, seed: int, epoch: int) -> Iterator[Tensor]:
-    """The indices of every batch of an epoch, each sample once; a last batch of a single sample is left out, since it has no variance."""
+    """The sample indices of every batch of an epoch, each sample once; a last batch of one sample is left out, since it has no variance."""
     order = torch.randperm(samples, generator=generator(SHUFFLE, seed, epoch))
     for chunk in order.split(batch):
         if len(chunk) > 1 or samples == 1:

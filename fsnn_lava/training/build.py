@@ -48,7 +48,7 @@ def build_network(
 
 
 def configure_network(net: FSNN, plan: Recipe) -> None:
-    """Set everything that may change from phase to phase; `plan` is the recipe of one epoch."""
+    """Set everything in the network that may change from phase to phase; `plan` is the recipe of one epoch."""
     net.solver = Solver(method=plan.solver.method, tol=plan.solver.tol, max_steps=plan.solver.max_steps)
     net.steps, net.turns, net.dropout = plan.steps, plan.turns, plan.dropout
     net.limit = plan.limit

@@ -51,9 +51,11 @@ class DistributedCoupling(SampleCoupling):
         return [mask[mine] for mask in draw_masks(shapes, self.samples, dropped, like)]
 
     def batch_norm(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, current: Tensor) -> Tensor:
+        """Batch norm with the statistics of all processes."""
         return distributed_batch_norm(norm, current, self.group)
 
     def scale(self, constant: Tensor) -> Tensor:
+        """The scale of the residuals over all processes."""
         squares = constant.flatten(1).square().sum()
         total, samples = self.group.total(torch.stack([squares, squares.new_tensor(float(len(constant)))])).unbind()
         return lengths(constant, typical=(total / samples).sqrt())

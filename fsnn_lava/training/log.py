@@ -48,7 +48,7 @@ class EpochRecord:
 
 
 def append_record(path: Path, record: dict[str, Any]) -> None:
-    """Add one JSON line."""
+    """Append one JSON line to the log."""
     try:
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")

@@ -60,7 +60,7 @@ def train(
     progress: TrainingProgress | None = None,
     group: ProcessGroup | None = None,
 ) -> Outcome:
-    """Train until `recipe.epochs` epochs are done; the folder then contains best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
+    """The training loop, until `recipe.epochs` epochs are done; `folder` then has best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
 
     Args:
         recipe: what to train.

@@ -27,7 +27,7 @@ class TrainingProgress:
         yield from tqdm(batches, total=total, desc=title, leave=False, disable=not shown, file=sys.stderr)
 
     def say(self, line: str) -> None:
-        """Print one line."""
+        """Print one line of progress."""
         if not self.quiet:
             print(line, file=sys.stderr, flush=True)
 

@@ -63,9 +63,11 @@ class Exported:
 
     @property
     def passed(self) -> bool:
+        """Whether every check of the export passed."""
         return all(check.passed for check in self.checks)
 
     def as_dict(self) -> dict[str, Any]:
+        """The export as JSON values."""
         checks = [{"name": check.name, "passed": check.passed, "sentence": check.summary} for check in self.checks]
         return {**asdict(self), "checks": checks, "passed": self.passed}
 

@@ -33,6 +33,7 @@ class Accuracies:
 
 
 def check_exported_file(written: ChipNetwork, back: ChipNetwork) -> Check:
+    """The network read back from the exported file is the one that was written."""
     same = written.digest() == back.digest()
     summary = "the file reads back as the network that was written" if same else "the file reads back as a different network"
     return Check(name="file", passed=same, summary=summary)

@@ -96,7 +96,7 @@ class DeltaEmulator:
 
 
 def limit_cycles(hashes: NDArray[np.uint64], messages: NDArray[np.int32], *, longest_delay: int) -> NDArray[np.int32]:
-    """[B] the shortest period with which the rates told repeat at the end of a run, 0 where they are silent or do not repeat.
+    """[B] with delta encoding: the shortest period with which the rates repeat at the end of a run; 0 if silent or not periodic.
 
     What a network does next follows from the rates of the last `longest_delay` + 1 steps, so as many equal ones are a cycle. Rates are
     equal if their 64-bit hashes are.

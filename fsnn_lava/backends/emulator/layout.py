@@ -32,7 +32,7 @@ class Layout:
 
 
 def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:
-    """The layout of `chip`. `stock`: layers that leak and subtract are computed as Lava's ATRLIF does, not by E9."""
+    """The emulator's layout of `chip`. `stock`: layers that leak and subtract are computed as Lava's ATRLIF does, not by E9."""
     atrlif = [stock and runs_as_atrlif(layer) for layer in chip.layers]
     shapes = {INPUT: chip.input.shape, **{layer.name: layer.shape for layer in chip.layers}}
     synapses = [s for layer in chip.layers for s in chip.into(layer)]
@@ -69,7 +69,7 @@ def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:
 
 
 def flatten_channels_last(values: NDArray[Any]) -> NDArray[Any]:
-    """[*shape] as [H * W * C] (or [N])."""
+    """[*shape] in the neuron order of the emulator's layout, [H * W * C] (or [N])."""
     return np.ascontiguousarray(values.transpose(1, 2, 0) if values.ndim == 3 else values).reshape(-1)
 
 
@@ -148,7 +148,7 @@ def _largest_state(chip: ChipNetwork, layer: Layer) -> int:
 
 
 def largest_sum(synapse: Synapse) -> int:
-    """The largest |weight @ messages| at any target, before the shift."""
+    """The largest |weight @ messages| at any target, before the shift; it decides the dtype in the emulator's layout."""
     size = np.abs(synapse.weight.astype(np.int64))
     target_axis = 1 if isinstance(synapse, TransposedConvSynapse) else 0
     message = MESSAGE_MAX if synapse.source == INPUT else 1

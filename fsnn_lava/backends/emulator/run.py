@@ -100,7 +100,7 @@ class Emulator:
 
 
 def emulator_inputs(chip: ChipNetwork, values: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """The host's drive [B, N1] without the bias, or [B, 0]; and the messages [B, T or 1, inputs], channels last."""
+    """The emulator's inputs: the host's drive [B, N1] without the bias, or [B, 0]; and the messages [B, T or 1, inputs], channels last."""
     samples = len(values)
     if chip.host_drive is not None:
         current = input_current_channels_last(chip, values).reshape(samples, chip.layers[0].size)
@@ -112,12 +112,12 @@ def emulator_inputs(chip: ChipNetwork, values: NDArray[np.uint8]) -> tuple[NDArr
 
 
 def emulated_layers(chip: ChipNetwork, offsets: tuple[int, ...], flat: NDArray[Any]) -> Arrays:
-    """[..., M] as one [..., *shape] per layer."""
+    """The emulator's flat output [..., M] as one [..., *shape] per layer."""
     return tuple(_part(flat, offset, layer) for offset, layer in zip(offsets, chip.layers))
 
 
 def emulated_feedback(chip: ChipNetwork, layout: Layout, flat: NDArray[Any]) -> Arrays:
-    """[B, late neurons] as one [B, *shape of the source] per feedback synapse."""
+    """The emulator's flat output [B, late neurons] as one [B, *shape of the source] per feedback synapse."""
     sources = [chip.layer(s.source) for s in chip.feedback]
     return tuple(_part(flat, offset, source) for offset, source in zip(layout.late_offsets, sources))
 

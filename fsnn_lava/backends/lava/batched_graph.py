@@ -55,7 +55,7 @@ class BatchedGraph:
         self._observe()
 
     def load(self, values: NDArray[np.uint8]) -> None:
-        """Copy up to B samples to where the source reads them; the rest of the batch is zero."""
+        """Copy up to B samples into the memory that the graph's source reads; the rest of the batch is zero."""
         count = len(values)
         if self.chip.input.kind == "current":
             filled = np.zeros((self.batch, *self.chip.input.shape), dtype=np.uint8)
@@ -66,6 +66,7 @@ class BatchedGraph:
         self.values[count:] = 0
 
     def heartbeat(self) -> int:
+        """A counter that advances as long as the graph makes progress."""
         return int(self._beat[0])
 
     def _record(self, layer: Layer) -> NeuronRecord:

@@ -56,7 +56,7 @@ class DeltaGraph:
         self._observe()
 
     def load(self, values: NDArray[np.uint8]) -> None:
-        """Copy up to B samples to where the source reads them; the rest of the batch is zero."""
+        """Copy up to B samples into the memory that the graph's source reads; the rest of the batch is zero."""
         filled = np.zeros((self.batch, *self.chip.input.shape), dtype=np.uint8)
         filled[: len(values)] = values
         if self.chip.input.kind == "current":
@@ -65,6 +65,7 @@ class DeltaGraph:
             self.values[:] = channels_last(filled, self.chip.input.shape)
 
     def heartbeat(self) -> int:
+        """A counter that advances as long as the graph makes progress."""
         return int(self._beat[0])
 
     def _record(self, layer: Layer) -> DeltaRecord:
@@ -153,7 +154,7 @@ class DeltaGraph:
 
 
 def check_delta_input(chip: ChipNetwork) -> None:
-    """BadArgument unless the input's current fits 32 bits, which `input_current` checks sample by sample."""
+    """BadArgument unless the input current of a delta graph fits in 32 bits, which `input_current` checks sample by sample."""
     for synapse in chip.synapses:
         axes = (0, 2, 3) if isinstance(synapse, TransposedConvSynapse) else tuple(range(1, synapse.weight.ndim))
         largest = int(np.abs(synapse.weight.astype(np.int64)).sum(axis=axes).max()) * limits.MESSAGE_MAX

@@ -43,11 +43,11 @@ class DeltaSimulator:
         self.close()
 
     def close(self) -> None:
-        """End all processes; may be called twice."""
+        """End all processes of the delta graph; may be called twice."""
         self.session.close()
 
     def run(self, values: NDArray[np.uint8]) -> Result:
-        """Run one batch: `values` [B, *shape], checked by the caller; at most `batch` samples."""
+        """Run one batch with delta encoding: `values` [B, *shape], checked by the caller; at most `batch` samples."""
         if len(values) > self.batch:
             raise BadArgument(f"a batch has {len(values)} samples, more than batch={self.batch}")
         graph = self._graph

@@ -22,14 +22,14 @@ CHECK_SECONDS = 300
 
 
 def pinned_version() -> tuple[str, str]:
-    """Name and version of the Lava this package works with: ("lava-nc", "0.10.0")."""
+    """Name and version of the Lava that `install_lava` installs: ("lava-nc", "0.10.0")."""
     line = next(line for line in PINS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#"))
     name, _, version = line.split()[0].partition("==")
     return name, version
 
 
 def installed_version() -> str | None:
-    """The version of Lava in this environment, or None."""
+    """The version of Lava that is installed in this environment, or None."""
     try:
         return importlib.metadata.version(pinned_version()[0])
     except importlib.metadata.PackageNotFoundError:
@@ -49,7 +49,7 @@ def _pip_commands() -> list[list[str]]:
 
 
 def install_lava(*, yes: bool) -> None:
-    """Print the commands, ask unless `yes`, and run them. Raises BackendMissing if Lava is not installed afterwards."""
+    """Print the pip commands, ask unless `yes`, and run them. Raises BackendMissing if Lava is not installed afterwards."""
     _require_machine()
     wanted = _pip_commands()
     if not wanted:
@@ -68,7 +68,7 @@ def install_lava(*, yes: bool) -> None:
 
 
 def verify_install() -> str:
-    """Run a network of two neurons on Lava in a separate process; returns a sentence about it, or raises."""
+    """Run the self-check on Lava in a separate process to verify the installation; returns a sentence about it, or raises."""
     code, out, err = _run_check()
     if code == 0:
         return out.strip().splitlines()[-1]

@@ -22,7 +22,7 @@ RUNTIME = "lava.magma.runtime.message_infrastructure.multiprocessing"  # the mod
 
 
 def missing_lava_requirements() -> tuple[str, ...]:
-    """What this machine lacks to run Lava processes, one phrase each; empty if nothing."""
+    """What this machine lacks to run Lava processes, one phrase per requirement; empty if nothing."""
     missing = [*missing_machine_requirements()]
     if not is_in_lava("magma"):
         missing.append(f"{LAVA} ({INSTALL_LAVA} installs it)")
@@ -34,7 +34,7 @@ def missing_lava_requirements() -> tuple[str, ...]:
 
 
 def missing_machine_requirements() -> tuple[str, ...]:
-    """What cannot be installed: a supported Python, and Linux."""
+    """Requirements of Lava that cannot be installed: a supported Python, and Linux."""
     lacking = []
     version, (oldest, newest) = sys.version_info[:2], PYTHONS
     if not oldest <= version <= newest:
@@ -45,11 +45,12 @@ def missing_machine_requirements() -> tuple[str, ...]:
 
 
 def missing_required_packages(*names: str) -> tuple[str, ...]:
+    """The required packages among `names` that are not installed, one phrase each."""
     return tuple(f"the package {name}" for name in names if importlib.util.find_spec(name) is None)
 
 
 def is_in_lava(name: str) -> bool:
-    """Whether lava/<name> is installed, as a folder or as a module. The package `lava` may be spread over several folders."""
+    """Whether the required lava/<name> is installed, as a folder or as a module. The package `lava` may be spread over several folders."""
     spec = importlib.util.find_spec("lava")
     folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
     return any((folder / name).is_dir() or any((folder / name).parent.glob(f"{Path(name).name}.*")) for folder in folders)

@@ -93,7 +93,7 @@ class Session:
 
     @property
     def pids(self) -> dict[str, int]:
-        """Name of each process and the id of the OS process that runs it."""
+        """Name of each process of the session and the id of the OS process that runs it."""
         return {name: actor.pid for name, actor in zip(self._names, self._actors, strict=True)}
 
     @property
@@ -143,7 +143,7 @@ class Session:
         return self._runtime
 
     def close(self) -> None:
-        """Ask the processes to stop, wait briefly, then kill them; none is left. May be called twice."""
+        """Ask the session's processes to stop, wait briefly, then kill those that are left. May be called twice."""
         if self._closed:
             return
         if self._runtime is not None and self._runtime._is_started and not self._runtime._is_running:

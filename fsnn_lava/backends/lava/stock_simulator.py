@@ -28,7 +28,7 @@ class StockSimulator:
         self._lowered, self._steps, self._spikes = lower_to_stock(self.equivalent), steps, spikes
 
     def run(self, values: NDArray[np.uint8]) -> Result:
-        """`values` [B, *shape], or [B, T, *shape] of events, checked by the caller; any number of samples."""
+        """Run stock processes on `values` [B, *shape], or [B, T, *shape] of events, checked by the caller; any number of samples."""
         return concatenate_results([self._sample(sample) for sample in values])
 
     def _sample(self, sample: NDArray[np.uint8]) -> Result:

@@ -12,6 +12,7 @@ SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
 
 
 def parser() -> Parser:
+    """The parser of fsnn-export."""
     options = Parser(
         prog="fsnn-export", description="Turn a trained model into an integer network, and check that it is still the same network."
     )

@@ -13,6 +13,7 @@ DEFAULT = "digits"
 
 
 def parser() -> Parser:
+    """The parser of fsnn-run."""
     options = Parser(prog="fsnn-run", description="Run a network on samples and check the results.")
     options.add_argument("network", nargs="?", default=DEFAULT, help="net.h5, or the name of a shipped network (default: %(default)s)")
     options.add_argument(

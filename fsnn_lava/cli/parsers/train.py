@@ -9,6 +9,7 @@ from fsnn_lava.cli.parsers.parser import Parser
 
 
 def parser() -> Parser:
+    """The parser of fsnn-train."""
     options = Parser(
         prog="fsnn-train",
         description="Train a feedback spiking network from a recipe. Every epoch writes best.pt, last.pt, state.pt and a line of the log.",

@@ -51,6 +51,7 @@ class SpikesCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
+        """Compare the spikes of some samples of a batch with the reference."""
         self._repeat(batch)
         self._refer(batch)
 
@@ -99,6 +100,7 @@ class SpikesCheck(MergedFindings):
         return locate_divergence(self.emulator, values, got, sample=sample)
 
     def check(self) -> Check:
+        """The finding on the spikes."""
         numbers = {
             "samples": self.samples,
             "different": self.different,
@@ -143,7 +145,7 @@ def _with_unreported_clips(got: Result, expected: Result, chip: ChipNetwork) -> 
 
 
 def differing_samples(got: Result, expected: Result) -> NDArray[np.bool_]:
-    """[B] samples in which any part of the result differs. Traces may differ by the rounding of 2 T operations."""
+    """[B] samples whose spikes or any other part of the result differ. Traces may differ by the rounding of 2 T operations."""
     wrong = np.any(got.readout != expected.readout, axis=1) | np.any(got.clip_count != expected.clip_count, axis=1)
     for name in ("counts", "late", "potentials", "clipped", "spikes"):
         left, right = getattr(got, name), getattr(expected, name)

@@ -37,6 +37,7 @@ class SumsCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
+        """Check the sums of every neuron of a batch."""
         clipped = batch.result.clip_count
         for index, layer in enumerate(self.chip.layers):
             flags = batch.result.clipped[index] != 0
@@ -76,6 +77,7 @@ class SumsCheck(MergedFindings):
         }
 
     def check(self) -> Check:
+        """The finding on the sums."""
         numbers = {
             "samples": self.samples,
             "neurons": self.neurons,  # times samples, the readout included
@@ -113,6 +115,7 @@ class BandCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
+        """Check the dead band of every neuron of a batch."""
         delta = encoding_of(batch)
         for index, layer in enumerate(self.chip.layers):
             told, reached, band = told_rates(batch, index), reached_rates(batch, layer), delta.dead_bands[index]
@@ -129,6 +132,7 @@ class BandCheck(MergedFindings):
                     self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron, "what": what})
 
     def check(self) -> Check:
+        """The finding on the dead bands."""
         if self.violated:
             summary = f"{self.violated} of {self.neurons} neurons x samples told a rate that is not within their dead band (E14)"
         else:

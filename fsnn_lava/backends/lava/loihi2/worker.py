@@ -27,6 +27,7 @@ _STOP_LIMIT = 30  # seconds that the vendor's runtime may take to stop, once the
 
 
 def main(folder: Path) -> int:
+    """The worker process: read the job in `folder`, run it on the chip, and write its result."""
     require_lava()
     job, network, values = read_job(folder)
     try:
