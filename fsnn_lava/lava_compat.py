@@ -71,7 +71,9 @@ def _leave_out(loader: Loader, module: ModuleType) -> None:
     """The module stays empty; using it raises an error that says why."""
 
     def explain(name: str) -> Any:
-        raise AttributeError(f"{module.__name__} is left out, it needs cv2 and torchvision: pip install opencv-python-headless torchvision")
+        raise AttributeError(
+            f"{module.__name__} is not available because it needs cv2 and torchvision: pip install opencv-python-headless torchvision"
+        )
 
     module.__path__ = []
     module.__getattr__ = explain  # type: ignore[method-assign]

@@ -12,7 +12,7 @@ from fsnn_lava.errors import BackendMissing, BadArgument
 
 Backend = Literal["emu", "sim", "loihi2"]
 BACKENDS: Mapping[str, str] = {
-    "emu": "the emulator: the chip's integers, event by event",
+    "emu": "the emulator: the chip's integer arithmetic, event by event",
     "sim": "Lava processes on the CPU",
     "loihi2": "the chip",
 }
@@ -36,7 +36,9 @@ def require_backend(backend: str) -> None:
     """Return if `backend` can run here; BackendMissing says what it lacks."""
     missing = missing_for_backend(backend)
     if missing:
-        raise BackendMissing(f"backend {backend!r} cannot run here, it lacks: {'; '.join(missing)}. fsnn-doctor shows which backends can")
+        raise BackendMissing(
+            f"backend {backend!r} cannot run here; missing: {'; '.join(missing)}. Run fsnn-doctor to see which backends can"
+        )
 
 
 def _vendor() -> tuple[str, ...]:
@@ -48,4 +50,4 @@ def _board() -> tuple[str, ...]:
     by_queue = shutil.which("sinfo") is not None and "NOSLURM" not in os.environ
     if by_queue or os.environ.get("NXSDKHOST"):
         return ()
-    return ("a board (neither SLURM's command sinfo, nor the address of a board's host in NXSDKHOST)",)
+    return ("a board (no SLURM command sinfo, and NXSDKHOST does not give the address of a board's host)",)

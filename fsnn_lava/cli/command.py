@@ -59,10 +59,10 @@ def run_command(name: str, function: Callable[[argparse.Namespace], int], args: 
         print(f"{name}: cannot read or write: {error.strerror or error}{where}", file=sys.stderr)
         return 2
     except ImportError as error:
-        print(f"{name}: a library cannot be loaded ({error}): out of memory, or a damaged installation", file=sys.stderr)
+        print(f"{name}: a library could not be loaded ({error}); memory may be full, or the installation damaged", file=sys.stderr)
         return 2
     except MemoryError:
-        print(f"{name}: out of memory: use a smaller --batch or --limit", file=sys.stderr)
+        print(f"{name}: out of memory; use a smaller --batch or --limit", file=sys.stderr)
         return 2
     finally:
         signal.signal(signal.SIGTERM, previous)

@@ -55,7 +55,7 @@ def _measured(chip: ChipNetwork, path: Path, placement: Placement) -> tuple[dict
 
 def _latency(chip: ChipNetwork) -> dict[str, int | str]:
     window = ChipWindow(steps=chip.steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1)
-    return {"chip_steps_per_sample": window.length, "time_per_step": "the time per step is not public and must be measured"}
+    return {"chip_steps_per_sample": window.length, "time_per_step": "the time per step is not published and must be measured"}
 
 
 def _core(core: Core) -> dict[str, Any]:

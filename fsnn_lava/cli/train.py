@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     if args.list or args.init is not None:
         return _show_recipes(args)
     if args.recipe is None:
-        raise BadArgument("which recipe? Give a .toml file or a shipped name, for example digits; --list shows them")
+        raise BadArgument("no recipe given: give a .toml file or the name of a shipped one, such as digits (--list shows all of them)")
     _take_old_spelling(args)
     from fsnn_lava.training.process_group import process_group
 
@@ -66,7 +66,7 @@ def _take_old_spelling(args: argparse.Namespace) -> None:
     from fsnn_lava.data.loading import is_data_folder
 
     if not is_data_folder(Path(args.data)):
-        warnings.warn(Remark(f"--data {args.data} is taken as the folder of the data sets: that is now --data-dir"), stacklevel=2)
+        warnings.warn(Remark(f"--data {args.data} is a folder of data sets: use --data-dir for that"), stacklevel=2)
         args.data, args.data_dir = None, Path(args.data)
 
 

@@ -23,7 +23,9 @@ def fastest_row_sums() -> ModuleType:
         row_vectors.check_row_vectors()
     except Exception as error:  # whatever a future llvmlite raises
         problem = " ".join(str(error).split())[:200]
-        warnings.warn(f"LLVM does not accept the vector code ({problem}); plain loops are used, many times slower", stacklevel=2)
+        warnings.warn(
+            f"LLVM does not accept the vector code ({problem}); plain loops are used instead, which are many times slower", stacklevel=2
+        )
         return row_loops
     return row_vectors
 

@@ -95,7 +95,7 @@ def _read_python(path: Path, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     try:
         content = read_plain_pickle(_read(path))
         if not isinstance(content, dict):
-            raise NotPlain("a dictionary is missing")
+            raise NotPlain("its contents must be a dict")
         images = array_of(_entry(content, "data"))
         labels = _entry(content, layout.label_key)
     except NotPlain as error:
@@ -118,7 +118,7 @@ def _read(path: Path) -> bytes:
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
-            raise damaged_file(path, f"it has {size} bytes, more than any file of this set")
+            raise damaged_file(path, f"it has {size} bytes, more than any file of this data set")
         return path.read_bytes()
     except OSError as error:
         raise BadData(f"cannot read {path}: {error.strerror or error}") from error

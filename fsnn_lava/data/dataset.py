@@ -70,7 +70,7 @@ class ArraySplit(Subscriptable):
         if self.values.dtype != np.uint8:
             raise BadData(f"values must be raw uint8 numbers, got {self.values.dtype}")
         if self.labels.shape != (len(self.values),):
-            raise BadData(f"{len(self.values)} samples need a vector of as many labels, got labels of shape {self.labels.shape}")
+            raise BadData(f"{len(self.values)} samples need one label each, got labels of shape {self.labels.shape}")
         object.__setattr__(self, "labels", np.ascontiguousarray(self.labels, np.int64))
 
     @property

@@ -100,7 +100,7 @@ def _unpack(archive: Path, members: str, target: Path) -> list[Path]:
             shutil.copyfileobj(stream, file)
         paths.append(path)
     if not paths:
-        raise BadData(f"{archive.name} has no file that matches {members}")
+        raise BadData(f"{archive.name} contains no file that matches {members}")
     return paths
 
 

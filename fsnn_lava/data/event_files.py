@@ -37,7 +37,7 @@ def read_event_file(path: Path) -> tuple[np.ndarray, tuple[int, int] | None]:
         raise BadData(f"{path} must have between 1 and {BYTES_MAX} bytes, got {size}")
     events, sensor = _read_in_a_child(path) if path.suffix == ".aedat4" else _decode(path)
     if not len(events):
-        raise BadData(f"{path} holds no events")
+        raise BadData(f"{path} contains no events")
     return events, None if sensor == NOT_SAID else sensor
 
 
@@ -84,7 +84,7 @@ def _joined(stream: Any, path: Path) -> np.ndarray:
     for packet in stream:
         count += len(packet)
         if count > EVENTS_MAX:
-            raise BadData(f"{path} holds more than {EVENTS_MAX} events: split it")
+            raise BadData(f"{path} contains more than {EVENTS_MAX} events: split the file")
         part = np.empty(len(packet), EVENT)
         for name, theirs in (("x", "x"), ("y", "y"), ("t", "t"), ("p", "on")):
             part[name] = packet[theirs]

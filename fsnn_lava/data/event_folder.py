@@ -45,7 +45,7 @@ def _sensor(source: Source, files: LabelledFiles) -> tuple[int, int]:
     known = read_event_file(files.every[0])[1]
     if known is None:
         name = files.every[0].name
-        raise BadArgument(f"{name} does not say the size of its sensor: add it, for example --data {source.name},sensor=640x480")
+        raise BadArgument(f"{name} does not contain the size of its sensor: specify it, for example --data {source.name},sensor=640x480")
     return known
 
 

@@ -65,7 +65,7 @@ class Framing:
         off = (x < 0) | (x >= full_width) | (y < 0) | (y >= full_height)
         if off.any():
             first = int(np.argmax(off))
-            raise BadData(f"{where}: an event is at x = {x[first]}, y = {y[first]}, off the sensor of {_times(self.sensor[:2])} pixels")
+            raise BadData(f"{where}: an event is at x = {x[first]}, y = {y[first]}, outside the sensor of {_times(self.sensor[:2])} pixels")
         frame = self._frame(events["t"].astype(np.int64))
         kept = frame < self.frames
         place = ((frame * polarities + polarity) * height + y * height // full_height) * width + x * width // full_width

@@ -39,7 +39,7 @@ class FrameCache:
             temporary.write_bytes(zlib.compress(frames.tobytes(), LEVEL))
             os.replace(temporary, path)  # without a flush: an entry that a power cut damaged is made again
         except OSError as error:
-            said = f"frames are not kept in {self.folder}: {error.strerror or error}; with the option cache=no nothing is"
+            said = f"frames cannot be cached in {self.folder}: {error.strerror or error}; the option cache=no turns caching off"
             warnings.warn(Remark(said), stacklevel=2)
         return frames
 

@@ -66,7 +66,7 @@ def _opened(path: Path):  # type: ignore[no-untyped-def]  # a PIL.Image.Image
     try:
         image = Image.open(path, formats=FORMATS)
     except (OSError, ValueError, SyntaxError, EOFError, ArithmeticError, LookupError, TypeError, Image.DecompressionBombError) as error:
-        raise BadData(f"{path} is not an image that can be read: {' '.join(str(error).split())[:200]}") from error
+        raise BadData(f"{path} cannot be read as an image: {' '.join(str(error).split())[:200]}") from error
     if not 0 < image.size[0] * image.size[1] <= PIXELS_MAX:
         raise BadData(f"{path} has {image.size[0]} x {image.size[1]} pixels, more than {PIXELS_MAX}")
     return image
@@ -87,6 +87,8 @@ def _common_size(paths: tuple[Path, ...]) -> tuple[int, int]:
             first = (path, size)
         if size != first[1]:
             said = f"{first[0].name} has {first[1][0]} x {first[1][1]} pixels, {path.name} {size[0]} x {size[1]}"
-            raise BadData(f"{path.parent.parent}: images must have one size: {said}; add the option size=, for example --data DIR,size=32")
+            raise BadData(
+                f"{path.parent.parent}: all images must have the same size: {said}; add the option size=, for example --data DIR,size=32"
+            )
     assert first is not None
     return first[1]

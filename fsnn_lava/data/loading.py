@@ -83,8 +83,8 @@ def _load_folder(source: Source, folder: Path) -> Dataset:
     if recordings is not None:
         return event_folder.load_event_folder(source, folder, recordings)
     raise BadData(
-        f"{folder} must hold a folder per class with images ({', '.join(sorted(image_folder.ENDINGS))}) or recordings "
-        f"({', '.join(sorted(event_folder.ENDINGS))}), in folders train and test or without them"
+        f"{folder} must contain one folder per class, with images ({', '.join(sorted(image_folder.ENDINGS))}) or recordings "
+        f"({', '.join(sorted(event_folder.ENDINGS))}), either directly or inside the folders train and test"
     )
 
 
@@ -100,6 +100,6 @@ def _reader(name: str) -> Callable[[str | Path | None], Dataset]:
     close = difflib.get_close_matches(name, (*NAMES, *(TONIC + known for known in TONIC_SETS)), n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise BadArgument(
-        f"there is no data set {name!r}{hint}: use one of {', '.join(NAMES)}, {TONIC}NAME, a file that ends in .npz, or a folder of images "
+        f"unknown data set {name!r}{hint}: use one of {', '.join(NAMES)}, {TONIC}NAME, a file that ends in .npz, or a folder of images "
         "or recordings"
     )

@@ -64,7 +64,7 @@ def load_nmnist(root: str | Path | None = None) -> Dataset:
 def _split(folder: Path) -> NMnistSplit:
     found = [(path, digit) for digit in range(10) for path in sorted((folder / str(digit)).glob("*.bin"))]
     if not found:
-        raise BadData(f"data set 'nmnist': there is no recording {folder}/DIGIT/*.bin. {remedy(PAGE)}")
+        raise BadData(f"data set 'nmnist': no recording was found at {folder}/DIGIT/*.bin. {remedy(PAGE)}")
     return NMnistSplit(tuple(path for path, _ in found), np.array([digit for _, digit in found], np.int64))
 
 
@@ -83,12 +83,14 @@ def read_nmnist_events(path: Path) -> np.ndarray:
     try:
         size = path.stat().st_size
         if not 0 < size <= MOST_BYTES or size % EVENT_BYTES:
-            raise damaged_file(path, f"a recording must be whole {EVENT_BYTES}-byte events, at most {MOST_BYTES} bytes, got {size} bytes")
+            raise damaged_file(
+                path, f"a recording must consist of whole {EVENT_BYTES}-byte events, at most {MOST_BYTES} bytes, got {size} bytes"
+            )
         events = read_mnist_file(str(path), dtype=EVENT)
     except OSError as error:
         raise BadData(f"cannot read {path}: {error.strerror or error}") from error
     off_sensor = (events["x"] >= SIDE) | (events["y"] >= SIDE)
     if off_sensor.any():
         first = events[off_sensor][0]
-        raise damaged_file(path, f"an event is at x = {first['x']}, y = {first['y']}, off the {SIDE} x {SIDE} sensor")
+        raise damaged_file(path, f"an event is at x = {first['x']}, y = {first['y']}, outside the {SIDE} x {SIDE} sensor")
     return np.asarray(events)

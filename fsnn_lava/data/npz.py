@@ -60,7 +60,9 @@ def _dataset(archive: zipfile.ZipFile, source: Path) -> Dataset:
     test = splits[0]
     train = splits[1] if len(splits) > 1 else ArraySplit(test.values[:0], test.labels[:0])
     if train.shape != test.shape:
-        raise BadData(f"{source}: the samples of x_train have shape {list(train.shape)}, those of x {list(test.shape)}: they must be equal")
+        raise BadData(
+            f"{source}: the samples of x_train have shape {list(train.shape)}, those of x {list(test.shape)}; they must be the same"
+        )
     return Dataset(
         name=source.stem,
         train=train,

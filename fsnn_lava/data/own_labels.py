@@ -48,7 +48,7 @@ def _from_one_hot(arrays: Sequence[np.ndarray], names: Sequence[str], where: str
                 f"{where}: {name} must be a vector of class numbers or one-hot rows (one 1 each), got {array.dtype} of shape "
                 f"{list(array.shape)}; write y.argmax(1) if its largest entry is the class"
             )
-    said = f"y has shape {list(arrays[0].shape)}: taken as one-hot rows of {widths.pop()} classes"
+    said = f"y has shape {list(arrays[0].shape)}: interpreted as one-hot rows of {widths.pop()} classes"
     return [array.argmax(axis=1) for array in arrays], (said,)
 
 
@@ -64,7 +64,7 @@ def _from_names(arrays: Sequence[np.ndarray], remarks: tuple[str, ...]) -> Label
     known = sorted({str(text) for array in texts for text in np.unique(array).tolist()})
     numbers = {name: number for number, name in enumerate(known)}
     listed = ", ".join(known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
-    said = f"y holds {len(known)} names: taken as classes in alphabetical order ({listed})"
+    said = f"y holds {len(known)} names: interpreted as classes in alphabetical order ({listed})"
     return Labels(
         tuple(np.array([numbers[str(text)] for text in array.tolist()], np.int64) for array in texts), tuple(known), (*remarks, said)
     )

@@ -51,14 +51,14 @@ def find_file(name: str, folder: Path, spellings: tuple[str, ...], *, page: str)
     for spelling in spellings:
         if (folder / spelling).is_file():
             return folder / spelling
-    raise BadData(f"data set {name!r}: {' or '.join(spellings)} is missing in {folder}. {remedy(page)}")
+    raise BadData(f"data set {name!r}: {' or '.join(spellings)} was not found in {folder}. {remedy(page)}")
 
 
 def remedy(page: str) -> str:
     """What to do about a data set that was not found where it was searched."""
-    return f"Download it with --download or from {page}; --data-dir DIR or {VARIABLE} names another folder"
+    return f"Download it with --download or from {page}; --data-dir DIR or {VARIABLE} selects another folder"
 
 
 def damaged_file(path: Path, what: str) -> BadData:
     """The error for a data file that was found but is not valid."""
-    return BadData(f"{path} is damaged: {what}. Delete it and download it again")
+    return BadData(f"{path} is damaged: {what}. Delete the file and download it again")

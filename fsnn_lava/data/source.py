@@ -30,7 +30,7 @@ class Source:
         for part in parts:
             key, equals, value = part.partition("=")
             if not (equals and key and value):
-                raise BadArgument(f"data {text!r}: after the name come options key=value, for example frames=30, got {part!r}")
+                raise BadArgument(f"data {text!r}: options after the name must be written key=value, for example frames=30; got {part!r}")
             options[key.strip()] = value.strip()
         return Source(name, options)
 

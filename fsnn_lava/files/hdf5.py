@@ -132,12 +132,12 @@ class Hdf5Node:
         if not isinstance(item, h5py.Dataset):
             raise self.fail(f"{name!r} must be an array")
         if item.shape is None or item.dtype.shape:
-            raise self.fail(f"{name!r} must hold plain numbers, got {item.dtype}")
+            raise self.fail(f"{name!r} must contain plain numbers, got {item.dtype}")
         if item.external or item.is_virtual:
-            raise self.fail(f"{name!r} is stored in another file, which is not opened")
+            raise self.fail(f"{name!r} is stored in another file; external files are not opened")
         size, stored = _bytes(item.shape, item), self._budget[1]
         if size > max(SMALL, RATIO_MAX * stored):
-            raise self.fail(f"{name!r} takes {size} bytes, too many for a file of {stored}")
+            raise self.fail(f"{name!r} takes {size} bytes, too much for a file of {stored} bytes")
         if item.chunks is not None and _bytes(item.chunks, item) > CHUNK_MAX:
             raise self.fail(f"{name!r} is stored in chunks of {_bytes(item.chunks, item)} bytes, at most {CHUNK_MAX} are allowed")
         return item
@@ -146,11 +146,11 @@ class Hdf5Node:
         """A dataset of one of the numpy `kinds` ("iu", "f", …) with one of these numbers of axes."""
         item = self.dataset(name)
         if item.dtype.kind not in kinds:
-            raise self.fail(f"{name!r} must hold {_kind_names(kinds)}, got {item.dtype}")
+            raise self.fail(f"{name!r} must contain {_kind_names(kinds)}, got {item.dtype}")
         if axes is not None and len(item.shape) not in axes:
             raise self.fail(f"{name!r} must have {' or '.join(map(str, axes))} axes, got shape {item.shape}")
         if item.dtype.kind == "O" and item.size > CHILDREN_MAX:
-            raise self.fail(f"{name!r} holds {item.size} strings, at most {CHILDREN_MAX} are allowed")
+            raise self.fail(f"{name!r} contains {item.size} strings, at most {CHILDREN_MAX} are allowed")
         size = _bytes(item.shape, item)
         if size > self._budget[0]:
             raise self.fail(f"{name!r} takes {size} bytes, but at most {BYTES_MAX} are read from one file")

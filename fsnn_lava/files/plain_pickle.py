@@ -93,7 +93,7 @@ class _Machine:
         elif name not in _IGNORED:
             action = getattr(self, f"do_{name.lower()}", None)
             if action is None:
-                raise NotPlain(f"the pickle uses the opcode {name}, which plain data does not need")
+                raise NotPlain(f"the pickle contains the opcode {name}, which plain data never contains")
             action(argument)
 
     def do_mark(self, _: None) -> None:
@@ -187,12 +187,12 @@ def array_of(value: Any) -> np.ndarray:
     """The array of unsigned bytes that a `Call` describes; its shape is checked against its bytes."""
     call = _expect(value, Call)
     if call.function.path not in _RECONSTRUCT:
-        raise NotPlain(f"expected an array, the pickle has {call.function.path!r}")
+        raise NotPlain(f"expected an array, but the pickle contains {call.function.path!r}")
     if not (isinstance(call.state, tuple) and len(call.state) == 5):
         raise NotPlain("an array has no contents")
     _, shape, dtype, fortran, raw = call.state
     if not (isinstance(dtype, Call) and dtype.function.path == "numpy dtype" and dtype.arguments[:1] in (("u1",), ("|u1",))):
-        raise NotPlain("an array must hold unsigned bytes")
+        raise NotPlain("an array must contain unsigned bytes")
     try:
         content = raw.encode("latin-1") if isinstance(raw, str) else _expect(raw, bytes)
     except UnicodeEncodeError as error:

@@ -52,10 +52,10 @@ def read_model(path: str | Path) -> FSNN:
     except FsnnError as error:
         raise BadFile(f"{path} is damaged: {error}") from error
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError, ArithmeticError, MemoryError, RecursionError) as error:
-        raise BadFile(f"{path} is damaged: its parts do not make a network ({type(error).__name__})") from error
+        raise BadFile(f"{path} is damaged: its contents do not form a network ({type(error).__name__})") from error
     for name, tensor in net.state_dict().items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise BadFile(f"{path} is damaged: {name} holds NaN or infinity")
+            raise BadFile(f"{path} is damaged: {name} contains NaN or infinity")
     return net.eval()
 
 

@@ -32,5 +32,5 @@ def read_netx(path: str | Path) -> ChipNetwork:
             return exact_group.read_exact(root.group(exact_group.GROUP))
         if root.has(standard_group.GROUP):
             return slayer_group.read_slayer(root)
-        raise root.fail("an HDF5 file, but not a network: it has neither a group 'fsnn' nor a group 'layer'")
+        raise root.fail("it is an HDF5 file, but not a network: it has neither a group 'fsnn' nor a group 'layer'")
     raise AssertionError("unreachable")

@@ -44,7 +44,9 @@ def read_nir(path: str | Path) -> ChipNetwork:
     """The network in a file made by `write_nir`. Other NIR graphs are refused: they do not contain what E9 needs."""
     with open_file(path) as root:
         if not root.has(exact_group.GROUP):
-            raise root.fail("a NIR graph without the group 'fsnn' has no exponents, units and windows; only files of fsnn-lava are read")
+            raise root.fail(
+                "an NIR graph without the group 'fsnn' lacks exponents, units and windows; only files written by fsnn-lava can be read"
+            )
         return exact_group.read_exact(root.group(exact_group.GROUP))
     raise AssertionError("unreachable")
 

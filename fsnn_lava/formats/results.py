@@ -108,7 +108,7 @@ class ResultsWriter:
 
     def __init__(self, file: h5py.File, chip: ChipNetwork, *, steps: int, detail: int, spikes: bool, residual: bool = False) -> None:
         if detail < 0:
-            raise BadArgument(f"detail must be 0 or more samples, got {detail}")
+            raise BadArgument(f"detail must be at least 0, got {detail}")
         self._file, self._chip, self._steps, self._detail, self._spikes = file, chip, steps, detail, spikes
         self._samples = self._kept = 0
         self._seconds = 0.0

@@ -135,7 +135,7 @@ def _of_messages(found: NDArray[np.int32] | None) -> NDArray[np.int32]:
 
 def _curve(result: Result) -> NDArray[np.float64]:
     if result.residual is None:
-        raise BadArgument("the residual after every step was requested, but the run has none")
+        raise BadArgument("the residual after every step was requested, but the run did not compute it")
     return result.residual
 
 

@@ -88,7 +88,7 @@ class PartFile:
         if root.text("run") != run:
             raise root.fail("it belongs to another run")
         if (root.integer("first"), root.integer("samples")) != (first, samples):
-            raise root.fail(f"it does not hold samples {first} … {first + samples - 1}, as its name says")
+            raise root.fail(f"it does not contain samples {first} … {first + samples - 1}, as its name says")
         self.first, self.samples, self.details = first, samples, root.integer("detail")
         if not 0 <= self.details <= samples:
             raise root.fail(f"detail must be between 0 and {samples}, got {self.details}")

@@ -135,12 +135,12 @@ class Result:
 def concatenate_results(results: Sequence[Result]) -> Result:
     """One Result of all samples, in order. All parts must come from the same network, backend and number of steps."""
     if not results:
-        raise BadArgument("concatenate needs at least one result, got none")
+        raise BadArgument("there must be at least one result to concatenate")
     first = results[0]
     for name in ("backend", "graph", "steps", "digest"):
         found = {getattr(result, name) for result in results}
         if len(found) > 1:
-            raise BadArgument(f"results to concatenate must share one {name}, got {sorted(map(str, found))}")
+            raise BadArgument(f"results to concatenate must have the same {name}, got {sorted(map(str, found))}")
     if len(results) == 1:
         return first
     values: dict[str, Any] = {f.name: getattr(first, f.name) for f in fields(first)}

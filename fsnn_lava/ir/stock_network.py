@@ -209,7 +209,7 @@ def _drive(synapse: Synapse, chip: ChipNetwork, layer: Layer, bits: int) -> Host
     if isinstance(synapse, DenseSynapse):
         return HostDrive(weight=synapse.weight * per_channel[:, None], bias=zero)
     if not isinstance(synapse, ConvSynapse):
-        raise BadNetwork(f"{synapse}: stock processes cannot take pixels through a transposed convolution; use the batched graph")
+        raise BadNetwork(f"{synapse}: stock processes do not support pixels through a transposed convolution; use the batched graph")
     whole = np.zeros((layer.shape[0], chip.input.shape[0], *synapse.weight.shape[2:]))
     outer, inner = layer.shape[0] // synapse.groups, synapse.weight.shape[1]
     for group in range(synapse.groups):

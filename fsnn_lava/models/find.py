@@ -52,7 +52,7 @@ def find(name_or_path: str | Path, *, file: str = NETWORK) -> Path:
     if name in catalogue_names():
         raise BadFile(f"{file} of the shipped network {name} is not on this machine: fsnn get {name} downloads it")
     close = difflib.get_close_matches(name, catalogue_names(), n=1)
-    hint = f"; did you mean {close[0]}?" if close else f" (shipped: {', '.join(catalogue_names())})"
+    hint = f"; did you mean {close[0]}?" if close else f" (available: {', '.join(catalogue_names())})"
     raise BadFile(f"there is no file {path} and no shipped network of that name{hint}")
 
 

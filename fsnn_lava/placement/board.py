@@ -133,7 +133,7 @@ def load_board(name: str | Path) -> Board:
     if path.suffix != ".toml":
         path = FOLDER / f"{name}.toml"
         if str(name) in _NOT_A_BOARD or not path.is_file():
-            raise BadArgument(f"there is no board {str(name)!r}: use one of {', '.join(board_names())}, or the path of a .toml file")
+            raise BadArgument(f"unknown board {str(name)!r}: use one of {', '.join(board_names())}, or the path of a .toml file")
     table: dict[str, object] = read_toml(path, what="board file")
     chip = table.pop("chip", None)
     if chip is not None:

@@ -34,7 +34,7 @@ def bias_obstacle(layer: Layer, bias: NDArray[np.int64]) -> str:
     worst, where = int(np.abs(given[wrong]).max()), wrong.reshape(-1, *layer.shape).any(axis=0)
     fix = "export with fewer bits, or with --reset zero" if layer.reset == "subtract" and layer.decay else "export with fewer bits"
     return (
-        f"layer {layer.name!r}: the chip holds a bias of 13 bits with an exponent up to {CHIP_BIAS_EXPONENT_MAX}; "
+        f"layer {layer.name!r}: the chip stores a bias as 13 bits with an exponent of at most {CHIP_BIAS_EXPONENT_MAX}; "
         f"{int(where.sum())} neurons need more, up to {worst}/64 weight units: {fix}"
     )
 

@@ -34,11 +34,11 @@ def risks(chip: ChipNetwork, *, steps: int | None = None) -> list[str]:
 def _obstacles_of(layer: Layer) -> list[str]:
     what, threshold, said = f"layer {layer.name!r}", int(layer.threshold.max()), []
     if np.any(layer.threshold != threshold):
-        said.append(f"{what}: the chip has one threshold per layer, this layer has one per channel; export without --per-channel")
+        said.append(f"{what}: the chip has one threshold per layer, but this layer has one per channel; export without --per-channel")
     most = limits.CHIP_ATRLIF_THRESHOLD_MAX
     if layer.reset == "subtract" and threshold > most:
         said.append(
-            f"{what}: ATRLIF on the chip holds a threshold of at most {most} weight units, this layer has {threshold}; "
+            f"{what}: ATRLIF on the chip supports thresholds up to {most} weight units, but this layer has {threshold}; "
             f"{_fewer_bits(threshold, most)}"
         )
     return said

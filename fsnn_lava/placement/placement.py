@@ -26,8 +26,8 @@ _PASSES = 4
 
 MARGIN = 4 / 3  # cores that the compiler uses per core of this model, for the worst layer of the public tables it was fitted to
 DISCLAIMER = (
-    "A model, not the vendor's compiler, and not run on silicon. In the two public tables it was fitted to, "
-    "the compiler used 1.00 to 1.33 times the model's cores per layer, 1.14 times in all."
+    "This is a model, not the vendor's compiler, and has not been run on silicon. In the two public tables it was fitted to, "
+    "the compiler used 1.00 to 1.33 times as many cores per layer as the model, 1.14 times overall."
 )
 
 
@@ -83,7 +83,7 @@ class Core:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Placement:
-    """Where every layer goes on a board, and whether it fits. A model, not the vendor's compiler, and not run on silicon.
+    """Where every layer goes on a board, and whether it fits. This is a model, not the vendor's compiler, and has not been run on silicon.
 
     Attributes:
         board: what the board has, every number with its source.

@@ -42,7 +42,7 @@ def confusion(answers: Result | ArrayLike, labels: ArrayLike, *, class_names: Se
     given = np.asarray(answers.predictions if isinstance(answers, Result) else answers)
     wanted = np.asarray(labels)
     if given.ndim != 1 or given.shape != wanted.shape or not given.size:
-        raise BadArgument(f"there must be one label per answer, [B] each, got {list(given.shape)} answers and {list(wanted.shape)} labels")
+        raise BadArgument(f"answers and labels must both have shape [B], got {list(given.shape)} answers and {list(wanted.shape)} labels")
     classes = max(1 + int(max(given.max(), wanted.max())), len(class_names))
     if min(given.min(), wanted.min()) < 0 or (class_names and classes > len(class_names)):
         raise BadArgument(f"class numbers must be between 0 and {len(class_names or range(classes)) - 1}")

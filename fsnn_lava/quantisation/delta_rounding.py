@@ -47,7 +47,7 @@ def round_delta_layer(problem: LayerProblem, input: FoldedConnection | None, *, 
             break
     if found is None or found.rate_bits < limits.RATE_BITS[0]:
         raise BadNetwork(
-            f"delta encoding: the sums of a layer of {problem.shape} neurons do not fit 24 bits; its drive is too large compared with vth"
+            f"delta encoding: the sums of a layer of {problem.shape} neurons exceed 24 bits; its drive is too large compared with vth"
         )
     return found
 

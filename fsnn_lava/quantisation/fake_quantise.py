@@ -35,7 +35,7 @@ def enable_fake_quantisation(net: FSNN, bits: int, *, per_channel: bool = True) 
     """From now on `net` uses rounded weights everywhere; parameters, optimiser and state dict are unchanged."""
     _largest_integer(bits)
     if is_fake_quantised(net):
-        raise BadArgument("the network already trains through the rounding; call disable() first")
+        raise BadArgument("the network is already fake-quantised; call disable() first")
     grid = QuantisationGrid(net, bits, per_channel)
     for position, stage in enumerate(net.stages):
         stage.rounding = StageRounding(grid, position)

@@ -215,7 +215,7 @@ def _check_encoding(encoding: str, dead_band: ArrayLike | None, *, reset: str, p
     if encoding not in ("rate", "delta"):
         raise BadArgument(f"encoding must be 'rate' or 'delta', got {encoding!r}")
     if encoding == "rate" and dead_band is not None:
-        raise BadArgument("dead_band belongs to encoding 'delta'; spikes have none")
+        raise BadArgument("dead_band only applies to encoding 'delta'")
     if encoding == "delta" and (reset != "subtract" or per_channel):
         raise BadArgument("encoding 'delta' has no reset, and its thresholds are powers of two: leave out reset and per_channel")
 
@@ -245,9 +245,7 @@ def _input_kind(wanted: str | None, values: NDArray[np.uint8], folded: FoldedNet
     if kind not in ("pixels", "events", "current"):
         raise BadArgument(f"input must be pixels, events or current, got {kind!r}")
     if sequence != (kind == "events"):
-        raise BadArgument(
-            f"input {kind!r} does not go with a calibration batch of shape {values.shape}: only events are sequences [B, T, …]"
-        )
+        raise BadArgument(f"input {kind!r} does not match a calibration batch of shape {values.shape}: only events are sequences [B, T, …]")
     return cast(Kind, kind)
 
 

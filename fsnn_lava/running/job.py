@@ -119,7 +119,11 @@ def run_job_to_file(
     ):
         if job.resume and processes.first:
             kept = journal.kept
-            say(f"{kept} of {job.number} samples are kept" if kept else f"nothing is kept in {journal.folder}: starting from the beginning")
+            say(
+                f"{kept} of {job.number} samples are kept"
+                if kept
+                else f"{journal.folder} contains no finished samples: starting from the beginning"
+            )
         data = _hash_kept_data(job, journal)
         _run_share(job, journal, comparator, data, progress)
         if not processes.first:

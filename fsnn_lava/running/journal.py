@@ -67,7 +67,7 @@ class Journal:
         found = sorted(Span(int(name[1]), int(name[2])) for name in names if name and name[1] < name[2])
         for before, after in pairwise(found):
             if after.first < before.end:
-                raise BadFile(f"{self.folder}: {before.name} and {after.name} hold the same samples; delete one of them")
+                raise BadFile(f"{self.folder}: {before.name} and {after.name} contain the same samples; delete one of them")
         return found
 
     @property

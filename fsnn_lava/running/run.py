@@ -146,7 +146,7 @@ def require_encoding(chip: ChipNetwork, options: RunOptions) -> None:
     if chip.delta is None or options.backend == "emu" or (options.backend == "sim" and options.graph == "batched"):
         return
     raise BackendMissing(
-        f"backend {options.backend!r}{' with stock processes' if options.backend == 'sim' else ''} does not run networks with delta "
+        f"backend {options.backend!r}{' with stock processes' if options.backend == 'sim' else ''} does not support delta "
         "encoding; run it on 'emu' or on 'sim' with our own processes, or export with encoding 'rate'"
     )
 

@@ -66,7 +66,9 @@ def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int)
     found = {"architecture": plan.text, "leak": net.neuron.leak, "vth": net.vth, "input shape": plan.input_shape, "classes": plan.classes}
     for key, value in wanted.items():
         if found[key] != value:
-            raise BadArgument(f"the network in {recipe.start} (start) has {key} {found[key]!r}, the recipe says {value!r}; they must agree")
+            raise BadArgument(
+                f"the network in {recipe.start} (start) has {key} {found[key]!r}, but the recipe says {value!r}; they must agree"
+            )
     net.steps, net.schedule, net.dropout = recipe.steps, recipe.schedule, recipe.dropout
     return net
 

@@ -91,7 +91,7 @@ def train(
             progress.say(f"stopped in epoch {run.epoch + 1}; {run.kept()}" + ("; --resume continues from there" if run.epoch else ""))
             raise
         except BackendFailed as error:
-            raise BackendFailed(f"{error} (in epoch {run.epoch + 1}); {run.kept()}; start again with --resume") from error
+            raise BackendFailed(f"{error} (in epoch {run.epoch + 1}); {run.kept()}; restart with --resume") from error
         return run.outcome()
 
 
@@ -203,7 +203,9 @@ class TrainingLoop:
         steps, residual = self.net.last_solve or (0, math.nan)
         self.unsolved = self.unsolved + 1 if steps > 0 and not residual < 1.0 else 0
         if self.unsolved >= PATIENCE:
-            text = f"the feedback is diverging: {PATIENCE} backward solves in a row ended with relative residual >= 1 (now {residual:.3g})"
+            text = (
+                f"the feedback is diverging: {PATIENCE} backward solves in a row ended with a relative residual >= 1 (now {residual:.3g})"
+            )
             raise Diverged(self._sentence(text, index))
 
     def _sentence(self, what: str, index: int) -> str:
@@ -290,7 +292,7 @@ class TrainingLoop:
         if then != now:
             self.progress.say(
                 f"note: the run so far used {then[0]} processes with {then[1]} threads each, this one uses {now[0]} with {now[1]}: sums "
-                f"may round differently; with the same numbers it continues bit for bit"
+                f"may round differently; with the same numbers the result is bit-identical"
             )
 
     def _tested(self) -> float:
@@ -357,7 +359,7 @@ def _check_shares(recipe: Recipe, samples: int, group: ProcessGroup) -> None:
     smallest = min(chunk for chunk in (recipe.batch, samples % recipe.batch or recipe.batch, samples) if chunk > 1)
     if smallest < group.size:
         raise BadArgument(
-            f"a batch of {smallest} samples cannot be shared by {group.size} processes; change 'batch', or start fewer processes"
+            f"a batch of {smallest} samples cannot be divided among {group.size} processes; change 'batch', or start fewer processes"
         )
 
 

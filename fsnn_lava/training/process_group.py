@@ -85,7 +85,7 @@ def process_group(device: str = "cpu") -> Iterator[ProcessGroup]:
         return
     if "MASTER_ADDR" not in os.environ or "MASTER_PORT" not in os.environ:
         raise BadArgument(
-            f"{processes.size} processes were started, but MASTER_ADDR and MASTER_PORT, by which they find each other, are not set; "
+            f"{processes.size} processes were started, but MASTER_ADDR and MASTER_PORT, which they use to find each other, are not set; "
             f"start training with torchrun, or export both"
         )
     backend = "nccl" if place.type == "cuda" else "gloo"

@@ -27,7 +27,7 @@ def run_header(net: FSNN, data: Dataset, group: ProcessGroup) -> list[str]:
     neurons = sum(prod(layer.out_shape) for layer in net.architecture.layers)
     solver = net.solver
     solving = (
-        f"{solver.method} to {solver.tol:g}, at most {solver.max_steps} products" if solver.max_steps else "none: Jacobian-free gradient"
+        f"{solver.method} to {solver.tol:g}, at most {solver.max_steps} products" if solver.max_steps else "none (Jacobian-free gradient)"
     )
     threads = f", {_counted(torch.get_num_threads(), 'thread')}" if group.device.type == "cpu" else ""
     processes = f", {_counted(group.size, 'process', 'es')}" if group.size > 1 else ""
@@ -75,6 +75,6 @@ def limit_remark(history: Sequence[dict[str, Any]], limit: float | None) -> str 
     if limit is None or len(at) < PATIENCE or not all(at[-PATIENCE:]) or all(at[-PATIENCE - 1 : -PATIENCE] or [False]):
         return None
     return (
-        f"note: alpha has been at its limit, {limit:g}, for {PATIENCE} epochs: it would learn stronger feedback. A larger 'limit' "
-        "allows it; the verdict says whether the network still contracts (E6)"
+        f"note: alpha has been at its limit, {limit:g}, for {PATIENCE} epochs: training wants stronger feedback. A larger 'limit' "
+        "allows that; the verdict says whether the network still contracts (E6)"
     )

@@ -62,6 +62,6 @@ def _held_out(split: Split, recipe: Recipe) -> tuple[Split, Split | None]:
     if not recipe.validation:
         return split, None
     if recipe.validation >= len(split):
-        raise BadData(f"'validation' = {recipe.validation} would leave nothing of {len(split)} training samples of {recipe.data}")
+        raise BadData(f"'validation' = {recipe.validation} would leave none of the {len(split)} training samples of {recipe.data}")
     order = np.random.RandomState(1).permutation(len(split))
     return SamplePart(split, np.sort(order[recipe.validation :])), SamplePart(split, np.sort(order[: recipe.validation]))

@@ -135,7 +135,7 @@ def check_shapes(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) -
     ):
         got = [tuple(a.shape) for a in getattr(result, name)]
         if got != shapes:
-            raise BadArgument(f"result.{name} must have the shapes {shapes} of this network, got {got}")
+            raise BadArgument(f"result.{name} must have the shapes {shapes} for this network, got {got}")
     if result.readout.shape != (b, chip.readout.classes):
         raise BadArgument(f"result.readout must have shape {[b, chip.readout.classes]}, got {list(result.readout.shape)}")
     sequence = (result.steps,) if chip.input.kind == "events" else ()

@@ -95,7 +95,7 @@ def _at_end(chip: ChipNetwork, got: Result, expected: Result, against: str) -> O
         return {"layer": layer.name, "neuron": neuron_index(layer, flat), "backend": theirs, "emulator": ours, "what": what}
     if wrong:
         names = ", ".join(repr(chip.layers[i].name) for i in wrong)
-        return {"what": f"not localised: layers {names} end differently from {against}, and feed each other{hint}"}
+        return {"what": f"not localised: layers {names} end differently from {against}, and they feed each other{hint}"}
     readout = np.flatnonzero(got.readout[0] != expected.readout[0])
     if len(readout):
         flat = int(readout[0])

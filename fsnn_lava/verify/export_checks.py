@@ -82,7 +82,7 @@ def check_exported_clips(result: Result) -> Check:
         harmful += int(np.sum(~harmless))
     readout = int(result.clip_count[:, -1].sum())
     if harmful or readout:
-        summary = f"{harmful} neurons lost charge to clipping and the readout was clipped {readout} times"
+        summary = f"{harmful} neurons lost charge by clipping, and the readout was clipped {readout} times"
         return Check(name="head-room", passed=False, summary=summary)
     clips = int(result.clip_count[:, :-1].sum())
     return Check(name="head-room", passed=True, summary="nothing was clipped" if clips == 0 else f"{clips} clips, all of them harmless")

@@ -55,7 +55,7 @@ class MergedFindings:
     def take_in(self, found: Any) -> None:
         """Merge what another instance handed over about later samples; BadFile if the data, which may come from a file, is damaged."""
         if not isinstance(found, dict) or set(found) != set(self.RULES):
-            raise BadFile(f"the totals of {type(self).__name__} must have the entries {', '.join(self.RULES)}")
+            raise BadFile(f"the totals of {type(self).__name__} must have exactly the entries {', '.join(self.RULES)}")
         for name, rule in self.RULES.items():
             own = getattr(self, name)
             try:

@@ -45,7 +45,7 @@ class Thresholds:
         for name in ("residual_max", "distance_max", "shift_max"):
             value = getattr(self, name)
             if value is not None and not value >= 0.0:
-                raise BadArgument(f"{name} must be 0 or more (spikes per step), got {value}")
+                raise BadArgument(f"{name} must be at least 0 (spikes per step), got {value}")
         for name in ("accuracy_min", "agreement_min", "dead_max"):
             value = getattr(self, name)
             if value is not None and not 0.0 <= value <= 1.0:

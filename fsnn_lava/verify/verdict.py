@@ -120,7 +120,7 @@ class Verdict:
     def answers(self) -> str:
         """Return the three answers in one line: faithful, settled, accurate."""
         broken = ", ".join(check.name for check in self.checks if check.passed is False)
-        faithful = {True: "faithful", False: f"not faithful ({broken})", None: "nothing was checked"}[self.faithful]
+        faithful = {True: "faithful", False: f"not faithful ({broken})", None: "no check was done"}[self.faithful]
         settled = "" if self.settled is None else f"settled: {self.settled.short()}"
         accurate = "" if self.settled is None else f"accurate: {'unknown, no labels' if self.accurate is None else self.accurate.short()}"
         return "; ".join(text for text in (faithful, settled, accurate) if text)

@@ -88,7 +88,7 @@ def test_a_file_is_read_up_to_its_budget(path, monkeypatch):
 def test_an_array_that_claims_more_than_its_file_could_hold_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(hdf5, "SMALL", 0)
     write_file(tmp_path / "a.h5", lambda file: file.create_dataset("huge", (10**12,), np.int8, chunks=(1000,)))
-    with pytest.raises(BadFile, match="'huge' takes 1000000000000 bytes, too many for a file of"), open_file(tmp_path / "a.h5") as root:
+    with pytest.raises(BadFile, match="'huge' takes 1000000000000 bytes, too much for a file of"), open_file(tmp_path / "a.h5") as root:
         root.dataset("huge")
 
 

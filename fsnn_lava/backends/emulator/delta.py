@@ -24,7 +24,7 @@ class DeltaEmulator:
 
     def __init__(self, chip: ChipNetwork) -> None:
         if chip.delta is None:
-            raise BadArgument("this network is rate coded; run it with fsnn_lava.backends.emulator.run.Emulator")
+            raise BadArgument("this network uses rate coding; run it with fsnn_lava.backends.emulator.run.Emulator")
         self.chip, self.encoding = chip, chip.delta
         self.layout = lay_out(chip)
         self.digest = chip.digest()

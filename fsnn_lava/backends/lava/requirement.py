@@ -62,7 +62,7 @@ def require_lava() -> None:
     Lava sets multiprocessing's start method while it is imported, which Python refuses once the program has used multiprocessing.
     """
     if lacking := missing_machine_requirements():
-        raise BackendMissing(f"backend 'sim' cannot run here, it lacks: {'; '.join(lacking)}. Use backend 'emu'")
+        raise BackendMissing(f"backend 'sim' cannot run here; missing: {'; '.join(lacking)}. Use backend 'emu'")
     chosen = multiprocessing.get_start_method(allow_none=True)
     if chosen not in (None, "fork"):
         raise BackendMissing(

@@ -39,7 +39,7 @@ def run_self_check() -> str:
                 "this Lava is not lava-nc 0.10.0, or a package it needs has an incompatible version; fsnn-doctor lists them"
             )
         spikes = int(expected.counts[0].sum())
-    return f"two neurons ran as Lava processes, our own and stock ones: {STEPS} steps, {spikes} spikes, all as in the emulator"
+    return f"two neurons ran on our own and on stock Lava processes: {STEPS} steps, {spikes} spikes, identical to the emulator"
 
 
 def _run_on_lava(chip: ChipNetwork, graph: str) -> Result:

@@ -139,7 +139,7 @@ class Session:
 
     def _running(self) -> _GuardedRuntime:
         if self._closed or self._runtime is None:
-            raise BackendFailed("the Lava processes have been stopped; build new ones")
+            raise BackendFailed("the Lava processes have been stopped; create a new simulator")
         return self._runtime
 
     def close(self) -> None:
@@ -168,7 +168,9 @@ class Session:
             with _building, _no_interrupt(), set_up_children():
                 self._runtime.initialize()
         except OSError as error:
-            raise BackendFailed(f"the Lava processes cannot be started: {error}; check free memory and the space in /dev/shm") from error
+            raise BackendFailed(
+                f"the Lava processes could not be started: {error}; check the free memory and the free space in /dev/shm"
+            ) from error
         self._wait_for_models()
         self._runtime._is_started = True
 

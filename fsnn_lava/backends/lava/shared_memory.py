@@ -22,7 +22,7 @@ def _mapping(size: int) -> mmap.mmap:
     try:
         return mmap.mmap(-1, max(size, 1))
     except (OSError, ValueError, OverflowError) as error:
-        raise BackendFailed(f"cannot get {size / 2**20:.0f} MiB of shared memory ({error}); use a smaller batch") from error
+        raise BackendFailed(f"cannot allocate {size / 2**20:.0f} MiB of shared memory ({error}); use a smaller batch") from error
 
 
 class ChannelMemory:

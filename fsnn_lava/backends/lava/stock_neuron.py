@@ -15,7 +15,7 @@ from fsnn_lava.ir.stock_network import atrlif_bias, atrlif_offset, stock_mantiss
 from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, STATE_MAX, STOCK_BIAS_MANTISSA_MAX, THRESHOLD_MAX
 
 NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current: nothing of the last step is left
-_BIAS_TOO_LARGE = f"a stock process holds a bias of at most {STOCK_BIAS_MANTISSA_MAX} weight units; use the batched graph"
+_BIAS_TOO_LARGE = f"a stock process can hold a bias of at most {STOCK_BIAS_MANTISSA_MAX} weight units; use the batched graph"
 
 
 class StockNeuron:

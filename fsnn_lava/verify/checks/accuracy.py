@@ -129,7 +129,7 @@ class AccuracyCheck(MergedFindings):
                 f"agreement must be at least {wanted.agreement_min:.2%}" + ("" if agreement is not None else ", but no model was given")
             )
         if wanted.dead_max is not None and self.dead() > wanted.dead_max:
-            problems.append(f"at most {wanted.dead_max:.2%} of the neurons may never spike")
+            problems.append(f"at most {wanted.dead_max:.2%} of the neurons may be silent")
         return Check(
             name="accuracy",
             link=LINK,

@@ -104,7 +104,7 @@ class CertificateCheck(MergedFindings):
         norm = f"once around the loop, on the run's own active neurons, changes grow by at most {max(self.run_norms):.3g}"
         sure = f"all of this except with probability {self.failure:.0e} (E18)"
         if not self.certified:
-            return f"none of {self.samples} samples examined has a certified equilibrium; {norm}; {sure}"
+            return f"none of the {self.samples} samples examined has a certified equilibrium; {norm}; {sure}"
         alone = f", the only one within {min(self.unique_radii):.3g}" if self.unique_radii else ", the only one"
         many = f"{self.certified} of {self.samples} samples examined have a certified equilibrium{alone}"
         return f"{many}: ||a - a*|| over all neurons is at most {max(self.bounds):.4g}; {norm}; {sure}"

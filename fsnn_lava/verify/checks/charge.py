@@ -103,7 +103,7 @@ class ChargeCheck(MergedFindings):
         got, low, high, off = (np.broadcast_to(a, measured.shape)[row].reshape(-1)[flat].item() for a in arrays)
         wanted = f"{low:.10g}" if low == high else f"{low:.8g} … {high:.8g}"
         size = f"{abs(off):.6g} {'too much' if off > 0 else 'missing'} (units of 2^-6)"
-        what = f"potential and spikes hold {got:.10g}, but {wanted} arrived: {size}"
+        what = f"potential and spikes account for {got:.10g}, but {wanted} arrived: {size}"
         numbers: Offender = {"measured": got, "low": low, "high": high, "off": off}
         self.offenders.append({**self._offender(batch, row, position, flat, "charge", what), **numbers})
 

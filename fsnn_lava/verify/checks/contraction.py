@@ -80,7 +80,7 @@ class ContractionCheck(MergedFindings):
             return "no feedback: the equilibrium is unique and is reached in one pass"
         if state == "certified":
             return f"certified: the spectral radius of the layer gains is at most {radius:.4g} < 1, so the equilibrium is unique (E6)"
-        bound = f"operator norms only bound the spectral radius by {radius:.3g}"
+        bound = f"the operator norms only bound the spectral radius by {radius:.3g}"
         if state == "local":
             found = f"at most about {max(self.radii):.3g} < 1 ({len(self.radii)} samples)"
             return f"local: {bound}, but at the equilibria that of the Jacobian is {found}"
@@ -89,4 +89,4 @@ class ContractionCheck(MergedFindings):
         if self.radii:
             found = f"about {max(self.radii):.3g}: equilibria exist, but the rates need not settle there"
             return f"none: {bound}, and at the equilibria that of the Jacobian reaches {found}"
-        return f"none: {bound}, and the Jacobian was examined for no sample"
+        return f"none: {bound}, and the Jacobian was not examined for any sample"

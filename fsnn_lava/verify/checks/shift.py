@@ -92,9 +92,9 @@ class ShiftCheck(MergedFindings):
         elif self.above:
             summary = f"quantisation shifts the equilibrium further than E12 allows in {self.above} cases"
         elif self.samples == 0:
-            summary = "every integer is the rounding of its float; no pair of equilibria was found, so the shift is unknown"
+            summary = "every integer is the rounding of its float; no equilibria were found to compare, so the shift is unknown"
         else:
-            bound = f", {self.share:.0%} of what E12 allows" if self.certificate.certified else " (not certified: E12 gives no bound)"
+            bound = f", {self.share:.0%} of what E12 allows" if self.certificate.certified else " (not certified, so E12 gives no bound)"
             summary = f"quantisation shifts the equilibrium by at most {farthest:.4g} spikes per step{bound} ({self.samples} samples)"
         numbers = {
             "samples": self.samples,

@@ -121,7 +121,7 @@ class SpikesCheck(MergedFindings):
             else:
                 said = f"every {what} and potential matches the emulator ({self.samples} samples, {self.spikes} spikes)"
             reference = "a plain second implementation of E9 in NumPy"
-            return f"{said}; {reference} gives the same in the {self.referenced} samples that it computed" if self.referenced else said
+            return f"{said}; {reference} agrees on the {self.referenced} samples that it computed" if self.referenced else said
         differ = f"{self.different} of {self.samples} samples differ from the emulator"
         if self.different == 0:
             differ = f"{self.unlike_reference} of {self.referenced} samples differ from the reference, not from the emulator"

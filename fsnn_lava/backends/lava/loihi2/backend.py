@@ -110,15 +110,15 @@ def _execute(folder: Path, samples: int, timeout: float) -> None:
             waited = 0.0 if done > before else waited
         _check_end(process.wait(timeout=_GRACE), folder, done, samples)
     except subprocess.TimeoutExpired:
-        raise BackendFailed(f"backend 'loihi2': the job does not end; its last message: {_last_message(folder)}") from None
+        raise BackendFailed(f"backend 'loihi2': the job did not end; its last message was: {_last_message(folder)}") from None
     finally:
         _end(process)
 
 
 def _no_answer(folder: Path, timeout: float, done: int, samples: int) -> str:
     return (
-        f"backend 'loihi2': no answer for {timeout:g} s after sample {done} of {samples}, the job was ended; "
-        f"its last message: {_last_message(folder)}. Check whether the board is busy (squeue) and the network fits (fsnn-map), "
+        f"backend 'loihi2': no answer for {timeout:g} s after sample {done} of {samples}, so the job was stopped; "
+        f"its last message was: {_last_message(folder)}. Check whether the board is busy (squeue) and the network fits (fsnn-map), "
         f"or raise {TIMEOUT_VARIABLE}"
     )
 
@@ -153,7 +153,7 @@ def _check_end(code: int, folder: Path, done: int, samples: int) -> None:
         said = json.loads(error.read_text(encoding="utf-8"))
         raise _ERRORS.get(said["kind"], BackendFailed)(said["message"])
     how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"ended with code {code}"
-    raise BackendFailed(f"backend 'loihi2': the job {how} after sample {done} of {samples}; its last message: {_last_message(folder)}")
+    raise BackendFailed(f"backend 'loihi2': the job {how} after sample {done} of {samples}; its last message was: {_last_message(folder)}")
 
 
 def _last_message(folder: Path) -> str:

@@ -169,7 +169,7 @@ class ChipGraph:
             spikes = int(np.count_nonzero(record[first:]))
             if spikes:
                 raise BackendFailed(
-                    f"backend 'loihi2': layer {layer.name!r} spikes {spikes} times {when}; these spikes would reach the next sample"
+                    f"backend 'loihi2': layer {layer.name!r} spikes {spikes} times {when}; these spikes would leak into the next sample"
                 )
 
     def _recorded(self, potentials: Potentials) -> Recorded:

@@ -81,9 +81,9 @@ def open_host(host: Host) -> None:
             loihi.use_slurm_host(loihi_gen=generation)
             os.environ.update({name: value for name, value in (("BOARD", host.board), ("PARTITION", host.partition)) if value})
     except ImportError as error:
-        raise BackendMissing("backend 'loihi2' lacks lava-loihi, Intel's extension for members of the INRC (deploy/README.md)") from error
+        raise BackendMissing("backend 'loihi2' needs lava-loihi, Intel's extension for members of the INRC (deploy/README.md)") from error
     except FileNotFoundError as error:
-        raise BackendMissing(f"backend 'loihi2': the command {error.filename!r} is not on this machine; {_hint(host)}") from error
+        raise BackendMissing(f"backend 'loihi2': the command {error.filename!r} was not found on this machine; {_hint(host)}") from error
     except ValueError as error:
         raise BackendMissing(f"backend 'loihi2': {host} cannot be used: {str(error).rstrip('.')}; {_hint(host)}") from error
 
@@ -97,7 +97,7 @@ def _check_queue(host: Host) -> None:
     lines = [line.split() for line in slurm.try_run_command(["sinfo", "-N"])[1:] if line.strip()]
     nodes = [(fields[0], fields[2].rstrip("*"), fields[3]) for fields in lines if len(fields) >= 4]
     wanted = [node for node in nodes if host.board in (None, node[0]) and host.partition in (None, node[1])]
-    known = ", ".join(f"{name} ({partition}, {state})" for name, partition, state in nodes) or "no board at all"
+    known = ", ".join(f"{name} ({partition}, {state})" for name, partition, state in nodes) or "no boards"
     if not wanted:
         raise ValueError(f"SLURM knows {known}")
     if all("down" in state or "drain" in state for _, _, state in wanted):
