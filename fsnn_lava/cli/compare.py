@@ -1,4 +1,4 @@
-"""fsnn-compare results.h5: is what ran still the network that was trained?"""
+"""fsnn-compare results.h5: check whether the network that ran is still the one that was trained."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _compare_file(reader: ResultsReader, *, model: FSNN | None, wanted: Threshol
 
 
 def _judge_rows(comparator: Comparator, reader: ResultsReader, end: int) -> None:
-    """What the file keeps of every sample: is it what was written, and does it agree with itself?"""
+    """Check what the file keeps of every sample: is it unchanged, and is it consistent?"""
     comparator.record.add_changed(reader.changed_columns())
     scale = comparator.chip.readout_scale
     for first in range(0, end, ROWS_AT_ONCE):

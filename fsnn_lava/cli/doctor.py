@@ -1,4 +1,4 @@
-"""fsnn-doctor: what is installed, which backends can run here, and what the others lack; installs Lava on request."""
+"""fsnn-doctor: what is installed, which backends can run here, and what the others are missing; installs Lava on request."""
 
 from __future__ import annotations
 

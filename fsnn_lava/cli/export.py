@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _format(args: argparse.Namespace) -> tuple[Write, Read]:
-    """Writer and reader for the format that the file name says; BadArgument if it says none."""
+    """Writer and reader for the format given by the file name; BadArgument if the ending is unknown."""
     name = args.format or next((key for key, endings in SUFFIXES.items() if args.network.suffix in endings), None)
     if name is None or args.network.suffix not in SUFFIXES[name]:
         endings = SUFFIXES[name] if name else tuple(e for group in SUFFIXES.values() for e in group)

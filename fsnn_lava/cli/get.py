@@ -1,4 +1,4 @@
-"""fsnn-get NAME: download a trained network, by hash."""
+"""fsnn-get NAME: download a trained network and verify its hash."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def enter(name: str, argv: Sequence[str] | None = None) -> int:
-    """Parse the arguments of the command `name`, then import what it needs, and run it: what every installed program calls."""
+    """Parse the arguments of the command `name`, import what it needs, and run it; every installed program calls this."""
     args = importlib.import_module(f"fsnn_lava.cli.parsers.{name}").parser().parse_args(argv)
     return run_command(f"fsnn-{name}", importlib.import_module(f"fsnn_lava.cli.{name}").run, args)
 

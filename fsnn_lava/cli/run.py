@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_arguments(args: argparse.Namespace) -> None:
-    """Options that only make sense together."""
+    """Check the options that only make sense together."""
     if args.no_compare and (args.report or args.model or thresholds(args) != Thresholds()):
         raise BadArgument("--report, --model and thresholds require the comparison: remove --no-compare")
     if args.figures is not None and args.report is None:
@@ -109,7 +109,7 @@ def _check_arguments(args: argparse.Namespace) -> None:
 def _execute(
     args: argparse.Namespace, job: Job, processes: Processes, comparator: Comparator | None, report_samples: _FirstSamples
 ) -> Totals | None:
-    """Run the job; returns None in a process whose share another process joins."""
+    """Run the job; returns None in processes other than the first, which joins the results."""
     if args.out is not None:
         return run_job_to_file(job, args.out, processes, comparator, run_progress, lambda text: print(f"fsnn-run: {text}", file=sys.stderr))
     if processes.size > 1:

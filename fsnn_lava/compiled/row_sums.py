@@ -1,4 +1,4 @@
-"""target += sum of rows of a matrix: the innermost loop of everything event-driven."""
+"""target += sum of rows of a matrix: the innermost loop of all event-driven code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from fsnn_lava.compiled import row_loops, row_vectors
 from fsnn_lava.compiled.compiler import compiled
 
-BLOCK = 16  # targets whose weights from some hundred sources stay in the nearest cache while many samples use them
+BLOCK = 16  # targets whose weights from a few hundred sources stay in the L1 cache while many samples use them
 
 
 def fastest_row_sums() -> ModuleType:

@@ -1,4 +1,4 @@
-"""Download a data set and verify its MD5 sum; files appear in place only when they are complete."""
+"""Download a data set and verify its MD5 sum; files appear only once they are complete."""
 
 from __future__ import annotations
 

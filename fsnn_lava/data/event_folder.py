@@ -1,4 +1,4 @@
-"""Folders of event camera recordings, one per class, framed when a batch needs them."""
+"""Folders of event camera recordings, one per class, converted to frames when a batch needs them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENDINGS = frozenset(EVENT_ENDINGS)
 
 
 def load_event_folder(source: Source, folder: Path, files: LabelledFiles) -> Dataset:
-    """The recordings of `files` as frames (see `Framing`); files that do not say the size of their sensor need the option `sensor`."""
+    """The recordings of `files` as frames (see `Framing`); files that do not contain the size of their sensor need the option `sensor`."""
     source.check_keys(OPTIONS)
     framing = Framing.of(source, (*_sensor(source, files), 2))
     cached = source.choice("cache", ("yes", "no")) == "yes"

@@ -14,14 +14,14 @@ from fsnn_lava.data.source import Source
 from fsnn_lava.errors import BadData
 
 ENDINGS = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"))
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")  # whatever a file is called, no other decoder of Pillow sees it
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")  # Pillow's other decoders are never used, whatever the file name
 OPTIONS = ("size", "colour")
 BYTES_MAX = 2**33
 PIXELS_MAX = 2**26  # of one image
 
 
 def load_image_folder(source: Source, folder: Path, files: LabelledFiles) -> Dataset:
-    """The images of `files`. Option `size` scales all of them, `colour=grey` or `rgb` converts them; otherwise they must be alike."""
+    """The images of `files`. Option `size` scales all of them, `colour=grey` or `rgb` converts them; otherwise all must be alike."""
     source.check_keys(OPTIONS)
     size, colour = source.sides("size"), source.choice("colour", ("as it is", "grey", "rgb"))
     mode = {"grey": "L", "rgb": "RGB"}.get(colour) or ("L" if all(_mode(path) in ("L", "1") for path in files.every) else "RGB")
@@ -78,7 +78,7 @@ def _mode(path: Path) -> str:
 
 
 def _common_size(paths: tuple[Path, ...]) -> tuple[int, int]:
-    """Width and height of all images; BadData, naming two that differ, if there are several."""
+    """Width and height of all images; BadData names two images that differ."""
     first: tuple[Path, tuple[int, int]] | None = None
     for path in paths:
         with _opened(path) as image:

@@ -1,4 +1,4 @@
-"""MNIST and Fashion-MNIST: 28 x 28 grey images of ten classes, in torchvision's folder layout."""
+"""MNIST and Fashion-MNIST: 28 x 28 greyscale images of ten classes, in torchvision's folder layout."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""N-MNIST: MNIST seen by a moving event camera, as frames of 3 ms.
+"""N-MNIST: MNIST recorded by a moving event camera, as frames of 3 ms.
 
 A pixel of a frame is 1 if its polarity fired at least once in those 3 ms, as in the preprocessing that the paper follows (several
-events of a pixel in one frame are rare). The first 30 frames are kept. Channel 0 holds the OFF events, channel 1 the ON events. The
+events of a pixel in one frame are rare). The first 30 frames are kept. Channel 0 contains the OFF events, channel 1 the ON events. The
 drift of the saccades is not removed.
 """
 
@@ -23,7 +23,7 @@ SIDE = 34
 FRAMES = 30
 FRAME_MICROSECONDS = 3000
 EVENT_BYTES = 5
-MOST_BYTES = 2**24  # a recording of 300 ms has some 20 kB
+MOST_BYTES = 2**24  # a recording of 300 ms has about 20 kB
 EVENT = np.dtype([("x", int), ("y", int), ("t", int), ("p", int)])
 
 
@@ -69,7 +69,7 @@ def _split(folder: Path) -> NMnistSplit:
 
 
 def _draw(frames: np.ndarray, path: Path) -> None:
-    """Set frames[t, p, y, x], initially zero, to 1 for every event of the recording within them."""
+    """Set frames[t, p, y, x], initially zero, to 1 for every event of the recording that falls within them."""
     events = read_nmnist_events(path)
     time = events["t"] // FRAME_MICROSECONDS
     kept = time < len(frames)

@@ -1,4 +1,4 @@
-"""A user's labels as class numbers: names, one-hot rows and whole floats are recognised and said, or refused with what to write instead."""
+"""A user's labels as class numbers: names, one-hot rows and whole floats are recognised with a remark, others rejected with advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 6  # class names in a remark
 
 @dataclass(frozen=True)
 class Labels:
-    """Class numbers of one or more arrays, and what was concluded about them."""
+    """Class numbers of one or more arrays, and remarks about them."""
 
     arrays: tuple[np.ndarray, ...]  # [B] int64
     class_names: tuple[str, ...] = ()

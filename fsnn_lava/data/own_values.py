@@ -1,4 +1,4 @@
-"""A user's samples as raw uint8 values, channels first: other layouts are recognised and said, or refused with what to write."""
+"""A user's samples as raw uint8 values, channels first: other layouts are recognised with a remark, or rejected with advice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RAW_MAX = 255
 
 @dataclass(frozen=True)
 class Samples:
-    """Raw values of one or more arrays, and what was concluded about them."""
+    """Raw values of one or more arrays, and remarks about them."""
 
     arrays: tuple[np.ndarray, ...]  # [B, N], [B, C, H, W], [B, T, N] or [B, T, C, H, W], uint8
     events: bool
@@ -45,7 +45,7 @@ def recognise_values(arrays: Sequence[np.ndarray], *, layout: str = "", where: s
 
 
 def _recognised(arrays: Sequence[np.ndarray], where: str) -> tuple[str, tuple[str, ...]]:
-    """The layout of the first array, and what to say about it."""
+    """The layout of the first array, and a remark about it."""
     shape = list(arrays[0].shape)
     if len(shape) == 2:
         return "BN", ()

@@ -22,9 +22,9 @@ from fsnn_lava.files.hdf5_heap import check_heaps
 BYTES_MAX = 2**30  # of everything that is read from one file
 TEXT_MAX = 2**16  # characters of one text
 CHILDREN_MAX = 1024  # members of one numbered list
-CHUNK_MAX = 2**27  # bytes of one chunk: a chunk is always unpacked as a whole
-SMALL = 2**26  # bytes of an array that any file may hold …
-RATIO_MAX = 100  # … and how many times its file a larger one may be
+CHUNK_MAX = 2**27  # bytes of one chunk, which is always unpacked as a whole
+SMALL = 2**26  # bytes of an array that any file may contain …
+RATIO_MAX = 100  # … and how many times the size of its file a larger one may be
 _COMPRESS_FROM = 4096  # bytes; smaller arrays are stored uncompressed
 
 _DAMAGE = (
@@ -95,7 +95,7 @@ class Hdf5Node:
 
     def has(self, name: str) -> bool:
         """Whether the group has a member of this name."""
-        return self._group.id.links.exists(name.encode())  # h5py's `in` would follow a link out of the file
+        return self._group.id.links.exists(name.encode())  # h5py's `in` would follow a link to another file
 
     def has_attribute(self, name: str) -> bool:
         """Whether the group has an attribute of this name."""

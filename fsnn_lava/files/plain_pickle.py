@@ -1,4 +1,4 @@
-"""Read a pickle as data: its opcodes are executed on a stack of inert values, so nothing is imported or called.
+"""Read a pickle as plain data: its opcodes are interpreted on a stack of inert values, so nothing is imported or called.
 
 Supports the opcodes of protocols 2 to 4 that arrays, tensors, lists, dicts, numbers and strings need.
 """
@@ -44,7 +44,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Data outside the pickle, referred to by a label (a persistent id)."""
+    """Data outside the pickle, referenced by a label (a persistent id)."""
 
     label: Any
 
@@ -177,7 +177,7 @@ def _expect(value: Any, kind: type) -> Any:
 
 
 def _plain_key(key: Any) -> Any:
-    """Nested tuples may take exponential time to hash; data sets do not use them as keys."""
+    """Check a dict key: nested tuples may take exponential time to hash, and data sets do not use them as keys."""
     if not isinstance(key, (str, bytes, int)):
         raise NotPlain("the pickle has a key that is neither a string nor a number")
     return key

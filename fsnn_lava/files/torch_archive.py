@@ -15,7 +15,7 @@ import torch
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.plain_pickle import Call, Elsewhere, Name, NotPlain, read_plain_pickle
 
-PICKLE_MAX = 2**24  # bytes of everything except tensor data; ours have about ten thousand
+PICKLE_MAX = 2**24  # bytes of everything except tensor data; our files have about ten thousand
 VALUES_MAX = 2**20  # lists may contain each other: a few bytes can describe unlimited contents
 AXES_MAX = 32
 _MAGIC = b"PK\x03\x04"
@@ -66,7 +66,7 @@ class _Archive:
         unpacked = sum(entry.file_size for entry in entries)
         if unpacked > path.stat().st_size or any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
             raise BadFile(f"{path} would unpack to {unpacked} bytes; torch does not write compressed files, so it is refused")
-        if any(entry.compress_size != entry.file_size for entry in entries):  # the two decide how much is read
+        if any(entry.compress_size != entry.file_size for entry in entries):  # both sizes decide how much is read
             raise BadFile(f"{path} is damaged: the two sizes of an entry differ, but torch does not compress")
         names = [entry.filename for entry in entries]
         if any(Path(name).name == _SCRIPT for name in names):

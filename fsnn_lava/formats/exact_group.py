@@ -1,4 +1,4 @@
-"""The group /fsnn of a network file: the exact ChipNetwork. Stock NetX ignores it; if it exists, we read nothing else."""
+"""The group /fsnn of a network file: the exact ChipNetwork. Stock NetX ignores it; if it exists, it is all that we read."""
 
 from __future__ import annotations
 

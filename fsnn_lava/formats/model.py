@@ -1,4 +1,4 @@
-"""model.pt: a float network with everything that export needs. Read as data: an untrusted file cannot execute anything."""
+"""model.pt: a float network with everything that export needs. It is read as plain data, so an untrusted file cannot execute anything."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read_model(path: str | Path) -> FSNN:
 
 
 def _range(kept: Any) -> tuple[float, float] | None:
-    """Two numbers; None in files of older versions."""
+    """Two numbers; None in files written by older versions."""
     if kept is None:
         return None
     low, high = kept

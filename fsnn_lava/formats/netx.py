@@ -1,6 +1,6 @@
-"""Network files: one HDF5 file that stock NetX loads (group /layer) and that holds the ChipNetwork exactly (group /fsnn).
+"""Network files: one HDF5 file that stock NetX loads (group /layer) and that contains the exact ChipNetwork (group /fsnn).
 
-Reading back what was written gives the same network: `read_netx(path).digest() == chip.digest()`. Files without /fsnn, as lava-dl's slayer
+Reading a file back gives the same network: `read_netx(path).digest() == chip.digest()`. Files without /fsnn, as lava-dl's slayer
 exports them, can be read too (reset to zero, no feedback except dense_rec). The name may end in .h5 or .net.
 """
 

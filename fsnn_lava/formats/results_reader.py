@@ -61,7 +61,7 @@ class ResultsReader:
         return column.stored(self._root, self.samples)[first : self.samples if end is None else end]
 
     def changed_columns(self) -> list[str]:
-        """Columns that are no longer what was written, by their SHA-256, and "data" if values or labels are not those of the run.
+        """Columns whose SHA-256 has changed since they were written, and "data" if values or labels are not those of the run.
 
         Older files keep only the hash of the data, which needs the values of every sample.
         """

@@ -1,6 +1,6 @@
 """Read the group /layer that lava-dl's slayer exports: a chain of dense and convolutional layers with reset to zero.
 
-Assumptions about what such a file leaves open: the readout counts the spikes of the last layer, a weight unit is worth 1, and the
+Where such a file leaves something open, we assume: the readout counts the spikes of the last layer, a weight unit is 1, and the
 number of steps is STEPS.
 """
 
@@ -17,7 +17,7 @@ from fsnn_lava.files.hdf5 import Hdf5Node
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
 
 STEPS = 32
-NEURONS_MAX = 2**20  # of one layer: a small file could describe a huge one
+NEURONS_MAX = 2**20  # of one layer, because a small file could describe a huge layer
 NUMBERS_MAX = 8  # of a shape, stride or decay
 COUNTED_MAX = 4096  # neurons of a last layer that is its own readout
 _READ = ("dense", "dense_rec", "conv")

@@ -53,7 +53,7 @@ class DeltaEncoding:
 
 
 def check_delta(chip: ChipNetwork, delta: DeltaEncoding) -> None:
-    """BadNetwork unless the parts of `chip` fit E15: sums of shifted products are then exact, whatever the order of the messages."""
+    """BadNetwork unless the parts of `chip` meet E15; then sums of shifted products are exact in any order of the messages."""
     number = len(chip.layers)
     require(len(delta.dead_bands) == number, f"delta encoding: there must be one dead band per layer ({number}), got {delta.dead_bands}")
     require(chip.input.kind != "events", "delta encoding: event input is not supported; use input kind 'pixels' or 'current'")

@@ -12,7 +12,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Arrays, Result
 
-BYTES_MAX = 2**25  # of one number per neuron, for the samples that are processed together
+BYTES_MAX = 2**25  # bytes for one number per neuron of the samples that are processed together
 
 
 class ResidualCurve:

@@ -171,7 +171,7 @@ class TransposedConvolution(Operator):
         return nnf.conv2d(values, weight, None, self.stride, self.padding)
 
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
-        """It is the transpose of a convolution, whose values are these gradients."""
+        """Computed as for the convolution that it is the transpose of, with values and gradients exchanged."""
         return conv2d_weight(grads, self.weight_shape, values, stride=self.stride, padding=self.padding)
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:

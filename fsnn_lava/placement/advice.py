@@ -1,4 +1,4 @@
-"""The verdict on a placement in words, and what would make a network fit; every suggestion is tried before it is made."""
+"""The verdict on a placement in words, and what would make a network fit; every suggestion has been tried."""
 
 from __future__ import annotations
 

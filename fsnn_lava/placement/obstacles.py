@@ -1,4 +1,4 @@
-"""What keeps a network from running on the chip, found before a job is queued. Bit widths are those of Lava's bit-accurate models."""
+"""What prevents a network from running on the chip, found before a job is queued. Bit widths are those of Lava's bit-accurate models."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _risks_of(layer: Layer, steps: int) -> list[str]:
 
 
 def _fewer_bits(threshold: int, most: int) -> str:
-    """How to export with a threshold of at most `most`: one bit less halves it."""
+    """How to export with a threshold of at most `most`: each bit less halves it."""
     bits = _MOST_BITS
     while bits > 2 and threshold * 2 ** (bits - _MOST_BITS) > most:
         bits -= 1

@@ -1,4 +1,4 @@
-"""The confusion matrix: which classes are taken for which."""
+"""The confusion matrix: which classes are mistaken for which."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def confusion(answers: Result | ArrayLike, labels: ArrayLike, *, class_names: Se
         The axes; its title is the accuracy.
 
     Raises:
-        BadArgument: there is not one label per answer, or a label has no name.
+        BadArgument: answers and labels do not match, or a label has no name.
         PackageMissing: matplotlib is not installed.
 
     Examples:

@@ -142,7 +142,7 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
 
 
 def require_encoding(chip: ChipNetwork, options: RunOptions) -> None:
-    """BackendMissing unless the requested backend has this network's encoding."""
+    """BackendMissing unless the requested backend supports this network's encoding."""
     if chip.delta is None or options.backend == "emu" or (options.backend == "sim" and options.graph == "batched"):
         return
     raise BackendMissing(

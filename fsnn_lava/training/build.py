@@ -14,13 +14,13 @@ from fsnn_lava.training.momentum_sgd import MomentumSGD
 from fsnn_lava.training.random_streams import stream_seed
 from fsnn_lava.training.recipe import Recipe
 
-INITIALISE = 4  # the stream of random numbers that the initial weights are drawn from
+INITIALISE = 4  # the stream of random numbers for the initial weights
 
 
 def build_network(
     recipe: Recipe, *, input_shape: tuple[int, ...], classes: int, normalisation: Normalisation | None, class_names: tuple[str, ...] = ()
 ) -> FSNN:
-    """The network of a recipe, with fresh weights drawn by its seed or with those of the model it starts from."""
+    """The network of a recipe, with new weights drawn from its seed, or those of the model that it starts from."""
     if recipe.start:
         net = _loaded_start(recipe, input_shape=input_shape, classes=classes)
     else:

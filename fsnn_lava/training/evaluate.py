@@ -11,7 +11,7 @@ from fsnn_lava.data import Split
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.process_group import ProcessGroup
 
-BATCH = 250  # samples at once
+BATCH = 250  # samples per batch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = Non
     """
     group = group or ProcessGroup()
     net.eval()
-    sums = torch.zeros(1 + len(net.stages), dtype=torch.float64)  # right answers, then spikes per neuron of each layer
+    sums = torch.zeros(1 + len(net.stages), dtype=torch.float64)  # correct answers, then spikes per neuron of each layer
     for first in range(group.rank * BATCH, len(samples), group.size * BATCH):
         chosen = slice(first, first + BATCH)
         logits = net(torch.from_numpy(samples.batch(chosen)).to(group.device))

@@ -13,7 +13,7 @@ import tomli_w
 from fsnn_lava.errors import BadFile
 
 Keys = TypeVar("Keys")
-_LARGEST = 1e300  # excludes infinity, NaN (every comparison is false) and integers that no float can hold
+_LARGEST = 1e300  # excludes infinity, NaN (every comparison is false) and integers too large for a float
 
 
 @dataclasses.dataclass(frozen=True)

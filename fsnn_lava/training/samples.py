@@ -58,7 +58,7 @@ def load_samples(recipe: Recipe, *, root: Path | None = None, download: bool = F
 
 
 def _held_out(split: Split, recipe: Recipe) -> tuple[Split, Split | None]:
-    """The training samples without `validation` of them, and those: the same for every seed of a recipe."""
+    """The training samples without the `validation` ones, and those held out; the same for every seed of a recipe."""
     if not recipe.validation:
         return split, None
     if recipe.validation >= len(split):

@@ -1,4 +1,4 @@
-"""The recipes that come with the package, by name: those of the folder train/."""
+"""The recipes that come with the package, by name: those in the folder train/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The float network beside a batch: folded once; its equilibrium, its spikes and its answers in float64."""
+"""The float network to compare a batch with: folded once; its equilibrium, spikes and answers in float64."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.verify.equilibrium import TOLERANCE, Equilibria
 
-ANSWER_TOLERANCE = 1e-4  # of rates that only an answer depends on
+ANSWER_TOLERANCE = 1e-4  # for rates that only an answer depends on
 
 
 class FloatNetwork:

@@ -1,4 +1,4 @@
-"""Run a ChipNetwork on the emulator: inputs in the order of the kernels, the run itself, results in the order of the network."""
+"""Run a ChipNetwork on the emulator: convert inputs to the order of the kernels, run, and convert results to the order of the network."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A network with delta encoding as our own Lava processes, for all B samples of a batch at once (see batched_graph.py).
 
-The input's synapse ends on a port of its own: its current is read once, in the first step of layer 1.
+The input's synapse is connected to a separate port: its current is read once, in the first step of layer 1.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PROCESS = {DenseSynapse: Dense, ConvSynapse: Conv, TransposedConvSynapse: Trans
 
 
 class DeltaGraph:
-    """Processes for B samples of T steps, and the shared memory that values and results pass through."""
+    """Processes for B samples of T steps, and the shared memory for values and results."""
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, spikes: bool) -> None:
         if chip.delta is None:

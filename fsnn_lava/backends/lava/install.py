@@ -80,7 +80,7 @@ def verify_install() -> str:
 
 
 def _run_check() -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of fsnn_lava.backends.lava.self_check; neither it nor a child of it is left running."""
+    """Exit code, stdout and stderr of fsnn_lava.backends.lava.self_check; neither it nor any of its children is left running."""
     check = [sys.executable, "-m", "fsnn_lava.backends.lava.self_check"]
     with subprocess.Popen(check, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:

@@ -1,4 +1,4 @@
-"""Whether Lava can run here, what is missing if not, and importing it. Importing this module does not import Lava."""
+"""Whether Lava can run here, what is missing otherwise, and how to import it. Importing this module does not import Lava."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def require_lava() -> None:
 
 @contextmanager
 def _start_method_fixed(fixed: bool) -> Iterator[None]:
-    """Inside the block, setting the start method again is ignored if it is already set."""
+    """Inside the block, setting the start method has no effect if it is already set."""
     if not fixed:
         yield
         return

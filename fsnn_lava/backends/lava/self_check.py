@@ -1,4 +1,4 @@
-"""python -m fsnn_lava.backends.lava.self_check: check in a few seconds that Lava computes what it should, with two neurons."""
+"""python -m fsnn_lava.backends.lava.self_check: check in a few seconds, with two neurons, that Lava computes correctly."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _equal(found: Result, expected: Result) -> bool:
 
 
 def main() -> int:
-    """Run the self-check as a process of its own; exit code 0 if Lava works."""
+    """Run the self-check as a separate process; exit code 0 if Lava works."""
     try:
         print(run_self_check())
     except FsnnError as error:

@@ -1,4 +1,4 @@
-"""Anonymous memory shared by forked processes: nothing is left behind in /dev/shm, whose size does not limit it."""
+"""Anonymous memory shared by forked processes: it leaves nothing behind in /dev/shm and is not limited by its size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _mapping(size: int) -> mmap.mmap:
 
 
 class ChannelMemory:
-    """Replaces Lava's SharedMemoryManager: memory for channels, without names and without a manager process."""
+    """Replaces Lava's SharedMemoryManager: memory for channels that needs neither names nor a manager process."""
 
     def start(self) -> None:
         """Nothing to start."""

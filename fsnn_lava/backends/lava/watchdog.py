@@ -1,4 +1,4 @@
-"""Watch child processes: has one raised or died, are they stuck, and what is each waiting for."""
+"""Watch child processes: whether one has raised or died, whether they are stuck, and what each is waiting for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Watch:
         self._pids = [actor.pid for actor in actors]
         self._heartbeat, self._patience, self._limit = heartbeat, patience, idle_polls
         self._ticks: list[int | None] = []
-        self._idle = 0  # polls, not seconds: a suspended machine is not a deadlock
+        self._idle = 0  # in polls, not seconds, so that a suspended machine does not look like a deadlock
         self._beat, self._since = heartbeat(), time.monotonic()
 
     def stuck(self) -> str:

@@ -1,4 +1,4 @@
-"""The options for thresholds beyond the bounds; shared by every command that compares."""
+"""The options for the user's own thresholds, shared by every command that compares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which samples have a certified equilibrium near their rates (E18): how far away it is at most, and within what distance it is alone."""
+"""Which samples have a certified equilibrium near their rates (E18), how far away it can be, and within what distance it is unique."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fsnn_lava.verify.merged_findings import MergedFindings, merge_total
 
 LINK = "equilibrium of the integer network"
 CERTIFIED_SAMPLES = 32  # examined, at most
-_BUDGET = 2e10  # multiplications that this may take
-_TYPICAL_PASSES = 200  # once around the loops, forward or back
+_BUDGET = 2e10  # multiplications that the check may take
+_TYPICAL_PASSES = 200  # passes around the loops, forward or backward
 
 Floats = NDArray[np.float64]
 
@@ -28,9 +28,9 @@ def affordable_certificates(chip: ChipNetwork) -> int:
 
 
 class CertificateCheck(MergedFindings):
-    """Never fails: a sample without a certificate may be just as good. What it says holds except with the probability it states.
+    """Never fails, since a sample without a certificate may be just as good. Its statements hold except with the stated probability.
 
-    `samples` are examined. Three ways are tried, and the smallest bound counts: the gains of the whole network (E11), the derivative of the
+    `samples` are examined. The smallest of three bounds is used: by the gains of the whole network (E11), by the derivative of the
     loop on the run's own active neurons, and that at the equilibrium that was solved for.
     """
 
@@ -78,7 +78,7 @@ class CertificateCheck(MergedFindings):
 
     @property
     def failure(self) -> float:
-        """The probability that any of the norms is wrong, at most."""
+        """An upper bound on the probability that any of the norms is wrong."""
         return self.norms * FAILURE
 
     def check(self) -> Check:
@@ -111,5 +111,5 @@ class CertificateCheck(MergedFindings):
 
 
 def _over_layers(distances: Floats) -> Floats:
-    """[B] Euclidean over the layers of [N, B]."""
+    """[B] Euclidean norm over the layers of [N, B]."""
     return np.sqrt(np.square(distances).sum(axis=0))

@@ -1,4 +1,4 @@
-"""Charge conservation (E10): what entered a neuron is in its potential or left as spikes. Exact for IF, an interval with a leak."""
+"""Charge conservation (E10): charge that entered a neuron is in its potential or left as spikes. Exact for IF, an interval with a leak."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINK = "integer spikes → backend"
 
 
 def _place(offender: Offender) -> tuple[int, int]:
-    """Sort by sample, then by layer: where a fault happened comes before what it led to."""
+    """Sort by sample, then by layer, so that the origin of a fault comes before its consequences."""
     return offender["sample"], offender["position"]
 
 
@@ -74,7 +74,7 @@ class ChargeCheck(MergedFindings):
             self.offenders.append(self._offender(batch, row, index, flat, "clip", what))
 
     def _add_stuck(self, batch: Batch, index: int, layer: Layer) -> None:
-        """Neurons that hold more than one that fires at its threshold can."""
+        """Add neurons that hold more charge than a neuron that fires at its threshold can."""
         potentials, highest = batch.result.potentials[index], highest_potential(batch, layer)
         stuck = potentials > highest
         self.stuck += int(np.count_nonzero(stuck))

@@ -14,12 +14,12 @@ from fsnn_lava.verify.thresholds import Contraction, Thresholds
 
 LINK = "equilibrium of the integer network"
 LOCAL_SAMPLES = 32  # for which the Jacobian is examined, at most
-_LISTED = 3  # samples without an equilibrium
+_LISTED = 3  # samples without an equilibrium that are listed
 _RANK: dict[Contraction, int] = {"none": 0, "local": 1, "certified": 2}
 
 
 class ContractionCheck(MergedFindings):
-    """certified, local or none: a property of the network, not of the run. It fails only if the user demands a better state."""
+    """Whether the network contracts: certified, local or none. A property of the network; it fails only if the user requires more."""
 
     RULES = {**dict.fromkeys(("solved", "unsolved", "radii"), merge_total), "residual": merge_largest, "offenders": merge_first(_LISTED)}
 

@@ -1,4 +1,4 @@
-"""Does what a backend recorded of a run with delta encoding agree with itself? Messages, rates, totals; every sample."""
+"""Is what a backend recorded of a run with delta encoding consistent? Messages, rates and totals of every sample."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fsnn_lava.verify.checks.record import RecordCheck
 
 
 class DeltaRecordCheck(RecordCheck):
-    """RecordCheck for delta encoding: counts are messages, traces what was told, trains its changes."""
+    """RecordCheck for delta encoding: counts are messages, traces are the rates that were sent, and trains their changes."""
 
     def add(self, batch: Batch, mapped: Rates) -> None:
         """`mapped` is f(a); the residual check judges it."""

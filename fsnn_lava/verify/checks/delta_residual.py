@@ -12,7 +12,7 @@ from fsnn_lava.verify.checks.residual import ResidualCheck
 
 
 class DeltaResidualCheck(ResidualCheck):
-    """ResidualCheck with the bound of E16: the dead band, one unit of rounding, and what is under way."""
+    """ResidualCheck with the bound of E16: the dead band, one unit of rounding, and the messages in flight."""
 
     SOURCES = "its dead band and the messages in flight"
 
@@ -20,7 +20,7 @@ class DeltaResidualCheck(ResidualCheck):
         return delta_residual_bound(batch, layer)
 
     def _excused(self, batch: Batch, index: int) -> NDArray[np.bool_]:
-        """Neurons that were clipped: the check of the sums reports them, and a clipped drive is not that of f."""
+        """Neurons that were clipped: the sums check reports them, and f does not clip its drive."""
         return batch.result.clipped[index] != 0
 
     def _sentence(self, worst: float) -> str:

@@ -23,7 +23,7 @@ class MessagesCheck(SpikesCheck):
         super().__init__(chip, emulator=DeltaEmulator(chip))
 
     def _refer(self, batch: Batch) -> None:
-        """The reference of E9 has no delta encoding; sums and dead bands are checked without the emulator."""
+        """Does nothing: the reference of E9 has no delta encoding, and sums and dead bands are checked without the emulator."""
 
     def _locate(self, values: NDArray[np.uint8], got: Result, sample: int) -> Offender:
         expected = self.emulator.run(values, steps=got.steps, spikes=True)

@@ -1,6 +1,6 @@
-"""Is what the backend recorded possible at all, and does it agree with itself? Counts, traces, late spikes, totals; every sample.
+"""Is what the backend recorded possible and consistent? Counts, traces, late spikes and totals of every sample.
 
-Charge would not notice a count and a potential that are wrong together. What follows from other numbers is computed again: predictions,
+The charge check would miss a count and a potential that are wrong together. Derived numbers are computed again: predictions,
 logits, the totals of every layer, operations and updates.
 """
 
@@ -21,11 +21,11 @@ from fsnn_lava.verify.synaptic_currents import message_fan_out
 
 LINK = "integer spikes → backend"
 Rows = dict[str, NDArray[Any]]  # columns of /rows by name, of some samples
-_RELATIVE = 1e-9  # of a residual that is computed again: float64 sums in another order
+_RELATIVE = 1e-9  # tolerance for a residual that is computed again: float64 sums in another order
 
 
 class RecordCheck(MergedFindings):
-    """Counts what is impossible or contradicts itself."""
+    """Counts what is impossible or inconsistent."""
 
     RULES = {**dict.fromkeys(("samples", "rows", "wrong"), merge_total), "offenders": merge_first(OFFENDERS_KEPT)}
 
@@ -62,7 +62,7 @@ class RecordCheck(MergedFindings):
         self._note(batch, np.abs(u.astype(np.int64)) > self.potential_max, f"a potential is beyond {self.potential_max}", index)
 
     def _add_late(self, batch: Batch, position: int) -> None:
-        """Late spikes are some of the last d, the others some of the first T - d."""
+        """Late spikes must be among the last d steps, all others among the first T - d."""
         synapse, result, steps = self.chip.feedback[position], batch.result, batch.steps
         source, delay = self.chip.index(synapse.source), min(self.chip.delay(synapse), steps)
         counts, late = result.counts[source], result.late[position]
@@ -77,7 +77,7 @@ class RecordCheck(MergedFindings):
             self._note(batch, (trace < low) | (trace > high), "the leak-weighted count of late spikes is impossible", source)
 
     def _possible_traces(self, counts: NDArray[Any], steps: int, since: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The least and the most that so many spikes in `steps` steps can weigh, `since` steps before the end; exact without a leak."""
+        """Smallest and largest possible trace of this many spikes in `steps` steps, `since` steps before the end; exact without a leak."""
         leak = self.chip.leak
         sums = np.concatenate([[0.0], np.cumsum(leak ** np.arange(steps, dtype=np.float64))])  # of the last 0, 1, … steps
         number = np.clip(counts, 0, steps)
@@ -129,7 +129,7 @@ class RecordCheck(MergedFindings):
         return total
 
     def add_rows(self, rows: Rows, *, steps: int, first: int, readout_scale: float) -> None:
-        """Judge columns that a file keeps of samples `first` … on their own: whatever follows from other columns."""
+        """Check the columns of samples `first` … against each other: everything that follows from other columns."""
         logits = rows["readout"] * (readout_scale / 64 / self.chip.weight_sum(steps))
         sizes = np.array([layer.size for layer in self.chip.layers])
         found = {
@@ -146,12 +146,12 @@ class RecordCheck(MergedFindings):
             self._note_rows(wrong, what, first)
 
     def add_layer_spikes(self, recorded: NDArray[Any], counts: tuple[NDArray[Any], ...], *, first: int) -> None:
-        """Judge the recorded totals of every layer, [B, layers], by the counts of its neurons."""
+        """Check the recorded totals of every layer, [B, layers], against the counts of its neurons."""
         own = np.stack([layer.reshape(len(layer), -1).sum(axis=1, dtype=np.int64) for layer in counts], axis=1)
         self._note_rows((recorded != own).any(axis=1), "the recorded spikes of the layers do not match those of their neurons", first)
 
     def add_changed(self, columns: list[str]) -> None:
-        """Columns of a file that are no longer what was written."""
+        """Add columns of a file that have changed since they were written."""
         for name in columns:
             self.wrong += 1
             what = "values or labels are not those of the run" if name == "data" else f"/{name} is not what the run wrote"

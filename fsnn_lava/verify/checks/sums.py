@@ -1,4 +1,4 @@
-"""Delta encoding (E15): what every neuron received is W times what arrived, and what it told is within its dead band. Exact."""
+"""Delta encoding (E15): every neuron's sum is W times what arrived, and the rate it sent is within its dead band. Both are exact."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class SumsCheck(MergedFindings):
 
 
 class BandCheck(MergedFindings):
-    """|y - told| is less than the dead band for every neuron of every sample, and what was told is a rate."""
+    """|y - told| is less than the dead band for every neuron of every sample, and the rate sent lies in [0, 1]."""
 
     RULES = {
         **dict.fromkeys(("neurons", "violated"), merge_total),

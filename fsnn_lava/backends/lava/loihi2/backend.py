@@ -1,4 +1,4 @@
-"""Backend "loihi2". The job runs in a separate process, so that a board that hangs or dies ends in one clear error."""
+"""Backend "loihi2". The job runs in a separate process, so that a board that hangs or dies leads to one clear error."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_on_loihi2(
 ) -> Result:
     """Backend 'loihi2': run `stock_equivalent(chip)` on a chip, sample by sample; the Result has that network's digest. No fallback.
 
-    `timeout` is the number of seconds without a finished sample after which the job is ended (default: FSNN_TIMEOUT, or 600).
+    `timeout` is the number of seconds without a finished sample after which the job is stopped (default: FSNN_TIMEOUT, or 600).
     `profile` names a JSON file for the measurements of the vendor's profilers (default: FSNN_PROFILE, or none).
     `partition`, `board`, `address` and `generation` select the board (default: PARTITION, BOARD, NXSDKHOST and LOIHI_GEN).
     """
@@ -124,7 +124,7 @@ def _no_answer(folder: Path, timeout: float, done: int, samples: int) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """This process's, with the folder that this package was imported from on the path."""
+    """The environment of this process, with the folder that this package was imported from on the path."""
     root = str(Path(__file__).resolve().parents[4])
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
 
@@ -136,7 +136,7 @@ def _read_lines(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None
 
 
 def _count(line: str, done: int) -> int:
-    """The samples done after this line: "sample k" counts them, "note …" is printed for the user, the vendor's output is ignored."""
+    """The samples done after this line: "sample k" counts them, "note …" is printed for the user, and the vendor's output is ignored."""
     words = line.split(maxsplit=1)
     if words[:1] == ["note"]:
         print(f"loihi2: {words[1].strip()}", file=sys.stderr)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from fsnn_lava.errors import BackendMissing, BadArgument
 
-DEFAULT_GENERATION = "N3B3"  # most systems of the INRC, according to lava.utils.loihi
+DEFAULT_GENERATION = "N3B3"  # used by most INRC systems, according to lava.utils.loihi
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ def choose_host(
     board = board or (None if given else environment.get("BOARD"))
     address = address or (None if given else environment.get("NXSDKHOST"))
     if board:
-        partition = None  # Lava takes one of the two; a board belongs to one partition
+        partition = None  # Lava accepts only one of the two, and a board belongs to one partition
     if address and (partition or board) and given:
         raise BadArgument(f"give a host address or a SLURM board, not both: got {address!r} and {partition or board!r}")
     generation = (generation or environment.get("LOIHI_GEN") or DEFAULT_GENERATION).upper()
@@ -89,7 +89,7 @@ def open_host(host: Host) -> None:
 
 
 def _check_queue(host: Host) -> None:
-    """ValueError unless SLURM knows the board or partition and it is up. Lava 0.10.0 cannot check: sinfo's empty last line breaks it."""
+    """ValueError unless SLURM knows the board or partition and it is up. Lava 0.10.0's own check fails on the empty last line of sinfo."""
     from lava.utils import slurm
 
     if not (host.board or host.partition):

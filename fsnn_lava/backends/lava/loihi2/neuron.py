@@ -1,4 +1,4 @@
-"""A layer as a stock neuron that is reused for every sample: without bias until its window opens, silenced when it has closed."""
+"""A layer as a stock neuron that is reused for every sample: it has no bias until its window opens, and is silenced once it has closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Select the model of each process on the chip. A neuron without a neuro-core model is refused; Lava would silently run it on the CPU."""
+"""Select the model of each process on the chip. A neuron without a neuro-core model is rejected: Lava would silently run it on the CPU."""
 
 from __future__ import annotations
 
