@@ -49,7 +49,7 @@ def main() -> int:
     parser.add_argument("--networks", nargs="+", choices=tuple(NETWORKS), default=list(NETWORKS))
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--limit", type=int, help="how many test samples to use (default: all)")
-    parser.add_argument("--curve", action="store_true", help="also measure more dead bands, with as many steps as it takes to fall silent")
+    parser.add_argument("--curve", action="store_true", help="also measure several given dead bands")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     set_thread_count(1)

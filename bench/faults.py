@@ -2,8 +2,8 @@
 
     python bench/faults.py [--every N] [--no-trains] [--json]
 
-The catalogue is tests/helpers/fault_catalogue.py. The exit code is 1 if a fault is missed, or if
-the right layer is named for fewer than 95 %.
+The catalogue is tests/helpers/fault_catalogue.py. The exit code is 1 if a fault is missed, or if the right layer is
+named for fewer than 95 % of them.
 """
 
 from __future__ import annotations

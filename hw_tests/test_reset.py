@@ -1,4 +1,4 @@
-"""Nothing of one sample is left in the next."""
+"""No sample affects the next one."""
 
 from __future__ import annotations
 
