@@ -11,7 +11,7 @@ from hw_tests.target import TARGETS, Target, missing
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("fsnn-lava")
     group.addoption("--target", choices=TARGETS, default="emu", help="the backend to run the cases on (default: emu)")
-    group.addoption("--record", action="store_true", help="store the results of this run in hw_tests/records instead of comparing with them")
+    group.addoption("--record", action="store_true", help="store the results of this run in hw_tests/records instead of comparing them")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

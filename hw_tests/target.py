@@ -45,7 +45,7 @@ class Target:
         return stock_equivalent(chip)[0] if self.stock else chip
 
     def rounding(self, chip: ChipNetwork) -> float:
-        """Return how far a potential may differ from E9, in units of 2**-6: stock processes round differently with a leak and soft reset."""
+        """Return how far a potential may be from E9, in units of 2**-6: stock processes round differently with a leak and soft reset."""
         leaky = self.stock and chip.decay > 0 and any(layer.reset == "subtract" for layer in chip.layers)
         return atrlif_error(chip.decay) if leaky else 0.0
 
