@@ -1,6 +1,6 @@
 """python docs/make_imports.py: draw docs/pictures/imports.svg, which shows which folder imports which, from the source (read by grimp).
 
-Rows import columns, and each number is the number of importing modules. Folders are in the order of the contract in setup.cfg, so
+Rows import columns, and each number counts the importing modules. Folders are in the order of the contract in setup.cfg, so
 everything is below the diagonal except for the delegating methods that the contract names.
 """
 

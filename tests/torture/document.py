@@ -32,7 +32,7 @@ LINES = [  # key, fault, promise, tested by
     ),
     (
         "readers",
-        "hand-made files: decompression bombs, links to other files, endless heaps, files that claim terabytes, code in a pickle",
+        "hand-made files: decompression bombs, links to other files, endless heaps, files that claim to contain terabytes, code in a pickle",
         "they are refused with a message; nothing is executed, and `torch.load` is not called",
         "`test_readers.py`, `tests/files/test_torch_archive.py`, `tests/files/test_plain_pickle.py`",
     ),
@@ -47,7 +47,7 @@ LINES = [  # key, fault, promise, tested by
     ),
     (
         "resume",
-        "`fsnn-run` with one sample per batch, ended by kills and signals, alone and as a pair of processes",
+        "`fsnn-run` with one sample per batch, killed or interrupted, in one process and in two",
         "resuming gives the same results as an uninterrupted run",
         "`tests/torture/resume_cases.py`",
     ),
