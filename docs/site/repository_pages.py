@@ -40,7 +40,7 @@ def on_page_content(html: str, page: Any, **options: Any) -> str:
         return html
     parts = re.split(r"((?<!<pre>)<code>.*?</code>|<[^>]*>)", html)
     for i in range(0, len(parts), 2):
-        for _ in range(2):  # an index may have one
+        for _ in range(2):  # an index may itself have an index
             parts[i] = LOWERED.sub(_index("sub"), RAISED.sub(_index("sup"), parts[i]))
     return "".join(parts)
 

@@ -57,7 +57,12 @@ LINES = [  # key, fault, promise, tested by
         "state.pt, last.pt and best.pt can be loaded; resuming gives the same bits as without the kill",
         "`kill_cases.py`",
     ),
-    ("twice", "two runs into one folder or file", "the second is refused", "`tests/training/test_loop.py`, `tests/running/test_job.py`"),
+    (
+        "twice",
+        "two runs that write to the same folder or file",
+        "the second is refused",
+        "`tests/training/test_loop.py`, `tests/running/test_job.py`",
+    ),
     (
         "disks",
         "full disk (64 KiB), read-only file system",
