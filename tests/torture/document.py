@@ -32,7 +32,8 @@ LINES = [  # key, fault, promise, tested by
     ),
     (
         "readers",
-        "hand-made files: decompression bombs, links to other files, endless heaps, files that claim to contain terabytes, code in a pickle",
+        "hand-made files: decompression bombs, links to other files, endless heaps, files that claim to contain terabytes, "
+        "code in a pickle",
         "they are refused with a message; nothing is executed, and `torch.load` is not called",
         "`test_readers.py`, `tests/files/test_torch_archive.py`, `tests/files/test_plain_pickle.py`",
     ),
@@ -125,7 +126,7 @@ def table(ran: Mapping[str, Any]) -> str:
 
 def _result(key: str, found: Mapping[str, Any]) -> str:
     text = found["result"] if found["good"] else f"**failed**: {found['result']}"
-    return "; ".join([text, *found["details"]]) if key == "long" else text
+    return "<br>".join([text, *found["details"]]) if key == "long" else text
 
 
 def changes() -> str:

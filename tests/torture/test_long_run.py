@@ -122,8 +122,8 @@ def test_many_batches_leak_nothing_and_do_not_mix(
         moments.append(now(shared))
     seconds, after = time.monotonic() - began, now(shared)
     growth, others = (moments[-1].resident - moments[SETTLED].resident, moments[-1].others - moments[SETTLED].others)
-    held = f"{moments[-1].processes} processes, {moments[-1].files} open files and {moments[-1].shared} in /dev/shm throughout"
-    record_property("measured", f"{samples} samples, {len(moments)} batches, {seconds:.0f} s, {growth >> 10} KiB more memory, {held}")
+    held = f"always {moments[-1].processes} child processes, {moments[-1].files} open files, {moments[-1].shared} files in /dev/shm"
+    record_property("measured", f"{samples} samples in {len(moments)} batches: {seconds:.0f} s, {growth >> 10} KiB more memory; {held}")
     assert len(moments) == samples // batch
     # what the loop keeps on purpose are readouts (80 KiB for 10,000): a leak of one potential per neuron and batch would be more
     assert growth < SPARE
