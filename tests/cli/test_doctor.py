@@ -68,7 +68,7 @@ def test_the_chip_needs_the_extension_and_a_way_to_a_board(lava_folder, monkeypa
     assert backends.missing_for_backend("loihi2") == ()
 
 
-def test_a_queue_that_is_switched_off_is_no_way_to_a_board(lava_folder, monkeypatch):
+def test_a_queue_that_is_switched_off_does_not_lead_to_a_board(lava_folder, monkeypatch):
     (lava_folder / "utils").mkdir()
     (lava_folder / "utils/loihi2_profiler.py").write_text("")
     monkeypatch.setattr(backends.shutil, "which", lambda name: "/usr/bin/sinfo")
@@ -79,7 +79,7 @@ def test_a_queue_that_is_switched_off_is_no_way_to_a_board(lava_folder, monkeypa
     assert len(backends.missing_for_backend("loihi2")) == 1
 
 
-def test_what_is_required_and_missing_is_one_sentence(monkeypatch):
+def test_what_is_required_and_missing_is_reported_in_one_sentence(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 14, 0))
     with pytest.raises(BackendMissing, match=r"'sim' cannot run here, it lacks: Python 3\.10 to 3\.13 .*fsnn-doctor shows") as caught:
         backends.require_backend("sim")

@@ -110,7 +110,7 @@ def test_more_than_tensors_and_plain_values_is_refused(tmp_path, value):
     refused(saved(tmp_path / "x.pt", {"value": value}), "contains more than tensors and plain values")
 
 
-def test_lists_that_hold_each_other_run_out_of_values(tmp_path, monkeypatch):
+def test_lists_that_contain_each_other_exceed_the_limit_of_values(tmp_path, monkeypatch):
     knot = [0]
     for _ in range(60):
         knot = [knot, knot]

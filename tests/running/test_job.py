@@ -68,7 +68,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(
+def test_an_interrupted_run_continues_where_it_stopped(
     folder: Path, after: Callable[[int | None], None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["fsnn-run", "net.h5", "--out", "r.h5"])
@@ -188,7 +188,7 @@ def test_another_run_is_refused(
 
 
 @pytest.mark.parametrize("name", ["TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"])
-def test_a_command_that_is_started_once_more_goes_on_by_itself(
+def test_a_command_that_is_started_once_more_continues_by_itself(
     folder: Path, after: Callable[[int | None], None], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, "0")
@@ -351,7 +351,7 @@ def test_kills_at_random_moments_lose_no_finished_batch(ended: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_signal_ends_it_with_one_sentence_and_130(ended: dict[str, Any], name: str) -> None:
+def test_a_signal_ends_it_with_one_message_and_130(ended: dict[str, Any], name: str) -> None:
     code, lines = ended[name]
     assert code == 130
     assert len(lines) == 1
@@ -360,7 +360,7 @@ def test_a_signal_ends_it_with_one_sentence_and_130(ended: dict[str, Any], name:
     )
 
 
-def test_two_processes_give_one_verdict_and_go_on_after_a_kill(ended: dict[str, Any]) -> None:
+def test_two_processes_give_one_verdict_and_continue_after_a_kill(ended: dict[str, Any]) -> None:
     codes, said, out = ended["pair"]
     assert codes == [1, 0]  # the accuracy is that of chance; the first process says so
     assert re.fullmatch(rf"fsnn-run: \d+ of {SAMPLES} samples are kept", said[0])

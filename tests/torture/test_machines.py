@@ -40,7 +40,7 @@ def machine_of(make, folder: Path) -> Machine:
 
 
 @pytest.mark.parametrize("make", MACHINES if OFTEN else FEW, ids=lambda make: make.__name__)
-def test_the_same_numbers_or_one_sentence(make, tmp_path, expected, record_property):
+def test_the_same_numbers_or_one_message(make, tmp_path, expected, record_property):
     machine = machine_of(make, tmp_path)
     done = start(machine, *RUN, "--backend", machine.backend, root=ROOT, cwd=tmp_path)
     assert "Traceback" not in done.stderr, done.stderr
@@ -113,7 +113,7 @@ def test_without_compiled_kernels_it_says_why_instead_of_overflowing(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_the_machine_without_avx_is_one(tmp_path):
+def test_the_machine_without_avx_really_has_none(tmp_path):
     """The libraries themselves say which instructions they use."""
     machine = no_avx(tmp_path)
     code = (

@@ -98,7 +98,7 @@ def test_results_onto_a_full_disk_keep_the_old_file(small_disk):
     assert [path.name for path in small_disk.iterdir()] == ["results.h5"]
 
 
-def test_a_read_only_folder_is_said(tmp_path, trained):
+def test_a_read_only_folder_is_reported(tmp_path, trained):
     folder = tmp_path / "read only"
     folder.mkdir()
     mounted(folder, "ro")

@@ -27,7 +27,7 @@ def breaks(args: Namespace) -> list[Row]:
 
 
 @pytest.mark.parametrize(("part", "code", "line"), [(held, 0, "ok   a fault"), (lost, 1, "FAIL another fault"), (breaks, 1, "FAIL files")])
-def test_a_part_that_fails_or_breaks_is_a_row_and_the_others_are_told(part, code, line, monkeypatch, capsys):
+def test_a_part_that_fails_or_breaks_is_a_row_and_the_others_are_reported(part, code, line, monkeypatch, capsys):
     for name in PARTS:
         monkeypatch.setitem(PARTS, name, held)
     monkeypatch.setitem(PARTS, "files", part)

@@ -77,7 +77,7 @@ def test_two_processes_make_the_steps_of_one_with_the_joint_batch(tmp_path):
         torch.testing.assert_close(weights[1][key], value, rtol=0, atol=5e-4, msg=lambda text, key=key: f"{key}: {text}")
 
 
-def test_a_process_that_dies_ends_the_job_with_a_sentence_and_a_checkpoint(tmp_path):
+def test_a_process_that_dies_ends_the_job_with_a_message_and_a_checkpoint(tmp_path):
     recipe = small(architecture="12 (F12)", epochs=100000)
     (tmp_path / "small.toml").write_text(recipe.to_toml())
     first, second = start(tmp_path / "small.toml", tmp_path / "run", size=2)

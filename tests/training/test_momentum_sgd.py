@@ -63,7 +63,7 @@ def test_steps_and_state_are_torchs(compiled: bool) -> None:
         assert_same(ours, theirs)
 
 
-def test_a_checkpoint_of_either_goes_on_in_the_other() -> None:
+def test_a_checkpoint_of_either_continues_in_the_other() -> None:
     ours, theirs = pair()
     for _ in range(2):
         give_gradients(ours, theirs)

@@ -19,7 +19,7 @@ def test_a_missed_threshold_is_not_a_failure_but_not_ok_either():
     assert Check(name="charge", passed=False, missed=("a threshold",), summary="").mark == "FAIL"
 
 
-def test_what_nobody_demands_is_only_measured():
+def test_what_is_not_required_is_only_measured():
     assert Check(name="settled", passed=True, judges=False, summary="").mark == "info"
 
 

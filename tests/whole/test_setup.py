@@ -131,7 +131,7 @@ def test_where_python3_is_not_supported_another_version_is_looked_for(clone, uns
     assert f"with Python 3.11.9 from {clone}/bin/python3.11 " in run(clone, "job").stderr
 
 
-def test_an_environment_that_is_there_decides_which_python_it_is(clone):
+def test_an_existing_environment_keeps_its_python(clone):
     add_python(clone, "python3.10", "3.10")
     run(clone, "first")
     add_python(clone, "python3", "3.13")
@@ -142,7 +142,7 @@ def test_an_environment_that_is_there_decides_which_python_it_is(clone):
     assert not list(clone.glob(".venv-*"))
 
 
-def test_without_a_supported_python_it_is_said_how_to_get_one(clone):
+def test_without_a_supported_python_there_is_advice_on_how_to_get_one(clone):
     add_shim(clone, "python3.10")
     add_python(clone, "python3", "3.14")
     found = run(clone, "job")
@@ -238,7 +238,7 @@ def test_torch_and_where_to_look_for_it_can_be_named(clone):
     assert installed(clone)[1] == f"{PIP} --extra-index-url file:///wheels torch==2.5.1+cpu"
 
 
-def test_without_a_cpu_build_the_ordinary_one_is_taken_and_that_is_said(clone):
+def test_without_a_cpu_build_the_ordinary_one_is_taken_and_that_is_reported(clone):
     add_python(clone, "python3", "3.11", fails="+cpu")
     found = run(clone, "job")
     assert found.returncode == 0

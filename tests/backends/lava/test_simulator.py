@@ -101,7 +101,7 @@ def _resident(simulator: Simulator) -> int:
     return pages * os.sysconf("SC_PAGESIZE")
 
 
-def test_progress_is_told_after_every_batch():
+def test_progress_is_reported_after_every_batch():
     chip = dense_network()
     said = []
     run(chip, np.zeros((5, 7), dtype=np.uint8), batch=2, progress=lambda done, total: said.append((done, total)))

@@ -74,7 +74,7 @@ def test_a_queue_without_controller_is_named():
     assert "SLURM controller is not available" in said
 
 
-def test_a_machine_without_sinfo_is_told_so():
+def test_a_machine_without_sinfo_gets_a_message():
     said = ask(commands=False)
     assert said.startswith("3 backend 'loihi2': the command 'sinfo' is not on this machine")
 
