@@ -1,4 +1,4 @@
-"""fsnn-doctor says what runs here and what the other backends lack, and never fails itself."""
+"""fsnn-doctor says what runs here and what the other backends need, and never fails itself."""
 
 from __future__ import annotations
 

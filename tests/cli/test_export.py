@@ -1,4 +1,4 @@
-"""fsnn-export from the outside: what it writes, what it says, what it refuses."""
+"""fsnn-export as a command: what it writes, prints and refuses."""
 
 from __future__ import annotations
 

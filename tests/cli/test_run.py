@@ -1,4 +1,4 @@
-"""fsnn-run: what it prints, writes and returns. The network is a random one; its comparison is the comparator's business."""
+"""fsnn-run: what it prints, writes and returns. The network is random; the comparison itself is tested elsewhere."""
 
 from __future__ import annotations
 

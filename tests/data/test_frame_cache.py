@@ -1,4 +1,4 @@
-"""Kept frames: made once, made again where they are missing or damaged."""
+"""The frame cache: frames are computed once, and again if they are missing or damaged."""
 
 from __future__ import annotations
 

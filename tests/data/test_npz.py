@@ -1,4 +1,4 @@
-"""A user's own samples: read as they are, or refused with a sentence; sizes are never believed before they are checked."""
+"""The user's own samples are read as they are or refused with a message; sizes are checked before they are trusted."""
 
 from __future__ import annotations
 

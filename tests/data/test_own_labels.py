@@ -1,4 +1,4 @@
-"""Labels in other forms: recognised and said, or refused with what to write instead."""
+"""Labels in other forms are recognised with a note, or refused with what to write instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples in other layouts: recognised and said, or refused with what to write instead."""
+"""Samples in other layouts are recognised with a note, or refused with what to write instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where data sets are searched for, and what is said about a missing one."""
+"""Where data sets are searched for, and the message about a missing one."""
 
 from __future__ import annotations
 

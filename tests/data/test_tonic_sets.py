@@ -1,4 +1,4 @@
-"""tonic's data sets by name, on files laid out as tonic lays them; nothing is downloaded."""
+"""tonic's data sets by name, with files in tonic's own layout; nothing is downloaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HDF5 files that are not trusted: what is asked for is there, of the right type, and small enough."""
+"""Untrusted HDF5 files: what is requested exists, has the right type, and is small enough."""
 
 from __future__ import annotations
 

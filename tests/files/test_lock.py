@@ -1,4 +1,4 @@
-"""One process holds the lock; others are told which."""
+"""One process holds the lock; the others get a message that names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pickles are read as data: the value comes out, the code that a pickle can hold never runs."""
+"""Pickles are read as data: the value is returned, and code in a pickle never runs."""
 
 from __future__ import annotations
 

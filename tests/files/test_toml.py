@@ -1,4 +1,4 @@
-"""TOML files that are not trusted."""
+"""Untrusted TOML files."""
 
 from __future__ import annotations
 

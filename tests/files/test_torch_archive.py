@@ -1,4 +1,4 @@
-"""Files of torch.save are read as data: every number of every tensor comes out, and none that is not in the file."""
+"""Files of torch.save are read as data: every number of every tensor is returned, and none that is not in the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Network files: what is written is read back, damage is refused with a sentence, slayer's files are read."""
+"""Network files: what is written is read back, damaged files are refused with a message, and slayer's files are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stock NetX loads our files, and stock Lava's own Conv, Dense and LIF make the spikes of our emulator from them."""
+"""Stock NetX loads our files, and stock Lava's own Conv, Dense and LIF produce the same spikes from them as our emulator."""
 
 from __future__ import annotations
 

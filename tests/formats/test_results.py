@@ -1,4 +1,4 @@
-"""results.h5: what was written is read back; what is damaged is refused with a sentence; nothing is left half-written."""
+"""results.h5: what was written is read back, damaged files are refused with a message, and nothing is left half-written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a network for stock processes: integer work, no Lava needed."""
+"""How a network is converted for stock processes, in integers and without Lava."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue of trained networks: up to date, and nothing but its files is kept."""
+"""The catalogue of trained networks is up to date, and only its files are kept."""
 
 from __future__ import annotations
 

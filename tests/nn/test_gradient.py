@@ -1,4 +1,4 @@
-"""The implicit gradient (E5) against two other ways to the same number, in float64."""
+"""The implicit gradient (E5), compared with two other ways to compute it, in float64."""
 
 from functools import partial
 

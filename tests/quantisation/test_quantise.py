@@ -1,4 +1,4 @@
-"""From float to integers: ranges, exponents, certificates, head-room, and how far the equilibrium may move."""
+"""From float to integers: ranges, exponents, certificates, headroom, and how far the equilibrium may move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fsnn-run --resume: what was finished before an interruption is kept, and the results are those of a run in one go."""
+"""fsnn-run --resume: what was finished before an interruption is kept, and the results are those of an uninterrupted run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GMRES solves the gradient's linear system (E5), and says so only where it did."""
+"""GMRES solves the gradient's linear system (E5), and reports success only if it did."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A run of many batches: memory, open files and processes stay, and no sample knows its batch, its place or its process.
+"""A run of many batches: memory, open files and processes do not grow, and no result depends on batch, position or process.
 
 10,000 samples in 125 batches on both backends under `make torture`; fewer in `make test`.
 """

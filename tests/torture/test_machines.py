@@ -1,4 +1,4 @@
-"""Poor machines: the embedded network comes to the same numbers, or the command says in one sentence why not."""
+"""Limited machines: the packaged network gives the same numbers, or the command says in one sentence why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed, out of disk, not allowed to write: the old file is there, or the new one, and one sentence says why."""
+"""After a kill, on a full disk or without permission to write, either the old or the new file is there, and a message says why."""
 
 from __future__ import annotations
 

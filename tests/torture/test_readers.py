@@ -1,4 +1,4 @@
-"""Damaged files, every reader: what is left of the content, or one sentence; never a traceback, a crash, a hang or 1 GiB more."""
+"""Damaged files, every reader: the remaining content or one message; never a traceback, crash, hang or 1 GiB of extra memory."""
 
 from __future__ import annotations
 

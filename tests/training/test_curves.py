@@ -1,4 +1,4 @@
-"""A run can be watched: a picture and TensorBoard's events are new after every epoch, and neither can end the run."""
+"""A run can be watched: a picture and TensorBoard's events are updated after every epoch, and neither can end the run."""
 
 from __future__ import annotations
 

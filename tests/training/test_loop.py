@@ -1,4 +1,4 @@
-"""The training loop: same seed same bits, nothing lost to a kill, and every way it can stop says a sentence."""
+"""The training loop: the same seed gives the same bits, a kill loses nothing, and every way it can stop gives a message."""
 
 from __future__ import annotations
 

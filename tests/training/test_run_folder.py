@@ -1,4 +1,4 @@
-"""The folder of a run: claimed once, never overwritten by accident, cleared of half files."""
+"""The folder of a run: claimed once, never overwritten by accident, and cleared of partial files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The accuracy as the first line of a verdict says it."""
+"""The accuracy in the first line of a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A check: its mark, and where it failed in words."""
+"""A check: its mark, and the description of where it failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The integers are roundings of the model: what is not one is named."""
+"""The integers are the rounded parameters of the model: any that is not is named."""
 
 from __future__ import annotations
 

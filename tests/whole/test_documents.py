@@ -1,4 +1,4 @@
-"""Documents are true: links lead somewhere, blocks and commands run as they are printed, the reference is the parsers' own."""
+"""The documents are correct: links work, code blocks and commands run as printed, and the reference matches the parsers."""
 
 import re
 import runpy

@@ -1,4 +1,4 @@
-"""Examples and notebooks run as they stand."""
+"""Examples and notebooks run as they are."""
 
 import ast
 import hashlib

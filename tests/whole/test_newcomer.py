@@ -1,4 +1,4 @@
-"""A newcomer's path: docs/index.md from top to bottom as it is printed, in a folder that holds only what a clone does."""
+"""A newcomer's path: docs/index.md from top to bottom as printed, in a folder that contains only what a clone contains."""
 
 from __future__ import annotations
 

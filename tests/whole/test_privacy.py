@@ -1,4 +1,4 @@
-"""Nothing leaves the machine and no secret of the environment lands in a file: train, export, run, compare and report, watched."""
+"""Nothing leaves the machine and no secret from the environment is written to a file, from training to report."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The set-up takes a supported interpreter that really runs, shows its steps, does its work once, and leaves other folders' environments
-alone. No package is installed here: a stand-in for Python writes down what it was asked."""
+alone. No package is installed here: a mock of Python records its arguments."""
 
 from __future__ import annotations
 

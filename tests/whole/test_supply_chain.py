@@ -1,4 +1,4 @@
-"""What is installed is known: locks with hashes that meet setup.cfg, their bills of materials, an answer to every advisory that hits."""
+"""Lock files with hashes that meet setup.cfg, their bills of materials, and an answer to every advisory that applies."""
 
 from __future__ import annotations
 

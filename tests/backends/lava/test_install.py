@@ -1,4 +1,4 @@
-"""fsnn-doctor --install-lava shows the command, asks, installs by version and hash, and checks; pip is a stand-in here."""
+"""fsnn-doctor --install-lava shows the command, asks, installs by version and hash, and checks; pip is a mock here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a backend recorded must be possible and agree with itself, beyond what charge can see: every sample, every layer."""
+"""What a backend recorded must be possible and consistent, beyond what the charge check covers, in every sample and layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole way of deploy/README.md on the mock board: package at home, check and run there, compare at home."""
+"""The whole procedure of deploy/README.md on the mock board: package locally, check and run on the board, compare locally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing and opening a way to a board: the environment is the mock vendor's, each case in a process of its own."""
+"""Choosing and opening a connection to a board: the environment is the mock vendor's, and each case runs in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job goes through its folder and back; a result that is missing or cut off is a sentence."""
+"""A job is written to its folder and read back; a missing or truncated result gives a message."""
 
 from __future__ import annotations
 
