@@ -62,7 +62,7 @@ def judge(chip: fl.ChipNetwork, values: np.ndarray, labels: np.ndarray) -> Verdi
 
 
 def table(chip: fl.ChipNetwork, verdicts: dict[int, Verdict], frames: int) -> str:
-    """Return a table of measured and predicted residuals; the prediction scales the first row by the ratio of the A of E11."""
+    """Return a table of measured and predicted residuals; the prediction scales that of the first row as 1/A (E11)."""
     lines = [
         "| repetitions | steps | faithful | settled | largest residual | predicted from the first row | steps needed to settle |",
         "|---" * 7 + "|",
