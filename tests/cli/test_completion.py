@@ -12,7 +12,7 @@ from fsnn_lava.cli.main import COMMANDS, main
 
 
 def completed(line: str) -> set[str]:
-    """What bash offers at the end of the line."""
+    """Return what bash suggests at the end of the line."""
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("there is no bash on this machine")

@@ -38,7 +38,7 @@ def test_the_text_names_every_backend_and_what_is_missing(capsys, monkeypatch):
 
 @pytest.fixture
 def lava_folder(tmp_path, monkeypatch):
-    """A place for lava that is found first and whose code must never run."""
+    """A folder in which lava is found first, and whose code must never run."""
     folder = tmp_path / "lava"
     (folder / "magma").mkdir(parents=True)
     (folder / "__init__.py").write_text("raise RuntimeError('lava was imported')")

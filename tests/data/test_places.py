@@ -15,7 +15,7 @@ from tests.helpers.data_files import write_mnist
 
 @pytest.fixture(autouse=True)
 def nowhere(tmp_path, monkeypatch):
-    """No data set of the machine is in sight."""
+    """Hide the data sets of this machine."""
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))

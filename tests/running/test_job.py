@@ -60,7 +60,7 @@ def after(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], None]:
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """What went to stderr, without the progress."""
+    """Return what was printed to stderr, without the progress."""
     return [line for line in capsys.readouterr().err.splitlines() if not re.search(rf"of {SAMPLES} samples, (done|\d+ \w+ left)$", line)]
 
 
@@ -231,7 +231,7 @@ def test_a_damaged_part_is_named(folder: Path, after: Callable[[int | None], Non
 
 
 def test_parts_with_seeded_damage_are_read_or_refused(folder: Path, after: Callable[[int | None], None]) -> None:
-    """Byte by byte and as HDF5 that holds something else, as tests/torture does with every reader."""
+    """Damaged byte by byte and as HDF5 with other contents, as tests/torture does with every reader."""
     after(6)
     assert main(arguments(folder, "r.h5")) == 130
     part = min((folder / "r.h5.part").glob("0*.h5"))
@@ -260,7 +260,7 @@ def _hold(path: Path, ready: object, release: object, note: str = "77 of 1") -> 
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_a_second_run_into_the_same_file_is_refused(folder: Path, size: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """The second has as many processes, or more: then only one of them meets the lock itself."""
+    """The second has as many processes, or more, so that only one of them meets the lock itself."""
     fork = multiprocessing.get_context("fork")
     ready, release = fork.Event(), fork.Event()
     holder = fork.Process(target=_hold, args=(folder / "r.h5.part" / "lock.0", ready, release))
@@ -340,7 +340,7 @@ def test_gaps_are_what_no_part_holds(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def ended() -> dict[str, Any]:
-    """What became of runs that were killed, ended by signals, or shared by two processes."""
+    """Return how runs ended that were killed, ended by signals, or shared by two processes."""
     done = subprocess.run([sys.executable, "-m", "tests.torture.resume_cases", "1"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -32,7 +32,7 @@ STEPS = 6
 
 @dataclass
 class Moment:
-    """What this process and those it has started hold."""
+    """The resources of this process and of those it has started."""
 
     resident: int  # bytes of this process
     others: int  # bytes of the others, shared pages counted in each
@@ -59,13 +59,13 @@ class SharedMemory:
         monkeypatch.setattr(shared_memory._posixshmem, "shm_open", noted)  # type: ignore[attr-defined]
 
     def there(self, family: list[int]) -> int:
-        """How many of them are there now."""
+        """Return how many of them exist now."""
         self._names |= set(self.notes.read_text().split()) | {name for pid in family for name in mapped(pid)}
         return sum(os.path.exists(f"/dev/shm/{name}") for name in self._names)
 
     @property
     def made(self) -> int:
-        """How many there have been."""
+        """Return how many there have been."""
         return len(self._names)
 
 

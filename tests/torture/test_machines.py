@@ -24,7 +24,7 @@ EXACT = ("digest", "samples", "steps", "accuracy", "spikes_per_sample", "rates",
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    """What a good machine finds."""
+    """The numbers on an unrestricted machine."""
     done = start(Machine(), *RUN, "--backend", "emu", root=ROOT, cwd=tmp_path_factory.mktemp("good"))
     return {name: json.loads(done.stdout)[name] for name in EXACT}
 
@@ -80,7 +80,7 @@ def test_training_export_and_comparison_work_there_too(make, tmp_path):
 
 @pytest.mark.parametrize("make", [german_latin_1, no_gpu_in_the_c_locale], ids=lambda make: make.__name__)
 def test_a_path_with_umlauts_and_spaces(make, tmp_path):
-    """In letters that the locale does not have, or has otherwise."""
+    """With letters that the locale does not have, or encodes differently."""
     folder = tmp_path / "Größe mit Leerzeichen"
     folder.mkdir()
     shutil.copy(find_model("digits"), folder / "Netz ä.h5")

@@ -81,7 +81,7 @@ def test_every_known_change_was_noticed_or_is_explained():
 
 
 def test_nearly_every_known_change_can_still_be_made():
-    """A line that was rewritten takes its changes along: `--search` draws new ones. One in twenty may wait for it."""
+    """When a line is rewritten, its mutations are lost, and `--search` draws new ones. One in twenty may be missing."""
     every = [mutation.possible(document.PACKAGE, folder) for folder in mutation.FILES]
     present = {(one.file, one.text, one.change, nth) for files in every for changes in files.values() for nth, one in changes}
     gone = [one.name for one in mutation.known() if (one.file, one.text, one.change, one.nth) not in present]

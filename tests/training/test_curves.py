@@ -27,7 +27,7 @@ def run(folder: Path, *watchers, epochs: int = 3, resume: bool = False) -> None:
 
 
 def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    """What TensorBoard itself reads in `folder`: tag → (step, value)."""
+    """Return what TensorBoard itself reads in `folder`: tag → (step, value)."""
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator", reason="tensorboard is not installed")
     reader = accumulator.EventAccumulator(str(folder))
     reader.Reload()

@@ -151,7 +151,7 @@ def test_processes_that_cannot_find_each_other_are_refused(launcher):
 
 @pytest.fixture
 def launcher(monkeypatch):
-    """Sets the environment that a launcher would, and nothing of the real one."""
+    """Set the environment that a launcher would set, without anything from the real one."""
 
     def set_environment(values: dict[str, str]) -> None:
         for name in list(os.environ):

@@ -171,7 +171,7 @@ def test_a_kill_between_two_files_leaves_no_trace(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory) -> tuple[Recipe, Path, str]:
-    """A run that was refused company and then killed with signal 9 in the middle of an epoch."""
+    """A run that refused a second one and was then killed with signal 9 in the middle of an epoch."""
     folder = tmp_path_factory.mktemp("killed") / "run"
     recipe = small(epochs=100000, train_samples=600)
     (folder.parent / "small.toml").write_text(recipe.to_toml())

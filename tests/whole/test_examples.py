@@ -20,7 +20,7 @@ NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 
 @pytest.fixture
 def script(tmp_path, monkeypatch, capfd):
-    """Runs a script of examples/ as if it had been typed in an empty folder; gives what it printed."""
+    """Run a script of examples/ in an empty folder and return what it printed."""
 
     def run(name, *arguments):
         monkeypatch.chdir(tmp_path)

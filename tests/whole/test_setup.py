@@ -47,7 +47,7 @@ esac
 
 @pytest.fixture
 def clone(tmp_path):
-    """A folder that can set itself up, with nothing on its path but basic tools."""
+    """A clone that can set itself up, with only basic tools on its path."""
     folder = tmp_path / "clone"
     (folder / ".ci").mkdir(parents=True)
     for name in (".ci/with-python", "setup.cfg", "pyproject.toml"):
@@ -84,12 +84,12 @@ def run(clone, *arguments, **variables):
 
 
 def asked(clone):
-    """What Python was asked, in order; without what runs in the background."""
+    """Return the commands that Python was given, in order, without those in the background."""
     return [line for line in (clone / "log").read_text().splitlines() if line != COMPILE]
 
 
 def installed(clone):
-    """What pip was asked for, in order."""
+    """Return what pip was asked to install, in order."""
     return [line for line in asked(clone) if line.startswith("-m pip install")]
 
 
@@ -249,7 +249,7 @@ def test_without_a_cpu_build_the_ordinary_one_is_taken_and_that_is_reported(clon
 
 @pytest.mark.parametrize(("version", "times"), [("3.12", 1), ("3.10", 0)])
 def test_kernels_are_compiled_while_the_rest_is_installed_and_not_after_the_job(clone, version, times):
-    """On 3.10 not: numpy may be replaced under it."""
+    """Not on 3.10, where numpy may still be replaced."""
     path = add_python(clone, "python3", version)
     path.write_text(path.read_text().replace("esac", f"    {COMPILE}) echo $$ > '{clone}/compiler'; exec sleep 250 ;;\nesac"))
     job = f"until [ -s '{clone}/compiler' ]; do sleep 0.1; done" if times else ":"

@@ -92,7 +92,7 @@ def test_nothing_is_left_from_one_batch_to_the_next_and_memory_does_not_grow():
 
 
 def _resident(simulator: Simulator) -> int:
-    """Bytes of memory of all Lava processes and of this one that nobody else has."""
+    """Return the unshared memory of all Lava processes and of this one, in bytes."""
     pages = 0
     for pid in [*simulator.session.pids.values(), os.getpid()]:
         with open(f"/proc/{pid}/statm") as file:

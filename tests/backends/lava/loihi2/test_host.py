@@ -26,7 +26,7 @@ except FsnnError as error:
 
 
 def ask(arguments: str = "", *, commands: bool = True, **environment: str) -> str:
-    """What choosing and opening a host says, with the mock vendor's package and commands."""
+    """Return what choosing and opening a host prints, with the mock vendor's package and commands."""
     done = run_python("-c", SCRIPT.format(arguments=arguments), commands=commands, **environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
