@@ -46,7 +46,7 @@ def test_a_correct_record_is_possible(decay, kind):
 @pytest.mark.parametrize("offset", [0, 1000])
 @pytest.mark.parametrize("decay", [0, 205])
 def test_more_spikes_than_steps_are_impossible_even_if_charge_is_conserved(decay, offset):
-    """20 spikes more and 20 thresholds less: charge is conserved. Beyond the samples that are emulated again, no other check would notice."""
+    """20 spikes more and 20 thresholds less: charge is conserved. In samples that are not emulated again, no other check notices."""
     chip, values, result = run_of(decay)
     place = (1, 0, 2, 3)
     more = chip.steps + 1 - int(result.counts[1][place])
