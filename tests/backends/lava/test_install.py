@@ -164,7 +164,7 @@ def test_two_neurons_that_compute_something_else_fail_the_check(monkeypatch):
         self_check.check_lava()
 
 
-def test_two_neurons_both_spike_and_differ():
+def test_two_neurons_both_spike_and_neither_is_the_other():
     chip = self_check.two_neurons()
     assert isinstance(chip, ChipNetwork)
     counts = run(chip, self_check.VALUES, backend="emu").counts[0]
