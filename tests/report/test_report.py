@@ -308,7 +308,7 @@ def test_values_of_another_number_of_samples_are_refused(case, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_place_that_cannot_be_written_is_a_sentence(case, tmp_path):
+def test_a_path_that_cannot_be_written_is_reported(case, tmp_path):
     with pytest.raises(BadFile, match="cannot write"):
         write_report(tmp_path / "no" / "r.html", verdict=case.verdict)
     (tmp_path / "file").write_text("")

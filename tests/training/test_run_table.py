@@ -1,4 +1,4 @@
-"""What a training run prints: a header, a table that fits 100 characters, and a remark when alpha sits at its limit."""
+"""What a training run prints: a header, a table that fits 100 characters, and a note when alpha is at its limit."""
 
 from __future__ import annotations
 
