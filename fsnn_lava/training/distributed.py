@@ -50,8 +50,8 @@ class JointCoupling(SampleCoupling):
         mine = self.group.share(self.samples)
         return [mask[mine] for mask in draw_masks(shapes, self.samples, dropped, like)]
 
-    def batch_norm(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, current: Tensor) -> Tensor:
-        return joint_batch_norm(norm, current, self.group)
+    def batch_norm(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, current: Tensor, *, updates: bool = True) -> Tensor:
+        return joint_batch_norm(norm, current, self.group, updates=updates)
 
     def scale(self, constant: Tensor) -> Tensor:
         squares = constant.flatten(1).square().sum()
@@ -63,10 +63,10 @@ class JointCoupling(SampleCoupling):
         return not bool(self.group.total((~solved).sum()))
 
 
-def joint_batch_norm(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Tensor, group: ProcessGroup) -> Tensor:
-    """Batch norm of [B, C] or [B, C, H, W] with the statistics of the samples of all processes (E7); updates the running ones."""
+def joint_batch_norm(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Tensor, group: ProcessGroup, *, updates: bool = True) -> Tensor:
+    """Batch norm of [B, C] or [B, C, H, W] with the statistics of all processes' samples (E7), which update the running ones if `updates`."""
     out, mean, variance, count = _JointNorm.apply(values, norm.weight, norm.bias, norm.eps, group)
-    if norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None:
+    if updates and norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None:
         momentum = 0.1 if norm.momentum is None else norm.momentum
         with torch.no_grad():
             norm.running_mean.lerp_(mean, momentum)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from fsnn_lava.errors import BadArgument, BadFile
+from fsnn_lava.ir.delta_encoding import DeltaEncoding
 from fsnn_lava.ir.stock_network import stock_equivalent
 from fsnn_lava.placement.board import FOLDER, Range, load_board
-from fsnn_lava.placement.cost import chip_cost
 from fsnn_lava.placement.cost_table import cost_table
 from fsnn_lava.placement.placement import place
+from fsnn_lava.placement.work import chip_cost
+from fsnn_lava.running.run import run
 from hw_tests.networks import one_neuron, ring, with_synapse
 from tests.helpers.naive_simulator import simulate
 
@@ -60,8 +64,9 @@ def test_one_neuron_by_hand(measured):
     cost = chip_cost(chip, result, place(chip, board=measured))
     neuron, readout = cost.layers
     assert cost.steps == 16  # layer 1 in steps 1 … 8, the readout in 2 … 9; the next power of two that leaves one to silence it
-    assert (neuron.messages, neuron.operations, neuron.updates, neuron.cores) == (4, 0, 16, 1)  # the pixel is a bias
-    assert (readout.messages, readout.operations, readout.updates) == (0, 4 * 2, 2 * 16)
+    assert (neuron.messages, neuron.operations, neuron.updates, neuron.cores, neuron.arriving) == (4, 0, 16, 1, 0)  # the pixel is a bias
+    assert (readout.messages, readout.operations, readout.updates, readout.arriving) == (0, 4 * 2, 2 * 16, 4)
+    assert (cost.cores, cost.chips, neuron.message_bits) == (2, 1, 0)
     assert (cost.written, cost.read) == (11 + 2 * 7, 2 + 2 + 4)
     # the readout's core updates two neurons in a step: 40 us, more than the 8 … 12 us of a step, 0.5 operations and 0.25 messages
     assert cost.time_per_step == Range(4e-5, 4e-5)
@@ -71,8 +76,8 @@ def test_one_neuron_by_hand(measured):
     assert cost.static_energy(cost.time).high == pytest.approx(0.1 * 16 * 4e-5)
     assert cost.missing == ()
     said = cost_table(cost)
-    assert "time: 0.64 ms, with host I/O 0.673 ms" in said
-    assert "energy: dynamic 0.000116 … 0.000212 µJ, static 64 µJ, static with host I/O 67.3 µJ" in said
+    assert "time: 0.64 ms, with host I/O 0.673 ms (an estimate, not a measurement)" in said
+    assert "energy: 64 µJ (dynamic 0.000116 … 0.000212 µJ, static 64 µJ), with host I/O 67.3 µJ (an estimate, not a measurement)" in said
     assert "source of static_power: nine" in said
     json.dumps(cost.to_dict())
 
@@ -84,9 +89,11 @@ def test_a_readout_on_the_host_costs_the_chip_nothing():
     assert (cost.operations, cost.updates, cost.written, cost.read) == (0, 16, 11, 2 + 4)
 
 
-def test_without_constants_there_are_counts_and_no_figure():
+def test_without_constants_there_are_counts_and_no_figure(tmp_path):
     chip = one_neuron(threshold=10, steps=8)
-    cost = chip_cost(chip, simulate(chip, np.array([[5]], np.uint8)), place(chip))
+    unknown = re.sub(r"(?m)^value = .*$", 'value = "unknown"', CONSTANTS)
+    (tmp_path / "own.toml").write_text((FOLDER / "template.toml").read_text() + unknown)
+    cost = chip_cost(chip, simulate(chip, np.array([[5]], np.uint8)), place(chip, board=tmp_path / "own.toml"))
     assert (cost.time, cost.time_with_host, cost.dynamic_energy, cost.static_energy(None)) == (None, None, None, None)
     assert "static_power" in cost.missing and "time_per_step" in cost.missing
     assert "time: unknown, with host I/O unknown" in cost_table(cost)
@@ -134,3 +141,23 @@ def test_a_constant_that_is_not_a_range_is_refused(tmp_path, value):
     path.write_text((FOLDER / "template.toml").read_text() + f'\n[static_power]\nvalue = {value}\nsource = "x"\n')
     with pytest.raises(BadFile, match=r'static_power must be "unknown", a number of at least 0 or \[low, high\]'):
         load_board(path)
+
+
+def test_every_chip_that_is_used_draws_static_power(measured):
+    chip = one_neuron(threshold=10, steps=8)
+    cost = chip_cost(chip, simulate(chip, np.array([[5]], np.uint8)), place(chip, board=measured))
+    assert replace(cost, chips=3).static_energy(cost.time).low == pytest.approx(3 * cost.static_energy(cost.time).low)
+    assert replace(cost, chips=3).energy.low == pytest.approx(cost.energy.low + 2 * cost.static_energy(cost.time).low)
+
+
+def test_graded_messages_are_counted_with_their_bits():
+    chip = one_neuron(threshold=8, steps=4)
+    delta = replace(chip, delta=DeltaEncoding(rate_bits=6, dead_bands=(4,)))
+    result = run(delta, np.array([[5]], np.uint8))  # a rate of 5/8 is reached at once and sent once
+    assert result.counts[0].tolist() == [[1]]
+    cost = chip_cost(delta, result, place(delta))
+    neuron, readout = cost.layers
+    assert (neuron.messages, neuron.message_bits, neuron.operations, neuron.updates) == (1, 8, 0, 8)  # 6 bits, one for 1.0, and a sign
+    assert (readout.arriving, readout.operations) == (1, 2)
+    assert (cost.written, cost.read) == (7 + 2 * 7, 1 + 2 + 1)
+    assert "of 8 bits" in cost_table(cost)
