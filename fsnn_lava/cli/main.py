@@ -15,6 +15,7 @@ COMMANDS = {
     "run": "run a network on a backend, and compare the results",
     "compare": "judge a finished run",
     "map": "place a network on a board, without the board",
+    "tune": "find the cheapest network for a board that keeps the accuracy",
     "get": "download a trained network, checked by its hash",
     "doctor": "show what is installed, and which backends can run here",
 }
@@ -78,6 +79,10 @@ def compare() -> int:
 
 def map_() -> int:
     return enter("map")
+
+
+def tune() -> int:
+    return enter("tune")
 
 
 def get() -> int:

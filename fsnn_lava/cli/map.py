@@ -31,7 +31,11 @@ def run(args: argparse.Namespace) -> int:
         with atomic_path(args.svg) as temporary:
             temporary.write_text(core_map.core_map_svg(placement), encoding="utf-8")
     if args.json:
-        about = {"latency": {"chip_steps_per_sample": _chip_steps(chip)}, "metrics": metrics, **({} if cost is None else {"cost": cost.to_dict()})}
+        about = {
+            "latency": {"chip_steps_per_sample": _chip_steps(chip)},
+            "metrics": metrics,
+            **({} if cost is None else {"cost": cost.to_dict()}),
+        }
         found = {"network": str(args.network), **placement.to_dict(), **about}
         if args.cores:
             found["core_list"] = [_core(core) for core in placement.core_list()]

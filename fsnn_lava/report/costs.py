@@ -19,7 +19,9 @@ def costs_panel(evidence: Evidence) -> Panel:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
     cost = cost_of(run)
     columns = ("layer", "cores", "messages", "synaptic operations", "neuron updates")
-    rows = [(layer.name, "–" if layer.cores is None else layer.cores, layer.messages, layer.operations, layer.updates) for layer in cost.layers]
+    rows = [
+        (layer.name, "–" if layer.cores is None else layer.cores, layer.messages, layer.operations, layer.updates) for layer in cost.layers
+    ]
     return Panel(
         key=KEY,
         title=TITLE,
@@ -42,7 +44,7 @@ def _caption(cost: ChipCost) -> str:
     return (
         "Per sample, of what the chip's own graph does, whatever backend ran: a static input is written once, neurons are updated in every "
         f"step of a window of {cost.steps} steps. Nothing here was measured on a chip: counts follow from the run, times and energies from "
-        f"constants of {cost.board.name}, which public measurements leave in the ranges shown; fsnn-map --results lists their sources.{unknown}"
+        f"constants of {cost.board.name}, in the ranges that public measurements leave; fsnn-map --results lists their sources.{unknown}"
     )
 
 
@@ -58,7 +60,9 @@ def _draw(cost: ChipCost) -> Picture:
     figure = canvas.new_figure(height=60 + 30 * len(bars))
     axes = figure.add_subplot()
     for row, (name, energy) in enumerate(bars.items()):
-        axes.barh(row, 1e6 * (energy.high - energy.low), left=1e6 * energy.low, color=canvas.GOLD if name == "with host I/O" else canvas.BLUE)
+        axes.barh(
+            row, 1e6 * (energy.high - energy.low), left=1e6 * energy.low, color=canvas.GOLD if name == "with host I/O" else canvas.BLUE
+        )
     axes.set_yticks(range(len(bars)), list(bars))
     axes.invert_yaxis()
     canvas.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))

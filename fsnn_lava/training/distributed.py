@@ -64,7 +64,7 @@ class JointCoupling(SampleCoupling):
 
 
 def joint_batch_norm(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Tensor, group: ProcessGroup, *, updates: bool = True) -> Tensor:
-    """Batch norm of [B, C] or [B, C, H, W] with the statistics of all processes' samples (E7), which update the running ones if `updates`."""
+    """Batch norm of [B, C] or [B, C, H, W] with the statistics of all processes' samples (E7); updates the running ones if `updates`."""
     out, mean, variance, count = _JointNorm.apply(values, norm.weight, norm.bias, norm.eps, group)
     if updates and norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None:
         momentum = 0.1 if norm.momentum is None else norm.momentum

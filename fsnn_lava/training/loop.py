@@ -292,8 +292,10 @@ class TrainingRun:
     def _metrics(self) -> dict[str, float | str]:
         last = EpochRecord(**self.history[-1])
         rounded = {} if self.recipe.quantise is None else {"bits": float(self.recipe.quantise.bits)}
+        held_out = {"validation": float(self.recipe.validation)} if self.recipe.validation else {}
         return {
             **rounded,
+            **held_out,
             "data": self.recipe.data,
             ("accuracy" if last.judged_by == "test" else "validation_accuracy"): last.accuracy,
             "loss": last.loss,

@@ -22,9 +22,9 @@ def test_the_weight_grows_linearly_and_reaches_its_full_value_in_the_last_iterat
 def test_a_recipe_with_a_penalty_reads_back_and_a_wrong_one_is_refused():
     recipe = small(penalty={"operations": 1e-5, "warmup": 7})
     assert read_recipe(recipe.to_toml(), where="again") == recipe
-    with pytest.raises(BadFile, match=r"recipe: 'penalty.operations' must be a number > 0, got 0"):
+    with pytest.raises(BadFile, match=r"recipe: 'penalty\.operations' must be a number > 0, got 0"):
         parse_recipe({**SMALL, "penalty": {"operations": 0}})
-    with pytest.raises(BadFile, match="key 'penalty.operations' is missing"):
+    with pytest.raises(BadFile, match=r"key 'penalty\.operations' is missing"):
         parse_recipe({**SMALL, "penalty": {"warmup": 3}})
 
 
