@@ -43,10 +43,12 @@ MARKS = "* chosen, + keeps the accuracy, - keeps it, but the board cannot run it
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """fsnn-tune with these arguments."""
     return run_command("fsnn-tune", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-tune after parsing: try all candidates, write the cheapest that keeps the accuracy, and print the trade-offs."""
     _check_arguments(args)
     model = find_model(args.model, file=MODEL)
     net = FSNN.load(model)

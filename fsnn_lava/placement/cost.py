@@ -49,14 +49,17 @@ class ChipCost:
 
     @property
     def messages(self) -> float:
+        """Sent by all layers."""
         return sum(layer.messages for layer in self.layers)
 
     @property
     def operations(self) -> float:
+        """Synaptic operations of all layers."""
         return sum(layer.operations for layer in self.layers)
 
     @property
     def updates(self) -> int:
+        """Neuron updates of all layers."""
         return sum(layer.updates for layer in self.layers)
 
     @property
@@ -87,6 +90,7 @@ class ChipCost:
 
     @property
     def time_with_host(self) -> Range | None:
+        """Including what the host writes and reads."""
         host = self._constants(("time_per_host_number",))
         return None if self.time is None or host is None else self.time.plus(host[0].times(self.written + self.read))
 

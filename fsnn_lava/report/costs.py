@@ -14,6 +14,7 @@ KEY, TITLE = "costs", "What it costs"
 
 
 def costs_panel(evidence: Evidence) -> Panel:
+    """The section: work per layer, and ranges of time and energy."""
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")

@@ -20,26 +20,18 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.nn.fan_out import expected_operations, fan_out
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training import run_folder
-from fsnn_lava.training.batches import (
-    AUGMENT,
-    DROP_EVENTS,
-    DROPOUT,
-    MARGIN,
-    augmented,
-    batch_count,
-    epoch_batches,
-    generator,
-    stream_seed,
-    without_some_events,
-)
-from fsnn_lava.training.build import build_network, build_optimiser, configure
+from fsnn_lava.training.augmentation import MARGIN, augmented, without_some_events
+from fsnn_lava.training.batches import batch_count, epoch_batches
+from fsnn_lava.training.build import build_network, build_optimiser, configure_network
 from fsnn_lava.training.checkpoint import State, load_state, restore_tensors, save_state
 from fsnn_lava.training.descent import descend
-from fsnn_lava.training.distributed import coupling_of, sum_gradients
+from fsnn_lava.training.distributed import distributed_coupling, sum_distributed_gradients
 from fsnn_lava.training.evaluate import evaluate_network
-from fsnn_lava.training.log import EpochRecord, TrainingProgress, append_record, rewrite_records
+from fsnn_lava.training.log import EpochRecord, append_record, rewrite_records
 from fsnn_lava.training.penalty import penalty_weight, warmed_up
 from fsnn_lava.training.process_group import ProcessGroup
+from fsnn_lava.training.progress import TrainingProgress
+from fsnn_lava.training.random_streams import AUGMENT, DROP_EVENTS, DROPOUT, generator, stream_seed
 from fsnn_lava.training.recipe import Recipe
 from fsnn_lava.training.run_table import column_titles, epoch_row, limit_remark, run_header
 from fsnn_lava.training.schedule import learning_rate
@@ -70,7 +62,7 @@ def train(
     progress: TrainingProgress | None = None,
     group: ProcessGroup | None = None,
 ) -> Outcome:
-    """Train until `recipe.epochs` epochs are done; the folder then contains best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
+    """The training loop, until `recipe.epochs` epochs are done; `folder` then has best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
 
     Args:
         recipe: what to train.
@@ -86,9 +78,9 @@ def train(
     """
     group = group or ProcessGroup()
     progress = progress or TrainingProgress()
-    with run_folder.claim_folder(folder, resume=resume) if group.first else contextlib.nullcontext():
+    with run_folder.claim_run_folder(folder, resume=resume) if group.first else contextlib.nullcontext():
         state = load_state(folder / run_folder.STATE, recipe) if resume else None
-        run = TrainingRun(recipe, data, folder, progress, group)
+        run = TrainingLoop(recipe, data, folder, progress, group)
         if state is not None:
             run.restore(state)
         if group.first:
@@ -105,7 +97,7 @@ def train(
         return run.outcome()
 
 
-class TrainingRun:
+class TrainingLoop:
     """A run in progress: network, optimiser and the epochs so far."""
 
     def __init__(self, recipe: Recipe, data: Dataset, folder: Path, progress: TrainingProgress, group: ProcessGroup | None = None) -> None:
@@ -138,7 +130,7 @@ class TrainingRun:
         """Train one epoch, evaluate, and write the checkpoint."""
         start = time.perf_counter()
         self.plan = self.recipe.at(self.epoch)
-        configure(self.net, self.plan)
+        configure_network(self.net, self.plan)
         sums = _Sums()
         for batch in self._batches():
             self._one_batch(batch, sums)
@@ -195,7 +187,7 @@ class TrainingRun:
         if not math.isfinite(value):
             raise Diverged(self._sentence(f"the loss became {value}", batch.index))
         self._backward(loss if penalty is None else loss + penalty, batch.index)
-        sum_gradients(self.net, self.group)
+        sum_distributed_gradients(self.net, self.group)
         descend(self.optimiser)
         if self.net.feedback is not None:
             self.net.feedback.clip_()
@@ -204,7 +196,7 @@ class TrainingRun:
 
     def _answer(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Logits, and the cost penalty (E17) of this process's samples if the recipe has one."""
-        coupling = coupling_of(self.group, batch.samples)
+        coupling = distributed_coupling(self.group, batch.samples)
         if self.recipe.penalty is None:
             return self.net(batch.images, coupling=coupling), None
         rates = self.net.rates(batch.images, coupling=coupling)

@@ -29,6 +29,7 @@ class Candidate:
 
     @property
     def family(self) -> tuple[Encoding, int, bool]:
+        """Encoding, bits and whether units are per channel."""
         return self.encoding, self.bits, self.per_channel
 
     def __str__(self) -> str:
@@ -37,6 +38,7 @@ class Candidate:
         return f"{self.encoding},{band} T = {self.steps}, {self.bits} bits{units}"
 
     def to_dict(self) -> dict[str, Any]:
+        """Its fields by name."""
         return asdict(self)
 
 

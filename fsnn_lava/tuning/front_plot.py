@@ -26,11 +26,13 @@ def write_front(path: Path, trials: Sequence[Trial], best: Sequence[Trial], chos
 
 
 def check_suffix(path: Path) -> None:
+    """BadArgument if a picture cannot be written to `path`."""
     if path.suffix not in SUFFIXES:
         raise BadArgument(f"{path}: a picture must end in {', '.join(SUFFIXES)}")
 
 
 def draw_front(trials: Sequence[Trial], best: Sequence[Trial], chosen: Trial | None, *, reference: float) -> Figure:
+    """All trials as dots, those on the front larger, the chosen one circled; a line for the float network."""
     made = [trial for trial in trials if not trial.failure]
     known = all(trial.energy is not None for trial in made)
     figure = canvas.new_figure(460, 300)

@@ -45,6 +45,7 @@ class Trial:
 
     @property
     def accuracy(self) -> float:
+        """Share of right answers."""
         return self.right / max(1, self.samples)
 
     @property

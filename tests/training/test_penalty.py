@@ -8,7 +8,7 @@ import pytest
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.training.log import read_log
-from fsnn_lava.training.loop import TrainingRun
+from fsnn_lava.training.loop import TrainingLoop
 from fsnn_lava.training.penalty import penalty_weight, warmed_up
 from fsnn_lava.training.recipe import parse_recipe, read_recipe
 from fsnn_lava.training.samples import load_samples
@@ -46,7 +46,7 @@ def test_a_penalty_lowers_the_operations_and_a_resumed_run_is_the_same(tmp_path)
 
 def test_an_epoch_that_began_after_the_warm_up_beats_any_that_did_not(tmp_path):
     recipe = small(penalty={"operations": 0.1, "warmup": 10})  # 7 batches: epochs 1 and 2 begin before it is over
-    training = TrainingRun(recipe, load_samples(recipe), tmp_path, QUIET)
+    training = TrainingLoop(recipe, load_samples(recipe), tmp_path, QUIET)
     training.best_epoch, training.best_accuracy = 1, 0.5
     accuracies = {2: (0.6, True), 3: (0.1, True)}
     for epoch, (accuracy, best) in accuracies.items():

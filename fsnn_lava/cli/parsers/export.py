@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsnn_lava.cli.command import Parser
 from fsnn_lava.cli.parsers.data_options import add_data_options
+from fsnn_lava.cli.parsers.parser import Parser
 from fsnn_lava.limits import WEIGHT_BITS
 from fsnn_lava.placement.board import board_names
 
@@ -13,6 +13,7 @@ SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
 
 
 def parser() -> Parser:
+    """The parser of fsnn-export."""
     options = Parser(
         prog="fsnn-export", description="Turn a trained model into an integer network, and check that it is still the same network."
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsnn_lava.cli.command import Parser
 from fsnn_lava.cli.parsers.data_options import add_data_options
+from fsnn_lava.cli.parsers.parser import Parser
 from fsnn_lava.limits import WEIGHT_BITS
 from fsnn_lava.placement.board import board_names
 
 
 def parser() -> Parser:
+    """The parser of fsnn-tune."""
     options = Parser(
         prog="fsnn-tune",
         description="Search encoding, steps or dead band, and bits for the cheapest network on a board that keeps the accuracy.",
