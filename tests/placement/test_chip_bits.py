@@ -22,7 +22,7 @@ def test_the_most_bits_that_run_without_loss_are_taken():
 
 
 def test_where_none_runs_without_loss_the_most_that_run_are_taken():
-    assert bits_for_board(rounded(1000, decay=205), BOARD) == 7  # a leaky neuron may always need more bias bits
+    assert bits_for_board(rounded(1000, decay=205), BOARD) == 6  # a leaky neuron may always need more bias bits; with 7 it surely does
 
 
 def test_a_network_that_runs_with_none_is_refused_with_the_reason():
