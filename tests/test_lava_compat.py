@@ -1,4 +1,4 @@
-"""Each fix of Lava does its work where it is needed, and nothing is touched where it is not."""
+"""Each patch of Lava works where it is needed, and nothing is changed where it is not."""
 
 from __future__ import annotations
 

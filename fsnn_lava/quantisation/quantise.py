@@ -88,7 +88,7 @@ def quantise(
             values: the chip sees raw uint8 pixels, and a network that was trained on other floats without one is rejected. (You
             may also pass a FoldedNetwork.)
         bits: signed bits per weight, 2 to 8. 8 is what the chip stores; for 4, fine-tune through the rounding first
-            (see "Choosing solver, bits and steps").
+            (see "Choosing the solver, bits and steps").
         input: "pixels" sends raw values through the quantised first connection, "events" one frame of them per step; "current" lets the
             host compute the first connection in float64. By default "pixels", or "events" if `calibration` is a sequence.
         reset: "subtract" is what the equations need. "zero" discards charge at every spike, so rates no longer approach the equilibrium;

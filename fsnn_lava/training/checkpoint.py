@@ -20,7 +20,7 @@ from fsnn_lava.training.run_folder import RECIPE
 FORMAT = "fsnn-lava training state"
 VERSION = 2
 _STILL_USABLE = "last.pt and best.pt in the same folder may still be usable"
-_OPTIONAL = ("solver_residual", "alpha", "test_accuracy", "validation_accuracy")  # of an epoch's record
+_OPTIONAL = ("solver_residual", "alpha", "test_accuracy", "validation_accuracy", "operations")  # of an epoch's record
 
 
 @dataclasses.dataclass

@@ -12,7 +12,7 @@ from fsnn_lava.cli.main import COMMANDS, main
 
 
 def completed(line: str) -> set[str]:
-    """What bash offers at the end of the line."""
+    """Return what bash suggests at the end of the line."""
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("there is no bash on this machine")
@@ -46,7 +46,7 @@ def test_the_command_prints_the_script(capsys):
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_the_other_shells_accept_their_script(shell, tmp_path):
+def test_other_shells_accept_their_script(shell, tmp_path):
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"there is no {shell} on this machine")

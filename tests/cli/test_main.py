@@ -1,4 +1,4 @@
-"""fsnn COMMAND is fsnn-COMMAND, its help is quick, and a misspelt word is answered with the right one."""
+"""fsnn COMMAND is fsnn-COMMAND, its help is quick, and a misspelt word is answered with a suggestion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of the emulator by themselves: what a whole run would not show, because only time or foreign memory depends on it."""
+"""Parts of the emulator in isolation: what a whole run would not show, because only speed or unrelated memory depends on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels in other forms: recognised and said, or refused with what to write instead."""
+"""Labels in other forms are recognised with a note, or refused with what to write instead."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def read(*arrays) -> Labels:
 
 
 @pytest.mark.parametrize("given", [np.array([2, 0, 1], np.int8), [2.0, 0.0, 1.0], [[2], [0], [1]]])
-def test_class_numbers_are_taken_without_a_word(given):
+def test_class_numbers_are_taken_without_a_note(given):
     found = read(given)
     np.testing.assert_array_equal(found.arrays[0], [2, 0, 1])
     assert (found.arrays[0].dtype, found.class_names, found.remarks) == (np.int64, (), ())

@@ -1,4 +1,4 @@
-"""Samples in other layouts: recognised and said, or refused with what to write instead."""
+"""Samples in other layouts are recognised with a note, or refused with what to write instead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def one(array, **options):
     return found.arrays[0], found.events, " ".join(found.remarks)
 
 
-def test_raw_values_with_channels_first_are_taken_without_a_word():
+def test_raw_values_with_channels_first_are_taken_without_a_note():
     for array, events in ((RAW, False), (RAW.reshape(3, -1), False), (np.stack([RAW, RAW], axis=1), True)):
         found = recognise_values([array, array[:2]], where="f.npz")
         np.testing.assert_array_equal(found.arrays[0], array)

@@ -1,4 +1,4 @@
-"""HDF5 files that are not trusted: what is asked for is there, of the right type, and small enough."""
+"""Untrusted HDF5 files: what is requested exists, has the right type, and is small enough."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_only_large_arrays_are_compressed(path):
         (lambda root: root.group("list").group("0").text("which"), r"list/0: attribute 'which' must be a string"),
     ],
 )
-def test_what_is_not_as_asked_is_a_sentence_with_the_place(path, ask, sentence):
+def test_what_is_not_as_asked_is_reported_with_the_place(path, ask, sentence):
     with pytest.raises(BadFile, match=rf"^{path}:.*{sentence}"), open_file(path) as root:
         ask(root)
 
@@ -104,7 +104,7 @@ def test_a_failed_write_leaves_the_old_file(path):
     assert [one.name for one in path.parent.iterdir()] == ["a.h5"]
 
 
-def test_what_cannot_be_opened_is_a_sentence(tmp_path):
+def test_what_cannot_be_opened_is_reported(tmp_path):
     (tmp_path / "text.h5").write_text("not HDF5")
     for name, sentence in (("none.h5", "does not exist"), ("", "is not a file"), ("text.h5", "is not an HDF5 file, or it is damaged")):
         with pytest.raises(BadFile, match=sentence), open_file(tmp_path / name):

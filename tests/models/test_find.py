@@ -1,4 +1,4 @@
-"""Trained networks by name: those inside, those in the source tree, those that were downloaded, and how to get the others."""
+"""Trained networks by name: packaged, in the source tree, downloaded, and how to get the others."""
 
 from __future__ import annotations
 

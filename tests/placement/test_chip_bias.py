@@ -1,4 +1,4 @@
-"""Biases of 13 bits with an exponent: which numbers the chip holds exactly, and who is told if one is not among them."""
+"""Biases of 13 bits with an exponent: which numbers the chip represents exactly, and what is reported for the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one step can add to a neuron, and whether 24 bits hold it."""
+"""What one step can add to a neuron, and whether it fits in 24 bits."""
 
 from __future__ import annotations
 

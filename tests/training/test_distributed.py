@@ -79,7 +79,7 @@ def test_two_processes_make_the_steps_of_one_with_the_joint_batch(tmp_path):
         torch.testing.assert_close(weights[1][key], value, rtol=0, atol=5e-4, msg=lambda text, key=key: f"{key}: {text}")
 
 
-def test_a_process_that_dies_ends_the_job_with_a_sentence_and_a_checkpoint(tmp_path):
+def test_a_process_that_dies_ends_the_job_with_a_message_and_a_checkpoint(tmp_path):
     recipe = small(architecture="12 (F12)", epochs=100000)
     (tmp_path / "small.toml").write_text(recipe.to_toml())
     first, second = start(tmp_path / "small.toml", tmp_path / "run", size=2)
@@ -153,7 +153,7 @@ def test_processes_that_cannot_find_each_other_are_refused(launcher):
 
 @pytest.fixture
 def launcher(monkeypatch):
-    """Sets the environment that a launcher would, and nothing of the real one."""
+    """Set the environment that a launcher would set, without anything from the real one."""
 
     def set_environment(values: dict[str, str]) -> None:
         for name in list(os.environ):

@@ -1,4 +1,4 @@
-"""The training loop: same seed same bits, nothing lost to a kill, and every way it can stop says a sentence."""
+"""The training loop: the same seed gives the same bits, a kill loses nothing, and every way it can stop gives a message."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_kill_between_two_files_leaves_no_trace(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory) -> tuple[Recipe, Path, str]:
-    """A run that was refused company and then killed with signal 9 in the middle of an epoch."""
+    """A run that refused a second one and was then killed with signal 9 in the middle of an epoch."""
     folder = tmp_path_factory.mktemp("killed") / "run"
     recipe = small(epochs=100000, train_samples=600)
     (folder.parent / "small.toml").write_text(recipe.to_toml())
@@ -217,7 +217,7 @@ def test_a_state_that_records_how_busy_the_network_was_is_still_read(tmp_path):
     same(tmp_path / "whole", tmp_path / "run")
 
 
-def test_a_state_of_a_torch_with_fewer_settings_is_gone_on_with(tmp_path):
+def test_a_state_of_a_torch_with_fewer_settings_is_continued(tmp_path):
     recipe = small(epochs=1)
     first = TrainingLoop(recipe, load_samples(recipe), tmp_path, QUIET)
     first.one_epoch()
@@ -273,7 +273,7 @@ def test_there_must_be_a_run_to_resume(tmp_path):
 
 
 @pytest.mark.parametrize("damage", [b"", b"no state at all", None], ids=["empty", "other", "cut"])
-def test_a_damaged_state_is_refused_with_a_sentence(tmp_path, damage):
+def test_a_damaged_state_is_refused_with_a_message(tmp_path, damage):
     run(small(epochs=1), tmp_path / "run")
     state = tmp_path / "run/state.pt"
     state.write_bytes(state.read_bytes()[:2000] if damage is None else damage)
@@ -281,7 +281,7 @@ def test_a_damaged_state_is_refused_with_a_sentence(tmp_path, damage):
         run(small(), tmp_path / "run", resume=True)
 
 
-def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_epoch(tmp_path, monkeypatch):
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_epoch(tmp_path, monkeypatch):
     run(small(epochs=2), tmp_path / "good")
     step = TrainingLoop._one_batch
 
@@ -298,7 +298,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_epoch(tm
     same(tmp_path / "good", tmp_path / "run")
 
 
-def test_a_huge_learning_rate_ends_in_a_sentence(tmp_path):
+def test_a_huge_learning_rate_ends_with_a_message(tmp_path):
     with pytest.raises(Diverged, match=r"in epoch \d, batch \d+; no epoch was finished; use a smaller learning rate"):
         run(small(optimiser={"learning_rate": 1e30}), tmp_path / "run")
     assert not (tmp_path / "run/state.pt").exists()

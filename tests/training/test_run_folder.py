@@ -1,4 +1,4 @@
-"""The folder of a run: claimed once, never overwritten by accident, cleared of half files."""
+"""The folder of a run: claimed once, never overwritten by accident, and cleared of partial files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_run_in_the_folder_is_only_resumed(tmp_path):
         assert (tmp_path / STATE).read_text() == "a state"
 
 
-def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(BadFile, match=r"cannot write into the folder .*file/run: Not a directory"),

@@ -1,4 +1,4 @@
-"""The reference beside two others: a naive simulator with full matrices, and the emulator; every rule of E9 on random networks."""
+"""The reference compared with a naive simulator with full matrices and with the emulator: every rule of E9 on random networks."""
 
 from __future__ import annotations
 

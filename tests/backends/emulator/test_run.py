@@ -255,7 +255,7 @@ def test_spikes_are_kept_only_for_those_who_ask() -> None:
         assert run(values, spikes=True).spikes is not None
 
 
-def test_wrong_values_are_refused_with_a_sentence() -> None:
+def test_wrong_values_are_refused_with_a_message() -> None:
     chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
     with pytest.raises(BadArgument, match=r"values must be raw uint8 \[B, 2\] .*got float64"):
         fl.run(chip, np.zeros((1, 2)))  # type: ignore[arg-type]
@@ -270,7 +270,7 @@ def test_wrong_values_are_refused_with_a_sentence() -> None:
         fl.run(events, random_values(np.random.default_rng(1), events, 1), steps=events.steps + 1)
 
 
-def test_wrong_options_are_refused_with_a_sentence() -> None:
+def test_wrong_options_are_refused_with_a_message() -> None:
     chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
     values = np.zeros((1, 2), np.uint8)
     with pytest.raises(BadArgument, match="backend must be one of emu, sim, loihi2, got 'gpu'"):
@@ -285,7 +285,7 @@ def test_wrong_options_are_refused_with_a_sentence() -> None:
         list(run_batches(chip, [np.zeros((2, 2), np.uint8)], batch=1))
 
 
-def test_a_backend_that_is_not_there_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_backend_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
     monkeypatch.setattr("fsnn_lava.backends.availability.missing_for_backend", lambda backend: ("a board",))
     with pytest.raises(BackendMissing, match="'loihi2' cannot run here; missing: a board"):

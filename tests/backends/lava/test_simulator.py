@@ -93,7 +93,7 @@ def test_nothing_is_left_from_one_batch_to_the_next_and_memory_does_not_grow():
 
 
 def _resident(simulator: Simulator) -> int:
-    """Bytes of memory of all Lava processes and of this one that nobody else has."""
+    """Return the unshared memory of all Lava processes and of this one, in bytes."""
     pages = 0
     for pid in [*simulator.session.pids.values(), os.getpid()]:
         with open(f"/proc/{pid}/statm") as file:
@@ -102,7 +102,7 @@ def _resident(simulator: Simulator) -> int:
     return pages * os.sysconf("SC_PAGESIZE")
 
 
-def test_progress_is_told_after_every_batch():
+def test_progress_is_reported_after_every_batch():
     chip = dense_network()
     said = []
     run(chip, np.zeros((5, 7), dtype=np.uint8), batch=2, progress=lambda done, total: said.append((done, total)))
