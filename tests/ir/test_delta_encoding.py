@@ -36,7 +36,7 @@ def test_dead_bands_in_spikes_per_step():
 
 
 def test_every_layer_needs_a_dead_band():
-    with pytest.raises(BadNetwork, match="one dead band per layer \(2\)"):
+    with pytest.raises(BadNetwork, match=r"one dead band per layer \(2\)"):
         replace(network(), delta=DeltaEncoding(rate_bits=8, dead_bands=(3,)))
 
 
