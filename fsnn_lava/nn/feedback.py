@@ -60,7 +60,7 @@ class RestrictedFeedback(nn.Module):
         return self.operator.apply(self.weight(), spikes)
 
     def weight(self) -> Tensor:
-        """alpha W^/||W^||, with gradients to both, rounded if it is trained through the rounding.
+        """alpha W^/||W^||, with gradients to both, rounded if the network is fake-quantised.
 
         In training, each call first clips an alpha that the optimiser has moved beyond its limit, and advances the power iteration by
         one step.

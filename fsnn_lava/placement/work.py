@@ -1,7 +1,7 @@
-"""The work of a sample on the chip, counted from the messages of a run, whatever backend and graph ran it.
+"""The work that a sample causes on the chip, counted from the messages of a run on any backend and graph.
 
 With rate coding the chip runs stock processes: a static input is written once, as a bias, and costs no synaptic operation; the readout may
-be the host's; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py). Delta encoding has no graph for the
+be on the host; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py). Delta encoding has no graph for the
 chip yet; it is counted as if it had one of the same kind, with graded messages.
 """
 
@@ -36,7 +36,7 @@ def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values
     if result.digest not in {chip.digest(), _chip_network(chip).digest()}:
         raise BadArgument("the result belongs to another network: pass the network that was run")
     if chip.input.kind == "events" and values is None:
-        raise BadArgument("a network with event input costs what its events cost: pass the values of the run")
+        raise BadArgument("the cost of a network with event input depends on its events: pass the values of the run")
     events = None if values is None or chip.input.kind != "events" else np.count_nonzero(values, axis=1).mean(axis=0)
     return cost_of_messages(chip, [counts.mean(axis=0) for counts in result.counts], placement, steps=result.steps, events=events)
 

@@ -176,7 +176,7 @@ def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
 
 def _check_augmentation(recipe: Recipe, where: str) -> None:
     if recipe.shift and recipe.augment:
-        raise BadFile(f"{where}: 'augment' shifts images already, got 'shift' = {recipe.shift} too")
+        raise BadFile(f"{where}: 'augment' already shifts images, but 'shift' = {recipe.shift} is set too")
 
 
 def recipe_differences(first: Recipe, second: Recipe) -> list[str]:
