@@ -80,7 +80,7 @@ def _leave_out(loader: Loader, module: ModuleType) -> None:
 
 
 def numpy_version() -> tuple[int, int]:
-    """Major and minor version of numpy."""
+    """Major and minor version of numpy, on which Lava's fixes depend."""
     import numpy as np
 
     major, minor = np.__version__.split(".")[:2]
@@ -88,7 +88,7 @@ def numpy_version() -> tuple[int, int]:
 
 
 def is_missing(name: str) -> bool:
-    """Whether a package is not installed."""
+    """Whether a package that a Lava module imports is not installed."""
     import importlib.util
 
     return importlib.util.find_spec(name) is None

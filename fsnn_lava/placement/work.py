@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values: NDArray[np.uint8] | None = None) -> ChipCost:
-    """What a sample of this run costs on the board of `placement`.
+    """The work of a sample of this run on the board of `placement`, as a ChipCost.
 
     `values` [B, T, *shape] of the run's samples are needed for a network with event input, whose events are messages.
     """
@@ -44,7 +44,7 @@ def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values
 def cost_of_messages(
     chip: ChipNetwork, messages: Sequence[Floats], placement: Placement, *, steps: int, events: Floats | None = None
 ) -> ChipCost:
-    """The cost of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
+    """The work of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
     graph = _graph(chip, messages, events)
     window = ChipWindow(steps=steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1)
     cores = {layer.name: layer.cores for layer in placement.layers}

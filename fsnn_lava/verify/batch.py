@@ -116,7 +116,7 @@ class Batch:
 
 
 def neuron_index(layer: Layer, flat: int) -> list[int]:
-    """Position in its layer's shape of a neuron of a batch."""
+    """Position in its layer's shape of a neuron of a batch, from its flat index."""
     return [int(i) for i in np.unravel_index(flat, layer.shape)]
 
 

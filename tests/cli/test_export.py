@@ -192,7 +192,7 @@ def test_weights_that_are_not_numbers_are_refused(model, tmp_path, capsys):
         (["net.h5", "--bits", "9"], "bits must be between 2 and 8, got 9"),
         (["net.h5", "--steps", "0"], "steps must be between"),
         (["net.h5", "--limit", "0"], "--limit must be at least 1"),
-        (["net.h5", "--data", "imagenet"], "there is no data set 'imagenet'"),
+        (["net.h5", "--data", "imagenet"], "unknown data set 'imagenet'"),
         (["net.h5", "--data", "mnist", "--data-dir", "nowhere"], "mnist"),
         (["net.h5", "--dead-band", "0.1"], "dead_band only applies to encoding 'delta'"),
         (["net.h5", "--encoding", "delta", "--dead-band", "0.1", "0.1", "0.1"], "or one for each of 1 layers"),

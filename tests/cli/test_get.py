@@ -27,4 +27,4 @@ def test_no_name_and_a_wrong_one_are_reported(capsys):
     assert main([]) == 2
     assert capsys.readouterr().err == "fsnn-get: no network given: give a name (--list shows all of them)\n"
     assert main(["imagenet"]) == 2
-    assert "there is no shipped network imagenet" in capsys.readouterr().err
+    assert "there is no shipped network named imagenet" in capsys.readouterr().err

@@ -121,7 +121,7 @@ def test_a_flat_network_takes_images(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["--no-compare", "--accuracy-min", "0.5"], "remove --no-compare"),
         (["--accuracy-min", "50"], "accuracy_min must be a share between 0 and 1, got 50.0"),
         (["--detail", "-1", "--out", "x.h5"], "--detail must be at least 0, got -1"),
-        (["--data", "nothing"], "there is no data set 'nothing'"),
+        (["--data", "nothing"], "unknown data set 'nothing'"),
         (["--data", "digits"], "the samples of the data set have shape"),
         (["--out", "/nowhere/at/all/results.h5", "--no-compare"], "cannot write /nowhere/at/all/results.h5"),
         (["--model", "none.pt"], "none.pt"),

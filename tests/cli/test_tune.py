@@ -83,7 +83,7 @@ def test_where_nothing_keeps_the_accuracy_nothing_is_written(model, tmp_path, ca
         (["net.h5", "--max-drop", "0.01"], "held-out samples cannot resolve a drop of 0.01 percentage points"),
         (["net.h5", "--bits", "9"], "--bits must be between 2 and 8, got 9"),
         (["net.h5", "--samples", "100000"], "--samples must be between 1 and"),
-        (["net.h5", "--board", "moon"], "there is no board 'moon'"),
+        (["net.h5", "--board", "moon"], "unknown board 'moon'"),
         (["net.h5", "--figure", "front.gif"], "the name of a picture must end in"),
         (["net.h5", "--processes", "0"], "--processes must be at least 1"),
         (["net.nir"], "the file name must end in"),

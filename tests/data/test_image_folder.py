@@ -42,7 +42,7 @@ def test_colour_images_have_three_channels_first(tmp_path):
 
 def test_without_a_test_folder_every_fifth_image_of_a_class_is_one(tmp_path):
     write(tmp_path, count=6, parts=("",))
-    with pytest.warns(Remark, match=r"every 5th file of a class is a test sample \(4 files\)"):
+    with pytest.warns(Remark, match=r"every 5th file of each class is used as a test sample \(4 files\)"):
         data = load(tmp_path)
     assert (len(data.train), data.test.labels.tolist()) == (8, [0, 0, 1, 1])
 

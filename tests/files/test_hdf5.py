@@ -49,7 +49,7 @@ def test_only_large_arrays_are_compressed(path):
         (lambda root: root.array("outside", "i"), "'outside' is a link; links are not followed"),
         (lambda root: root.array("list", "i"), "'list' must be an array"),
         (lambda root: root.group("small"), "'small' must be a group"),
-        (lambda root: root.array("floats", "iu"), "'floats' must hold integers, got float64"),
+        (lambda root: root.array("floats", "iu"), "'floats' must contain integers, got float64"),
         (lambda root: root.array("small", "i", (1, 3)), r"'small' must have 1 or 3 axes, got shape \(2, 3\)"),
         (lambda root: root.text("none"), "attribute 'none' is missing"),
         (lambda root: root.text("count"), "attribute 'count' must be a string"),

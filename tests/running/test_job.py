@@ -334,7 +334,7 @@ def test_gaps_are_what_no_part_holds(tmp_path: Path) -> None:
     assert journal.missing(2, 5) == []
     assert journal.kept == 4
     (tmp_path / Span(3, 6).name).touch()
-    with pytest.raises(Exception, match="hold the same samples"):
+    with pytest.raises(Exception, match="contain the same samples"):
         journal.missing(0, 10)
 
 
