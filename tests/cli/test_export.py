@@ -120,7 +120,7 @@ def test_without_data_it_says_so(tmp_path, capsys):
 
 
 def test_a_failed_check_exits_with_1_and_leaves_nothing(model, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("fsnn_lava.verify.export.check_clips", lambda *_: failed_check())
+    monkeypatch.setattr("fsnn_lava.verify.export.check_exported_clips", lambda *_: failed_check())
     target = tmp_path / "net.h5"
     assert main([str(model), str(target), "--limit", "20"]) == 1
     assert "FAIL  head-room" in (said := capsys.readouterr()).out

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from fsnn_lava.errors import BadFile
-from fsnn_lava.files.atomic import atomic_path, move
+from fsnn_lava.files.atomic import atomic_path, move_atomically
 
 
 def test_readers_see_the_old_file_until_the_block_ends(tmp_path):
@@ -57,8 +57,8 @@ def test_a_move_replaces_its_target_and_a_failed_one_is_reported(tmp_path):
     made, target = tmp_path / "made", tmp_path / "target"
     made.write_text("new")
     target.write_text("old")
-    move(made, target)
+    move_atomically(made, target)
     assert target.read_text() == "new" and not made.exists()
     with pytest.raises(BadFile, match=r"cannot write .*target: No such file or directory"):
-        move(made, target)
+        move_atomically(made, target)
     assert target.read_text() == "new"

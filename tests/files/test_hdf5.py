@@ -8,15 +8,15 @@ import pytest
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files import hdf5
-from fsnn_lava.files.hdf5 import open_file, put, write_file
+from fsnn_lava.files.hdf5 import open_file, put_array, write_file
 
 
 @pytest.fixture
 def path(tmp_path):
     def fill(file):
-        put(file, "small", np.arange(6, dtype=np.int16).reshape(2, 3))
-        put(file, "large", np.zeros(5000, np.int64))
-        put(file, "floats", np.ones(3))
+        put_array(file, "small", np.arange(6, dtype=np.int16).reshape(2, 3))
+        put_array(file, "large", np.zeros(5000, np.int64))
+        put_array(file, "floats", np.ones(3))
         file.attrs.update(text="é", count=7, pair=[3, 4], numbers=[0.5, 2.0], number=1.5)
         for name in ("0", "1", "2"):
             file.create_group(f"list/{name}").attrs["which"] = int(name) * 10

@@ -13,12 +13,12 @@ import torch
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files import torch_archive
-from fsnn_lava.files.torch_archive import unpack
+from fsnn_lava.files.torch_archive import unpack_torch_archive
 from fsnn_lava.nn.fsnn import FSNN
 
 
 def read(path: Path):
-    return unpack(path, what="a test file")
+    return unpack_torch_archive(path, what="a test file")
 
 
 def saved(path: Path, content) -> Path:

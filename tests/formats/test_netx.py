@@ -12,7 +12,7 @@ import pytest
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import netx
-from fsnn_lava.formats.standard_group import express
+from fsnn_lava.formats.standard_group import express_as_standard
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse
 from tests.helpers.chip_networks import conv_network, dense_network
 
@@ -196,12 +196,12 @@ def test_layers_of_the_standard_group_are_those_of_the_chain(path):
 
 
 def test_expressing_is_exact_where_it_fits_and_rounds_where_it_does_not():
-    small = express(np.array([[3.0, -1.5]]), None, np.array(100.0), np.array([-2.25]))
+    small = express_as_standard(np.array([[3.0, -1.5]]), None, np.array(100.0), np.array([-2.25]))
     assert small.exact
     assert small.factor == 4.0
     assert small.weight.tolist() == [[12, -6]]
     assert (int(small.threshold), small.bias.tolist()) == (400, [-9])
-    large = express(np.array([[100.0, 0.015625]]), None, np.array(100.0), np.array([0.0]))
+    large = express_as_standard(np.array([[100.0, 0.015625]]), None, np.array(100.0), np.array([0.0]))
     assert not large.exact
     assert large.weight.tolist() == [[127, 0]]
     assert int(large.threshold) == 127

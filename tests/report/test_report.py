@@ -20,7 +20,7 @@ from fsnn_lava.cli.export import main as export_command
 from fsnn_lava.cli.run import main as run_command
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.rate_map import RateMap
-from fsnn_lava.ir.result import concatenate
+from fsnn_lava.ir.result import concatenate_results
 from fsnn_lava.report import accuracy_curve, activity, canvas
 from fsnn_lava.report.evidence import RunEvidence
 from fsnn_lava.report.page import arranged_panels
@@ -353,4 +353,4 @@ def test_parts_of_a_run_share_its_time(case):
     run = replace(case.result, seconds=6.0)
     parts = [run.part(slice(0, 4)), run.part(slice(4, SAMPLES))]
     assert parts[0].seconds == pytest.approx(6.0 * 4 / SAMPLES)
-    assert concatenate(parts).seconds == pytest.approx(6.0)
+    assert concatenate_results(parts).seconds == pytest.approx(6.0)

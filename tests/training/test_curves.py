@@ -10,8 +10,9 @@ import pytest
 from fsnn_lava.cli.train import main
 from fsnn_lava.errors import BackendMissing, BadArgument, BadFile
 from fsnn_lava.training.curves import curves, tensorboard
-from fsnn_lava.training.log import TrainingProgress, read_log
+from fsnn_lava.training.log import read_log
 from fsnn_lava.training.loop import train
+from fsnn_lava.training.progress import TrainingProgress
 from fsnn_lava.training.recipe import parse_recipe
 from fsnn_lava.training.samples import load_samples
 

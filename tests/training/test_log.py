@@ -8,7 +8,8 @@ import json
 import pytest
 
 from fsnn_lava.errors import BadFile
-from fsnn_lava.training.log import EpochRecord, TrainingProgress, append_record, read_log, rewrite_records
+from fsnn_lava.training.log import EpochRecord, append_record, read_log, rewrite_records
+from fsnn_lava.training.progress import TrainingProgress
 from tests.training.test_loop import run, small
 
 

@@ -18,7 +18,7 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.compiled import float_run, integer_run, scatter
-from fsnn_lava.compiled.lava_step import deliver
+from fsnn_lava.compiled.lava_step import lava_synapse_step
 
 ROOT = Path(__file__).parents[2]
 TOOLS = (
@@ -266,7 +266,7 @@ def test_what_is_compiled_in_the_background_is_what_a_first_training_and_run_use
     script = runpy.run_path(str(ROOT / COMPILE))
     script["compile_training"]()
     script["compile_inference"]()
-    kernels = (float_run.run_samples, integer_run.run_samples, deliver, scatter.scatter)
+    kernels = (float_run.run_samples, integer_run.run_integer_samples, lava_synapse_step, scatter.scatter)
     before = [list(kernel.signatures) for kernel in kernels]
     net = fl.FSNN("4C3s-6C3s (F4C3u)", input_shape=(1, 8, 8), classes=10, dropout=0.2)
     net(torch.ones(2, 1, 8, 8), steps=3).sum().backward()

@@ -11,10 +11,10 @@ import pytest
 import fsnn_lava as fl
 from fsnn_lava.backends.emulator.layout import lay_out
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.compiled.scatter import form_of, scatter, scatter_by_taps, scatter_graded
+from fsnn_lava.compiled.scatter import scatter, scatter_by_taps, scatter_form, scatter_graded
 from fsnn_lava.errors import BackendMissing, BadArgument
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
-from fsnn_lava.ir.result import concatenate
+from fsnn_lava.ir.result import concatenate_results
 from fsnn_lava.ir.synapse_patches import synapse_patches
 from fsnn_lava.limits import BIAS_MAX
 from fsnn_lava.running.run import run_batches
@@ -143,7 +143,7 @@ def test_the_result_does_not_depend_on_threads_or_batches(kind: str, monkeypatch
     assert_same(fl.run(chip, values, spikes=True), whole)
     assert_same(fl.run(chip, values, spikes=True, batch=5), whole)
     stream = run_batches(chip, (values[i : i + 8] for i in range(0, 37, 8)), spikes=True)
-    assert_same(concatenate(list(stream)), whole)
+    assert_same(concatenate_results(list(stream)), whole)
 
 
 def test_other_numbers_of_steps_are_run_as_asked() -> None:
@@ -228,7 +228,7 @@ def assert_scatters(synapse: Synapse, source: tuple[int, ...], target: tuple[int
     spikes[fired] = 1
     first = spikes.reshape(*source[1:], source[0]).transpose(2, 0, 1) if len(source) == 3 else spikes
     expected = (matrix_of(synapse, source, target) @ first.reshape(-1)).reshape(target)
-    layout = (form_of(laid), laid.row_spans, laid.column_spans)
+    layout = (scatter_form(laid), laid.row_spans, laid.column_spans)
     for kind, stored in ((np.int32, np.int8), (np.int64, np.int8), (np.float32, np.float32), (np.float64, np.float64)):
         weight = laid.blocks.astype(stored)
         total, by_taps = np.zeros(int(np.prod(target)), kind), np.zeros(int(np.prod(target)), kind)
@@ -303,4 +303,4 @@ def test_results_of_two_networks_do_not_join() -> None:
     rng = np.random.default_rng(30)
     one, two = (random_network(rng, kind="pixels", layers=1) for _ in range(2))
     with pytest.raises(BadArgument, match="must share one"):
-        concatenate([fl.run(one, random_values(rng, one, 1), steps=3), fl.run(two, random_values(rng, two, 1), steps=3)])
+        concatenate_results([fl.run(one, random_values(rng, one, 1), steps=3), fl.run(two, random_values(rng, two, 1), steps=3)])

@@ -159,13 +159,13 @@ def test_two_neurons_that_compute_something_else_fail_the_check(monkeypatch):
         found.potentials[0][0, 0] += 1
         return found
 
-    monkeypatch.setattr(self_check, "run_on_lava", wrong)
+    monkeypatch.setattr(self_check, "_run_on_lava", wrong)
     with pytest.raises(CheckFailed, match=r"Lava ran, but two neurons \(batched graph\)"):
-        self_check.check_lava()
+        self_check.run_self_check()
 
 
 def test_two_neurons_both_spike_and_neither_is_the_other():
-    chip = self_check.two_neurons()
+    chip = self_check.self_check_network()
     assert isinstance(chip, ChipNetwork)
     counts = run(chip, self_check.VALUES, backend="emu").counts[0]
     assert (counts > 0).all() and len({*counts.flatten().tolist()}) == counts.size

@@ -16,7 +16,8 @@ from tests.backends.lava.needs import needs_lava
 
 needs_lava()
 
-from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
+from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.requirement import require_lava  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.errors import BackendFailed, BackendMissing  # noqa: E402

@@ -18,9 +18,10 @@ from lava.proc.io.sink import RingBuffer as Sink  # noqa: E402
 from lava.proc.io.source import RingBuffer as Source  # noqa: E402
 
 from fsnn_lava.backends.emulator.run import Emulator  # noqa: E402
-from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
 from fsnn_lava.backends.lava.neuron_record import neuron_record  # noqa: E402
 from fsnn_lava.backends.lava.processes.neuron.process import SoftResetNeuron  # noqa: E402
+from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.backends.lava.simulator import Simulator  # noqa: E402
 from fsnn_lava.backends.lava.window import Window, layer_window  # noqa: E402

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fsnn_lava.data import NAMES, load
-from fsnn_lava.data.places import FOLDERS
+from fsnn_lava.data.search_path import FOLDERS
 from fsnn_lava.errors import BadData
 from tests.helpers.data_files import write_mnist
 
