@@ -30,7 +30,7 @@ _NUMBERS = (
 )
 
 
-_CONSTANTS = (  # of cost.py, seconds, joules and watts; "unknown", a number, or [low, high]
+_CONSTANTS = (  # of cost.py, seconds, joules and watts (per chip); "unknown", a number, or [low, high]
     "time_per_step",
     "time_per_synaptic_operation",
     "time_per_neuron_update",
