@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--samples", type=int, default=SAMPLES, help="how many held-out training images to use (default: %(default)s)")
     parser.add_argument("--limit", type=int, help="how many test images to use (default: all)")
-    parser.add_argument("--max-drop", type=float, default=0.1, help="percentage points that delta encoding may lose on them (default: %(default)s)")
+    parser.add_argument("--max-drop", type=float, default=0.1, help="points that delta encoding may lose on them (default: %(default)s)")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     set_thread_count(1)
