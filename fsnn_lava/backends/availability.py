@@ -46,7 +46,7 @@ def _vendor() -> tuple[str, ...]:
 
 
 def _board() -> tuple[str, ...]:
-    """Whether a board can be reached, through a SLURM queue that is not switched off or through the address of its host."""
+    """What is missing to reach a board, through a SLURM queue that is not switched off or through the address of its host."""
     by_queue = shutil.which("sinfo") is not None and "NOSLURM" not in os.environ
     if by_queue or os.environ.get("NXSDKHOST"):
         return ()

@@ -114,7 +114,7 @@ def _written_shape(chip: ChipNetwork) -> tuple[int, ...]:
 
 
 def _first_layer(chip: ChipNetwork) -> tuple[str, Expressed]:
-    """Write the first layer: for pixels sent as values if they fit, otherwise for spikes at the rate of the pixels."""
+    """The first layer's input and weights: for pixels sent as values if they fit, otherwise for spikes at the rate of the pixels."""
     layer = chip.layers[0]
     plain = _express_layer(chip, layer, 1)
     if chip.input.kind != "pixels" or plain.exact:

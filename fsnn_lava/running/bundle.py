@@ -44,7 +44,7 @@ FSNN_PROFILE="$PWD/results.profile.json" export FSNN_PROFILE
 set -- network.h5 --backend loihi2 --data inputs.npz --steps @STEPS@ --no-compare --out results.h5 "$@"
 exec "${PYTHON:-python3}" -m fsnn_lava.cli.run "$@"
 """
-_CHIP_PYTHON = "3.10"  # on the machines with boards, which lava-loihi is built for
+_CHIP_PYTHON = "3.10"  # of the machines with boards; lava-loihi is built for it
 _READ_ME = """\
 Made by fsnn-run --package on Python @MADE@, to be run on Python @CHIP@. It has not been run on silicon.
 

@@ -367,7 +367,7 @@ class _Sums:
 
 
 def _check_augmentation(recipe: Recipe, data: Dataset) -> None:
-    """BadArgument unless the samples can be augmented as requested: images can be shifted, mirrored and cut out, events dropped."""
+    """BadFile unless the samples can be augmented as requested: images can be shifted, mirrored and cut out, events dropped."""
     plans = [recipe.at(epoch) for epoch in (0, *(phase.after for phase in recipe.phases))]
     if any(plan.shift or plan.flip or plan.cutout for plan in plans) and len(data.shape) != 3:
         raise BadFile(f"'shift', 'flip' and 'cutout' change images [C, H, W]; the samples of {data.name} have shape {list(data.shape)}")
