@@ -62,8 +62,8 @@ class Settled:
     def sentence(self) -> str:
         """The finding in one sentence."""
         most = f"|f(a) - a| is at most {self.residual:.4g} spikes per step"
-        level = f"the {self.level:.4g} that the run can resolve" if self.level == self.resolution else f"the allowed {self.level:.4g}"
-        share = f"{self.beyond:.2%} of the rates of neurons that fire or should are beyond {level}"
+        level = f"{self.level:.4g}, which is what the run can resolve" if self.level == self.resolution else f"the allowed {self.level:.4g}"
+        share = f"{self.beyond:.2%} of the rates of neurons that fire or should fire are off by more than {level}"
         parts = [f"{most}; {share}", *([text] if (text := self._trend()) else [])]
         if self.distance is not None:
             parts.append(f"|a - a*| is at most {self.distance:.4g}")
@@ -84,7 +84,7 @@ class Settled:
             return "reset to zero discards charge, so more steps do not settle it"
         if self.steps is None:
             return f"the leak leaves up to {self.floor:.3g} however long it runs"
-        return f"about {self.steps} steps bring all within {self.level:.3g}"
+        return f"about {self.steps} steps would bring all of them within {self.level:.3g}"
 
 
 def steps_to_settle(residual: float, level: float, *, weight_sum: float, leak: float) -> int | None:

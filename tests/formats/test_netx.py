@@ -88,7 +88,10 @@ DAMAGE = {
     "unknown synapse": (lambda f: f["fsnn/synapses/0"].attrs.__setitem__("kind", "lstm"), "kind must be one of dense, conv, transposed"),
     "a name with no layer": (lambda f: f["fsnn/synapses/0"].attrs.__setitem__("target", "l9"), "there is no layer 'l9'"),
     "notes no JSON": (lambda f: replace_data(f["fsnn"], "notes", np.frombuffer(b"{", np.uint8)), "'notes' must be JSON"),
-    "weights not integers": (lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.zeros((5, 7))), "must contain integers, got float64"),
+    "weights not integers": (
+        lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.zeros((5, 7))),
+        "must contain integers, got float64",
+    ),
     "weights out of range": (lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.full((5, 7), -128)), "must be between -127 and 127"),
     "wrong axes": (lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.zeros((5, 7, 1), np.int8)), "must have 2 axes"),
     "huge": (lambda f: huge(f["fsnn/synapses/0"]), "takes 1099511627776 bytes, too much for a file of"),

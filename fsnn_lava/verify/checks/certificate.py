@@ -101,11 +101,11 @@ class CertificateCheck(MergedFindings):
         return Check(name="certificate", link=LINK, passed=True, judges=False, summary=self._sentence(), numbers=numbers, series=series)
 
     def _sentence(self) -> str:
-        norm = f"once around the loop, on the run's own active neurons, changes grow by at most {max(self.run_norms):.3g}"
-        sure = f"all of this except with probability {self.failure:.0e} (E18)"
+        norm = f"one pass around the loop, with the neurons active in the run, amplifies changes by at most {max(self.run_norms):.3g}"
+        sure = f"all of this holds except with probability {self.failure:.0e} (E18)"
         if not self.certified:
             return f"none of the {self.samples} samples examined has a certified equilibrium; {norm}; {sure}"
-        alone = f", the only one within {min(self.unique_radii):.3g}" if self.unique_radii else ", the only one"
+        alone = f", unique within {min(self.unique_radii):.3g}" if self.unique_radii else ", which is unique"
         many = f"{self.certified} of {self.samples} samples examined have a certified equilibrium{alone}"
         return f"{many}: ||a - a*|| over all neurons is at most {max(self.bounds):.4g}; {norm}; {sure}"
 
