@@ -11,15 +11,16 @@ from fsnn_lava.errors import BadFile, FsnnError
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.files.torch_archive import unpack
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.fsnn_config import read_architecture
 
 FORMAT = "fsnn-lava model"
-VERSION = 1
+VERSION = 2  # 1: a chain in the paper's notation, as every release reads it
 
 
 def write_model(net: FSNN, path: str | Path) -> None:
     content = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": 1 if net.graph.is_chain and net.architecture.notation is not None else VERSION,
         "config": net.config(),
         "state": {name: tensor.detach().cpu() for name, tensor in net.state_dict().items()},
         "metrics": dict(net.metrics),
@@ -68,13 +69,11 @@ def _range(kept: Any) -> tuple[float, float] | None:
 
 def _check_sizes(path: Path, config: Any, state: Any) -> None:
     """Check the size of the architecture against the tensors in the file before memory is allocated for it."""
-    from fsnn_lava.nn.notation import parse_notation
-
     if not isinstance(config, dict) or not isinstance(state, dict):
         raise BadFile(f"{path} is damaged: config and state must be dicts")
     if not all(isinstance(name, str) and isinstance(tensor, torch.Tensor) for name, tensor in state.items()):
         raise BadFile(f"{path} is damaged: the state must contain only tensors")
-    architecture = parse_notation(str(config["architecture"]), input_shape=tuple(config["input_shape"]), classes=int(config["classes"]))
+    architecture = read_architecture(config)
     storages = {
         tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in state.values()
     }

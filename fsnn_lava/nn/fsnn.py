@@ -18,20 +18,21 @@ from fsnn_lava.errors import BadArgument, Diverged
 from fsnn_lava.nn.architecture import parse_architecture, with_thresholds
 from fsnn_lava.nn.chain_gradient import channels_last
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
-from fsnn_lava.nn.current import Current
 from fsnn_lava.nn.dense_simulation import Observer
-from fsnn_lava.nn.drive import ConstantDrive, Drive, SequenceDrive
-from fsnn_lava.nn.dropout import Masks, masked
-from fsnn_lava.nn.dynamics import Dynamics, Schedule, Wire, own_delay
+from fsnn_lava.nn.dropout import Masks
+from fsnn_lava.nn.dynamics import Dynamics, Schedule
 from fsnn_lava.nn.feedback import NormKind, RestrictedFeedback
+from fsnn_lava.nn.fsnn_config import constructor_arguments, network_config
 from fsnn_lava.nn.fsnn_options import check_options, check_single_loop
 from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.graph import INPUT, Graph
-from fsnn_lava.nn.graph_values import graph_of, graph_values
 from fsnn_lava.nn.loop_map import Equilibrium, LoopMap, SourceRates
+from fsnn_lava.nn.network_dynamics import network_dynamics
+from fsnn_lava.nn.network_gains import network_gains
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
+from fsnn_lava.nn.operator_norm import spectral_radius
 from fsnn_lava.nn.raw_values import fractional_range
 from fsnn_lava.nn.readout import Readout
 from fsnn_lava.nn.simulation import simulate
@@ -255,7 +256,7 @@ class FSNN(nn.Module):
             True
         """
         values, steps = self._checked(images, steps)
-        f, sources = self.rate_map(self.average(values, steps)), SourceRates(self.graph)
+        f, sources = self.rate_map(self.average(values, steps)), SourceRates(self.graph.sources, self.graph.shapes)
         start = sources.zeros(len(values), values)
         solution = anderson(lambda given: sources.join(f(sources.split(given))), start, tol=tol, max_steps=max_steps)
         solved = dict(zip(sources.positions, sources.split(solution.value), strict=True))
@@ -273,7 +274,7 @@ class FSNN(nn.Module):
         Returns:
             [B], spikes per step. Without feedback, that of the last layer.
         """
-        sources = SourceRates(self.graph)
+        sources = SourceRates(self.graph.sources, self.graph.shapes)
         given = sources.join(rates)
         return (sources.join(self.rate_map(average)(sources.split(given))) - given).abs().flatten(1).amax(1)
 
@@ -285,6 +286,15 @@ class FSNN(nn.Module):
             batch_statistics: use the statistics of this batch in batch norm, as training does, which also updates the running ones.
         """
         return self._loop_map(self._entries(average), self.feedback_weights(), self._no_masks(), running=not batch_statistics)
+
+    @torch.no_grad()
+    def loop_gain(self) -> float:
+        """Return the spectral radius of the gains M (E13): below 1, the network is certified to have one equilibrium, which it approaches.
+
+        M adds up, for every pair of layers, the norms of the connections between them over the target's threshold: guaranteed upper
+        bounds, batch norm and pooling folded in. It takes seconds for large convolutions.
+        """
+        return spectral_radius(network_gains(self))
 
     def feedback_weights(self) -> tuple[Tensor, ...]:
         """Return the weight of every feedback, restricted (E6); in training each call moves their power iterations by a step."""
@@ -400,37 +410,7 @@ class FSNN(nn.Module):
         self, values: Tensor, weights: tuple[Tensor, ...], masks: Masks, entries: tuple[Tensor | None, ...] | None = None
     ) -> Dynamics:
         """Every current of a run. `entries` are the input's currents without batch norm, if they are known already."""
-        graph = self.graph
-        wires = []
-        for stage, mask in zip(self.stages, masks.stages, strict=True):
-            source, target = graph.ends(stage.connection)
-            if source >= 0:
-                wires.append(Wire(source, target, own_delay(source, target, self.schedule), stage.simulated(mask)))
-        for connection, feedback, weight, mask in zip(graph.feedback, self.feedbacks, weights, masks.feedbacks, strict=True):
-            source, target = graph.ends(connection)
-            current = Current(operator=feedback.operator, weight=weight.detach(), mask=mask)
-            wires.append(Wire(source, target, own_delay(source, target, self.schedule), current))
-        return Dynamics(
-            shapes=tuple(layer.out_shape for layer in graph.layers),
-            drives=tuple(self._drive(values, position, masks, entries) for position in range(len(graph.layers))),
-            wires=tuple(sorted(wires, key=lambda wire: wire.target)),
-            neuron=self.neuron,
-            vths=self.vths,
-        )
-
-    def _drive(self, values: Tensor, position: int, masks: Masks, entries: tuple[Tensor | None, ...] | None) -> Drive | None:
-        """What enters a layer from the input; None if nothing does."""
-        chosen = [index for index in self.graph.stages_into[position] if self.stages[index].connection.source == INPUT]
-        if not chosen:
-            return None
-        if self._is_sequence(values):
-            return SequenceDrive(values, tuple(self.stages[index].simulated(masks.stages[index]) for index in chosen))
-        total: Tensor | None = None
-        for index in chosen:
-            stage, known = self.stages[index], None if entries is None else entries[index]
-            current = masked(masks.stages[index], stage.normalise(stage.current(values) if known is None else known, running=True))
-            total = current if total is None else total + current
-        return None if total is None else ConstantDrive(total)
+        return network_dynamics(self, values, weights, masks, entries)
 
     @torch.no_grad()
     def _turn(self, entries: tuple[Tensor | None, ...], weights: tuple[Tensor, ...], masks: Masks) -> Trace:
@@ -456,22 +436,7 @@ class FSNN(nn.Module):
 
     def config(self) -> dict[str, Any]:
         """Return everything but weights, solver and metrics as plain values; `from_config` reverses it."""
-        normalisation, notation = self.normalisation, self.architecture.notation
-        return {
-            "architecture": graph_values(self.graph) if notation is None else notation,
-            "input_shape": list(self.architecture.input_shape),
-            "classes": self.architecture.classes,
-            "leak": self.neuron.leak,
-            "vth": self.vth,
-            "steps": self.steps,
-            "schedule": self.schedule,
-            "dropout": self.dropout,
-            "norm": self.norm_kind,
-            "limit": self.limit,
-            "batch_norm": self.batch_norm,
-            "normalisation": None if normalisation is None else [normalisation.divisor, list(normalisation.mean), list(normalisation.std)],
-            "class_names": list(self.class_names),
-        }
+        return network_config(self)
 
     @staticmethod
     def from_config(config: dict[str, Any]) -> FSNN:
@@ -483,15 +448,7 @@ class FSNN(nn.Module):
         Raises:
             BadArgument: a value is out of range.
         """
-        values = dict(config)
-        leak, normalisation = values.pop("leak"), values.pop("normalisation")
-        if normalisation is not None:
-            divisor, mean, std = normalisation
-            values["normalisation"] = Normalisation(divisor, tuple(mean), tuple(std))
-        architecture = values.pop("architecture")
-        if isinstance(architecture, dict):
-            architecture = graph_of(architecture, input_shape=values["input_shape"])
-        return FSNN(architecture, neuron=IF() if leak == 1.0 else LIF(leak), **values)
+        return FSNN(**constructor_arguments(config))
 
     def save(self, path: str | Path) -> None:
         """Write configuration, weights and metrics to a file that plain torch can read too.

@@ -45,7 +45,7 @@ def attach_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Repo
 
 def attach_graph_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
     """The same for any graph, by autograd: beta lives on the layers where feedback starts (E13)."""
-    sources, coupling = SourceRates(loop.graph), loop.coupling
+    sources, coupling = SourceRates(loop.graph.sources, loop.graph.shapes), loop.coupling
     start = sources.join(trace.rates).detach().requires_grad_()
     rates = loop(sources.split(start))
     mapped, last = sources.join(rates), len(rates) - 1

@@ -275,6 +275,11 @@ class Graph:
         """Position of every layer, from 0; -1 for the input."""
         return {INPUT: -1, **{layer.name: index for index, layer in enumerate(self.layers)}}
 
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """Of every layer."""
+        return tuple(layer.out_shape for layer in self.layers)
+
     def shape(self, name: str) -> Shape:
         """The shape of a layer or of the input."""
         return self.source_shape if name == INPUT else self.layers[self.positions[name]].out_shape
@@ -282,6 +287,11 @@ class Graph:
     def ends(self, connection: Connection) -> tuple[int, int]:
         """Positions of source and target."""
         return self.positions[connection.source], self.positions[connection.target]
+
+    @cached_property
+    def edges(self) -> tuple[tuple[int, int], ...]:
+        """Positions of source and target of every connection."""
+        return tuple(self.ends(one) for one in self.connections)
 
     def operator(self, connection: Connection) -> Operator:
         """The linear operation of a connection, before its pooling."""

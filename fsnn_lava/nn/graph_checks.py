@@ -69,7 +69,7 @@ def _check_feedback(graph: Graph, connection: Connection) -> None:
     if connection.pool > 1:
         raise BadArchitecture(f"{connection}: feedback cannot be averaged (pool); use a stride")
     source, target = graph.ends(connection)
-    if source not in reachable(graph, target):
+    if source not in reachable(graph.edges, target):
         names = [layer.name for layer in graph.layers]
         raise BadArchitecture(
             f"{connection}: it goes back, but closes no cycle: nothing leads from {connection.target!r} to {connection.source!r}. "
@@ -79,11 +79,11 @@ def _check_feedback(graph: Graph, connection: Connection) -> None:
 
 def _check_paths(graph: Graph) -> None:
     """Every layer must depend on the input, and the readout on every layer."""
-    reached, last = reachable(graph, -1), len(graph.layers) - 1
+    reached, last = reachable(graph.edges, -1), len(graph.layers) - 1
     for position, layer in enumerate(graph.layers):
         if position not in reached:
             raise BadArchitecture(f"layer {layer.name!r}: nothing leads to it from the input; connect it, or remove it")
-        if position != last and last not in reachable(graph, position):
+        if position != last and last not in reachable(graph.edges, position):
             raise BadArchitecture(
                 f"layer {layer.name!r}: nothing leads from it to the last layer, {graph.layers[last].name!r}, which is read out; "
                 "connect it, or list the layer to be read out last"

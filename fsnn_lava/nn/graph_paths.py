@@ -1,43 +1,33 @@
-"""Which layers of a network graph lead to which: reachability and strongly connected components."""
+"""Which layers of a network graph lead to which: reachability and strongly connected components. Layers are positions from 0, -1 the input."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-if TYPE_CHECKING:
-    from fsnn_lava.nn.graph import Graph
-
-
-def reachable(graph: Graph, start: int) -> frozenset[int]:
-    """Positions that a path of one or more connections leads to from position `start` (-1: the input)."""
-    return _reachable(_targets(graph), start)
+Edge = tuple[int, int]  # positions of source and target
 
 
-def loops(graph: Graph) -> tuple[tuple[int, ...], ...]:
-    """The strongly connected components that contain a cycle, each ascending: the layers that influence themselves and each other."""
-    targets = _targets(graph)
-    reached = [_reachable(targets, position) for position in range(len(graph.layers))]
-    found: list[tuple[int, ...]] = []
-    for position in range(len(graph.layers)):
-        if position in reached[position] and not any(position in one for one in found):
-            found.append(tuple(other for other in sorted(reached[position]) if position in reached[other]))
-    return tuple(found)
-
-
-def _targets(graph: Graph) -> dict[int, set[int]]:
-    targets: dict[int, set[int]] = {position: set() for position in range(-1, len(graph.layers))}
-    for connection in graph.connections:
-        source, target = graph.ends(connection)
-        targets[source].add(target)
-    return targets
-
-
-def _reachable(targets: dict[int, set[int]], start: int) -> frozenset[int]:
+def reachable(edges: Iterable[Edge], start: int) -> frozenset[int]:
+    """Positions that a path of one or more edges leads to from `start`."""
+    targets: dict[int, list[int]] = {}
+    for source, target in edges:
+        targets.setdefault(source, []).append(target)
     seen: set[int] = set()
-    front = list(targets[start])
+    front = list(targets.get(start, ()))
     while front:
         position = front.pop()
         if position not in seen:
             seen.add(position)
-            front.extend(targets[position])
+            front.extend(targets.get(position, ()))
     return frozenset(seen)
+
+
+def strong_components(edges: Iterable[Edge], layers: int) -> tuple[tuple[int, ...], ...]:
+    """Sets of layers that influence themselves and each other, each ascending: the strongly connected components with a cycle."""
+    listed = tuple(edges)
+    reached = [reachable(listed, position) for position in range(layers)]
+    found: list[tuple[int, ...]] = []
+    for position in range(layers):
+        if position in reached[position] and not any(position in one for one in found):
+            found.append(tuple(other for other in sorted(reached[position]) if position in reached[other]))
+    return tuple(found)

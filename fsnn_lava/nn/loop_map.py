@@ -13,6 +13,7 @@ from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
 from fsnn_lava.nn.dropout import Masks, masked
 from fsnn_lava.nn.feedback import RestrictedFeedback
 from fsnn_lava.nn.graph import Graph
+from fsnn_lava.nn.operators import Shape
 from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.nn.stage import Stages
 
@@ -96,9 +97,10 @@ def _plus(total: Tensor | None, current: Tensor) -> Tensor:
 class SourceRates:
     """The rates of the feedback's sources as one tensor: that of the only source as it is, several side by side, [B, n]."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.positions = graph.sources
-        self.shapes = [graph.layers[position].out_shape for position in graph.sources]
+    def __init__(self, positions: Sequence[int], shapes: Sequence[Shape]) -> None:
+        """`shapes` are those of all layers."""
+        self.positions = tuple(positions)
+        self.shapes = [shapes[position] for position in self.positions]
 
     def join(self, rates: Sequence[Tensor]) -> Tensor:
         """From the rates of every layer."""

@@ -61,6 +61,10 @@ class Operator(ABC):
         """[channels] in a shape that broadcasts against the weight."""
         return values.view([-1 if axis == self.target_axis else 1 for axis in range(len(self.weight_shape))])
 
+    def per_source(self, values: Tensor) -> Tensor:
+        """[C] of the source's channels (a source (N,) is one channel per neuron) in a shape that broadcasts against the weight."""
+        return values.view([-1 if axis == 1 - self.target_axis else 1 for axis in range(len(self.weight_shape))])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Dense(Operator):
@@ -84,6 +88,9 @@ class Dense(Operator):
 
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
         return grads.flatten(1).t() @ values.flatten(1)
+
+    def per_source(self, values: Tensor) -> Tensor:
+        return values.repeat_interleave(self.weight_shape[1] // len(values))[None]
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
         return matrix_norm(weight)
@@ -127,6 +134,10 @@ class Convolution(Operator):
         return conv2d_weight(
             values, self.weight_shape, grads, stride=self.stride, padding=self.padding, dilation=self.dilation, groups=self.groups
         )
+
+    def per_source(self, values: Tensor) -> Tensor:
+        by_group = values.view(self.groups, 1, -1).expand(-1, self.channels // self.groups, -1)
+        return by_group.reshape(self.channels, -1, 1, 1)
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
         inner = (self.in_shape[0] // self.groups, *self.in_shape[1:])

@@ -52,9 +52,9 @@ def configure(net: FSNN, plan: Recipe) -> None:
     net.solver = Solver(method=plan.solver.method, tol=plan.solver.tol, max_steps=plan.solver.max_steps)
     net.steps, net.turns, net.dropout = plan.steps, plan.turns, plan.dropout
     net.limit = plan.limit
-    if net.feedback is not None:
-        net.feedback.limit = plan.limit
-        net.feedback.clip_()
+    for connection, feedback in zip(net.graph.feedback, net.feedbacks, strict=True):
+        feedback.limit = plan.limit if connection.limit is None else connection.limit
+    net.clip_feedback_()
 
 
 def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int) -> FSNN:

@@ -20,7 +20,7 @@ class Evaluation:
 
     accuracy: float  # share of samples whose largest logit is their label's
     firing_rates: list[float]  # spikes per step and neuron, one per layer
-    equilibrium_residual: float  # mean over samples of max |f(a[T]) - a[T]| of the last layer
+    equilibrium_residual: float  # mean over samples of max |f(a[T]) - a[T]| where feedback starts
 
 
 @torch.no_grad()
@@ -31,7 +31,7 @@ def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = Non
     """
     group = group or ProcessGroup()
     net.eval()
-    sums = torch.zeros(1 + len(net.stages), dtype=torch.float64)  # right answers, then spikes per neuron of each layer
+    sums = torch.zeros(1 + len(net.graph.layers), dtype=torch.float64)  # right answers, then spikes per neuron of each layer
     for first in range(group.rank * BATCH, len(samples), group.size * BATCH):
         chosen = slice(first, first + BATCH)
         logits = net(torch.from_numpy(samples.batch(chosen)).to(group.device))
@@ -46,7 +46,5 @@ def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = Non
 
 @torch.no_grad()
 def equilibrium_residual(net: FSNN, images: Tensor) -> float:
-    """Mean over samples of the largest |f(a[T]) - a[T]| of the last layer: how far the spikes are from the equilibrium (E4)."""
-    rates = net.simulate(images).rates[-1]
-    mapped = net.rate_map(net.average(net.normalise(images), net.steps))(rates)[-1]
-    return float((mapped - rates).abs().flatten(1).amax(1).mean())
+    """Mean over samples of the largest |f(a[T]) - a[T]| where feedback starts: how far the spikes are from the equilibrium (E4)."""
+    return float(net.residual(net.simulate(images).rates, net.average(net.normalise(images), net.steps)).mean())
