@@ -1,4 +1,4 @@
-"""Which layers of a network graph lead to which: reachability and strongly connected components. Layers are positions from 0, -1 the input."""
+"""Which layers of a network graph lead to which. Layers are positions from 0, the input is -1."""
 
 from __future__ import annotations
 

@@ -202,10 +202,8 @@ class FoldedNetwork:
         for i, connection in enumerate(into):
             source, target = self.ends(connection)
             if source >= 0:
-                carries = i == 0 and source < target
-                wires.append(
-                    Wire(source, target, own_delay(source, target, schedule), connection.simulated(layer.bias if carries else None))
-                )
+                bias = layer.bias if i == 0 and source < target else None
+                wires.append(Wire(source, target, own_delay(source, target, schedule), connection.simulated(bias)))
         return wires
 
     def logits(self, last: Tensor) -> Tensor:
