@@ -12,7 +12,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from fsnn_lava.compiled.float_run import FORM_START, NO_SOURCE, SOURCE
-from fsnn_lava.compiled.patches import WIDEST, meeting, spread
+from fsnn_lava.compiled.patches import WIDEST, meeting, spread, target_step
 from fsnn_lava.compiled.row_sums import BLOCK
 from fsnn_lava.compiled.scatter import FORM
 from fsnn_lava.errors import BadArgument
@@ -30,12 +30,13 @@ class ConnectionLayout:
 
     def __init__(self, operator: Operator, *, in_blocks: bool = False) -> None:
         self.operator, self.in_blocks = operator, in_blocks
-        source, target = operator.in_shape, operator.out_shape
+        source, target, steps = operator.in_shape, operator.out_shape, (1, 1)
         if isinstance(operator, Dense):
             self.rows = self.columns = ONE_PLACE
             channels, taps, width = prod(source), (1, 1), 1
         elif isinstance(operator, Convolution):
-            axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, strict=True)
+            axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, operator.dilation, strict=True)
+            steps = target_step(operator.stride[0], operator.dilation[0]), target_step(operator.stride[1], operator.dilation[1])
             (self.row_order, self.rows), (self.column_order, self.columns) = (meeting(*axis) for axis in axes)
             channels, taps, width = source[0], operator.kernel, target[2]
         elif isinstance(operator, TransposedConvolution):
@@ -45,7 +46,7 @@ class ConnectionLayout:
         else:
             raise BadArgument(f"events: cannot lay out a {type(operator).__name__}; simulate with events=False")
         whole_rows = isinstance(operator, Dense)  # all weights of a spike are contiguous, however many
-        self.form = np.array([channels, len(self.columns), *taps, width, target[0], 1, whole_rows], dtype=np.int64)
+        self.form = np.array([channels, len(self.columns), *taps, width, target[0], 1, whole_rows, *steps], dtype=np.int64)
 
     @property
     def products(self) -> int:

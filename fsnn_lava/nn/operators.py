@@ -97,12 +97,18 @@ class Convolution(Operator):
     stride: Pair = (1, 1)
     padding: Pair = (0, 0)
     groups: int = 1
+    dilation: Pair = (1, 1)
 
     kind: ClassVar[Kind] = "conv"
 
     @property
+    def extent(self) -> Pair:
+        """Rows and columns from the first to the last tap, both included."""
+        return self.dilation[0] * (self.kernel[0] - 1) + 1, self.dilation[1] * (self.kernel[1] - 1) + 1
+
+    @property
     def out_shape(self) -> Shape:
-        sizes = zip(self.in_shape[1:], self.kernel, self.stride, self.padding, strict=True)
+        sizes = zip(self.in_shape[1:], self.extent, self.stride, self.padding, strict=True)
         return (self.channels, *((n + 2 * p - k) // s + 1 for n, k, s, p in sizes))
 
     @property
@@ -110,19 +116,23 @@ class Convolution(Operator):
         return (self.channels, self.in_shape[0] // self.groups, *self.kernel)
 
     def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
-        return nnf.conv2d(values, weight, bias, self.stride, self.padding, groups=self.groups)
+        return nnf.conv2d(values, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
-        sizes = zip(self.in_shape[1:], self.out_shape[1:], self.kernel, self.stride, self.padding, strict=True)
+        sizes = zip(self.in_shape[1:], self.out_shape[1:], self.extent, self.stride, self.padding, strict=True)
         rest = [n - ((out - 1) * s - 2 * p + k) for n, out, k, s, p in sizes]
-        return nnf.conv_transpose2d(values, weight, None, self.stride, self.padding, rest, self.groups)
+        return nnf.conv_transpose2d(values, weight, None, self.stride, self.padding, rest, self.groups, self.dilation)
 
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
-        return conv2d_weight(values, self.weight_shape, grads, stride=self.stride, padding=self.padding, groups=self.groups)
+        return conv2d_weight(
+            values, self.weight_shape, grads, stride=self.stride, padding=self.padding, dilation=self.dilation, groups=self.groups
+        )
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
         inner = (self.in_shape[0] // self.groups, *self.in_shape[1:])
-        groups = np.split(weight, self.groups)
+        spread = np.zeros((*weight.shape[:2], *self.extent))
+        spread[:, :, :: self.dilation[0], :: self.dilation[1]] = weight
+        groups = np.split(spread, self.groups)
         return max(convolution_norm_bound(part, in_shape=inner, stride=self.stride, padding=self.padding) for part in groups)
 
     def pooled(self, size: int) -> Convolution:
