@@ -53,7 +53,8 @@ def _measured(chip: ChipNetwork, path: Path, placement: Placement) -> tuple[dict
 
 
 def _latency(chip: ChipNetwork) -> dict[str, int | str]:
-    window = ChipWindow(steps=chip.steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1)
+    first = 2 if chip.input.kind == "events" else 1
+    window = ChipWindow(steps=chip.steps, layers=len(chip.layers), first=first, longest=chip.longest_chip_delay)
     return {"chip_steps_per_sample": window.length, "time_per_step": "the time per step is not public and must be measured"}
 
 

@@ -13,7 +13,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from fsnn_lava.compiled.float_run import FORM_START, LAYER_COLUMNS, NO_DRIVE
-from fsnn_lava.compiled.patches import WIDEST, meeting, spread
+from fsnn_lava.compiled.patches import WIDEST, meeting, spread, target_step
 from fsnn_lava.compiled.row_sums import BLOCK
 from fsnn_lava.compiled.scatter import FORM
 from fsnn_lava.errors import BadArgument
@@ -31,14 +31,15 @@ class ConnectionLayout:
 
     def __init__(self, operator: Operator, *, in_blocks: bool = False) -> None:
         self.operator, self.in_blocks = operator, in_blocks
-        source, target, groups = operator.in_shape, operator.out_shape, 1
+        source, target, groups, steps = operator.in_shape, operator.out_shape, 1, (1, 1)
         if isinstance(operator, Dense):
             self.rows = self.columns = ONE_PLACE
             channels, taps, width = prod(source), (1, 1), 1
         elif isinstance(operator, Convolution):
-            axes = zip(source[1:], target[1:], operator.extent, operator.stride, operator.padding, strict=True)
+            axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, operator.dilation, strict=True)
+            steps = target_step(operator.stride[0], operator.dilation[0]), target_step(operator.stride[1], operator.dilation[1])
             (self.row_order, self.rows), (self.column_order, self.columns) = (meeting(*axis) for axis in axes)
-            channels, taps, width, groups = source[0], operator.extent, target[2], operator.groups
+            channels, taps, width, groups = source[0], operator.kernel, target[2], operator.groups
         elif isinstance(operator, TransposedConvolution):
             axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, strict=True)
             self.rows, self.columns = (spread(*axis) for axis in axes)
@@ -47,7 +48,7 @@ class ConnectionLayout:
             raise BadArgument(f"events: cannot lay out a {type(operator).__name__}; simulate with events=False")
         whole_rows = isinstance(operator, Dense)  # all weights of a spike are contiguous, however many
         self.depth = target[0] // groups  # weights of a spike at one place of the target
-        self.form = np.array([channels, len(self.columns), *taps, width, target[0], groups, whole_rows], dtype=np.int64)
+        self.form = np.array([channels, len(self.columns), *taps, width, target[0], groups, whole_rows, *steps], dtype=np.int64)
 
     @property
     def products(self) -> int:
@@ -79,7 +80,7 @@ class ConnectionLayout:
                 by_source = by_source.reshape(*self.operator.in_shape, -1).permute(1, 2, 0, 3).flatten(0, 2)
             return by_source[None, None]
         if isinstance(self.operator, Convolution):
-            by_group = self.operator.undilated_weight(weight).unflatten(0, (-1, self.depth))  # [groups, depth, C_in / groups, kH, kW]
+            by_group = weight.unflatten(0, (-1, self.depth))  # [groups, depth, C_in / groups, kH, kW]
             return by_group.permute(3, 4, 0, 2, 1).flatten(2, 3)[self.row_order][:, self.column_order]
         return weight.permute(2, 3, 0, 1)
 

@@ -146,14 +146,6 @@ class Convolution(Operator):
         groups = np.split(spread, self.groups)
         return max(convolution_norm_bound(part, in_shape=inner, stride=self.stride, padding=self.padding) for part in groups)
 
-    def undilated_weight(self, weight: Tensor) -> Tensor:
-        """The same kernel with its gaps filled with zeros: [channels, C_in / groups, *extent]."""
-        if self.dilation == (1, 1):
-            return weight
-        wide = weight.new_zeros(*weight.shape[:2], *self.extent)
-        wide[:, :, :: self.dilation[0], :: self.dilation[1]] = weight
-        return wide
-
     def pooled(self, size: int) -> Convolution:
         """The operator that also averages its output over size x size: kernel k + s (size - 1), stride s size, no dilation."""
         more = [s * (size - 1) for s in self.stride]

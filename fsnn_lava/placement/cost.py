@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.rate_map import apply_linear
+from fsnn_lava.ir.relays import relay_chains, relay_name
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.space_to_depth import packed
 from fsnn_lava.ir.stock_network import Lowered, lower_to_stock, stock_equivalent
@@ -146,12 +147,14 @@ def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values
         raise BadArgument("a network with event input costs what its events cost: pass the values of the run")
     lowered = lower_to_stock(network)
     sent = _sent(network, result, lowered, values)
-    window = ChipWindow(steps=result.steps, layers=len(chip.layers), first=2 if network.input.kind == "events" else 1)
+    first = 2 if network.input.kind == "events" else 1
+    window = ChipWindow(steps=result.steps, layers=len(chip.layers), first=first, longest=network.longest_chip_delay)
     cores = {layer.name: layer.cores for layer in placement.layers}
     layers = [_layer_cost(lowered.chip, layer, sent, window.length, cores.get(layer.name)) for layer in lowered.chip.layers]
-    classes = chip.readout.classes
+    layers += _relay_costs(lowered.chip, sent, window.length, cores, delays=placement.board.synapse_delay_max > 0)
+    classes, last = chip.readout.classes, next(layer for layer in layers if layer.name == chip.layers[-1].name)
     if placement.readout == "chip":
-        operations, updates = layers[-1].messages * classes, classes * window.length
+        operations, updates = last.messages * classes, classes * window.length
         layers.append(LayerCost(name=READOUT, cores=cores.get(READOUT), messages=0.0, operations=operations, updates=updates))
     written, read = _host_numbers(chip, classes if placement.readout == "chip" else 0)
     spikes = sum(layer.messages for layer in layers)
@@ -173,6 +176,19 @@ def _layer_cost(chip: ChipNetwork, layer: Layer, sent: dict[str, NDArray[np.floa
     operations = sum(_touched(synapse, sent[synapse.source]) for synapse in chip.into(layer))
     messages = float(sent[layer.name].sum(axis=tuple(range(1, sent[layer.name].ndim))).mean())
     return LayerCost(name=layer.name, cores=cores, messages=messages, operations=operations, updates=layer.size * steps)
+
+
+def _relay_costs(
+    chip: ChipNetwork, sent: dict[str, NDArray[np.float64]], steps: int, cores: dict[str, int | None], *, delays: bool
+) -> list[LayerCost]:
+    """Relays repeat the messages of their layer, each by one weight."""
+    found = []
+    for name, length in relay_chains(chip, delays=delays).items():
+        messages, size = float(sent[name].sum() / max(1, len(sent[name]))), chip.layer(name).size
+        for number in range(1, length + 1):
+            relay = relay_name(name, number)
+            found.append(LayerCost(name=relay, cores=cores.get(relay), messages=messages, operations=messages, updates=size * steps))
+    return found
 
 
 def _touched(synapse: Synapse, messages: NDArray[np.float64]) -> float:

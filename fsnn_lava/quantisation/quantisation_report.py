@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork, Layer
-from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.ir.rate_map import Drive, RateMap
 from fsnn_lava.quantisation.calibration import affordable_calibration_samples, largest_potentials
 from fsnn_lava.quantisation.counterpart import counterpart
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
@@ -106,7 +106,7 @@ def _run_values(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.uint
 def _layer_rows(
     made: Quantised,
     rate_map: RateMap,
-    drive: NDArray[np.float64],
+    drive: Drive,
     exact: tuple[NDArray[np.float64], ...],
     shifted: tuple[NDArray[np.float64], ...],
 ) -> tuple[LayerRow, ...]:
@@ -121,11 +121,11 @@ def _layer_rows(
         2 * _shift_bounds(gains, TOLERANCE * sizes) if made.gain_after < 1.0 else np.zeros_like(sizes)
     )  # both equilibria are solved up to it
     got = rate_map.currents(exact, drive)
-    wanted = _currents(folded, torch.from_numpy(made.calibration[: len(drive)]), exact)
+    wanted = _currents(folded, torch.from_numpy(made.calibration[: len(exact[0])]), exact)
     if chip.delta is None:
-        headroom = state_headroom(chip, largest_potentials(folded, made.calibration[: len(drive)]))
+        headroom = state_headroom(chip, largest_potentials(folded, made.calibration[: len(exact[0])]))
     else:
-        headroom = sum_headroom(chip, chip.delta, drive, got)
+        headroom = sum_headroom(chip.delta, drive, got)
     rows = []
     for i, layer in enumerate(chip.layers):
         ratio = got[i] / layer.per_neuron(layer.threshold) - wanted[i] / folded.layers[i].vth

@@ -345,10 +345,9 @@ def _layer(name: str, shape: tuple[int, ...], rounded: RoundedLayer, decay: int,
 
 def _synapses(folded: FoldedNetwork, problem: LayerProblem, rounded: RoundedLayer) -> list[Synapse]:
     """The synapses into a layer: forward ones first, then feedback."""
-    parts = sorted(
-        zip(problem.connections, rounded.weights, rounded.exponents, strict=True), key=lambda part: not folded.is_forward(part[0])
-    )
-    return [_synapse(connection, weight, exponent) for connection, weight, exponent in parts]
+    made = zip(problem.connections, rounded.weights, rounded.exponents, strict=True)
+    ordered = sorted(made, key=lambda part: not folded.is_forward(part[0]))
+    return [_synapse(connection, weight, exponent) for connection, weight, exponent in ordered]
 
 
 def _synapse(connection: FoldedConnection, weight: IntArray, exponent: int) -> Synapse:

@@ -29,7 +29,7 @@ from fsnn_lava.limits import DECAY_UNIT
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.board import FOLDER, load_board
 from fsnn_lava.training.recipe import load_recipe
-from tests.helpers.chip_networks import conv_network, dense_network
+from tests.helpers.chip_networks import conv_network, dense_network, skip_network
 from tests.helpers.data_files import event_bytes, idx_bytes, random_images, write_idx
 from tests.helpers.event_data import random_events
 from tests.helpers.naive_delta import as_delta
@@ -60,6 +60,7 @@ def originals(folder: Path) -> list[Original]:
             "hdf5",
             netx.read_netx,
         ),
+        ("network graph", "graph.h5", lambda path: netx.write_netx(skip_network(3), path), "hdf5", netx.read_netx),
         ("delta network", "delta.h5", lambda path: netx.write_netx(as_delta(dense_network(2)), path), "hdf5", netx.read_netx),
         ("delta results", "delta-results.h5", _delta_results, "hdf5", results.read_results),
         ("slayer", "slayer.net", _slayer, "hdf5", netx.read_netx),

@@ -28,7 +28,7 @@ def test_only_content_or_a_sentence_comes_out_of_a_damaged_file():
     assert not tally.failures
     assert tally.counts["refused"] > CASES // 2  # the damage does hit
     assert sum(tally.counts.values()) == CASES
-    assert len(tally.readers) == 23 + len(EVENT_ENDINGS)
+    assert len(tally.readers) == 24 + len(EVENT_ENDINGS)
 
 
 def test_a_text_heap_that_would_loop_for_ever_is_refused(tmp_path):
