@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below
     from fsnn_lava.nn.graph import Graph as Graph
     from fsnn_lava.nn.graph import Neurons as Neurons
     from fsnn_lava.nn.loop_map import Equilibrium as Equilibrium
+    from fsnn_lava.nn.modules import from_modules as from_modules
     from fsnn_lava.nn.neurons import IF as IF
     from fsnn_lava.nn.neurons import LIF as LIF
     from fsnn_lava.nn.normalisation import Normalisation as Normalisation
@@ -67,6 +68,7 @@ _MODULES = {
     "Diverged": "errors",
     "Equilibrium": "nn.loop_map",
     "find": "models.find",
+    "from_modules": "nn.modules",
     "FSNN": "nn.fsnn",
     "FsnnError": "errors",
     "Graph": "nn.graph",

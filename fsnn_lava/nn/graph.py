@@ -170,6 +170,18 @@ class Connection:
             raise BadArchitecture(f"{self}: {name} must be a whole number of at least {low}, got {value!r}")
         return int(value)
 
+    def made_shape(self, source: Shape, channels: int) -> Shape:
+        """The shape that it makes of a source, before `pool`; a transposed convolution multiplies rows and columns by its stride."""
+        if self.kind == "dense":
+            return (channels,)
+        if self.kind == "identity" or len(source) != 3:
+            return source
+        kernel, stride, padding, dilation = (cast(Pair, getattr(self, name)) for name in ("kernel", "stride", "padding", "dilation"))
+        if self.kind == "transposed":
+            return (channels, source[1] * stride[0], source[2] * stride[1])
+        sizes = zip(source[1:], kernel, stride, padding, dilation, strict=True)
+        return (channels, *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes))
+
     def operator(self, source: Shape, target: Shape) -> Operator:
         """The linear operation from a source to a target of these shapes; BadArchitecture if it does not fit between them."""
         made = self._operator(source, target)

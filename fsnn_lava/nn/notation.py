@@ -183,20 +183,9 @@ def _append(layers: list[_Layer], item: _Item, input_shape: Shape) -> None:
         raise item.fail(f"a convolution needs an input of shape (C, H, W), got {shape}")
     connection = operation.connection(source, name)
     try:
-        layers.append(_Layer(Neurons(name, _made(operation, connection, shape), operation.vth), connection))
+        layers.append(_Layer(Neurons(name, connection.made_shape(shape, operation.channels), operation.vth), connection))
     except BadArchitecture as error:
         raise item.fail(str(error)) from error
-
-
-def _made(operation: _Operation, connection: Connection, source: Shape) -> Shape:
-    """The shape that a connection makes of `source`; a transposed one multiplies rows and columns by its stride."""
-    if operation.kind == "dense":
-        return (operation.channels,)
-    kernel, stride, padding, dilation = (cast(Pair, getattr(connection, name)) for name in ("kernel", "stride", "padding", "dilation"))
-    if operation.kind == "transposed":
-        return (operation.channels, *(n * s for n, s in zip(source[1:], stride, strict=True)))
-    sizes = zip(source[1:], kernel, stride, padding, dilation, strict=True)
-    return (operation.channels, *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes))
 
 
 def _pool(layers: list[_Layer], item: _Item, size: int) -> None:
@@ -253,7 +242,7 @@ def _check_feedback(operation: _Operation, connection: Connection, source: Shape
         raise item.fail("convolutional feedback needs a convolution as first and as last layer")
     if operation.channels != target[0]:
         raise item.fail(f"feedback must have {name}'s {target[0]} channels, got {operation.channels}")
-    made = _made(operation, connection, source)
+    made = connection.made_shape(source, operation.channels)
     stride = cast(Pair, connection.stride) if operation.kind == "transposed" else (1, 1)
     if any(not 0 <= n - out < s for out, n, s in zip(target[1:], made[1:], stride, strict=True)):
         way = "remove 'u', or change the strides" if operation.kind == "transposed" else "add 'u' for a transposed convolution"

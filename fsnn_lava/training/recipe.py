@@ -13,6 +13,7 @@ from fsnn_lava.files.toml import parse_toml, read_toml
 from fsnn_lava.nn.dynamics import SCHEDULES, Schedule
 from fsnn_lava.nn.feedback import NORMS, NormKind
 from fsnn_lava.solvers.solver import LINEAR_METHODS, Method
+from fsnn_lava.training.graph_keys import GraphKeys
 from fsnn_lava.training.recipe_keys import key_rule, nested_keys, nested_lists, print_keys, read_keys
 
 
@@ -75,10 +76,11 @@ class Recipe:
     """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
 
     data: str = key_rule(str, choices=NAMES, ending=".npz", prefix=TONIC, folders=True)
-    architecture: str = key_rule(str)
     neuron: str = key_rule(str, choices=("if", "lif"))
     steps: int = key_rule(int, low=1)
     epochs: int = key_rule(int, low=1)
+    architecture: str = key_rule(str, "")  # in the paper's notation; or give a graph
+    graph: GraphKeys | None = dataclasses.field(default=None, metadata=nested_keys(GraphKeys))
     turns: int = key_rule(int, 0, low=0)  # in training, rates come from so many turns of f (E4) instead of spikes; 0: from spikes
     leak: float = key_rule(float, 1.0, low=0.0, open_low=True, high=1.0)
     vth: float = key_rule(float, 2.0, low=0.0, open_low=True)
@@ -141,6 +143,9 @@ def read_recipe(text: str, *, where: str) -> Recipe:
 def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
     """The recipe in a parsed TOML document, with every key and their combinations checked."""
     recipe = read_keys(Recipe, values, where=where)
+    if bool(recipe.architecture) == (recipe.graph is not None):
+        got = "both" if recipe.architecture else "neither"
+        raise BadFile(f"{where}: give 'architecture' (a notation such as '64C5s (F64C5)') or 'graph' (layers and connections), got {got}")
     if recipe.neuron == "lif" and recipe.leak == 1.0:
         raise BadFile(f"{where}: neuron 'lif' needs 'leak' below 1 (the paper: 0.95, or 0.99 for CIFAR), got {recipe.leak:g}")
     if recipe.neuron == "if" and recipe.leak != 1.0:

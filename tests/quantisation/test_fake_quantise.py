@@ -8,6 +8,7 @@ import torch
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.quantisation.counterpart import counterpart
 from fsnn_lava.quantisation.fake_quantise import (
     disable_fake_quantisation,
     enable_fake_quantisation,
@@ -15,7 +16,6 @@ from fsnn_lava.quantisation.fake_quantise import (
     is_fake_quantised,
     materialised,
 )
-from fsnn_lava.quantisation.counterpart import counterpart
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise
 from tests.quantisation.test_fold import network, raw
