@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from numbers import Integral, Real
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from fsnn_lava.errors import BadArchitecture
 from fsnn_lava.nn.operators import Convolution, Dense, Operator, Pair, Shape, TransposedConvolution
@@ -354,8 +354,8 @@ class Graph:
 
 def checked_shape(shape: object, what: str) -> Shape:
     """(N,) or (C, H, W) of positive sizes; a number is short for (N,)."""
-    sizes = (shape,) if isinstance(shape, Integral) else shape
+    sizes: Any = (shape,) if isinstance(shape, Integral) else shape
     whole = isinstance(sizes, Sequence) and not isinstance(sizes, str) and len(sizes) in (1, 3)
-    if not whole or not all(isinstance(n, Integral) and not isinstance(n, bool) and 1 <= n <= SIZE_MAX for n in cast(Sequence, sizes)):
+    if not whole or not all(isinstance(n, Integral) and not isinstance(n, bool) and 1 <= int(n) <= SIZE_MAX for n in sizes):
         raise BadArchitecture(f"{what} must have the shape (N,) or (C, H, W) of positive sizes, got {str(shape)[:80]}")
-    return tuple(int(n) for n in cast(Sequence, sizes))
+    return tuple(int(n) for n in sizes)

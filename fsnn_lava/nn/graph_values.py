@@ -49,7 +49,8 @@ def _connection(values: dict[str, Any]) -> Connection:
     ends = values.get("source"), values.get("target")
     if not all(isinstance(end, str) for end in ends):
         raise BadArchitecture(f"a connection needs a source and a target, the names of layers, got {str(values)[:100]}")
-    return Connection(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    arguments: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    return Connection(**arguments)
 
 
 def _check_keys(values: dict[str, Any], known: set[str], what: str) -> None:

@@ -252,7 +252,8 @@ def _check_feedback(operation: _Operation, connection: Connection, source: Shape
 def print_notation(graph: Graph) -> str | None:
     """The notation that `parse_notation` reads as this graph; None if there is none."""
     number = {name: position + 1 for name, position in graph.positions.items()}
-    path, extras = [], []
+    path: list[str] = []
+    extras: list[str] = []
     for connection in graph.connections:
         source, target = number[connection.source], number[connection.target]
         if target == source + 1 and target == len(path) + 1:
