@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
+from numbers import Real
 
 from fsnn_lava.errors import BadArchitecture, BadArgument
 from fsnn_lava.nn.graph import Graph, Neurons
@@ -78,8 +79,8 @@ def parse_architecture(architecture: str | Graph, *, input_shape: Shape | None, 
 
 def with_thresholds(architecture: Architecture, vth: float | Sequence[float]) -> Architecture:
     """The same with the thresholds of a sequence, one for each layer; a single number changes nothing."""
-    if isinstance(vth, (int, float)):
-        if not 0 < vth < math.inf:
+    if isinstance(vth, Real):
+        if not 0 < float(vth) < math.inf:
             raise BadArgument(f"vth must be positive and finite, got {vth}")
         return architecture
     layers = architecture.layers

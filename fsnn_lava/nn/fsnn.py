@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,7 @@ class FSNN(nn.Module):
         self.architecture = with_thresholds(parse_architecture(architecture, input_shape=shape, classes=classes), vth)
         self.graph = self.architecture.graph
         self.neuron = neuron if neuron is not None else IF()
-        self.vth = float(vth) if isinstance(vth, (int, float)) else 2.0
+        self.vth = float(vth) if isinstance(vth, Real) else 2.0
         self.steps, self.schedule, self.dropout = int(steps), schedule, float(dropout)
         self.norm_kind, self.limit, self.batch_norm = norm, float(limit), bool(batch_norm)
         self.normalisation, self.class_names = normalisation, tuple(class_names)

@@ -97,7 +97,8 @@ class Connection:
         BadArchitecture: a value is out of range, or does not belong to this kind.
 
     Examples:
-        >>> fl.Connection(source="a", target="b", kind="conv", kernel=3, stride=2)
+        >>> fl.Connection(source="a", target="b", kind="conv", kernel=3, stride=2).padding
+        (1, 1)
     """
 
     source: str
@@ -171,7 +172,15 @@ class Connection:
         return int(value)
 
     def made_shape(self, source: Shape, channels: int) -> Shape:
-        """The shape that it makes of a source, before `pool`; a transposed convolution multiplies rows and columns by its stride."""
+        """Return the shape that it makes of a source, before `pool`.
+
+        Args:
+            source: (N,) or (C, H, W).
+            channels: of the target; of a dense connection, its neurons.
+
+        Returns:
+            A transposed convolution multiplies rows and columns by its stride.
+        """
         if self.kind == "dense":
             return (channels,)
         if self.kind == "identity" or len(source) != 3:
@@ -183,7 +192,15 @@ class Connection:
         return (channels, *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes))
 
     def operator(self, source: Shape, target: Shape) -> Operator:
-        """The linear operation from a source to a target of these shapes; BadArchitecture if it does not fit between them."""
+        """Return the linear operation between two shapes, before `pool`.
+
+        Args:
+            source: (N,) or (C, H, W).
+            target: (N,) or (C, H, W).
+
+        Raises:
+            BadArchitecture: it does not fit between them.
+        """
         made = self._operator(source, target)
         if min(made.out_shape) < 1:
             raise BadArchitecture(f"{self}: nothing is left of a source of shape {source}; use a smaller kernel, or more padding")
@@ -293,11 +310,19 @@ class Graph:
         return tuple(layer.out_shape for layer in self.layers)
 
     def shape(self, name: str) -> Shape:
-        """The shape of a layer or of the input."""
+        """Return the shape of a layer or of the input.
+
+        Args:
+            name: of a layer, or "input".
+        """
         return self.source_shape if name == INPUT else self.layers[self.positions[name]].out_shape
 
     def ends(self, connection: Connection) -> tuple[int, int]:
-        """Positions of source and target."""
+        """Return the positions of source and target, from 0; -1 for the input.
+
+        Args:
+            connection: one of `connections`.
+        """
         return self.positions[connection.source], self.positions[connection.target]
 
     @cached_property
@@ -306,11 +331,19 @@ class Graph:
         return tuple(self.ends(one) for one in self.connections)
 
     def operator(self, connection: Connection) -> Operator:
-        """The linear operation of a connection, before its pooling."""
+        """Return the linear operation of a connection, before its pooling.
+
+        Args:
+            connection: one of `connections`.
+        """
         return connection.operator(self.shape(connection.source), self.shape(connection.target))
 
     def is_forward(self, connection: Connection) -> bool:
-        """Whether it goes to a later layer; otherwise it is feedback."""
+        """Return whether a connection goes to a later layer; otherwise it is feedback.
+
+        Args:
+            connection: one of `connections`.
+        """
         source, target = self.ends(connection)
         return source < target
 
