@@ -85,7 +85,7 @@ def test_a_mistake_is_named_with_what_would_be_right(made, sentence):
         "4C3s3-4C3 (F4C3)",  # stride 3
         "4C4sp1-4C2p0-4C3 (R1:4C3)",  # even kernels with their padding
         "4C3s@1.5-4C3@0.5 (F4C3)",  # a threshold per layer
-        "4C3sd2p2-4C3u (F4C3s)",  # dilation, a transposed convolution, a strided feedback
+        "4C3sd2-4C3u (F4C3s)",  # dilation, a transposed convolution, a strided feedback
         "4C3s-4C3-4C1s (S1>3:P2, F4C3u)",  # pooling as a skip
     ],
 )
