@@ -43,7 +43,6 @@ def test_an_option_out_of_range_is_refused_with_what_it_must_be(changes, sentenc
     ("backend", "graph", "executed_graph"),
     [
         ("emu", "batched", ""),
-        ("emu", "stock", ""),
         ("sim", "batched", "batched"),
         ("sim", "stock", "stock"),
         ("loihi2", "batched", "stock"),
