@@ -123,7 +123,7 @@ def test_many_batches_leak_nothing_and_do_not_mix(
     seconds, after = time.monotonic() - began, now(shared)
     growth, others = (moments[-1].resident - moments[SETTLED].resident, moments[-1].others - moments[SETTLED].others)
     held = f"{moments[-1].processes} processes, {moments[-1].files} open files and {moments[-1].shared} in /dev/shm throughout"
-    record_property("measured", f"{samples} samples, {len(moments)} batches, {seconds:.0f} s, {growth >> 10} KiB more, {held}")
+    record_property("measured", f"{samples} samples, {len(moments)} batches, {seconds:.0f} s, {growth >> 10} KiB more memory, {held}")
     assert len(moments) == samples // batch
     # what the loop keeps on purpose are readouts (80 KiB for 10,000): a leak of one potential per neuron and batch would be more
     assert growth < SPARE
@@ -198,7 +198,8 @@ def test_a_long_command_needs_no_more_memory_and_any_number_of_processes_gives_i
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
     short, long = (int(word) for word in done.stdout.split()[:2])
-    record_property("measured", f"{samples} samples in {samples // batch} batches: {long} KiB at most, a tenth of them {short} KiB")
+    memory = f"peak memory {long} KiB, with a tenth of the samples {short} KiB"
+    record_property("measured", f"fsnn-run: {samples} samples in {samples // batch} batches: {memory}")
     # a comparison keeps three numbers per sample for the report, 32 bytes each in a list, and the answers: below 200 bytes per sample
     assert (long - short) * 1024 < SPARE + 200 * samples
     one, three = content(tmp_path / "1.h5"), content(tmp_path / "3.h5")

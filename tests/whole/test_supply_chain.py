@@ -45,7 +45,7 @@ def test_a_requirement_that_the_lock_does_not_meet_is_found(monkeypatch):
     old = {**pins, "torch": lockfile.Pin("torch", lockfile.Version("2.2.0"), ("0" * 64,))}
     del old["h5py"]
     monkeypatch.setattr(lockfile, "read_lock", lambda path: old)
-    assert [line.partition(" is asked")[0] for line in lockfile.unmet("3.11")] == ["Python 3.11: torch>=2.3", "Python 3.11: h5py>=3.8"]
+    assert [line.partition(" is required")[0] for line in lockfile.unmet("3.11")] == ["Python 3.11: torch>=2.3", "Python 3.11: h5py>=3.8"]
 
 
 @pytest.mark.parametrize(
