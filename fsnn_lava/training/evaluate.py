@@ -46,7 +46,7 @@ def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = Non
 
 @torch.no_grad()
 def equilibrium_residual(net: FSNN, images: Tensor) -> float:
-    """Mean over samples of the largest |f(a[T]) - a[T]| of the last layer: how far the spikes are from the equilibrium (E4)."""
+    """Evaluate how far the spikes are from the equilibrium: the mean over samples of max |f(a[T]) - a[T]| of the last layer (E4)."""
     rates = net.simulate(images).rates[-1]
     mapped = net.rate_map(net.average(net.normalise(images), net.steps))(rates)[-1]
     return float((mapped - rates).abs().flatten(1).amax(1).mean())

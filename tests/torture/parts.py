@@ -52,7 +52,7 @@ def last_words(done: subprocess.CompletedProcess[str]) -> str:
 def damaged_files(args: argparse.Namespace) -> list[Row]:
     tally = fuzz(args.first, args.cases)
     counts = tally.counts
-    result = f"{counts['refused']:,} refused with a sentence, {counts['read']:,} still readable, {counts['failed']} failed"
+    result = f"{counts['refused']:,} refused with a message, {counts['read']:,} still readable, {counts['failed']} failed"
     fault, times = f"damaged files, {len(tally.readers)} readers", f"{sum(counts.values()):,} files"
     return [Row("files", fault, times, result, not tally.failures, details=tally.failures)]
 
