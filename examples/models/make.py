@@ -1,4 +1,4 @@
-"""Make examples/models/NAME from a trained model: net.h5, and a card with every figure measured on the whole test set.
+"""Make examples/models/NAME from a trained model: net.h5, and a card with figures measured on the whole test set.
 
 python examples/models/make.py NAME model.pt --recipe train/NAME.toml [--steps T] [--bits N] [--note "…"]
 """
@@ -21,12 +21,12 @@ from fsnn_lava.quantisation.quantise import quantise_in_full
 HERE = Path(__file__).parent
 CARD = """# {name}
 
-`{architecture}`, {neuron}, {steps} steps, trained on {data} ({recipe}{note}). Run it: `fsnn-run {name} --backend emu`.
+`{architecture}`, {neuron}, {steps} steps, trained on {data} ({recipe}{note}). Run it with `fsnn-run {name} --backend emu`.
 
 | | |
 |---|---|
 | accuracy, float | {float:.2%} ({samples} test images) |
-| accuracy, {bits} bit integers | {integer:.2%} |
+| accuracy, {bits}-bit integers | {integer:.2%} |
 | same answer in float and integers | {alike:.2%} |
 | firing rate | {rates} spikes per step and neuron |
 | synaptic operations | {operations:.0f} per image |
@@ -36,7 +36,7 @@ CARD = """# {name}
 | network digest | `{digest}` |
 | SHA-256 of model.pt | `{model_hash}` |
 
-Made by `python examples/models/make.py {name} …`; the command measures every figure again.
+This card was written by `python examples/models/make.py {name} …`, which measures all figures.
 """
 
 

@@ -28,10 +28,12 @@ REPORT_SAMPLES = 256
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """fsnn-export with these arguments."""
     return run_command("fsnn-export", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-export after parsing: quantise the model, check it and write the file."""
     write, read = _format(args)
     if args.limit is not None and args.limit < 1:
         raise BadArgument(f"--limit must be at least 1, got {args.limit}")

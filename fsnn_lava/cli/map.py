@@ -23,6 +23,7 @@ from fsnn_lava.placement.placement_table import core_table, placement_table
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-map after parsing: place the network on the board and print the table."""
     chip = ChipNetwork.load(find_model(args.network))
     placement = place(chip, board=args.board, readout=args.readout)
     metrics, cost = (static_metrics(chip), None) if args.results is None else _measured(chip, args.results, placement)
@@ -75,6 +76,7 @@ def _text(args: argparse.Namespace, placement: Placement, metrics: dict[str, Any
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """fsnn-map with these arguments."""
     return run_command("fsnn-map", run, parser().parse_args(argv))
 
 

@@ -28,7 +28,7 @@ Indices = NDArray[np.int32]
 
 
 @compiled
-def step(u: Floats, constant: Floats, current: Floats, leak: Number, vth: Number, spikes: Bytes, sums: Floats) -> None:
+def _step(u: Floats, constant: Floats, current: Floats, leak: Number, vth: Number, spikes: Bytes, sums: Floats) -> None:
     """u <- leak u + constant + current; compare, reset by subtraction, add to the weighted sums. `current` is zero afterwards."""
     zero = vth - vth
     for i in range(len(u)):
@@ -41,7 +41,7 @@ def step(u: Floats, constant: Floats, current: Floats, leak: Number, vth: Number
 
 
 @compiled
-def step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, leak: Number, vth: Number, spikes: Bytes,
+def _step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, leak: Number, vth: Number, spikes: Bytes,
                 sums: Floats) -> None:  # fmt: skip
     """The same with dropout on the current."""
     zero = vth - vth
@@ -55,7 +55,7 @@ def step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, leak
 
 
 @compiled
-def receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, begin: int,
+def _receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, begin: int,
             lengths: Integers, starts: Indices, fired: Bytes) -> None:  # fmt: skip
     """current[b] <- current[b] + the weights that the spikes of sample b have through the wire of `row`.
 
@@ -76,7 +76,7 @@ def receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, we
 
 
 @compiled
-def add_masked(total: Floats, current: Floats, mask: Floats) -> None:
+def _add_masked(total: Floats, current: Floats, mask: Floats) -> None:
     """total <- total + mask current; `current` is zero afterwards."""
     for i in range(len(total)):
         total[i] += mask[i] * current[i]
@@ -84,7 +84,7 @@ def add_masked(total: Floats, current: Floats, mask: Floats) -> None:
 
 
 @compiled
-def run_together(first: int, end: int, in_blocks: bool, layers: Integers, wires: Integers, tables: Indices, weight: Floats,
+def _run_together(first: int, end: int, in_blocks: bool, layers: Integers, wires: Integers, tables: Indices, weight: Floats,
                  constant: Floats, drive: Floats, mask: Floats, steps: int, delay: int, leak: Number, vths: Floats, sums: Floats,
                  counts: Floats, u: Floats, returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
     """Samples first … end - 1 over `steps`; sums, counts (no columns without a leak), u and spikes_of [B, layers] are the outputs.
@@ -115,10 +115,10 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, wires:
                 row = wires[wire]
                 if t >= row[DELAY]:
                     slot, start = (t - row[DELAY]) % slots, layers[row[SOURCE], OFFSET]
-                    receive(current, in_blocks, row, tables, weight, lists[slot], start, lengths[slot, row[SOURCE]], starts, fired)
+                    _receive(current, in_blocks, row, tables, weight, lists[slot], start, lengths[slot, row[SOURCE]], starts, fired)
                     if masked and not alone:
                         for b in range(samples):
-                            add_masked(joint[b, :size], current[b, :size], mask[first + b, row[MASK] : row[MASK] + size])
+                            _add_masked(joint[b, :size], current[b, :size], mask[first + b, row[MASK] : row[MASK] + size])
             for b in range(samples):
                 at = first + b
                 if outside == NO_DRIVE:
@@ -128,9 +128,9 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, wires:
                 state, spikes, here = u[at, offset:stop], fired[:size], sums[at, offset:stop]
                 if masked and alone:
                     own = mask[at, wires[begin, MASK] : wires[begin, MASK] + size]
-                    step_masked(state, steady, current[b, :size], own, leak, vth, spikes, here)
+                    _step_masked(state, steady, current[b, :size], own, leak, vth, spikes, here)
                 else:
-                    step(state, steady, joint[b, :size] if masked else current[b, :size], leak, vth, spikes, here)
+                    _step(state, steady, joint[b, :size] if masked else current[b, :size], leak, vth, spikes, here)
                 found = lists[now, b, offset:stop]
                 number = list_spikes(spikes, words[: (size + 7) // 8], found, NO)
                 lengths[now, layer, b] = number
@@ -140,7 +140,7 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, wires:
                         counts[at, offset + found[i]] += 1
     if returned.shape[1] > 0:
         last, vth = (steps - 1) % slots, vths[0]
-        receive(current, in_blocks, wires[0], tables, weight, lists[last], layers[0, OFFSET], lengths[last, 0], starts, fired)
+        _receive(current, in_blocks, wires[0], tables, weight, lists[last], layers[0, OFFSET], lengths[last, 0], starts, fired)
         total_weight: Number = 0.0  # the sum of the steps' weights in the sums (E3)
         for _ in range(steps):
             total_weight = float(leak * total_weight + 1)
@@ -155,9 +155,9 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, wires:
 def run_samples(first: int, end: int, layers: Integers, wires: Integers, tables: Indices, weight: Floats, constant: Floats, drive: Floats,
                 mask: Floats, steps: int, delay: int, together: int, leak: Number, vths: Floats, sums: Floats, counts: Floats, u: Floats,
                 returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
-    """Samples first … end - 1, `together` at a time. Each result is independent of the other samples and of the threads."""
+    """Run samples first … end - 1 in float, `together` at a time. Each result is independent of the other samples and of the threads."""
     for b in range(first, end, together):
-        run_together(
+        _run_together(
             b, min(b + together, end), together > 1, layers, wires, tables, weight, constant, drive, mask, steps, delay, leak, vths, sums,
             counts, u, returned, spikes_of,
         )  # fmt: skip

@@ -34,7 +34,7 @@ def input_current_channels_last(chip: ChipNetwork, values: NDArray[np.uint8], *,
     return _from_synapses([s for s in chip.into(layer) if s.source == INPUT], layer, values)
 
 
-def accumulate(synapse: Synapse, messages: NDArray[np.uint8]) -> NDArray[Any]:
+def _accumulate(synapse: Synapse, messages: NDArray[np.uint8]) -> NDArray[Any]:
     """weight @ messages in exact integers, not shifted: [B, H, W, C] of the target from [B, *source]."""
     weight = synapse.weight
     if isinstance(synapse, TransposedConvSynapse):
@@ -74,7 +74,7 @@ def _from_synapses(synapses: list[Synapse], layer: Layer, values: NDArray[np.uin
     bias = _channels_last(layer.bias).astype(np.int64) << STATE_FRACTION_BITS
     current = np.broadcast_to(bias, (len(values), *bias.shape))
     for synapse in synapses:
-        current = current + shift(accumulate(synapse, values).astype(np.int64, copy=False), STATE_FRACTION_BITS + synapse.exponent)
+        current = current + shift(_accumulate(synapse, values).astype(np.int64, copy=False), STATE_FRACTION_BITS + synapse.exponent)
         largest = int(np.abs(current).max(initial=0))
         if largest > INT32_MAX:
             raise BadNetwork(

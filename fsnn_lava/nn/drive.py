@@ -34,12 +34,15 @@ class ConstantDrive:
     values: Tensor  # [B, *shape], the current itself, masked
 
     def at(self, step: int) -> Tensor:
+        """The same drive in every step."""
         return self.values
 
     def over(self, steps: int) -> Tensor:
+        """The drive, [B, *shape]."""
         return self.values
 
     def part(self, rows: slice) -> ConstantDrive:
+        """The drive of some samples."""
         return ConstantDrive(self.values[rows])
 
 
@@ -51,6 +54,7 @@ class SequenceDrive:
     currents: tuple[Current, ...]  # of one frame, one for each connection from the input; they add up
 
     def at(self, step: int) -> Tensor:
+        """The drive of one frame."""
         return _total([current(self.values[:, step]) for current in self.currents])
 
     def over(self, steps: int) -> Tensor:
@@ -59,6 +63,7 @@ class SequenceDrive:
         return _total([_over(current, frames, len(self.values), steps) for current in self.currents])
 
     def part(self, rows: slice) -> SequenceDrive:
+        """The drive of some samples."""
         return SequenceDrive(self.values[rows], tuple(current.part(rows) for current in self.currents))
 
 

@@ -13,7 +13,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from fsnn_lava.compiled.float_run import FORM_START, LAYER_COLUMNS, NO_DRIVE
-from fsnn_lava.compiled.patches import WIDEST, meeting, spread, target_step
+from fsnn_lava.compiled.patches import WIDEST, convolution_spans, target_step, transposed_spans
 from fsnn_lava.compiled.row_sums import BLOCK
 from fsnn_lava.compiled.scatter import FORM
 from fsnn_lava.errors import BadArgument
@@ -38,11 +38,11 @@ class ConnectionLayout:
         elif isinstance(operator, Convolution):
             axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, operator.dilation, strict=True)
             steps = target_step(operator.stride[0], operator.dilation[0]), target_step(operator.stride[1], operator.dilation[1])
-            (self.row_order, self.rows), (self.column_order, self.columns) = (meeting(*axis) for axis in axes)
+            (self.row_order, self.rows), (self.column_order, self.columns) = (convolution_spans(*axis) for axis in axes)
             channels, taps, width, groups = source[0], operator.kernel, target[2], operator.groups
         elif isinstance(operator, TransposedConvolution):
             axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, strict=True)
-            self.rows, self.columns = (spread(*axis) for axis in axes)
+            self.rows, self.columns = (transposed_spans(*axis) for axis in axes)
             channels, taps, width = source[0], operator.kernel, target[2]
         else:
             raise BadArgument(f"events: cannot lay out a {type(operator).__name__}; simulate with events=False")

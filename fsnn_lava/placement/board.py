@@ -52,9 +52,11 @@ class Range:
     high: float
 
     def times(self, factor: float) -> Range:
+        """The range of a board's constant, multiplied by `factor`."""
         return Range(self.low * factor, self.high * factor)
 
     def plus(self, other: Range) -> Range:
+        """The range of the sum of two of a board's constants."""
         return Range(self.low + other.low, self.high + other.high)
 
 

@@ -63,7 +63,7 @@ def disable_fake_quantisation(net: FSNN) -> None:
 
 @torch.no_grad()
 def materialised(net: FSNN) -> FSNN:
-    """A plain copy whose weights are the rounded ones, to be saved and exported; `net` itself is unchanged."""
+    """A plain copy of a fake-quantised network whose weights are the rounded ones, to be saved and exported; `net` itself is unchanged."""
     plain = copy.deepcopy(net)
     if not is_fake_quantised(net):
         return plain

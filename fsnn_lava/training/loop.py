@@ -19,25 +19,17 @@ from fsnn_lava.errors import BackendFailed, BadArgument, BadFile, Diverged
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training import run_folder
-from fsnn_lava.training.batches import (
-    AUGMENT,
-    DROP_EVENTS,
-    DROPOUT,
-    MARGIN,
-    augmented,
-    batch_count,
-    epoch_batches,
-    generator,
-    stream_seed,
-    without_some_events,
-)
-from fsnn_lava.training.build import build_network, build_optimiser, configure
+from fsnn_lava.training.augmentation import MARGIN, augmented, without_some_events
+from fsnn_lava.training.batches import batch_count, epoch_batches
+from fsnn_lava.training.build import build_network, build_optimiser, configure_network
 from fsnn_lava.training.checkpoint import State, load_state, restore_tensors, save_state
 from fsnn_lava.training.descent import descend
-from fsnn_lava.training.distributed import coupling_of, sum_gradients
+from fsnn_lava.training.distributed import distributed_coupling, sum_distributed_gradients
 from fsnn_lava.training.evaluate import evaluate_network
-from fsnn_lava.training.log import EpochRecord, TrainingProgress, append_record, rewrite_records
+from fsnn_lava.training.log import EpochRecord, append_record, rewrite_records
 from fsnn_lava.training.process_group import ProcessGroup
+from fsnn_lava.training.progress import TrainingProgress
+from fsnn_lava.training.random_streams import AUGMENT, DROP_EVENTS, DROPOUT, generator, stream_seed
 from fsnn_lava.training.recipe import Recipe
 from fsnn_lava.training.run_table import column_titles, epoch_row, limit_remark, run_header
 from fsnn_lava.training.schedule import learning_rate
@@ -68,7 +60,7 @@ def train(
     progress: TrainingProgress | None = None,
     group: ProcessGroup | None = None,
 ) -> Outcome:
-    """Train until `recipe.epochs` epochs are done; the folder then contains best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
+    """The training loop, until `recipe.epochs` epochs are done; `folder` then has best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
 
     Args:
         recipe: what to train.
@@ -84,9 +76,9 @@ def train(
     """
     group = group or ProcessGroup()
     progress = progress or TrainingProgress()
-    with run_folder.claim_folder(folder, resume=resume) if group.first else contextlib.nullcontext():
+    with run_folder.claim_run_folder(folder, resume=resume) if group.first else contextlib.nullcontext():
         state = load_state(folder / run_folder.STATE, recipe) if resume else None
-        run = TrainingRun(recipe, data, folder, progress, group)
+        run = TrainingLoop(recipe, data, folder, progress, group)
         if state is not None:
             run.restore(state)
         if group.first:
@@ -103,7 +95,7 @@ def train(
         return run.outcome()
 
 
-class TrainingRun:
+class TrainingLoop:
     """A run in progress: network, optimiser and the epochs so far."""
 
     def __init__(self, recipe: Recipe, data: Dataset, folder: Path, progress: TrainingProgress, group: ProcessGroup | None = None) -> None:
@@ -135,7 +127,7 @@ class TrainingRun:
         """Train one epoch, evaluate, and write the checkpoint."""
         start = time.perf_counter()
         self.plan = self.recipe.at(self.epoch)
-        configure(self.net, self.plan)
+        configure_network(self.net, self.plan)
         sums = _Sums()
         for batch in self._batches():
             self._one_batch(batch, sums)
@@ -185,13 +177,13 @@ class TrainingRun:
         self.net.train()
         for parameter in self.net.parameters():
             parameter.grad = None  # as zero_grad does, in a twentieth of its time
-        logits = self.net(batch.images, coupling=coupling_of(self.group, batch.samples))
+        logits = self.net(batch.images, coupling=distributed_coupling(self.group, batch.samples))
         loss = cross_entropy(logits, batch.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing) / batch.samples
         value = float(self.group.total(loss))
         if not math.isfinite(value):
             raise Diverged(self._sentence(f"the loss became {value}", batch.index))
         self._backward(loss, batch.index)
-        sum_gradients(self.net, self.group)
+        sum_distributed_gradients(self.net, self.group)
         descend(self.optimiser)
         self.net.clip_feedback_()
         self.iteration += 1

@@ -172,7 +172,7 @@ def _check_augmentation(recipe: Recipe, where: str) -> None:
         raise BadFile(f"{where}: 'augment' shifts images already, got 'shift' = {recipe.shift} too")
 
 
-def differences(first: Recipe, second: Recipe) -> list[str]:
+def recipe_differences(first: Recipe, second: Recipe) -> list[str]:
     """The keys whose values differ, each as 'key: first, second' in dotted form; `epochs` only where the learning rate depends on it."""
     left, right = (_flat(dataclasses.asdict(recipe)) for recipe in (first, second))
     keys = sorted(set(left) | set(right))

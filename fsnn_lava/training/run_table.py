@@ -55,7 +55,7 @@ def epoch_row(record: EpochRecord, *, epochs: int, limit: float | None) -> str:
     rates = sorted(record.firing_rates)
     spread = f"{rates[0]:.3f} – {rates[-1]:.3f}" if len(rates) > 1 else f"{rates[0]:.3f}"
     solved = "–" if record.solver_residual is None else f"{record.solver_steps:.1f} → {record.solver_residual:.0e}"
-    alpha = "–" if record.alpha is None else f"{record.alpha:+.3f}" + ("=" if at_limit(record.alpha, limit) else " ")
+    alpha = "–" if record.alpha is None else f"{record.alpha:+.3f}" + ("=" if _at_limit(record.alpha, limit) else " ")
     cells = (
         *(f"{record.epoch}/{epochs}", f"{record.loss:.4f}", f"{record.train_accuracy:.2%}", f"{record.accuracy:.2%}", spread),
         *(f"{record.equilibrium_residual:.3g}", solved, alpha, f"{record.learning_rate:.2g}", f"{record.seconds:.1f}"),
@@ -63,14 +63,14 @@ def epoch_row(record: EpochRecord, *, epochs: int, limit: float | None) -> str:
     return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS))
 
 
-def at_limit(alpha: float | None, limit: float | None) -> bool:
+def _at_limit(alpha: float | None, limit: float | None) -> bool:
     """Whether the feedback is as strong as its limit allows."""
     return alpha is not None and limit is not None and abs(alpha) >= limit * (1 - AT_LIMIT)
 
 
 def limit_remark(history: Sequence[dict[str, Any]], limit: float | None) -> str | None:
     """What to say, once, when alpha has been at its limit for PATIENCE epochs in a row."""
-    at = [at_limit(record.get("alpha"), limit) for record in history]
+    at = [_at_limit(record.get("alpha"), limit) for record in history]
     if limit is None or len(at) < PATIENCE or not all(at[-PATIENCE:]) or all(at[-PATIENCE - 1 : -PATIENCE] or [False]):
         return None
     return (

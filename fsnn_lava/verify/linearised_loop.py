@@ -52,6 +52,7 @@ class Loop:
         return tuple(rates), tuple(inputs)
 
     def weight(self, synapse: Synapse) -> Tensor:
+        """The weight of a synapse of the loop as a tensor."""
         return self._weights[id(synapse)]
 
 

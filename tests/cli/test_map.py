@@ -57,7 +57,7 @@ def test_the_picture_is_written_and_nothing_half(files, tmp_path, capsys):
     assert [p.name for p in tmp_path.iterdir()] == ["map.svg"]
 
 
-def test_what_the_chips_neurons_cannot_hold_is_said_before_a_job_is_queued(tmp_path, capsys):
+def test_what_the_chips_neurons_cannot_hold_is_reported_before_a_job_is_queued(tmp_path, capsys):
     one_neuron(threshold=9001, steps=30).save(tmp_path / "net.h5")
     assert main([str(tmp_path / "net.h5")]) == 1
     out = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""A folder as the documents assume it, and a shell that runs their commands there: in this process where it can, to save the start."""
+"""A folder as the documents assume it, and a shell that runs their commands there, in this process if possible to save time."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ import torch
 
 from fsnn_lava.cli import export, run, train
 from fsnn_lava.errors import BadFile
-from fsnn_lava.files.torch_archive import unpack
+from fsnn_lava.files.torch_archive import unpack_torch_archive
 from fsnn_lava.formats import model, netx, results
 from fsnn_lava.nn.fsnn import FSNN
 from tests.helpers.chip_networks import conv_network
@@ -222,7 +222,7 @@ def trained(folder: Path, kills: int) -> dict[str, Any]:
         done = not killer.kill(lambda: train.main([*recipe, "--out", str(cut), *resume]), latest=7)  # noqa: B023
         for name in ("state.pt", "last.pt", "best.pt"):
             if (cut / name).exists():
-                unpack(cut / name, what=name)
+                unpack_torch_archive(cut / name, what=name)
         if done:
             same_training(cut, whole)
             ends += 1
@@ -235,7 +235,7 @@ def trained(folder: Path, kills: int) -> dict[str, Any]:
 
 def same_training(cut: Path, whole: Path) -> None:
     for name in ("last.pt", "best.pt"):
-        found, expected = (unpack(folder / name, what=name)["state"] for folder in (cut, whole))
+        found, expected = (unpack_torch_archive(folder / name, what=name)["state"] for folder in (cut, whole))
         if not all(torch.equal(found[key], expected[key]) for key in expected):
             raise SystemExit(f"fsnn-train: {name} has other bits than that of a training without a kill")
 

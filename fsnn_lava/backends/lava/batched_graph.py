@@ -11,7 +11,7 @@ from fsnn_lava.backends.lava.neuron_record import NeuronRecord, neuron_record
 from fsnn_lava.backends.lava.processes.neuron.process import SoftResetNeuron
 from fsnn_lava.backends.lava.processes.readout.process import Classifier
 from fsnn_lava.backends.lava.scatter import Scatter
-from fsnn_lava.compiled.lava_step import compile_fire
+from fsnn_lava.compiled.lava_step import compile_lava_neuron_step
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.synapse_patches import synapse_patches
 
@@ -28,7 +28,7 @@ class BatchedGraph(BatchedProcesses[NeuronRecord]):
         return neuron_record(self.batch, layer.size, leaky=layer.decay > 0, delays=late)
 
     def _neuron(self, index: int, layer: Layer) -> SoftResetNeuron:
-        compile_fire(_CURRENT[self._current_tag(layer)])
+        compile_lava_neuron_step(_CURRENT[self._current_tag(layer)])
         return SoftResetNeuron(
             layer=layer,
             order=channels_last_order(layer.shape),

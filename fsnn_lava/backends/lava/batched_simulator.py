@@ -19,7 +19,8 @@ require_lava()
 
 from fsnn_lava.backends.lava.batched_processes import BatchedProcesses  # noqa: E402
 from fsnn_lava.backends.lava.channel_order import channels_first  # noqa: E402
-from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
+from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 
 Graph = TypeVar("Graph", bound=BatchedProcesses[Any])

@@ -13,7 +13,7 @@ from fsnn_lava.backends.lava.delta_record import DeltaRecord, delta_record
 from fsnn_lava.backends.lava.processes.delta_readout.process import DeltaClassifier
 from fsnn_lava.backends.lava.processes.sigma_delta.process import SigmaDeltaNeuron
 from fsnn_lava.backends.lava.scatter import Scatter
-from fsnn_lava.compiled.lava_step import compile_send_changes
+from fsnn_lava.compiled.lava_step import compile_lava_delta_step
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.synapse_patches import synapse_patches
@@ -26,7 +26,7 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
         if chip.delta is None:
             raise BadArgument("this network is rate coded; see BatchedGraph")
         self.delta = chip.delta
-        compile_send_changes()
+        compile_lava_delta_step()
         super().__init__(chip, batch=batch, steps=steps, trains=np.int16, recorder="stock")
 
     def _record(self, layer: Layer, late: list[int]) -> DeltaRecord:
@@ -84,7 +84,7 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
         return DeltaClassifier(scatter=scatter, bias=bias, window=window, sums=self.readout, clip_count=self.readout_clips)
 
 
-def check_input_current(chip: ChipNetwork) -> None:
+def check_delta_input(chip: ChipNetwork) -> None:
     """BadArgument unless the input's current into every layer fits 32 bits, which `input_current` checks sample by sample."""
     for layer in chip.layers:
         total = 0

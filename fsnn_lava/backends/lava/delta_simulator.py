@@ -14,7 +14,7 @@ require_lava()
 
 from fsnn_lava.backends.lava.batched_simulator import BatchedSimulator  # noqa: E402
 from fsnn_lava.backends.lava.channel_order import channels_first  # noqa: E402
-from fsnn_lava.backends.lava.delta_graph import DeltaGraph, check_input_current  # noqa: E402
+from fsnn_lava.backends.lava.delta_graph import DeltaGraph, check_delta_input  # noqa: E402
 from fsnn_lava.backends.lava.operation_counts import count_updates, fan_out  # noqa: E402
 
 
@@ -22,7 +22,7 @@ class DeltaSimulator(BatchedSimulator[DeltaGraph]):
     """The Lava processes of one network, built once and used for any number of batches; state is reset between them."""
 
     def _processes(self) -> DeltaGraph:
-        check_input_current(self.chip)
+        check_delta_input(self.chip)
         return DeltaGraph(self.chip, batch=self.batch, steps=self.steps)  # operations are counted from every message
 
     def _result(self, values: NDArray[np.uint8], seconds: float) -> Result:
@@ -49,7 +49,7 @@ class DeltaSimulator(BatchedSimulator[DeltaGraph]):
             readout=graph.readout[:n].copy(),
             clipped=tuple(channels_first(record.clipped[:n], layer.shape) for layer, record in layers),
             clip_count=np.stack([*(record.clip_count[:n] for _, record in layers), graph.readout_clips[:n]], axis=1),
-            operations=count_delta_operations(chip, values, trains),
+            operations=_count_delta_operations(chip, values, trains),
             updates=count_updates(chip, n, self.steps),
             spikes=trains if self.keeps_spikes else None,
             messages=messages,
@@ -58,7 +58,7 @@ class DeltaSimulator(BatchedSimulator[DeltaGraph]):
         )
 
 
-def count_delta_operations(chip: ChipNetwork, values: NDArray[np.uint8], trains: Arrays) -> NDArray[np.int64]:
+def _count_delta_operations(chip: ChipNetwork, values: NDArray[np.uint8], trains: Arrays) -> NDArray[np.int64]:
     """[B] weights touched: every message that arrived, and every non-zero value of the input once, times the fan-out of its sender."""
     samples, steps = len(values), trains[0].shape[1]
     total = np.count_nonzero(trains[-1].reshape(samples, -1), axis=1).astype(np.int64) * chip.readout.classes

@@ -97,7 +97,7 @@ def _convolution(synapse: ConvSynapse, source: Shape, bits: int, name: str) -> C
 
 
 def transposed_matrix(synapse: TransposedConvSynapse, source: Shape, target: Shape) -> csr_matrix:
-    """[n_target, n_source] in the order of flattened Lava processes."""
+    """[n_target, n_source] weights of a synapse that runs as stock Sparse, in the order of flattened Lava processes."""
     inner, outer, height, width = synapse.weight.shape
     to, of = np.argsort(lava_order(target)).reshape(target), np.argsort(lava_order(source)).reshape(source)
     rows, columns, values = [], [], []

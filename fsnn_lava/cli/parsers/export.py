@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsnn_lava.cli.command import Parser
 from fsnn_lava.cli.parsers.data_options import add_data_options
+from fsnn_lava.cli.parsers.parser import Parser
 from fsnn_lava.limits import WEIGHT_BITS
 
 SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
 
 
 def parser() -> Parser:
+    """The parser of fsnn-export."""
     options = Parser(
         prog="fsnn-export", description="Turn a trained model into an integer network, and check that it is still the same network."
     )

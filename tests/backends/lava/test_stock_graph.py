@@ -19,8 +19,9 @@ needs_lava()
 from lava.proc.dense.process import DelayDense  # noqa: E402
 
 from fsnn_lava.backends.emulator.run import Emulator  # noqa: E402
-from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
 from fsnn_lava.backends.lava.processes.recorder.process import Recorder  # noqa: E402
+from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.backends.lava.shared_memory import shared_array  # noqa: E402
 from fsnn_lava.backends.lava.stock_graph import StockGraph  # noqa: E402

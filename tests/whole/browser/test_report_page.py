@@ -1,4 +1,4 @@
-"""The report in a real browser: it opens, fits a phone, complains about nothing and fetches nothing."""
+"""The report in a real browser: it opens without errors, fits a phone and fetches nothing."""
 
 from __future__ import annotations
 
