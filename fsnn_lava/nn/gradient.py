@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -44,19 +45,30 @@ def attach_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Repo
 
 
 def attach_graph_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
-    """The same for any graph, by autograd: beta lives on the layers where feedback starts (E13)."""
+    """The same for any graph, by autograd (E13)."""
+    sources, last = SourceRates(loop.graph.sources, loop.graph.shapes), len(loop.graph.layers) - 1
+    given = sources.split(attach_source_gradient(trace, loop, solver, report=report, turn=turn))
+    if sources.positions[-1] == last:
+        return given[-1]
+    implied = replace(loop, updates=False)(given)[last]
+    return implied if turn else with_value(implied, trace.rates[last])
+
+
+def attach_source_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
+    """The rates where feedback starts, as `SourceRates` joins them, with the gradient of their equilibrium: beta lives there (E13)."""
     sources, coupling = SourceRates(loop.graph.sources, loop.graph.shapes), loop.coupling
-    start = sources.join(trace.rates).detach().requires_grad_()
-    rates = loop(sources.split(start))
-    mapped, last = sources.join(rates), len(rates) - 1
+    rates = sources.join(trace.rates)
+    start = rates.detach().requires_grad_()
+    mapped = sources.join(loop(sources.split(start)))
     product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
     whole = coupling is WHOLE_BATCH and compilable(mapped.detach())
     solve = partial(solver.solve_affine, product, independent=False, whole=whole, scale=coupling.scale, stop=coupling.stop)
-    value = rates[last].detach() if turn else trace.rates[last]
-    if sources.positions == (last,):
-        return implicit(mapped, value, solve, report=report)
-    outer = lambda v: torch.autograd.grad(rates[last], start, v, retain_graph=True)[0]  # noqa: E731
-    return implicit_behind(mapped, rates[last], value, outer, solve, report=report)
+    return implicit(mapped, mapped.detach() if turn else rates, solve, report=report)
+
+
+def with_value(implied: Tensor, value: Tensor) -> Tensor:
+    """`value`, with the gradient of `implied`."""
+    return value + (implied - implied.detach())
 
 
 def attach_ring_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
@@ -102,32 +114,6 @@ def implicit(mapped: Tensor, rates: Tensor, solve: Solve, *, report: Report) -> 
     `rates`, which becomes the gradient of `mapped`: dL/dtheta = beta^T df/dtheta (E5).
     """
     return _Implicit.apply(mapped, rates, solve, report)
-
-
-class _ImplicitBehind(torch.autograd.Function):
-    @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, mapped: Tensor, last: Tensor, value: Tensor, outer: Callable[[Tensor], Tensor], solve: Solve, report: Report
-    ) -> Tensor:
-        ctx.outer, ctx.solve, ctx.report = outer, solve, report
-        return value.view_as(value)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        solution = ctx.solve(ctx.outer(grads[0]).contiguous())
-        ctx.report(solution)
-        return solution.value, grads[0], None, None, None, None
-
-
-def implicit_behind(
-    mapped: Tensor, last: Tensor, value: Tensor, outer: Callable[[Tensor], Tensor], solve: Solve, *, report: Report
-) -> Tensor:
-    """As `implicit`, where the loss sees the rates `last`, computed from the sources' rates a, and f(a) = `mapped` are those rates.
-
-    `outer` takes dL/d(last) to dL/da through `last`. dL/dtheta = beta^T df/dtheta + dL/d(last)^T d(last)/dtheta.
-    """
-    return _ImplicitBehind.apply(mapped, last, value, outer, solve, report)
 
 
 def slopes(own: Tensor, returned: Tensor, mask: Tensor | None, vth: float) -> tuple[Tensor, Tensor]:

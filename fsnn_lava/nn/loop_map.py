@@ -45,7 +45,7 @@ class LoopMap:
     """f of E13 for one batch: the rates of the feedback's sources -> the rates of every layer, those of the sources mapped once around.
 
     `weights` are the feedback's for this pass. `running`: batch norm uses its running statistics, otherwise those of the mini-batch,
-    which update the running ones with every call.
+    which update the running ones with every call unless `updates` is False.
     """
 
     graph: Graph
@@ -57,6 +57,7 @@ class LoopMap:
     masks: Masks
     running: bool
     coupling: SampleCoupling = WHOLE_BATCH
+    updates: bool = True
 
     def __call__(self, given: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
         """`given`: the rates of every source; of the only one, a tensor will do."""
@@ -78,7 +79,8 @@ class LoopMap:
         stage, entry = self.stages[index], self.entries[index]
         if entry is None:
             entry = stage.current(rates[self.graph.ends(stage.connection)[0]])
-        return masked(self.masks.stages[index], stage.normalise(entry, running=self.running, coupling=self.coupling))
+        normalised = stage.normalise(entry, running=self.running, coupling=self.coupling, updates=self.updates)
+        return masked(self.masks.stages[index], normalised)
 
     def feedback_current(self, index: int, known: Mapping[int, Tensor]) -> Tensor:
         """The current of a feedback connection, with dropout."""
