@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import fsnn_lava as fl
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.graph_values import graph_of, graph_values
+from fsnn_lava.nn.layer_rates import graph_layer_rates
 from fsnn_lava.nn.loop_map import LoopMap, SourceRates
 from fsnn_lava.nn.notation import parse_notation, print_notation
 from fsnn_lava.nn.trace import Trace
@@ -58,17 +59,27 @@ def test_the_implicit_gradient_is_the_unrolled_one_and_that_of_finite_difference
     assume(max(float((a - b).abs().max()) for a, b in zip(rates, again, strict=True)) < 1e-11)
     slopes = [((rate > 0) & (rate < 1)).double().mean() for rate in rates]
     assume(min(slopes) > 0)
-    expected = torch.autograd.grad(loss_of(net, rates[-1]), wanted, allow_unused=True)
+    expected = torch.autograd.grad(loss_of(net, rates[-1]), wanted, allow_unused=True, retain_graph=True)
     trace = Trace(tuple(rate.detach() for rate in rates), (), ())
     value = attach_gradient(trace, batch_map(net, images), net.solver, report=net._report)
     assert torch.equal(value, trace.rates[-1])
     got = torch.autograd.grad(loss_of(net, value), wanted, allow_unused=True)
+    assert_close(got, expected)
+    every = graph_layer_rates(trace, batch_map(net, images), net.solver, report=net._report)
+    of_all = [torch.autograd.grad(cost_of(layers), wanted, allow_unused=True) for layers in (every, rates)]  # E17: a loss of every layer
+    assert_close(*of_all)
+    _compare_with_finite_differences(net, images, wanted, got)
+
+
+def cost_of(rates):
+    return sum((torch.arange(rate.numel(), dtype=rate.dtype).cos().view_as(rate) * rate).sum() for rate in rates)
+
+
+def assert_close(got, expected):
     scale = max(float(g.norm()) for g in expected if g is not None)
     for one, other in zip(got, expected, strict=True):
         if other is not None:
-            difference = other if one is None else one - other
-            assert float(difference.norm()) <= 1e-6 * scale
-    _compare_with_finite_differences(net, images, wanted, got)
+            assert float((other if one is None else one - other).norm()) <= 1e-6 * scale
 
 
 def _compare_with_finite_differences(net, images, wanted, got):
