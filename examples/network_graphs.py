@@ -53,7 +53,7 @@ def main(backend: str = "emu") -> int:
         )
         print(net)
         train(net, data)
-        print(f"loop gain {net.eval().loop_gain():.3f} (below 1: certified to have one equilibrium)")
+        print(f"spectral radius of the gains {net.eval().spectral_radius():.3f} (below 1: certified to have one equilibrium)")
         chip = fl.quantise(net, calibration=data.train.batch(slice(0, 64)))
         pixels, labels = data.test.batch(slice(0, 60)), data.test.labels[:60]
         verdict = fl.compare(fl.run(chip, pixels, backend=backend), chip, pixels, labels=labels, model=net)

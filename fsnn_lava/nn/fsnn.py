@@ -318,7 +318,7 @@ class FSNN(nn.Module):
         return self._loop_map(self._entries(average), self.feedback_weights(), self._no_masks(), running=not batch_statistics)
 
     @torch.no_grad()
-    def loop_gain(self) -> float:
+    def spectral_radius(self) -> float:
         """Return the spectral radius of the gains M (E13): below 1, the network is certified to have one equilibrium, which it approaches.
 
         M adds up, for every pair of layers, the norms of the connections between them over the target's threshold: guaranteed upper

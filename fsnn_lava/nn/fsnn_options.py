@@ -30,5 +30,5 @@ def check_single_loop(graph: Graph) -> None:
     if not graph.is_chain:
         raise BadArgument(
             "norm 'loop' restricts one loop, from the last layer of a chain to the first; this graph has other connections. "
-            "Use norm 'operator' with a smaller limit, and ask loop_gain() whether the network is certified"
+            "Use norm 'operator' with a smaller limit, and ask spectral_radius() whether the network is certified"
         )

@@ -111,7 +111,7 @@ def test_a_single_feedback_keeps_its_name_in_files_and_several_are_numbered():
     assert {name.split(".")[0] for name in two.state_dict()} == {"stages", "feedback1", "feedback2", "readout"}
 
 
-def test_the_gain_of_the_loops_is_the_spectral_radius_of_all_gains():
+def test_the_spectral_radius_is_that_of_all_gains():
     """Two layers with a loop around both and a recurrence: the radius of [[r, w], [f, 0]] / vth."""
     net = fl.FSNN("1-1 (F1, R1:1)", input_shape=(1,), classes=2, vth=2.0, batch_norm=False).double()
     with torch.no_grad():
@@ -119,7 +119,7 @@ def test_the_gain_of_the_loops_is_the_spectral_radius_of_all_gains():
         for feedback, alpha in zip(net.feedbacks, (0.8, -0.6), strict=True):
             feedback.alpha.fill_(alpha)
     gains = torch.tensor([[0.6, 0.8], [1.5, 0.0]]) / 2.0
-    assert net.loop_gain() == pytest.approx(float(torch.linalg.eigvals(gains).abs().max()), rel=1e-6)
+    assert net.spectral_radius() == pytest.approx(float(torch.linalg.eigvals(gains).abs().max()), rel=1e-6)
 
 
 def test_the_norm_of_one_loop_is_refused_where_there_are_several():

@@ -139,7 +139,7 @@ def test_a_folded_network_is_the_network(graph, pipelined):
     spikes, expected = folded.simulate(pixels, 8, schedule=schedule), net.simulate(pixels, 8)
     for one, other in zip(spikes.potentials, expected.potentials, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(np.abs(np.linalg.eigvals(folded.gains())).max(), net.loop_gain(), rtol=1e-9)
+    np.testing.assert_allclose(np.abs(np.linalg.eigvals(folded.gains())).max(), net.spectral_radius(), rtol=1e-9)
 
 
 @settings(max_examples=30)
