@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -79,5 +80,7 @@ def _check_sizes(path: Path, config: Any, state: Any) -> None:
         tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in state.values()
     }
     held = sum(storages.values())  # each storage once, even if several tensors share it
-    if architecture.parameters > held:
+    graph = architecture.graph
+    vectors = 0 if config.get("norm") == "kernel" else sum(prod(graph.shape(one.target)) for one in graph.feedback)  # of power iterations
+    if architecture.parameters + vectors > held:
         raise BadFile(f"{path} is damaged: {architecture} has {architecture.parameters} weights, the file holds {held} numbers")
