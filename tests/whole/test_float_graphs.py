@@ -56,7 +56,7 @@ def test_the_implicit_gradient_is_the_unrolled_one_and_that_of_finite_difference
     rates = unrolled(net, images)
     with torch.no_grad():
         again = batch_map(net, images)([rates[position] for position in net.graph.sources])
-    assume(max(float((a - b).abs().max()) for a, b in zip(rates, again, strict=True)) < 1e-11)
+    assume(max(float((a.detach() - b).abs().max()) for a, b in zip(rates, again, strict=True)) < 1e-11)
     slopes = [((rate > 0) & (rate < 1)).double().mean() for rate in rates]
     assume(min(slopes) > 0)
     expected = torch.autograd.grad(loss_of(net, rates[-1]), wanted, allow_unused=True, retain_graph=True)
@@ -65,9 +65,9 @@ def test_the_implicit_gradient_is_the_unrolled_one_and_that_of_finite_difference
     assert torch.equal(value, trace.rates[-1])
     got = torch.autograd.grad(loss_of(net, value), wanted, allow_unused=True)
     assert_close(got, expected)
-    every = graph_layer_rates(trace, batch_map(net, images), net.solver, report=net._report)
-    of_all = [torch.autograd.grad(cost_of(layers), wanted, allow_unused=True) for layers in (every, rates)]  # E17: a loss of every layer
-    assert_close(*of_all)
+    if graph.feedback:  # E17: a loss of every layer
+        every = graph_layer_rates(trace, batch_map(net, images), net.solver, report=net._report)
+        assert_close(*(torch.autograd.grad(cost_of(layers), wanted, allow_unused=True) for layers in (every, rates)))
     _compare_with_finite_differences(net, images, wanted, got)
 
 
