@@ -82,16 +82,16 @@ class Phase:
     max_steps: int | None = key_rule(int, None, low=0)  # in place of solver.max_steps
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Recipe:
     """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
 
     data: str = key_rule(str, choices=NAMES, ending=".npz", prefix=TONIC, folders=True)
+    architecture: str = key_rule(str, "")  # in the paper's notation; or give a graph
+    graph: GraphKeys | None = dataclasses.field(default=None, metadata=nested_keys(GraphKeys))
     neuron: str = key_rule(str, choices=("if", "lif"))
     steps: int = key_rule(int, low=1)
     epochs: int = key_rule(int, low=1)
-    architecture: str = key_rule(str, "")  # in the paper's notation; or give a graph
-    graph: GraphKeys | None = dataclasses.field(default=None, metadata=nested_keys(GraphKeys))
     turns: int = key_rule(int, 0, low=0)  # in training, rates come from so many turns of f (E4) instead of spikes; 0: from spikes
     leak: float = key_rule(float, 1.0, low=0.0, open_low=True, high=1.0)
     vth: float = key_rule(float, 2.0, low=0.0, open_low=True)
