@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.rate_map import RateMap, Rates
+from fsnn_lava.ir.rate_map import Drive, RateMap, Rates
 from fsnn_lava.solvers.lanczos_norm import norm_bounds
 from fsnn_lava.verify.bounds.loop_gains import LoopGains
 from fsnn_lava.verify.linearised_loop import LinearisedLoop, Loop
@@ -44,7 +44,7 @@ class LocalCertifier:
         self.loop = Loop(rate_map)
         self.gains = LoopGains(self.loop)
 
-    def certify(self, centre: Rates, rates: Rates, drive: Floats, *, first: int = 0, powers: tuple[int, ...] = POWERS) -> LocalCertificates:
+    def certify(self, centre: Rates, rates: Rates, drive: Drive, *, first: int = 0, powers: tuple[int, ...] = POWERS) -> LocalCertificates:
         """Certificates around `centre`, and from there the distance of the run's `rates`, one [B, *shape] per layer each.
 
         `first` is the number of the first sample: each has its own random starts, whatever the batches.
