@@ -27,7 +27,7 @@ def input_current(chip: ChipNetwork, values: NDArray[np.uint8], *, position: int
 def input_current_channels_last(chip: ChipNetwork, values: NDArray[np.uint8], *, position: int = 0) -> NDArray[np.int32]:
     """The same as [B, H, W, C]; a layer of shape (N,) is [B, 1, 1, N]."""
     if chip.input.kind == "events":
-        raise BadArgument("a network with event input has no constant input current; step through the messages instead")
+        raise BadArgument("a network with event input has no constant input current; send the messages step by step instead")
     layer = chip.layers[position]
     if chip.host_drive is not None and position == 0:
         return _from_host(chip.host_drive, layer, values)

@@ -214,7 +214,7 @@ def _drive(synapse: Synapse, chip: ChipNetwork, layer: Layer, bits: int) -> Host
     if isinstance(synapse, DenseSynapse):
         return HostDrive(weight=synapse.weight * per_channel[:, None], bias=zero)
     if not isinstance(synapse, ConvSynapse):
-        raise BadNetwork(f"{synapse}: stock processes cannot take pixels through a transposed convolution; use the batched graph")
+        raise BadNetwork(f"{synapse}: stock processes do not support pixels through a transposed convolution; use the batched graph")
     (down, right), kernel = synapse.dilation, synapse.weight.shape[2:]
     whole = np.zeros((layer.shape[0], chip.input.shape[0], down * (kernel[0] - 1) + 1, right * (kernel[1] - 1) + 1))
     outer, inner = layer.shape[0] // synapse.groups, synapse.weight.shape[1]

@@ -40,7 +40,7 @@ class RestrictedFeedback(nn.Module):
         if not limit > 0:
             raise BadArgument(f"limit must be positive, got {limit}")
         if norm == "loop" and not limit < 1:
-            raise BadArgument(f"with norm 'loop', limit is the gain once around the loop and must be below 1, for example 0.9; got {limit}")
+            raise BadArgument(f"with norm 'loop', limit bounds the gain around the loop and must be below 1, for example 0.9; got {limit}")
         self.operator, self.norm, self.limit = operator, norm, float(limit)
         self.rounding: Callable[[Tensor], Tensor] | None = None
         self.rest_of_loop: Callable[[], float] = lambda: 1.0  # for "loop": the gain of everything but W; set by the network

@@ -72,7 +72,7 @@ def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int)
     if plan.graph != own.graph:
         differing.insert(0, ("architecture", plan.text, own.text))
     for key, theirs, value in differing[:1]:
-        raise BadArgument(f"the network in {recipe.start} (start) has {key} {theirs!r}, the recipe says {value!r}; they must agree")
+        raise BadArgument(f"the network in {recipe.start} (start) has {key} {theirs!r}, but the recipe says {value!r}; they must agree")
     net.steps, net.schedule, net.dropout = recipe.steps, recipe.schedule, recipe.dropout
     return net
 
