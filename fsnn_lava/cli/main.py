@@ -17,6 +17,7 @@ COMMANDS = {
     "run": "run a network on a backend, and compare the results",
     "compare": "judge a finished run",
     "map": "place a network on a board, without the board",
+    "tune": "find the cheapest network for a board that keeps the accuracy",
     "get": "download a trained network, checked by its hash",
     "doctor": "show what is installed, and which backends can run here",
 }
@@ -64,7 +65,7 @@ def _parser() -> Parser:
 
 # the entry points of setup.cfg: fsnn-train, fsnn-export, …
 train, export, run, compare = (partial(enter, name) for name in ("train", "export", "run", "compare"))
-map_, get, doctor = (partial(enter, name) for name in ("map", "get", "doctor"))
+map_, tune, get, doctor = (partial(enter, name) for name in ("map", "tune", "get", "doctor"))
 
 
 if __name__ == "__main__":

@@ -109,10 +109,10 @@ def _emit(builder: Any, target: Array, into: Any, rows: Rows, vectors: int, *, c
     if narrow and rows.amounts is None:
         _emit_bytes(builder, target, into, rows, vectors)
     else:
-        _emit(builder, target, into, rows, vectors, chains)
+        _emit_rows(builder, target, into, rows, vectors, chains)
 
 
-def _emit(builder: Any, target: Array, into: Any, rows: Rows, vectors: int, chains: int) -> None:
+def _emit_rows(builder: Any, target: Array, into: Any, rows: Rows, vectors: int, chains: int) -> None:
     """Sums in registers, a loop over the rows, one update of the targets."""
     exact = isinstance(target.kind, ir.IntType)
     vector, stored = ir.VectorType(target.kind, LANES), ir.VectorType(rows.weight.kind, LANES)

@@ -31,7 +31,7 @@ _NUMBERS = (
 _OPTIONAL = {"synapse_delay_max": 0}  # numbers that a board file may leave out, and what that means
 
 
-_CONSTANTS = (  # of cost.py, seconds, joules and watts; "unknown", a number, or [low, high]
+_CONSTANTS = (  # of cost.py, seconds, joules and watts (per chip); "unknown", a number, or [low, high]
     "time_per_step",
     "time_per_synaptic_operation",
     "time_per_neuron_update",

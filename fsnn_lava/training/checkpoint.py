@@ -20,7 +20,7 @@ from fsnn_lava.training.run_folder import RECIPE
 FORMAT = "fsnn-lava training state"
 VERSION = 2
 _STILL_USABLE = "last.pt and best.pt beside it may still be loaded"
-_OPTIONAL = ("solver_residual", "alpha", "test_accuracy", "validation_accuracy")  # of an epoch's record
+_OPTIONAL = ("solver_residual", "alpha", "test_accuracy", "validation_accuracy", "operations")  # of an epoch's record
 
 
 @dataclasses.dataclass

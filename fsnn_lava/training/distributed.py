@@ -50,9 +50,9 @@ class DistributedCoupling(SampleCoupling):
         mine = self.group.share(self.samples)
         return [mask[mine] for mask in draw_masks(shapes, self.samples, dropped, like)]
 
-    def batch_norm(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, current: Tensor) -> Tensor:
+    def batch_norm(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, current: Tensor, *, updates: bool = True) -> Tensor:
         """Batch norm with the statistics of all processes."""
-        return distributed_batch_norm(norm, current, self.group)
+        return distributed_batch_norm(norm, current, self.group, updates=updates)
 
     def scale(self, constant: Tensor) -> Tensor:
         """The scale of the residuals over all processes."""
@@ -65,10 +65,10 @@ class DistributedCoupling(SampleCoupling):
         return not bool(self.group.total((~solved).sum()))
 
 
-def distributed_batch_norm(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Tensor, group: ProcessGroup) -> Tensor:
-    """Batch norm of [B, C] or [B, C, H, W] with the statistics of the samples of all processes (E7); updates the running ones."""
+def distributed_batch_norm(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Tensor, group: ProcessGroup, *, updates: bool = True) -> Tensor:
+    """Batch norm of [B, C] or [B, C, H, W] with the statistics of all processes (E7); updates the running ones if `updates`."""
     out, mean, variance, count = _JointNorm.apply(values, norm.weight, norm.bias, norm.eps, group)
-    if norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None:
+    if updates and norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None:
         momentum = 0.1 if norm.momentum is None else norm.momentum
         with torch.no_grad():
             norm.running_mean.lerp_(mean, momentum)

@@ -33,6 +33,7 @@ class EpochRecord:
     learning_rate: float
     seconds: float
     validation_accuracy: float | None = None
+    operations: float | None = None  # synaptic operations per sample (E17); None in logs of older versions
 
     @property
     def judged_by(self) -> str:

@@ -94,8 +94,9 @@ def test_a_network_that_the_chip_cannot_run_is_exported_with_a_warning(tmp_path,
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("warning: on oheo-gulch (fsnn-map) this network cannot run on the chip: layer 'l1': ATRLIF")
     assert "export with --bits 7" in last
-    assert main([str(digits), str(tmp_path / "net.h5"), "--limit", "20", "--bits", "6"]) == 0
+    assert main([str(digits), str(tmp_path / "chip.h5"), "--limit", "20", "--target", "loihi2"]) == 0
     assert "warning" not in capsys.readouterr().out
+    assert ChipNetwork.load(tmp_path / "chip.h5").notes["bits"] == "6"
     assert main([str(digits), str(tmp_path / "net.h5"), "--limit", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["board"]["answer"] == "cannot run"
 

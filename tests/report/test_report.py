@@ -33,8 +33,8 @@ from fsnn_lava.verify.verdict import Verdict
 from tests.helpers.report_case import EVIL, SAMPLES, Case, digits_case
 from tests.helpers.strategies import random_network, random_values
 
-SECTIONS = ("verdict", "residual", "steps", "rates", "raster", "activity", "confusion", "weights", "cores", "provenance")
-CSV_FILES = {"residual", "steps", "rates", "raster", "activity", "confusion", "weights", "cores"}
+SECTIONS = ("verdict", "residual", "steps", "rates", "raster", "activity", "costs", "confusion", "weights", "cores", "provenance")
+CSV_FILES = {"residual", "steps", "rates", "raster", "activity", "costs", "confusion", "weights", "cores"}
 
 
 @pytest.fixture(scope="module")

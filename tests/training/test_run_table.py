@@ -64,3 +64,11 @@ def test_a_run_says_data_network_parameters_device_and_solver(tmp_path, capsys):
     assert [line.split()[0] for line in said[:5]] == ["data", "network", "parameters", "device", "solver"]
     assert "digits: " in said[0] and " samples to train, " in said[0] and said[0].endswith("1x8x8, 10 classes")
     assert said[5:] == ["", column_titles("test")]
+
+
+def test_with_a_penalty_the_operations_take_the_place_of_the_rates():
+    record = dataclasses.replace(RECORD, operations=1234567.4)
+    assert column_titles("test", penalised=True).split()[4] == "operations"
+    row = epoch_row(record, epochs=16, limit=0.5, penalised=True)
+    assert row.split()[4] == "1,234,567" and len(row) == len(column_titles("test"))
+    assert epoch_row(RECORD, epochs=16, limit=0.5, penalised=True) == epoch_row(RECORD, epochs=16, limit=0.5)  # a log of an older version
