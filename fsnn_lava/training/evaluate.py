@@ -12,7 +12,7 @@ from fsnn_lava.nn.fan_out import expected_operations, fan_out
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.process_group import ProcessGroup
 
-BATCH = 250  # samples at once
+BATCH = 250  # samples per batch
 
 
 @dataclasses.dataclass(frozen=True)
