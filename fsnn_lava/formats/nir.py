@@ -26,7 +26,7 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.files.hdf5 import open_file
 from fsnn_lava.formats import exact_group
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse
-from fsnn_lava.ir.space_to_depth import space_to_depth
+from fsnn_lava.ir.space_to_depth import kernel_by_target, space_to_depth
 
 _HALF_STEP = 2.0 ** -(limits.STATE_FRACTION_BITS + 1)
 
@@ -135,18 +135,20 @@ def _connect(chip: ChipNetwork, synapse: Synapse, nodes: dict[str, Any], edges: 
 
 
 def _connection(synapse: Synapse, source: tuple[int, ...], target: Layer, bias: NDArray[np.float32] | None) -> nir.NIRNode:
-    weight = synapse.weight.astype(np.float32) * np.float32(2.0**synapse.exponent)
+    unit = np.float32(2.0**synapse.exponent)
     if isinstance(synapse, DenseSynapse):
+        weight = synapse.weight.astype(np.float32) * unit
         return nir.Linear(weight=weight) if bias is None else nir.Affine(weight=weight, bias=bias)
     if isinstance(synapse, ConvSynapse):
-        square, padding = _square(synapse, weight)
+        whole = kernel_by_target(synapse, source[0]).astype(np.float32)  # nir takes a grouped kernel's channels for the input's
+        square, padding = _square(synapse, whole * unit)
         return nir.Conv2d(
             input_shape=(source[1], source[2]),
             weight=square,
             stride=synapse.stride,
             padding=padding,
             dilation=synapse.dilation,
-            groups=synapse.groups,
+            groups=1,
             bias=np.zeros(target.shape[0], np.float32) if bias is None else bias,
         )
     raise BadNetwork(f"{synapse}: NIR has no node for {type(synapse).__name__}")

@@ -132,7 +132,7 @@ def _packed_drive(chip: ChipNetwork, factor: Pair) -> HostDrive | None:
 
 def _convolution(synapse: ConvSynapse | TransposedConvSynapse, source: Shape, target: Shape, before: Pair, after: Pair) -> ConvSynapse:
     """The connection as one convolution between packed grids."""
-    weight, stride, padding = _packed_kernel(_by_target(synapse, source[0]), synapse, source, target, before, after)
+    weight, stride, padding = _packed_kernel(kernel_by_target(synapse, source[0]), synapse, source, target, before, after)
     return ConvSynapse(
         source=synapse.source, target=synapse.target, exponent=synapse.exponent, weight=weight, stride=stride, padding=padding
     )
@@ -154,7 +154,7 @@ def _packed_kernel(
     return whole, (down, right), (top, left)
 
 
-def _by_target(synapse: ConvSynapse | TransposedConvSynapse, channels: int) -> NDArray[np.int8]:
+def kernel_by_target(synapse: ConvSynapse | TransposedConvSynapse, channels: int) -> NDArray[np.int8]:
     """[C_out, C_in, kH, kW], with groups expanded."""
     if isinstance(synapse, TransposedConvSynapse):
         return synapse.weight.transpose(1, 0, 2, 3)

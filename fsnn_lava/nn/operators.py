@@ -121,6 +121,7 @@ class Convolution(Operator):
 
     @property
     def out_shape(self) -> Shape:
+        """Shape of the convolution's output."""
         sizes = zip(self.in_shape[1:], self.extent, self.stride, self.padding, strict=True)
         return (self.channels, *((n + 2 * p - k) // s + 1 for n, k, s, p in sizes))
 
@@ -130,14 +131,17 @@ class Convolution(Operator):
         return (self.channels, self.in_shape[0] // self.groups, *self.kernel)
 
     def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
+        """torch's conv2d."""
         return nnf.conv2d(values, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
+        """torch's conv_transpose2d, with the output padding that restores the shape of the input."""
         sizes = zip(self.in_shape[1:], self.out_shape[1:], self.extent, self.stride, self.padding, strict=True)
         rest = [n - ((out - 1) * s - 2 * p + k) for n, out, k, s, p in sizes]
         return nnf.conv_transpose2d(values, weight, None, self.stride, self.padding, rest, self.groups, self.dilation)
 
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
+        """The gradient of conv2d with respect to its weight."""
         return conv2d_weight(
             values, self.weight_shape, grads, stride=self.stride, padding=self.padding, dilation=self.dilation, groups=self.groups
         )

@@ -78,7 +78,7 @@ class Board:
         conv_header_bits: bits before each of its lists of weights.
         dense_word_bits: bits per word of dense or sparse weights.
         dense_header_bits: bits before each of their lists of weights.
-        neuron_words: words of one neuron.
+        neuron_words: words per neuron.
         synapse_delay_max: steps that a dense synapse can hold a spike back, beyond the one it takes anyway; 0 if it cannot.
         partitions: SLURM names under which the board can be found.
         sources: where every entry of the file comes from.

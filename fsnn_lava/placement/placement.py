@@ -96,8 +96,8 @@ class Placement:
         alternatives: (form, cores) of both ways to store transposed convolutions; empty if there are none.
         lowered: which of these is used: "sparse" or "space-to-depth".
         way_out: what would make it fit; each suggestion has been tried. Empty if it fits.
-        obstacles: why the chip's neurons cannot hold it, each with a fix; empty if nothing is known.
-        risks: what may be lost or refused, depending on the sample, each with a fix.
+        obstacles: why the chip's neurons cannot run it, each with a fix; empty if no reason is known.
+        risks: what may be lost or rejected, depending on the sample, each with a fix.
         delays: how the skips of a network graph wait, one sentence each; empty if there are none.
     """
 

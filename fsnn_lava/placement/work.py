@@ -48,18 +48,17 @@ def cost_of_messages(
     """The work of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
     graph = _graph(chip, messages, events)
     first = 2 if chip.input.kind == "events" else 1
-    window = ChipWindow(steps=steps, layers=len(chip.layers), first=first, longest=graph.chip.longest_chip_delay)
+    window = ChipWindow(steps=steps, layers=len(chip.layers), first=first, longest=chip.longest_chip_delay)
     cores = {layer.name: layer.cores for layer in placement.layers}
     layers = [_layer_cost(graph, layer, window.length, cores.get(layer.name)) for layer in graph.chip.layers]
-    last = layers[-1].messages
-    layers += _relay_costs(graph, window.length, cores, delays=placement.board.synapse_delay_max > 0)
     classes = chip.readout.classes if placement.readout == "chip" else 0
     if classes:
-        layers.append(_readout_cost(last, classes, window.length, cores.get(READOUT)))
+        layers.append(_readout_cost(layers[-1].messages, classes, window.length, cores.get(READOUT)))
     written, read = _host_numbers(chip, classes)
+    relays = _relay_costs(graph, window.length, cores, delays=placement.board.synapse_delay_max > 0)
     return ChipCost(
         board=placement.board,
-        layers=tuple(layers),
+        layers=(*layers, *relays),
         chips=max(1, placement.chips or 1),
         steps=window.length,
         written=written,
@@ -112,12 +111,11 @@ def _layer_cost(graph: _Graph, layer: Layer, steps: int, cores: int | None) -> L
 
 
 def _relay_costs(graph: _Graph, steps: int, cores: Mapping[str, int | None], *, delays: bool) -> list[LayerCost]:
-    """Relays repeat the messages of their layer, each by one weight."""
+    """Relays, which the host does not read, repeat the messages of their layer, each by one weight."""
     found = []
     for name, length in relay_chains(graph.chip, delays=delays).items():
         messages, size = float(graph.sent[name].sum()), graph.chip.layer(name).size
-        for number in range(1, length + 1):
-            relay = relay_name(name, number)
+        for relay in (relay_name(name, number) for number in range(1, length + 1)):
             found.append(
                 LayerCost(
                     name=relay,

@@ -58,7 +58,7 @@ def equilibrium_multiplications(chip: ChipNetwork) -> int:
 
 
 def solve_equilibria(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibria:
-    """a* for every sample. `start` are rates near it (E11); where they do not lead there, a start from rest does, or a damped iteration."""
+    """a* for every sample. `start` are rates near it (E11); if that does not converge, a start from rest or a damped iteration is tried."""
     found = _in_rounds(rate_map, drive, start)
     for attempt in (_from_rest, _damped_from(start)):
         rows = np.flatnonzero(~found.converged)
@@ -68,7 +68,7 @@ def solve_equilibria(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibri
 
 
 def _in_rounds(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibria:
-    """Changes of the currents in float32, around rates whose currents are known in float64: each round adds about six digits."""
+    """Solve for changes in float32 around rates whose currents are known in float64; each round adds about six digits."""
     rates = start
     for tolerance in _ROUND_TOLERANCES:
         rates = NearbyRateMap(rate_map, rates).solve_drive(drive, tol=tolerance, max_steps=_STEPS, start=rates).rates

@@ -79,7 +79,7 @@ DAMAGE = {
     "no format": (lambda f: f["fsnn"].attrs.__delitem__("format"), "attribute 'format' is missing"),
     "newer": (
         lambda f: f["fsnn"].attrs.__setitem__("version", 4),
-        "format version 4, but this release reads 1 to 3: install a newer",
+        "it has format version 4, but this release reads 1 to 3: install a newer",
     ),
     "no layers": (lambda f: f["fsnn"].__delitem__("layers"), "'layers' is missing"),
     "a gap": (lambda f: f["fsnn/layers"].move("0", "3"), "must be numbered"),

@@ -93,4 +93,4 @@ def check_delta_input(chip: ChipNetwork) -> None:
             largest = int(np.abs(synapse.weight.astype(np.int64)).sum(axis=axes).max()) * limits.MESSAGE_MAX
             total += largest << max(0, limits.STATE_FRACTION_BITS + synapse.exponent)
             if total > limits.INT32_MAX:
-                raise BadArgument(f"{synapse}: the input current may exceed 32 bits; run the network on 'emu', or lower the exponent")
+                raise BadArgument(f"{synapse}: the input's current may exceed 32 bits; run it on 'emu', or lower its exponent")

@@ -20,7 +20,7 @@ from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, Synapse, TransposedC
 from fsnn_lava.limits import DECAY_UNIT
 
 Shape = tuple[int, ...]
-GRADED_BITS = 8  # of an input message; spikes are binary: 0
+GRADED_BITS = 8  # of an input message; 0 for spikes, which are binary
 _RELAYED = 64  # the weight of a spike to its relay
 
 
