@@ -49,12 +49,12 @@ class ConnectionLayout:
 
     @property
     def products(self) -> int:
-        """Weights that are used in a step in which every source fires."""
+        """Weights that are used in an event-driven step in which every source fires."""
         return int(self.rows[:, 2].sum()) * int(self.columns[:, 2].sum()) * int(self.form[0]) * self.operator.out_shape[0]
 
     @property
     def stored_weights(self) -> int:
-        """Number of weights that `ordered` returns."""
+        """Number of weights in the event layout, as `ordered` returns them."""
         targets = self.operator.out_shape[0]
         padded = -(-targets // BLOCK) * BLOCK if self.in_blocks else targets
         return int(np.prod(self.form[[0, 2, 3]])) * padded
@@ -120,5 +120,5 @@ class NetworkLayout:
 
 @lru_cache(maxsize=16)
 def network_layout(shapes: tuple[Shape, ...], forward: tuple[Operator, ...], feedback: Operator | None, delay: int) -> NetworkLayout:
-    """The layout for these shapes, created once."""
+    """The event-driven layout for these shapes, created once."""
     return NetworkLayout(shapes, forward, feedback, delay=delay)
