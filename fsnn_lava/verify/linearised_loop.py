@@ -39,7 +39,7 @@ class Loop:
         return {k: part.reshape(len(vector), *self.chip.layers[k].shape) for k, part in zip(self.sources, parts, strict=True)}
 
     def sweep(self, vector: Floats, drive: Drive) -> tuple[Rates, Rates]:
-        """Rates of all layers, one after the other, and what sigma was applied to: current over threshold."""
+        """One pass around the loop: rates of all layers, one after the other, and what sigma was applied to: current over threshold."""
         given = self.split(vector)
         rates: list[Floats] = []
         inputs: list[Floats] = []
