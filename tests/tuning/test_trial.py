@@ -62,3 +62,21 @@ def test_a_trial_with_other_fields_is_refused():
     for damaged in ({**values, "more": 1}, {**values, "candidate": {"bits": 8}}, {**values, "candidate": 3}, []):
         with pytest.raises(BadFile, match="must have the fields of one"):
             Trial.from_dict(damaged)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"right": -1},
+        {"samples": True},
+        {"messages": float("inf")},
+        {"energy": [1.0]},
+        {"energy": [1.0, "2"]},
+        {"answer": 3},
+        {"cores": 1.5},
+    ],
+    ids=str,
+)
+def test_a_figure_that_no_trial_can_have_is_refused(change):
+    with pytest.raises(BadFile, match=r"of a trial must|a range must have two ends"):
+        Trial.from_dict({**Trial(candidate=RATE).to_dict(), **change})
