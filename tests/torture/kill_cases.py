@@ -1,10 +1,10 @@
 """Kills writers while they write, and looks at what they left: the old file or the new one, and a run that goes on to the same bits.
 
-python -m tests.torture.kill_cases WRITES COMMANDS     prints, for every kind, how many were killed and how many of them inside a write
+python -m tests.torture.kill_cases WRITES COMMANDS     prints, for every kind, how many were killed and how many of them during a write
 
 The process is warm (everything imported and compiled) and is forked for every kill. The child tells its parent each time it opens a
 temporary file; the parent picks one of these moments, waits a random part of the time a write takes, and kills. What the child leaves
-shows whether that was inside a write: the temporary file is still there.
+shows whether that was during a write: the temporary file is still there.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Killer:
         return killed
 
     def count(self) -> dict[str, Any]:
-        return {"kills": self.kills, "inside a write": self.inside, "files": sorted(self.files)}
+        return {"kills": self.kills, "during a write": self.inside, "files": sorted(self.files)}
 
 
 def _perform(action: Callable[[], object], writer: int, moment: int) -> None:
