@@ -9,8 +9,12 @@ from fsnn_lava.cli.parsers.threshold_options import add_threshold_options
 
 
 def parser() -> Parser:
-    options = Parser(prog="fsnn-compare", description="Judge a finished run: every link of the chain separately.")
+    options = Parser(
+        prog="fsnn-compare",
+        description="Judge a finished run: every link of the chain separately. With two runs, also put them side by side.",
+    )
     options.add_argument("results", type=Path, help="results.h5, written by fsnn-run")
+    options.add_argument("other", type=Path, nargs="?", help="a second results.h5, to compare with the first sample by sample")
     options.add_argument(
         "--model",
         type=Path,
