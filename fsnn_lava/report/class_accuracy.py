@@ -58,7 +58,9 @@ def _draw(rows: list[ClassRow]) -> Picture:
     places = np.arange(len(rows))
     shares, lows, highs = (np.array([row[i] for row in rows]) for i in (3, 4, 5))
     bars = axes.barh(places, shares, color=canvas.BLUE, height=0.64, alpha=0.85)
-    axes.errorbar(shares, places, xerr=np.stack([shares - lows, highs - shares]), fmt="none", ecolor=canvas.INK, elinewidth=1.1, capsize=3)
+    axes.errorbar(
+        shares, places, xerr=np.abs(np.stack([shares - lows, highs - shares])), fmt="none", ecolor=canvas.INK, elinewidth=1.1, capsize=3
+    )
     for bar, row in zip(bars, rows, strict=True):
         name, right, total, share, interval = _row_text(*row)
         canvas.add_tip(bar, f"{name}: {right} of {total} right, {share} ({interval})")
