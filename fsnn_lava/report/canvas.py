@@ -117,10 +117,16 @@ def figure_svg(figure: Figure, *, name: str, alt: str) -> str:
         raise RuntimeError("matplotlib wrote an SVG without a viewBox")
     for colour, value in COLOURS.items():
         body = body.replace(value, f"var(--{colour})")
+    body = re.sub(r' d="[^"]*"', _shortened, body)
     body = re.sub(r"\n\s*", "\n", body).replace("<g>\n</g>\n", "")
     space = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
     width = round(LARGEST * figure.get_figwidth() * UNIT)
     return f'<svg {space} {box.group(0)} style="max-width: {width}px" role="img" aria-label="{escape(alt)}">{body}'
+
+
+def _shortened(path: re.Match[str]) -> str:
+    """The coordinates of a path to a hundredth of a page unit."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", path.group().replace("\n", " "))
 
 
 def write_png(figure: Figure, path: Path) -> None:

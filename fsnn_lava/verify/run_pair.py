@@ -152,8 +152,8 @@ def _column(reader: Reader, verdict: Verdict) -> dict[str, str]:
         "backend": origin.backend + (f" ({origin.graph})" if origin.graph else ""),
         "steps": str(origin.steps),
         "samples": f"{samples:,}",
-        "messages a sample": f"{spikes:,.0f}",
-        "operations a sample": f"{reader.row('operations').mean():,.0f}",
-        "time a sample": f"{1e3 * origin.seconds / samples:.3g} ms",
+        "messages per sample": f"{spikes:,.0f}",
+        "operations per sample": f"{reader.row('operations').mean():,.0f}",
+        "time per sample": f"{1e3 * origin.seconds / samples:.3g} ms",
         "date": origin.date,
     }
