@@ -1,4 +1,4 @@
-"""python docs/make_tutorials.py: run the Python code of every tutorial in an empty folder and keep the pictures it draws in docs/figures."""
+"""python docs/make_tutorials.py: run the Python code of every tutorial in an empty folder; its pictures are kept in docs/figures."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ FORM = ("source channels", "source width", "row taps", "column taps", "target wi
 BUSY = 4  # spikes per place from which scatter_by_taps is faster in float32, measured for 64 channels and 5 x 5 taps
 
 
-def form_of(patches: Patches) -> NDArray[np.int64]:
-    """[8] integers, see FORM."""
+def scatter_form(patches: Patches) -> NDArray[np.int64]:
+    """[8] integers that describe the patches to `scatter`, see FORM."""
     row_taps, column_taps, channels, _ = patches.weight.shape
     numbers = (channels, len(patches.column_spans), row_taps, column_taps, patches.width, patches.channels, patches.groups, patches.fused)
     return np.array(numbers, dtype=np.int64)
@@ -85,15 +85,15 @@ def scatter_by_taps(target: Any, weight: Any, indices: Any, form: Any, row_spans
 
     Faster where weights are wide and several neurons of a place fire. `starts` [H * W + 1] is scratch.
     """
-    find_places(indices, form[SOURCE_CHANNELS], starts)
+    find_scatter_places(indices, form[SOURCE_CHANNELS], starts)
     for k in range(0, form[TARGET_CHANNELS], WIDEST):
         for i in range(form[ROW_TAPS]):
             for j in range(form[COLUMN_TAPS]):
-                add_tap(target, weight, indices, form, row_spans, column_spans, starts, i, j, k)
+                _add_tap(target, weight, indices, form, row_spans, column_spans, starts, i, j, k)
 
 
 @compiled
-def add_tap(
+def _add_tap(
     target: Any, weight: Any, indices: Any, form: Any, row_spans: Any, column_spans: Any, starts: Any, i: Any, j: Any, k: Any
 ) -> None:
     """Add the tap (i, j) of every spike to up to WIDEST channels of its target, from channel k on."""
@@ -119,7 +119,7 @@ def add_tap(
 
 
 @compiled
-def find_places(indices: Any, channels: Any, starts: Any) -> None:
+def find_scatter_places(indices: Any, channels: Any, starts: Any) -> None:
     """starts[p] <- where the spikes of place p begin among `indices` (ascending); the last entry is where those of the last place end."""
     place = 0
     starts[0] = 0

@@ -15,7 +15,7 @@ from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
-from fsnn_lava.ir.result import Result, concatenate
+from fsnn_lava.ir.result import Result, concatenate_results
 from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.placement import Placement, place
@@ -155,7 +155,7 @@ class RunEvidence:
         """These samples with their spike trains: as recorded if the run recorded them, else from the emulator."""
         if self.result.spikes is None:
             return self.emulator.run(self.values[list(samples)], steps=self.steps, spikes=True)
-        return concatenate([self.result.part(slice(sample, sample + 1)) for sample in samples])
+        return concatenate_results([self.result.part(slice(sample, sample + 1)) for sample in samples])
 
     def potentials(self, samples: Sequence[int]) -> tuple[NDArray[np.int32], ...]:
         """The potential of every neuron after every step, [B, T, N] per layer in units of 2**-6: the emulator runs 1, 2, … T steps."""

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.ticker import PercentFormatter
 
 from fsnn_lava.files.atomic import atomic_path
-from fsnn_lava.formats.results import Reader
+from fsnn_lava.formats.results import ResultsReader
 from fsnn_lava.report import canvas
 from fsnn_lava.report.layer_names import layer_kind
 from fsnn_lava.report.page import POLICY, section_html
@@ -25,7 +25,7 @@ _NAME = 18  # characters of a class name
 _COLOURS = (canvas.BLUE, canvas.ORANGE)
 
 
-def write_pair_report(path: str | Path, pair: RunPair, readers: tuple[Reader, Reader]) -> None:
+def write_pair_report(path: str | Path, pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -> None:
     """Write the page that compares two runs."""
     with canvas.figure_style():
         panels = [_facts_panel(pair), _classes_panel(pair, readers), _layers_panel(pair, readers), _different_panel(pair, readers)]
@@ -66,7 +66,7 @@ def _facts_panel(pair: RunPair) -> Panel:
     return Panel(key="facts", title="Side by side", rows=rows, wide=True)
 
 
-def _classes_panel(pair: RunPair, readers: tuple[Reader, Reader]) -> Panel:
+def _classes_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -> Panel:
     title = "Accuracy by class"
     if not pair.labelled:
         return Panel(key="classes", title=title, missing="there are no labels that both runs share")
@@ -83,7 +83,7 @@ def _classes_panel(pair: RunPair, readers: tuple[Reader, Reader]) -> Panel:
     return Panel(key="classes", title=title, caption=caption, pictures=(picture,), numbers=table)
 
 
-def _layers_panel(pair: RunPair, readers: tuple[Reader, Reader]) -> Panel:
+def _layers_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -> Panel:
     title = "Activity of the layers"
     chips = [reader.chip for reader in readers]
     kinds = [[(layer.name, layer_kind(chip, layer)) for layer in chip.layers] for chip in chips]
@@ -124,7 +124,7 @@ def _bars(key: str, names: list[str], values: list[list[float]], runs: tuple[str
     return Picture(name=key, figure=figure, alt=alt)
 
 
-def _different_panel(pair: RunPair, readers: tuple[Reader, Reader]) -> Panel:
+def _different_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -> Panel:
     title = "Answered differently"
     if not pair.samples:
         return Panel(key="different", title=title, wide=True, missing="the two runs are of different data")
@@ -143,7 +143,7 @@ def _different_panel(pair: RunPair, readers: tuple[Reader, Reader]) -> Panel:
     )
 
 
-def _item(readers: tuple[Reader, Reader], row: tuple[int, int, int, int]) -> str:
+def _item(readers: tuple[ResultsReader, ResultsReader], row: tuple[int, int, int, int]) -> str:
     sample, label, first, second = row
     kept = next((reader for reader in readers if sample < reader.details), None)
     value = None if kept is None else kept.values(sample, sample + 1)[0]
@@ -153,6 +153,6 @@ def _item(readers: tuple[Reader, Reader], row: tuple[int, int, int, int]) -> str
     return f'{image}<span>{known}{said[0]}, {said[1]}</span><span class="note">no. {sample}</span>'
 
 
-def _class_name(reader: Reader, index: int) -> str:
+def _class_name(reader: ResultsReader, index: int) -> str:
     names = reader.chip.class_names
     return names[index] if 0 <= index < len(names) else str(index)

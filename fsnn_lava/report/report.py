@@ -22,6 +22,7 @@ from fsnn_lava.report import (
     class_accuracy,
     confusion,
     cores,
+    costs,
     mistakes,
     provenance,
     rate_scatter,
@@ -54,6 +55,7 @@ _SECTIONS = (
     Section(sample_picker.KEY, sample_picker.TITLE, sample_picker.sample_picker_panel),
     Section(rate_scatter.KEY, rate_scatter.TITLE, rate_scatter.rate_scatter_panel),
     Section(activity.KEY, activity.TITLE, activity.activity_panel),
+    Section(costs.KEY, costs.TITLE, costs.costs_panel),
     Section(weight_histograms.KEY, weight_histograms.TITLE, weight_histograms.weight_histograms_panel),
     Section(cores.KEY, cores.TITLE, cores.cores_panel),
 )

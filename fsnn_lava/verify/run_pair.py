@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.formats.results import Reader
+from fsnn_lava.formats.results import ResultsReader
 from fsnn_lava.verify.verdict import Verdict
 
 LISTED = 500  # samples answered differently
@@ -91,7 +91,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return min(1.0, 2 * tail / 2**number)
 
 
-def compare_runs(readers: tuple[Reader, Reader], verdicts: tuple[Verdict, Verdict], names: tuple[str, str]) -> RunPair:
+def compare_runs(readers: tuple[ResultsReader, ResultsReader], verdicts: tuple[Verdict, Verdict], names: tuple[str, str]) -> RunPair:
     """Put two results files side by side; BadArgument if their networks have different numbers of classes."""
     first, second = readers
     classes = tuple(reader.chip.readout.classes for reader in readers)
@@ -115,7 +115,7 @@ def compare_runs(readers: tuple[Reader, Reader], verdicts: tuple[Verdict, Verdic
     )
 
 
-def common_samples(first: Reader, second: Reader) -> int:
+def common_samples(first: ResultsReader, second: ResultsReader) -> int:
     """How many samples both runs begin with: those of the shorter one if labels and the inputs that both keep are the same, else 0."""
     if first.provenance.data_sha256 == second.provenance.data_sha256:
         return first.samples
@@ -131,12 +131,12 @@ def _same_values(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> bool:
     return a.shape == b.shape and bool(np.array_equal(a, b))
 
 
-def _facts(readers: tuple[Reader, Reader], verdicts: tuple[Verdict, Verdict]) -> tuple[tuple[str, str, str], ...]:
+def _facts(readers: tuple[ResultsReader, ResultsReader], verdicts: tuple[Verdict, Verdict]) -> tuple[tuple[str, str, str], ...]:
     columns = [_column(reader, verdict) for reader, verdict in zip(readers, verdicts, strict=True)]
     return tuple((what, columns[0][what], columns[1][what]) for what in columns[0])
 
 
-def _column(reader: Reader, verdict: Verdict) -> dict[str, str]:
+def _column(reader: ResultsReader, verdict: Verdict) -> dict[str, str]:
     """One run in a few words and numbers, by name."""
     origin, notes, samples = reader.provenance, reader.chip.notes, reader.samples
     spikes = reader.row("layer_spikes").sum() / samples

@@ -40,7 +40,7 @@ PICTURES = {
     "pair": ("pair", DESKTOP, "html", 1100),
     **{
         name: ("good", DESKTOP, f"#{name}", 1000)
-        for name in ("residual", "steps", "classes", "confusion", "mistakes", "samples", "rates", "activity", "weights", "cores")
+        for name in ("residual", "steps", "classes", "confusion", "mistakes", "samples", "rates", "activity", "costs", "weights", "cores")
     },
     "residual-bad": ("zero", DESKTOP, "#residual", None),
     "rates-bad": ("zero", DESKTOP, "#rates", None),
