@@ -1,35 +1,28 @@
-"""The page: one self-contained HTML file without scripts, and with a policy that forbids the browser to fetch anything."""
+"""The page of a run: header, verdict, and one section per panel."""
 
 from __future__ import annotations
 
 from html import escape
-from importlib import resources
 
 from fsnn_lava.report import canvas
+from fsnn_lava.report.document import document_html
 from fsnn_lava.report.evidence import Evidence
 from fsnn_lava.report.numbers import facts_html, table_html
 from fsnn_lava.report.panel import Panel, Picture
 from fsnn_lava.report.verdict_section import chain_html, checks_list, header_html
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-
 
 def page_html(evidence: Evidence, panels: list[Panel]) -> str:
     """The whole report as HTML; every string that comes from outside is escaped."""
     title = _title(evidence)
-    style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     links = "".join(f'<a href="#{panel.key}">{escape(panel.title)}</a>' for panel in panels)
     sections = "".join(section_html(panel, shape) for panel, shape in arranged_panels(panels))
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light dark">\n'
-        f"<title>{evidence.verdict.word}: {escape(title)}</title>\n"
-        f'<link rel="icon" href="data:,">\n<style>\n{style}</style>\n</head>\n<body>\n'
+    body = (
         f'{header_html(evidence, title)}\n<nav aria-label="Sections">{links}</nav>\n<main>\n'
         '<section class="card wide" id="verdict"><h2>The verdict and its reasons</h2>'
-        f"{chain_html(evidence)}{checks_list(evidence.verdict)}</section>\n{sections}</main>\n</body>\n</html>\n"
+        f"{chain_html(evidence)}{checks_list(evidence.verdict)}</section>\n{sections}</main>"
     )
+    return document_html(f"{evidence.verdict.word}: {title}", body)
 
 
 def _title(evidence: Evidence) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from html import escape
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +11,14 @@ from matplotlib.ticker import PercentFormatter
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.formats.results import ResultsReader
 from fsnn_lava.report import canvas
+from fsnn_lava.report.document import document_html
 from fsnn_lava.report.layer_names import layer_kind
-from fsnn_lava.report.page import POLICY, section_html
+from fsnn_lava.report.page import section_html
 from fsnn_lava.report.panel import Panel, Picture, Table
 from fsnn_lava.report.sample_image import image_html
 from fsnn_lava.report.verdict_section import checks_list
 from fsnn_lava.verify.run_pair import RunPair
+from fsnn_lava.verify.verdict import Verdict
 
 SHOWN = 60  # images of samples answered differently
 _SIZE = 72  # pixels
@@ -35,30 +36,28 @@ def write_pair_report(path: str | Path, pair: RunPair, readers: tuple[ResultsRea
 
 
 def _page(pair: RunPair, panels: list[Panel]) -> str:
-    style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     title = f"{pair.names[0]} and {pair.names[1]}"
-    passed = all(verdict.passed for verdict in pair.verdicts)
-    state = "pass" if passed else "fail"
-    badges = "".join(
-        f'<div class="answer {"pass" if verdict.passed else "fail"}"><dt>{escape(name)}</dt>'
-        f"<dd><b>{verdict.word}</b> <span>{escape(verdict.answers())}</span></dd></div>"
-        for name, verdict in zip(pair.names, pair.verdicts, strict=True)
-    )
+    state = "pass" if all(verdict.passed for verdict in pair.verdicts) else "fail"
+    runs = list(zip(pair.names, pair.verdicts, strict=True))
     sections = "".join(section_html(panel, "wide" if panel.wide else "half") for panel in panels)
-    checks = "".join(
-        f'<section class="card half" id="checks-{index}"><h2>Checks of {escape(name)}</h2>'
-        f"{checks_list(verdict, prefix=f'run-{index}-')}</section>"
-        for index, (name, verdict) in enumerate(zip(pair.names, pair.verdicts, strict=True), start=1)
-    )
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light dark">\n'
-        f'<title>{escape(title)}</title>\n<link rel="icon" href="data:,">\n<style>\n{style}</style>\n</head>\n<body class="pair">\n'
+    checks = "".join(_checks(name, verdict, index + 1) for index, (name, verdict) in enumerate(runs))
+    header = (
         f'<header class="{state}"><p class="kicker">fsnn-lava report · two runs side by side</p><h1>{escape(title)}</h1>'
-        f'<p class="conclusion">{escape(pair.sentence())}</p><dl class="answers two">{badges}</dl></header>\n'
-        f"<main>\n{sections}{checks}</main>\n</body>\n</html>\n"
+        f'<p class="conclusion">{escape(pair.sentence())}</p><dl class="answers two">{"".join(_answers(*run) for run in runs)}</dl></header>'
     )
+    return document_html(title, f"{header}\n<main>\n{sections}{checks}</main>", kind="pair")
+
+
+def _answers(name: str, verdict: Verdict) -> str:
+    """The verdict on one run, for the first screen."""
+    state = "pass" if verdict.passed else "fail"
+    text = f"<b>{verdict.word}</b> <span>{escape(verdict.answers())}</span>"
+    return f'<div class="answer {state}"><dt>{escape(name)}</dt><dd>{text}</dd></div>'
+
+
+def _checks(name: str, verdict: Verdict, number: int) -> str:
+    found = checks_list(verdict, prefix=f"run-{number}-")
+    return f'<section class="card half" id="checks-{number}"><h2>Checks of {escape(name)}</h2>{found}</section>'
 
 
 def _facts_panel(pair: RunPair) -> Panel:
