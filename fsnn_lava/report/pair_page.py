@@ -41,9 +41,10 @@ def _page(pair: RunPair, panels: list[Panel]) -> str:
     runs = list(zip(pair.names, pair.verdicts, strict=True))
     sections = "".join(section_html(panel, "wide" if panel.wide else "half") for panel in panels)
     checks = "".join(_checks(name, verdict, index + 1) for index, (name, verdict) in enumerate(runs))
+    answers = "".join(_answers(*run) for run in runs)
     header = (
         f'<header class="{state}"><p class="kicker">fsnn-lava report · two runs side by side</p><h1>{escape(title)}</h1>'
-        f'<p class="conclusion">{escape(pair.sentence())}</p><dl class="answers two">{"".join(_answers(*run) for run in runs)}</dl></header>'
+        f'<p class="conclusion">{escape(pair.sentence())}</p><dl class="answers two">{answers}</dl></header>'
     )
     return document_html(title, f"{header}\n<main>\n{sections}{checks}</main>", kind="pair")
 

@@ -87,7 +87,7 @@ def test_every_section_is_there_and_drawn(page):
 def test_every_drawing_is_valid_xml_with_a_description_and_real_text(page):
     found = drawings(page)
     traces = 2 * SAMPLES_TO_CHOOSE  # 2 layers
-    assert len(found) == 1 + 1 + 1 + 1 + traces + 2 + 2 + 4 + 1  # residual, steps, classes, confusion, rates, activity, weights, chip
+    assert len(found) == 1 + 1 + 1 + 1 + traces + 2 + 2 + 1 + 4 + 1  # residual, steps, classes, confusion; rates, activity, energy, weights, chip
     for drawing in found:
         assert drawing.attrib["aria-label"]
         assert drawing.attrib["viewBox"]
@@ -182,7 +182,7 @@ def test_a_verdict_alone_says_what_is_missing_in_every_place(case, tmp_path):
     page = (tmp_path / "bare.html").read_text(encoding="utf-8")
     for name in SECTIONS:
         assert page.count(f'id="{name}"') == 1, name
-    assert page.count("Not drawn") == 10
+    assert page.count("Not drawn") == 11
 
 
 def test_where_it_ran_is_never_left_open(case, page, tmp_path):
