@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _measured(chip: ChipNetwork, path: Path, placement: Placement) -> tuple[dict[str, Any], ChipCost]:
-    """NeuroBench's counts of the run itself, and the cost of a sample on the chip."""
+    """NeuroBench's counts for the run, and the cost of a sample on the chip."""
     from fsnn_lava.formats import results
     from fsnn_lava.ir.stock_network import stock_equivalent
 
@@ -59,7 +59,8 @@ def _measured(chip: ChipNetwork, path: Path, placement: Placement) -> tuple[dict
 
 
 def _chip_steps(chip: ChipNetwork) -> int:
-    return ChipWindow(steps=chip.steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1).length
+    first = 2 if chip.input.kind == "events" else 1
+    return ChipWindow(steps=chip.steps, layers=len(chip.layers), first=first, longest=chip.longest_chip_delay).length
 
 
 def _core(core: Core) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A network of integers as the emulator's kernels read it: all layers in one array, so that one function runs any network."""
+"""An integer network in the form that the emulator's kernels read: all layers in one array, so that one function runs any network."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ LAYER_COLUMNS = 7
     ROW_SPANS_END,
     COLUMN_SPANS,
     COLUMN_SPANS_END,
+    TARGET,  # where its target's neurons begin among all
     TARGET_SIZE,
     FULL_CURRENT,  # where its part of Program.full_current begins
     FULL_OPERATIONS,  # operations of a step in which all sources fire
     FORM_START,
-) = range(13)
+) = range(14)
 FROM_INPUT = -1
 STATIC = -1  # the delay of a static input: its current is computed once per sample and added at every step
 
@@ -40,13 +41,13 @@ class Program(NamedTuple):
     """S synapses are sorted by target; M is the number of neurons of all layers."""
 
     layers: NDArray[np.int64]  # [layers, 7]
-    synapses: NDArray[np.int64]  # [S, 20]
+    synapses: NDArray[np.int64]  # [S, FORM_START + len(FORM)]
     weight: NDArray[np.int8]  # of all synapses: Patches.blocks
     full_current: Sums  # of all synapses: what each target receives if all sources fire
     spans: NDArray[np.int32]  # [., 3] row and column spans of all synapses
     threshold: NDArray[np.int32]  # [M] units 2**-6
     bias: NDArray[np.int32]  # [M] units 2**-6
-    atrlif_offset: NDArray[np.int32]  # [M or 0] units 2**-6; empty if no layer is computed as ATRLIF does
+    atrlif_offset: NDArray[np.int32]  # [M or 0] units 2**-6; empty if no layer is computed as ATRLIF
     order: NDArray[np.int32]  # [M] index of each neuron within its layer in the network's own order
     late: NDArray[np.int64]  # [feedback synapses, 3]: source, delay, offset among the late counts
     readout_weight: NDArray[np.int8]  # [size of the last layer, classes padded to whole vectors] flattened, channels last

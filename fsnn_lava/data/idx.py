@@ -33,19 +33,21 @@ def read_idx(path: Path, *, axes: int) -> np.ndarray:
 def _read(stream: BinaryIO, path: Path, axes: int) -> np.ndarray:
     header = stream.read(4 + 4 * axes)
     if len(header) < 4 + 4 * axes or header[:4] != bytes((0, 0, UNSIGNED_BYTES, axes)):
-        raise damaged_file(path, f"it must start as an IDX file of unsigned bytes with {axes} axes, got {header[:4].hex(' ') or 'nothing'}")
+        raise damaged_file(
+            path, f"it must start as an IDX file of unsigned bytes with {axes} axes, got {header[:4].hex(' ') or 'an empty file'}"
+        )
     shape = struct.unpack(f">{axes}I", header[4:])
     count = math.prod(shape)
     if not 0 < count <= MOST_BYTES:
-        raise damaged_file(path, f"its header gives the shape {list(shape)}")
+        raise damaged_file(path, f"its header says the shape is {list(shape)}")
     body = _read_at_most(stream, count + 1)
     if len(body) != count:
-        raise damaged_file(path, f"its header gives {count} bytes, but it holds {'more' if len(body) > count else len(body)}")
+        raise damaged_file(path, f"its header says {count} bytes, but it contains {'more' if len(body) > count else len(body)}")
     return np.frombuffer(body, np.uint8).reshape(shape)
 
 
 def _read_at_most(stream: BinaryIO, size: int) -> bytes:
-    """Up to `size` bytes, read in chunks so that a wrong size in a header allocates nothing."""
+    """Up to `size` bytes, read in chunks, so that a wrong size in a header cannot allocate much memory."""
     chunks: list[bytes] = []
     while size > 0 and (chunk := stream.read(min(size, CHUNK))):
         chunks.append(chunk)

@@ -46,7 +46,7 @@ def catalogue_names() -> tuple[str, ...]:
 def download_network(name: str, folder: Path) -> list[Path]:
     """Download the catalogue's files of a network into folder/name, checked by size and hash; files that are already there are kept."""
     if name not in catalogue():
-        raise BadFile(f"there is no shipped network {name} (shipped: {', '.join(catalogue_names())})")
+        raise BadFile(f"there is no shipped network named {name} (available: {', '.join(catalogue_names())})")
     written = []
     for file in catalogue()[name]:
         target = folder / name / file.name

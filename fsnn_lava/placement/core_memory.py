@@ -6,7 +6,7 @@ Assumptions, besides the numbers of the board file:
 - Dense and Sparse: one list and one in-axon per source neuron that reaches the tile; zeros of a Dense are stored;
 - AxonMap: one entry per pixel where the target is a convolution, per neuron where it is dense or sparse;
 - AxonMem: one entry per pixel and group of target channels for convolutions, none for dense targets (as the public tables show);
-- a transposed convolution is a Sparse, or the network is packed by space-to-depth and has none, as the stock graph decides;
+- a transposed convolution is stored as Sparse, or removed by packing the network (space-to-depth), whichever the stock graph uses;
 - static input is written as a bias once per sample and takes no synapse; event input does.
 """
 
@@ -86,6 +86,7 @@ class ConnectionMemory:
     stride: tuple[int, int] = (1, 1)
     padding: tuple[int, int] = (0, 0)
     groups: int = 1
+    dilation: tuple[int, int] = (1, 1)
 
     def with_bits(self, bits: int) -> ConnectionMemory:
         """The same connection with weights of at most `bits` bits."""
@@ -97,7 +98,8 @@ class ConnectionMemory:
         if self.form == "dense":
             return prod(self.source_shape)
         if self.form == "conv":
-            spread = [(n - 1) * s + k for n, s, k in zip(tile[1:], self.stride, self.kernel, strict=True)]
+            sides = zip(tile[1:], self.stride, self.kernel, self.dilation, strict=True)
+            spread = [(n - 1) * s + d * (k - 1) + 1 for n, s, k, d in sides]
         else:
             spread = [ceil((n + k - 1) / s) for n, s, k in zip(tile[1:], self.stride, self.kernel, strict=True)]
         groups = ceil(tile[0] * self.groups / target[0])
@@ -131,7 +133,7 @@ def _dense_words(weights: int, bits: int, board: Board) -> int:
 
 
 def _pairs(sources: int, targets: int, kernel: int, stride: int, padding: int) -> int:
-    """(source, tap) pairs of a transposed convolution that land inside, along one axis."""
+    """Number of (source, tap) pairs of a transposed convolution that fall inside, along one axis."""
     return sum(0 <= stride * i - padding + k < targets for i in range(sources) for k in range(kernel))
 
 
@@ -152,4 +154,5 @@ def connection_memory(synapse: Synapse, source_shape: tuple[int, ...]) -> Connec
         stride=synapse.stride,
         padding=synapse.padding,
         groups=synapse.groups if isinstance(synapse, ConvSynapse) else 1,
+        dilation=synapse.dilation if isinstance(synapse, ConvSynapse) else (1, 1),
     )

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.relays import relay_chains, relay_name, waits_in_synapse
 from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.space_to_depth import space_to_depth
 from fsnn_lava.ir.stock_network import stored_stock_weights
 from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
 from fsnn_lava.placement.core_memory import ConnectionMemory, Form, MemoryUse, Shape3, connection_memory, spatial_shape, weight_bits
+from fsnn_lava.placement.delays import delays_in_words
 from fsnn_lava.placement.obstacles import obstacles, risks
 from fsnn_lava.placement.tiling import Population, Tiling, split_population
 from fsnn_lava.summary import Cell, Summary, shape_text
@@ -23,11 +25,12 @@ from fsnn_lava.summary import Cell, Summary, shape_text
 ReadoutPlace = Literal["auto", "chip", "host"]
 Answer = Literal["runs", "runs with loss", "cannot run", "does not fit"]
 _PASSES = 4
+RELAY_BITS = 8  # of the weight of a spike to its relay
 
 MARGIN = 4 / 3  # cores that the compiler uses per core of this model, for the worst layer of the public tables it was fitted to
 DISCLAIMER = (
-    "A model, not the vendor's compiler, and not run on silicon. In the two public tables it was fitted to, "
-    "the compiler used 1.00 to 1.33 times the model's cores per layer, 1.14 times in all."
+    "This is a model, not the vendor's compiler, and has not been run on silicon. In the two public tables it was fitted to, "
+    "the compiler used 1.00 to 1.33 times as many cores per layer as the model, 1.14 times overall."
 )
 
 
@@ -36,7 +39,7 @@ class PlacedLayer:
     """One layer of a placement.
 
     Attributes:
-        name: of the layer; "readout" for the readout.
+        name: name of the layer; "readout" for the readout.
         shape: (C, H, W); (N, 1, 1) for a dense layer.
         tiling: how it is split over cores; None if a single neuron does not fit on a core.
         least: what a core with a single neuron uses.
@@ -62,12 +65,12 @@ class PlacedLayer:
 
 @dataclass(frozen=True, kw_only=True)
 class Core:
-    """One occupied core: its place on the board and the tile it holds.
+    """One occupied core: its position on the board and the tile it holds.
 
     Attributes:
         chip: number of the chip, from 0.
         core: number of the core on its chip, from 0.
-        layer: the layer it holds a tile of.
+        layer: the layer that its tile belongs to.
         start: first channel, row and column of the tile.
         size: channels, rows and columns of the tile.
         use: memory and axons that it takes.
@@ -83,18 +86,19 @@ class Core:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Placement:
-    """Where every layer goes on a board, and whether it fits. A model, not the vendor's compiler, and not run on silicon.
+    """Where every layer goes on a board, and whether it fits. This is a model, not the vendor's compiler, and has not been run on silicon.
 
     Attributes:
-        board: what the board has, every number with its source.
-        layers: in order, the readout last unless the host computes it.
+        board: the board's resources, every number with its source.
+        layers: the layers in order, the readout last unless the host computes it.
         readout: "chip", or "host" if the host computes it from the spike counts.
-        bits: of the widest weight.
+        bits: bits of the widest weight.
         alternatives: (form, cores) of both ways to store transposed convolutions; empty if there are none.
         lowered: which of these is used: "sparse" or "space-to-depth".
         way_out: what would make it fit; each suggestion has been tried. Empty if it fits.
-        obstacles: why the chip's neurons cannot hold it, each with a fix; empty if nothing is known.
-        risks: what may be lost or refused, depending on the sample, each with a fix.
+        obstacles: why the chip's neurons cannot run it, each with a fix; empty if no reason is known.
+        risks: what may be lost or rejected, depending on the sample, each with a fix.
+        delays: how the skips of a network graph wait, one sentence each; empty if there are none.
     """
 
     board: Board
@@ -106,6 +110,7 @@ class Placement:
     way_out: tuple[str, ...] = ()
     obstacles: tuple[str, ...] = ()
     risks: tuple[str, ...] = ()
+    delays: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Placement(board={self.board.name!r}, cores={self.cores}, answer={self.answer!r})"
@@ -124,7 +129,7 @@ class Placement:
             limit = layer.use.tightest(self.board)
             rows.append((layer.name, shape_text(layer.shape), tile, cores, f"{limit} {layer.use.shares(self.board)[limit]:.0%}"))
         columns = ("layer", "shape", "tile", "cores", "fullest resource of a core")
-        return Summary(title=f"Placement: {self.verdict}", columns=columns, rows=tuple(rows), notes=(DISCLAIMER,))
+        return Summary(title=f"Placement: {self.verdict}", columns=columns, rows=tuple(rows), notes=(*self.delays, DISCLAIMER))
 
     @property
     def cores(self) -> int | None:
@@ -158,7 +163,7 @@ class Placement:
 
     @property
     def chips(self) -> int | None:
-        """Chips that hold these cores; None if some layer has no tile that fits."""
+        """Chips needed for these cores; None if some layer has no tile that fits."""
         return None if self.cores is None else ceil(self.cores / self.board.cores_per_chip)
 
     @property
@@ -173,7 +178,7 @@ class Placement:
         return advice.verdict_and_advice(self)
 
     def core_list(self) -> tuple[Core, ...]:
-        """Return every occupied core, layers in order from core 0 of chip 0 on."""
+        """Return every occupied core, layer by layer, starting at core 0 of chip 0."""
         found: list[Core] = []
         for layer in self.layers:
             if layer.tiling is None:
@@ -193,6 +198,7 @@ class Placement:
             "answer": self.answer,
             "obstacles": list(self.obstacles),
             "risks": list(self.risks),
+            "delays": list(self.delays),
             "fits": self.fits,
             "tight": self.tight,
             "verdict": self.verdict,
@@ -244,7 +250,7 @@ def place(
         Cores, memory and axons of every layer. A network that cannot run is not an error: look at `answer`, `obstacles` and `way_out`.
 
     Raises:
-        BadArgument: there is no such board, or `readout` is something else.
+        BadArgument: there is no such board, or `readout` is not one of these.
         BadFile: the board's file is missing or lacks a number.
 
     Examples:
@@ -257,17 +263,20 @@ def place(
         raise BadArgument(f"readout must be auto, chip or host, got {readout!r}")
     where = board if isinstance(board, Board) else load_board(board)
     if not any(isinstance(s, TransposedConvSynapse) for s in chip.synapses):
-        outline = _outline_of(chip)
+        outline = _outline_of(chip, where)
         placement = place_outline(outline, where, readout)
     else:
         packed, _ = space_to_depth(chip)
-        outlines = {"sparse": _outline_of(chip), "space-to-depth": _outline_of(packed)}
-        # the stock graph makes the same choice
-        chosen = "space-to-depth" if stored_stock_weights(packed) <= stored_stock_weights(chip) else "sparse"
+        outlines = {"sparse": _outline_of(chip, where), "space-to-depth": _outline_of(packed, where)}
+        chosen = (
+            "space-to-depth" if stored_stock_weights(packed) <= stored_stock_weights(chip) else "sparse"
+        )  # the stock graph makes the same choice
         outline = outlines[chosen]
         found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
         placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))
-    placement = replace(placement, obstacles=tuple(obstacles(chip)), risks=tuple(risks(chip, steps=steps)))
+    placement = replace(
+        placement, obstacles=tuple(obstacles(chip)), risks=tuple(risks(chip, steps=steps)), delays=tuple(delays_in_words(chip, where))
+    )
     return placement if placement.fits else replace(placement, way_out=advice.advise(outline, placement, readout))
 
 
@@ -284,16 +293,34 @@ class Outline:
         return Outline(populations=tuple(narrow), bits=min(bits, self.bits))
 
 
-def _outline_of(chip: ChipNetwork) -> Outline:
+def _outline_of(chip: ChipNetwork, board: Board) -> Outline:
+    """The outline of a network; a skip over layers waits in relay neurons wherever synapses of the board cannot hold it back."""
     found = []
+    relays = relay_chains(chip, delays=board.synapse_delay_max > 0)
     for layer in chip.layers:
         synapses = [s for s in chip.into(layer) if s.source != INPUT or chip.input.kind == "events"]
-        inputs = tuple(connection_memory(s, _source_shape(chip, s)) for s in synapses)
+        inputs = tuple(_connection(chip, s, board) for s in synapses)
         found.append(Population(name=layer.name, shape=spatial_shape(layer.shape), inputs=inputs))
+        found += [_relay(layer, number) for number in range(1, relays.get(layer.name, 0) + 1)]
     last = chip.layers[-1]
     dense = ConnectionMemory(source=last.name, source_shape=spatial_shape(last.shape), form="dense", bits=weight_bits(chip.readout.weight))
     found.append(Population(name=READOUT, shape=(chip.readout.classes, 1, 1), inputs=(dense,)))
     return Outline(populations=tuple(found), bits=max(c.bits for p in found for c in p.inputs))
+
+
+def _connection(chip: ChipNetwork, synapse: Synapse, board: Board) -> ConnectionMemory:
+    memory, beyond = connection_memory(synapse, _source_shape(chip, synapse)), chip.chip_delay(synapse) - 1
+    if synapse.source == INPUT or beyond == 0 or (board.synapse_delay_max > 0 and waits_in_synapse(synapse)):
+        return memory
+    return replace(memory, source=relay_name(synapse.source, beyond))
+
+
+def _relay(layer: Layer, number: int) -> Population:
+    """Neurons that repeat those of a layer, or of the relay before: one weight each."""
+    shape = spatial_shape(layer.shape)
+    source = layer.name if number == 1 else relay_name(layer.name, number - 1)
+    alone = ConnectionMemory(source=source, source_shape=shape, form="conv", bits=RELAY_BITS, kernel=(1, 1), groups=shape[0])
+    return Population(name=relay_name(layer.name, number), shape=shape, inputs=(alone,))
 
 
 def place_outline(outline: Outline, board: Board, readout: ReadoutPlace) -> Placement:
@@ -309,7 +336,7 @@ def _source_shape(chip: ChipNetwork, synapse: Synapse) -> tuple[int, ...]:
 
 
 def _with_targets(populations: Sequence[Population]) -> list[Population]:
-    """Add how every population sends its spikes: per pixel to convolutions, per neuron to dense and sparse targets."""
+    """Determine how every population sends its spikes: per pixel to convolutions, per neuron to dense and sparse targets."""
     result = []
     for population in populations:
         leaving = [(target.name, c.form) for target in populations for c in target.inputs if c.source == population.name]

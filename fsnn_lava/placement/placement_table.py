@@ -8,7 +8,7 @@ _COLUMNS = ("AxonIn", "Neurons", "Synapses", "AxonMap", "AxonMem", "Total")
 
 
 def placement_table(placement: Placement) -> str:
-    """Per layer: use of the fullest core, cores, tile, messages, with the verdict before and a note on the model after them."""
+    """Per layer: use of the fullest core, cores, tile and messages, preceded by the verdict and followed by a note on the model."""
     header = "|" + "|".join(f"{name:>8}" for name in (*_COLUMNS, "Cores")) + "| layer"
     rule = "|" + "-" * (9 * (len(_COLUMNS) + 1) - 1) + "|"
     lines = [placement.verdict, "", "Per core utilization (fullest core of each layer):", header, rule]
@@ -16,7 +16,7 @@ def placement_table(placement: Placement) -> str:
     total = "-" if placement.cores is None else str(placement.cores)
     lines += [rule, f"| Total{total:>56}|", ""]
     lines += [_messages(layer) for layer in placement.layers if layer.tiling is not None]
-    lines += _forms(placement)
+    lines += [*_forms(placement), *placement.delays]
     lines += ["", f"limiting resource: {placement.limiting}", DISCLAIMER]
     return "\n".join(lines)
 

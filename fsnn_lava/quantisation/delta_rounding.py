@@ -1,4 +1,4 @@
-"""One layer in integers for delta encoding (E15): the threshold is a power of two, and no connection is shifted right.
+"""Rounding one layer for delta encoding (E15): the threshold is a power of two, and no connection is shifted right.
 
 A connection's grid is vth * 2**-n; the layer's unit is the finest grid, vth * 2**-s with s the largest n, so that every exponent s - n is
 at least 0. The input is sent once and read with 2**6 more bits, so its grid may be 6 bits finer.
@@ -21,10 +21,10 @@ from fsnn_lava.quantisation.layer_problem import LayerProblem
 from fsnn_lava.quantisation.readout_rounding import SHARES
 from fsnn_lava.quantisation.rounding import RoundedLayer, largest_integer, rounding_defect
 
-SHIFT_MIN = 8  # s at least: a bias is rounded to 2**-s of the threshold
+SHIFT_MIN = 8  # smallest s: a bias is rounded to 2**-s of the threshold
 SHIFT_MAX = limits.THRESHOLD_MAX.bit_length() - 1
-RATE_BITS_WANTED = 10  # q, where the state has room for it
-RATE_BITS_GOOD = 8  # q below which a coarser grid of the weights is the lesser evil
+RATE_BITS_WANTED = 10  # q, if the state has room for it
+RATE_BITS_GOOD = 8  # q below which a coarser weight grid is preferred
 HEADROOM = 2.0  # times the largest sum and drive of the calibration data
 
 
@@ -36,30 +36,30 @@ class DeltaLayer:
     rate_bits: int
 
 
-def round_delta_layer(problem: LayerProblem, input: FoldedConnection | None, *, bits: int) -> DeltaLayer:
-    """The grids whose rates on the calibration data are closest to the float layer's; `input` is the connection that carries pixels."""
+def round_delta_layer(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], *, bits: int) -> DeltaLayer:
+    """The grids whose rates on the calibration data are closest to the float layer's; `inputs` are the connections that carry pixels."""
     found = None
     for shift in range(SHIFT_MAX, SHIFT_MIN - 1, -1):
-        rounded = _best(problem, input, bits, shift)
+        rounded = _best(problem, inputs, bits, shift)
         if found is None or int(rounded.threshold) != int(found.rounded.threshold):
-            found = DeltaLayer(rounded=rounded, rate_bits=_rate_bits(problem, input, rounded))
+            found = DeltaLayer(rounded=rounded, rate_bits=_rate_bits(problem, inputs, rounded))
         if found.rate_bits >= RATE_BITS_GOOD:
             break
     if found is None or found.rate_bits < limits.RATE_BITS[0]:
         raise BadNetwork(
-            f"delta encoding: the sums of a layer of {problem.shape} neurons do not fit 24 bits; its drive is too large compared with vth"
+            f"delta encoding: the sums of a layer of {problem.shape} neurons exceed 24 bits; its drive is too large compared with vth"
         )
     return found
 
 
-def _best(problem: LayerProblem, input: FoldedConnection | None, bits: int, shift_max: int) -> RoundedLayer:
+def _best(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], bits: int, shift_max: int) -> RoundedLayer:
     """The best layer with s <= `shift_max`."""
     top, wanted = largest_integer(bits), problem.current() / problem.vth
     choices = [
-        _grids(connection, problem.vth, top, shift_max + (limits.STATE_FRACTION_BITS if connection is input else 0))
+        _grids(connection, problem.vth, top, shift_max + (limits.STATE_FRACTION_BITS if connection in inputs else 0))
         for connection in problem.connections
     ]
-    candidates = [_rounded(problem, input, grids, top) for grids in product(*choices)]
+    candidates = [_rounded(problem, inputs, grids, top) for grids in product(*choices)]
     return min(candidates, key=lambda rounded: rounding_defect(problem, rounded, wanted))
 
 
@@ -71,9 +71,9 @@ def _grids(connection: FoldedConnection, vth: float, top: int, finest: int) -> l
     return sorted({max(lowest, min(n, finest)) for n in (whole, whole + 1)})
 
 
-def _rounded(problem: LayerProblem, input: FoldedConnection | None, grids: tuple[int, ...], top: int) -> RoundedLayer:
+def _rounded(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], grids: tuple[int, ...], top: int) -> RoundedLayer:
     needed = [
-        n - (limits.STATE_FRACTION_BITS if connection is input else 0) for connection, n in zip(problem.connections, grids, strict=True)
+        n - (limits.STATE_FRACTION_BITS if connection in inputs else 0) for connection, n in zip(problem.connections, grids, strict=True)
     ]
     shift = max([SHIFT_MIN, *needed])
     unit = problem.vth * 2.0**-shift
@@ -90,14 +90,14 @@ def _rounded(problem: LayerProblem, input: FoldedConnection | None, grids: tuple
     )
 
 
-def _rate_bits(problem: LayerProblem, input: FoldedConnection | None, rounded: RoundedLayer) -> int:
+def _rate_bits(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], rounded: RoundedLayer) -> int:
     """The largest q, at most RATE_BITS_WANTED, for which HEADROOM times the sum and the drive of the calibration data fit the state."""
     unit = float(rounded.scale)
     drive = problem.bias if problem.host_current is None else problem.host_current
     sums: NDArray[np.float64] = np.zeros(1)
     for connection, messages in zip(problem.connections, problem.messages, strict=True):
         current = connection.apply(messages).numpy()
-        if connection is input:
+        if connection in inputs:
             drive = drive + current
         else:
             sums = sums + current

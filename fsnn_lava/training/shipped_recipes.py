@@ -1,4 +1,4 @@
-"""The recipes that come with the package, by name: those of the folder train/."""
+"""The recipes that come with the package, by name: those in the folder train/."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def recipe_table() -> str:
     rows: list[tuple[str, ...]] = [("recipe", "data", "architecture", "neuron", "T", "epochs")]
     for name, path in shipped_recipes().items():
         values = read_toml(path, what="recipe")
+        values.setdefault("architecture", "graph")
         rows.append((name, *(_shortened(str(values.get(key, ""))) for key in SHOWN)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
@@ -51,10 +52,12 @@ def _shortened(text: str) -> str:
 def copy_shipped_recipe(target: Path, source: Path, *, data: str | None = None) -> None:
     """Copy a recipe, comments included, to a file that does not exist yet; `data` replaces its data set."""
     if target.exists():
-        raise BadArgument(f"{target} exists already; choose another name")
+        raise BadArgument(f"{target} already exists; choose another name")
     text = source.read_text(encoding="utf-8")
     if data is not None:
         line = f"data = {json.dumps(data, ensure_ascii=False)}"
         text = re.sub(r"(?m)^data = .*$", lambda _: line, text, count=1)
     with atomic_path(target) as temporary:
-        temporary.write_text(f"# Made from the recipe {source.stem}. Every key is explained in train/README.md.\n{text}", encoding="utf-8")
+        temporary.write_text(
+            f"# Copied from the recipe {source.stem}. Every key is explained in train/README.md.\n{text}", encoding="utf-8"
+        )

@@ -44,11 +44,12 @@ def check_exported_folding(net: FSNN, folded: FoldedNetwork, values: NDArray[np.
     """The rate map of the network against that of the folded one, at random rates, both in float64."""
     exact = copy.deepcopy(net).double().eval()
     images = torch.from_numpy(values)
-    shape = folded.layers[-1].shape
-    last = torch.rand(len(values), *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    drive, random = folded.drive(images), torch.Generator().manual_seed(0)
+    shapes = folded.sources.shapes
+    given = [torch.rand(len(values), *shape, dtype=torch.float64, generator=random) for shape in shapes]
     average = exact.average(exact.normalise(images), folded.steps)
-    unfolded_rates = exact.rate_map(average)(last)
-    folded_rates = fold(net).around(last, folded.drive(images))
+    unfolded_rates = exact.rate_map(average)(given)
+    folded_rates = fold(net).around(given, drive)
     gap = max(float((a - b).abs().max()) for a, b in zip(folded_rates, unfolded_rates, strict=True))
     return Check(name="folding", passed=gap <= FOLD_TOLERANCE, summary=f"folded and unfolded rates differ by at most {gap:.1e} in float64")
 
@@ -75,14 +76,14 @@ def check_exported_equilibrium(found: QuantisationReport) -> Check:
 
 
 def check_exported_clips(result: Result) -> Check:
-    """A clip is harmless at the bottom in a silent neuron, and at the top in a saturated one; otherwise a rate or an answer is wrong."""
+    """Clipping is harmless at the bottom in a silent neuron, and at the top in a saturated one; otherwise a rate or an answer is wrong."""
     harmful = int(result.clip_count[:, :-1].sum()) if result.messages is not None else 0  # every clip of a sum is a failure (E15)
     for clipped, counts in zip(result.clipped, result.counts, strict=True):
         harmless = (clipped == 0) | ((clipped == 1) & (counts == 0)) | ((clipped == 2) & (counts == result.steps))
         harmful += int(np.sum(~harmless))
     readout = int(result.clip_count[:, -1].sum())
     if harmful or readout:
-        summary = f"{harmful} neurons lost charge to clipping and the readout was clipped {readout} times"
+        summary = f"{harmful} neurons lost charge by clipping, and the readout was clipped {readout} times"
         return Check(name="head-room", passed=False, summary=summary)
     clips = int(result.clip_count[:, :-1].sum())
     return Check(name="head-room", passed=True, summary="nothing was clipped" if clips == 0 else f"{clips} clips, all of them harmless")

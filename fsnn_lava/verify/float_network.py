@@ -1,4 +1,4 @@
-"""The float network beside a batch: folded once; its equilibrium, its spikes and its answers in float64."""
+"""The float network to compare a batch with: folded once; its equilibrium, spikes and answers in float64."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.verify.equilibrium import TOLERANCE, Equilibria
 
-ANSWER_TOLERANCE = 1e-4  # of rates that only an answer depends on
+ANSWER_TOLERANCE = 1e-4  # for rates that only an answer depends on
 
 
 class FloatNetwork:
@@ -31,7 +31,7 @@ class FloatNetwork:
         self.schedule: Schedule = getattr(model, "schedule", "pipelined")
         ours, theirs = [layer.shape for layer in chip.layers], [tuple(layer.shape) for layer in self.folded.layers]
         if ours != theirs or tuple(self.folded.input_shape) != chip.input.shape:
-            raise BadArgument(f"the model has layers {theirs}, the network in the results {ours}: they do not belong together")
+            raise BadArgument(f"the model has layers {theirs}, but the network in the results has {ours}: they do not belong together")
 
     def average(self, values: NDArray[np.uint8]) -> Tensor:
         """x* of the raw values, averaged with the chip's own weights (E3): its leak is the float one rounded to 1/4096."""
@@ -61,9 +61,7 @@ class FloatNetwork:
             return self.folded.logits(self.folded.solve(self.average(values), tol=ANSWER_TOLERANCE).rates[-1]).argmax(1).numpy()
         return self.model(torch.from_numpy(values), steps).argmax(1).numpy()
 
-    def apply(self, rates: tuple[Tensor, ...], drive: Tensor) -> tuple[Tensor, ...]:
-        """f(a), every layer from the rates given (E4)."""
-        folded = self.folded
-        first = drive if folded.feedback is None else drive + folded.feedback.apply(rates[-1])
-        currents = [first, *(layer.current(rates[index]) for index, layer in enumerate(folded.layers[1:]))]
-        return tuple(rate_of(current, folded.vth) for current in currents)
+    def apply(self, rates: tuple[Tensor, ...], drive: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """f(a), every layer from the rates given (E13)."""
+        currents = self.folded.currents(rates, drive)
+        return tuple(rate_of(current, layer.vth) for current, layer in zip(currents, self.folded.layers, strict=True))

@@ -1,4 +1,4 @@
-"""Currents that synapses make of messages, exact in integers, else in float64; shares no code with the backends, which it judges."""
+"""Synaptic currents, exact in integers, else in float64; shares no code with the backends that it checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fsnn_lava.limits import STATE_FRACTION_BITS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_BUSY = 0.15  # share of messages that are not 0 from which a dense float32 sum is faster than message by message
+_BUSY = 0.15  # share of non-zero messages above which a dense float32 sum is faster than going message by message
 
 
 def total_shift(synapse: Synapse | Readout) -> int:
@@ -33,7 +33,7 @@ def weighted_sum(synapse: Synapse | Readout, messages: NDArray[Any], *, weight: 
     taps = _taps(synapse, weight, messages.shape[1:])
     if messages.dtype.kind != "f" and _suits_float32(synapse, messages):
         found = _in_float32(synapse, weight, messages)
-        if np.array_equal(found[:1], _sums(synapse, taps, messages[:1])):  # a library's convolution need not be exact: try it on one sample
+        if np.array_equal(found[:1], _sums(synapse, taps, messages[:1])):  # a library's convolution may not be exact: try it first
             return found
     return _sums(synapse, taps, messages)
 
@@ -54,6 +54,7 @@ def _taps(synapse: Synapse | Readout, weight: NDArray[Any], source: tuple[int, .
             stride=synapse.stride,
             padding=synapse.padding,
             groups=synapse.groups,
+            dilation=synapse.dilation,
         )
     if isinstance(synapse, TransposedConvSynapse):
         return Taps(
@@ -74,7 +75,7 @@ def _space(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _suits_float32(synapse: Synapse | Readout, messages: NDArray[Any]) -> bool:
-    """Whether every partial sum is an integer that float32 holds, and enough neurons sent something that summing all of them is faster."""
+    """Whether float32 holds every partial sum exactly, and so many neurons sent something that a dense sum is faster."""
     if np.count_nonzero(messages) < _BUSY * messages.size:
         return False
     return row_sum(synapse) * max(abs(int(messages.max(initial=0))), abs(int(messages.min(initial=0)))) < 2**24
@@ -89,7 +90,7 @@ def _in_float32(synapse: Synapse | Readout, weight: NDArray[Any], messages: NDAr
 def _linear_operation(synapse: Synapse | Readout) -> Callable[[Tensor, Tensor], Tensor]:
     """The function (messages, weight) -> weight @ messages of a synapse."""
     if isinstance(synapse, ConvSynapse):
-        return partial(nnf.conv2d, stride=synapse.stride, padding=synapse.padding, groups=synapse.groups)
+        return partial(nnf.conv2d, stride=synapse.stride, padding=synapse.padding, dilation=synapse.dilation, groups=synapse.groups)
     if isinstance(synapse, TransposedConvSynapse):
         return partial(nnf.conv_transpose2d, stride=synapse.stride, padding=synapse.padding, output_padding=synapse.output_padding)
     return lambda messages, weight: nnf.linear(messages.flatten(1), weight)
@@ -114,23 +115,29 @@ def incoming_synapses(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
     return [s for s in chip.into(layer) if s.source != INPUT]
 
 
+def input_synapses(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
+    """Synapses from the input into `layer`."""
+    return [s for s in chip.into(layer) if s.source == INPUT]
+
+
 def drive_trace(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], steps: int) -> Ints | Floats:
     """<D> of E10: the leak-weighted sum of the currents from bias and input over the window, [B, *shape] (or [1, *shape]), units 2**-6.
 
     int64 and exact for IF, float64 for a leak.
     """
-    bias = layer.bias.astype(np.int64) << STATE_FRACTION_BITS
-    synapse = next((s for s in chip.into(layer) if s.source == INPUT), None)
+    bias = layer.bias[None].astype(np.int64) << STATE_FRACTION_BITS
+    synapses = input_synapses(chip, layer)
     weights = chip.leak ** np.arange(steps - 1, -1, -1, dtype=np.float64)
-    if synapse is not None and chip.input.kind == "events":
-        return _events_trace(chip, synapse, values, weights) + _accumulated(bias[None], weights, chip.decay)
-    if synapse is not None:
-        static = _shifted(weighted_sum(synapse, values), total_shift(synapse)) + bias
-    elif layer is chip.layers[0] and chip.input.kind == "current":
-        static = input_current(chip, values).astype(np.int64)
-    else:
-        static = bias[None]
-    return _accumulated(static, weights, chip.decay)
+    if chip.input.kind == "events":
+        total = _accumulated(bias, weights, chip.decay)
+        for synapse in synapses:
+            total = total + _events_trace(chip, synapse, values, weights)
+        return total
+    if layer is chip.layers[0] and chip.input.kind == "current":
+        return _accumulated(input_current(chip, values).astype(np.int64), weights, chip.decay)
+    for synapse in synapses:
+        bias = bias + _shifted(weighted_sum(synapse, values), total_shift(synapse))
+    return _accumulated(bias, weights, chip.decay)
 
 
 def _events_trace(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], weights: Floats) -> Ints | Floats:

@@ -47,5 +47,5 @@ def test_what_cannot_be_downloaded_is_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("FSNN_MODELS", str(tmp_path / "absent"))
     with pytest.raises(BadFile, match=r"cannot download .*absent/digits/net\.h5: No such file"):
         download_network("digits", tmp_path)
-    with pytest.raises(BadFile, match="there is no shipped network imagenet"):
+    with pytest.raises(BadFile, match="there is no shipped network named imagenet"):
         download_network("imagenet", tmp_path)

@@ -11,6 +11,11 @@ from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import spectral_radius
 
 
+def operator_of(text, shape):
+    graph = parse_notation(text, input_shape=shape)
+    return graph.operator(graph.feedback[0])
+
+
 def operator_matrix(operator, weight):
     basis = torch.eye(int(np.prod(operator.in_shape)), dtype=torch.float64).view(-1, *operator.in_shape)
     return operator.apply(torch.as_tensor(weight), basis).flatten(1).t().numpy()
@@ -21,7 +26,7 @@ def operator_matrix(operator, weight):
 def test_restricted_feedback_has_the_norm_alpha(text, norm):
     torch.manual_seed(0)
     shape = (6,) if "C" not in text else (2, 5, 6)
-    feedback = RestrictedFeedback(parse_notation(text, input_shape=shape, classes=2).feedback, norm=norm).double().train()
+    feedback = RestrictedFeedback(operator_of(text, shape), norm=norm).double().train()
     with torch.no_grad():
         feedback.alpha.fill_(0.7)
     for _ in range(200):
@@ -104,7 +109,7 @@ def test_norm_loop_survives_a_file_and_quantisation(tmp_path):
 
 @pytest.mark.parametrize("limit", [1.0, 1.8])
 def test_norm_loop_needs_a_limit_below_one(limit):
-    with pytest.raises(fl.BadArgument, match=r"limit is the gain once around the loop and must be below 1, for example 0\.9; got 1"):
+    with pytest.raises(fl.BadArgument, match=r"limit bounds the gain around the loop and must be below 1, for example 0\.9; got 1"):
         fl.FSNN("5 (F5)", input_shape=(3,), classes=2, norm="loop", limit=limit)
 
 

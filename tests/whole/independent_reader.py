@@ -54,7 +54,7 @@ class Network:
 
     def __init__(self, file: h5py.File) -> None:
         root = file["fsnn"]
-        assert root.attrs["format"] == "fsnn-lava" and root.attrs["version"] in (1, 2)
+        assert root.attrs["format"] == "fsnn-lava" and root.attrs["version"] in (1, 2, 3)
         self.steps = int(root.attrs["steps"])
         self.kind, self.input_shape = root["input"].attrs["kind"], tuple(map(int, root["input"].attrs["shape"]))
         self.layers = [_layer(root["layers"][str(i)]) for i in range(len(root["layers"]))]
@@ -65,7 +65,7 @@ class Network:
         self.readout_exponent, self.readout_decay = int(self.readout.attrs["exponent"]), int(self.readout.attrs["decay"])
         self.class_names = json.loads(root["class_names"][()].tobytes())
         self.delta = None
-        if root.attrs["version"] == 2:
+        if "delta" in root:
             self.delta = int(root["delta"].attrs["rate_bits"]), [int(band) for band in root["delta"].attrs["dead_bands"]]
         self.drive = None
         if "host_drive" in root:
@@ -97,6 +97,7 @@ def _synapse(group: h5py.Group) -> Synapse:
         options[name] = tuple(int(n) for n in about[name])
     if about["kind"] == "conv":
         options["groups"] = int(about["groups"])
+        options["dilation"] = tuple(int(n) for n in about.get("dilation", (1, 1)))
     return Synapse(about["kind"], about["source"], about["target"], int(about["exponent"]), group["weight"][()], options)
 
 
