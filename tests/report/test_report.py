@@ -86,8 +86,8 @@ def test_every_section_is_there_and_drawn(page):
 
 def test_every_drawing_is_valid_xml_with_a_description_and_real_text(page):
     found = drawings(page)
-    traces = 2 * SAMPLES_TO_CHOOSE  # 2 layers
-    assert len(found) == 1 + 1 + 1 + 1 + traces + 2 + 2 + 1 + 4 + 1  # residual, steps, classes, confusion; rates, activity, energy, weights, chip
+    single = ("residual", "steps", "classes", "confusion", "energy", "chip")
+    assert len(found) == len(single) + 2 * SAMPLES_TO_CHOOSE + 2 + 2 + 4  # 2 layers of each sample and of rates; activity; weights
     for drawing in found:
         assert drawing.attrib["aria-label"]
         assert drawing.attrib["viewBox"]
