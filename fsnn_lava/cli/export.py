@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from datetime import datetime, timezone
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,6 +150,7 @@ def _check_report(args: argparse.Namespace, dataset: Dataset | None) -> None:
 
 def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -> None:
     """Run the written file on the emulator, judge the run and write the report."""
+    from fsnn_lava.report.evidence import Origin
     from fsnn_lava.report.report import write_report
     from fsnn_lava.running.run import run as run_network
     from fsnn_lava.verify.comparator import compare
@@ -168,7 +170,7 @@ def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -
         labels=labels,
         model=net,
         figures=args.figures,
-        command=command_line(),
+        origin=Origin(data=dataset.name, date=datetime.now(timezone.utc).isoformat(timespec="seconds"), command=command_line()),
     )
 
 
