@@ -21,7 +21,7 @@ def compile_training() -> None:
     layers, tables = np.zeros((1, float_run.FORM_START + len(FORM)), np.int64), np.zeros((0, 3), np.int32)
     flat, table, drive = np.zeros(0, np.float32), np.zeros((0, 0), np.float32), np.zeros((0, 0, 0), np.float32)
     one, spikes = np.float32(1), np.zeros((0, 0), np.int64)
-    float_run.run_samples(0, 0, layers, tables, flat, flat, drive, table, 1, 1, 1, one, one, table, table, table, table, spikes)
+    float_run.run_samples(0, 0, True, layers, tables, flat, flat, drive, table, 1, 1, 1, one, one, table, table, table, table, spikes)
 
 
 def compile_inference() -> None:

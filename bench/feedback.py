@@ -6,11 +6,12 @@ feedback    the recipe's network
 none        the same without its feedback
 wide        without feedback, every layer widened by one factor until it has at least as many parameters as the first
 
-digits stands for train/digits.toml; so does every other recipe. Each training is kept in DIR (default: runs/feedback), and what is there
-already is not trained again. All figures are those of the last epoch on the test samples, so nothing was chosen by them: accuracy; spikes
-and synaptic operations per sample (spikes times outgoing connections, readout and feedback included, input excluded); the largest
-|f(a) - a| of the last layer after T steps (mean over 250 samples); and accuracy with Gaussian noise of a tenth of the range, with images
-moved by one pixel to the right and down, and with half of the steps. Mean and standard deviation over the seeds.
+digits stands for train/digits.toml; so does every other recipe; cifar10-feedback is a shortened one, made for this. Each training is kept
+in DIR (default: runs/feedback), and what is there already is not trained again. All figures are those of the last epoch on the test
+samples, so nothing was chosen by them: accuracy; spikes and synaptic operations per sample (spikes times outgoing connections, readout
+and feedback included, input excluded); how far it has settled, that is the largest |f(a) - a| of the last layer after T steps (mean over
+250 samples); and accuracy with Gaussian noise of a tenth of the range, with images moved by one pixel to the right and down, and with
+half of the steps. Mean and standard deviation over the seeds.
 """
 
 from __future__ import annotations

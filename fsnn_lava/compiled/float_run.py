@@ -1,7 +1,7 @@
 """The float network in time (E1, E2), spike by spike: every spike adds its weights to the currents of its targets.
 
-A sample's potentials stay in the processor's cache: no step writes memory that samples share. Where all connections are dense,
-potentials are few and weights many; then several samples are stepped together, so that the weights stay in the cache instead.
+A sample's potentials stay in the processor's cache: no step writes memory that samples share. Where the weights are many, several
+samples are stepped together, so that each part of the weights is read once for all of them.
 """
 
 from __future__ import annotations
@@ -65,12 +65,11 @@ def receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, we
         return
     rows, columns = tables[row[ROWS] : row[ROWS_END]], tables[row[COLUMNS] : row[COLUMNS_END]]
     places = len(rows) * len(columns)
+    busy = BUSY * places if places > 1 else lists.shape[1]
     for b in range(len(current)):
-        indices = lists[b, begin : begin + lengths[b]]
-        if len(indices) > BUSY * places and places > 1:
-            scatter_by_taps(current[b], own, indices, row[FORM_START:], rows, columns, starts[: places + 1])
-        else:
-            scatter(current[b], own, indices, fired[:0], row[FORM_START:], rows, columns)
+        if lengths[b] <= busy:
+            scatter(current[b], own, lists[b, begin : begin + lengths[b]], fired[:0], row[FORM_START:], rows, columns)
+    scatter_by_taps(current, own, lists, begin, lengths, busy, row[FORM_START:], rows, columns, starts)
 
 
 @compiled
@@ -84,7 +83,7 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
     """
     samples, total, largest, slots = end - first, u.shape[1], layers[:, SIZE].max(), delay + 1
     current = np.zeros((samples, (largest + BLOCK - 1) // BLOCK * BLOCK), u.dtype)
-    starts = np.empty(largest + 1, np.int32)
+    starts = np.empty((samples, largest + 1), np.int32)
     fired = np.zeros((largest + 7) // 8 * 8, np.uint8)
     words = fired.view(np.uint64)
     lists = np.empty((slots, samples, total), np.int32)
@@ -130,12 +129,12 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
 
 
 @compiled
-def run_samples(first: int, end: int, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats, mask: Floats,
-                steps: int, delay: int, together: int, leak: Number, vth: Number, sums: Floats, counts: Floats, u: Floats,
+def run_samples(first: int, end: int, in_blocks: bool, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats,
+                mask: Floats, steps: int, delay: int, together: int, leak: Number, vth: Number, sums: Floats, counts: Floats, u: Floats,
                 returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
     """Samples first … end - 1, `together` at a time. Each result is independent of the other samples and of the threads."""
     for b in range(first, end, together):
         run_together(
-            b, min(b + together, end), together > 1, layers, tables, weight, bias, drive, mask, steps, delay, leak, vth, sums, counts, u,
+            b, min(b + together, end), in_blocks, layers, tables, weight, bias, drive, mask, steps, delay, leak, vth, sums, counts, u,
             returned, spikes_of,
         )  # fmt: skip

@@ -20,6 +20,8 @@ from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, Transpos
 
 ONE_PLACE = np.array([[0, 0, 1]], dtype=np.int32)  # the rows, and the columns, of a dense connection
 TOGETHER = 64  # samples that take their steps together where all connections are dense
+CONVOLVED_TOGETHER = 8  # the same where one is not, and there are MANY_WEIGHTS
+MANY_WEIGHTS = 2**18  # more than the cache of one core holds
 
 
 class ConnectionLayout:
@@ -90,8 +92,10 @@ class NetworkLayout:
         self.sizes = [prod(shape) for shape in shapes]
         self.offsets = [int(n) for n in np.cumsum([0, *self.sizes])]
         dense = all(isinstance(operator, Dense) for operator in (*forward, *([feedback] if feedback else [])))
-        self.together = TOGETHER if dense else 1
+        self.in_blocks = dense
         self.connections = [None if one is None else ConnectionLayout(one, in_blocks=dense) for one in (feedback, *forward)]  # by target
+        weights = sum(one.stored_weights for one in self.connections if one)
+        self.together = TOGETHER if dense else CONVOLVED_TOGETHER if weights > MANY_WEIGHTS else 1
         pieces = [table for one in self.connections if one for table in (one.rows, one.columns)]
         self.tables = np.concatenate(pieces) if pieces else ONE_PLACE
         self.products = [0 if one is None else one.products for one in (*self.connections[1:], self.connections[0])]  # by source

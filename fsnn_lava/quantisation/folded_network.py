@@ -50,6 +50,10 @@ class FoldedConnection:
     def with_weight(self, weight: Tensor) -> FoldedConnection:
         return replace(self, weight=weight)
 
+    def single(self) -> FoldedConnection:
+        """In float32."""
+        return replace(self, weight=self.weight.float())
+
     def norm_bound(self) -> float:
         """A guaranteed upper bound of the operator's norm (E6)."""
         return self.operator.norm_bound(self.weight.numpy())
@@ -74,7 +78,7 @@ class FoldedLayer:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FoldedNetwork:
-    """Takes raw values [B, *input_shape], or [B, T, *input_shape] for a sequence; everything in float64."""
+    """Takes raw values [B, *input_shape], or [B, T, *input_shape] for a sequence; everything in float64, unless it is made `single`."""
 
     input_shape: Shape
     normalisation: Normalisation  # folded into the weights, kept for reference
@@ -88,12 +92,23 @@ class FoldedNetwork:
     class_names: tuple[str, ...] = ()
     architecture: str = ""
 
+    def single(self) -> FoldedNetwork:
+        """The same in float32: several times as fast, and accurate enough to choose a scale or a start."""
+        layers = [replace(layer, connection=layer.connection.single(), bias=layer.bias.float()) for layer in self.layers]
+        feedback = None if self.feedback is None else self.feedback.single()
+        readout = {"readout_weight": self.readout_weight.float(), "readout_bias": self.readout_bias.float()}
+        return replace(self, layers=tuple(layers), feedback=feedback, **readout)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.readout_weight.dtype
+
     def average(self, values: Tensor, steps: int) -> Tensor:
-        """x* of E3 in raw values, float64."""
+        """x* of E3 in raw values."""
         values = self._checked(values, steps)
         if values.dim() == len(self.input_shape) + 1:
             return values
-        weights = torch.tensor(self.neuron.weights(steps), dtype=torch.float64)
+        weights = torch.tensor(self.neuron.weights(steps), dtype=self.dtype)
         return torch.einsum("t,bt...->b...", weights, values[:, :steps])
 
     def drive(self, values: Tensor, steps: int | None = None) -> Tensor:
@@ -108,10 +123,13 @@ class FoldedNetwork:
             rates.append(rate_of(layer.current(rates[-1]), self.vth))
         return tuple(rates)
 
-    def solve(self, values: Tensor, *, steps: int | None = None, tol: float = 1e-9, max_steps: int = 500) -> Equilibrium:
-        """Rates with a = f(a); `converged` says whether `tol` was reached."""
+    def solve(
+        self, values: Tensor, *, steps: int | None = None, tol: float = 1e-9, max_steps: int = 500, start: Tensor | None = None
+    ) -> Equilibrium:
+        """Rates with a = f(a); `converged` says whether `tol` was reached. `start`: the last layer's rates (default: after one turn)."""
         drive = self.drive(values, steps)
-        start = self.around(torch.zeros(len(drive), *self.layers[-1].shape, dtype=torch.float64), drive)[-1]
+        if start is None:
+            start = self.around(torch.zeros(len(drive), *self.layers[-1].shape, dtype=self.dtype), drive)[-1]
         found = anderson(lambda last: self.around(last, drive)[-1], start, tol=tol, max_steps=max_steps)
         return Equilibrium(self.around(found.value, drive), found.residual, found.steps, found.converged)
 
@@ -149,4 +167,4 @@ class FoldedNetwork:
         shape = tuple(values.shape)
         if shape[1:] != self.input_shape and not (len(shape) > 2 and shape[2:] == self.input_shape and shape[1] >= steps):
             raise BadArgument(f"values must be [B, *{self.input_shape}] or [B, T >= {steps}, *{self.input_shape}], got {shape}")
-        return values.to(torch.float64)
+        return values.to(self.dtype)
