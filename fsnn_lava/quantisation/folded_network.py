@@ -96,8 +96,8 @@ class FoldedNetwork:
         """The same in float32: several times as fast, and accurate enough to choose a scale or a start."""
         layers = [replace(layer, connection=layer.connection.single(), bias=layer.bias.float()) for layer in self.layers]
         feedback = None if self.feedback is None else self.feedback.single()
-        readout = {"readout_weight": self.readout_weight.float(), "readout_bias": self.readout_bias.float()}
-        return replace(self, layers=tuple(layers), feedback=feedback, **readout)
+        weight, bias = self.readout_weight.float(), self.readout_bias.float()
+        return replace(self, layers=tuple(layers), feedback=feedback, readout_weight=weight, readout_bias=bias)
 
     @property
     def dtype(self) -> torch.dtype:
