@@ -1,4 +1,4 @@
-# Every target does its own set-up: it uses the first Python 3.10 - 3.13 found, and installs into .venv once.
+# Every target does its own set-up: it uses the first Python 3.10 - 3.13 it finds, and installs into .venv once.
 export PYTHON TORCH TORCH_INDEX
 python := .ci/with-python
 parallel := --numprocesses logical --maxprocesses 4 --dist worksteal
@@ -6,21 +6,21 @@ parallel := --numprocesses logical --maxprocesses 4 --dist worksteal
 .PHONY: help demo test test-lava test-pythons coverage wheel docs torture lock audit lint format clean
 
 help:
-	@echo 'make demo          run the whole pipeline on the embedded digits'
-	@echo 'make test          check style, types and import order, and run the tests (ARGS="tests/data/test_cifar.py -x" for some of them)'
+	@echo 'make demo          run the whole pipeline on the built-in digits data set'
+	@echo 'make test          check style, types and import order, and run the tests (ARGS="tests/data/test_cifar.py -x" to select some)'
 	@echo 'make test-lava     run only the tests that use Lava, and hw_tests on emu, sim and stock'
-	@echo 'make test-pythons  run the tests on every supported Python found, and print a table (ARGS="3.11 3.13" for some of them)'
-	@echo 'make coverage      run the tests and print which lines of fsnn_lava they did not run'
+	@echo 'make test-pythons  run the tests on every supported Python found, and print a table (ARGS="3.11 3.13" to select some)'
+	@echo 'make coverage      run the tests and list the lines of fsnn_lava that they do not cover'
 	@echo 'make lint          check style, types and import order only'
 	@echo 'make format        reformat the code'
 	@echo 'make docs          build the documentation as a website: site/index.html'
-	@echo 'make wheel         build the wheel, install it in an empty environment and use it there'
-	@echo 'make torture       try damaged files, kills, full disks and limited machines, and print a table (ARGS="--cases 50000 --kills 400")'
+	@echo 'make wheel         build the wheel, install it in an empty environment and try it there'
+	@echo 'make torture       test with damaged files, kills, full disks and scarce resources, and print a table (ARGS="--cases 50000 --kills 400")'
 	@echo 'make lock          write new lock files with hashes, licences and bills of materials (needs a package index)'
-	@echo 'make audit         list known advisories for the locked packages (ARGS=--offline for only those listed in the repository)'
+	@echo 'make audit         list known advisories for the locked packages (ARGS=--offline to use only those listed in the repository)'
 	@echo 'make clean         remove environments and caches'
-	@echo 'Each sets up .venv first if needed. Options: PYTHON=python3.12 chooses the interpreter, TORCH=torch==X the version of torch,'
-	@echo 'TORCH_INDEX=URL an additional package index to search for torch.'
+	@echo 'Each target first sets up .venv if needed. Options: PYTHON=python3.12 chooses the interpreter, TORCH=torch==X the version of torch,'
+	@echo 'and TORCH_INDEX=URL adds a package index to search for torch.'
 
 demo:
 	@$(python) --demo examples/demo.py $(ARGS)
@@ -36,7 +36,7 @@ test-lava:
 test-pythons:
 	@$(python) .ci/test_pythons.py $(ARGS)
 
-# not part of make test: tracing every line makes the tests about 40 % slower
+# Not part of make test, because tracing every line makes the tests about 40 % slower.
 coverage:
 	@$(python) -m pytest --cov=fsnn_lava --cov-report=term:skip-covered $(or $(ARGS),$(parallel))
 

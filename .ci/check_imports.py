@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-# import-linter has no module form, and its logo is longer than its result
+# import-linter cannot be run with python -m, and it prints a logo that is longer than its result
 LINT = 'from importlinter.cli import lint_imports_command as lint; lint(["--no-cache"])'
 
 

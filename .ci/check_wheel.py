@@ -1,6 +1,6 @@
 """python .ci/check_wheel.py: build the wheel into dist/, install it into an empty environment, and use it in an empty folder.
 
-What a release has to pass besides `make test`. The environment is made anew and removed; TORCH names the torch to install first.
+A release has to pass this as well as `make test`. The environment is temporary; TORCH names the version of torch to install in it.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def main() -> int:
 
 
 def check_content(wheel: Path) -> None:
-    """Nothing but the library is installed, and its data files are there."""
+    """Check that the wheel contains only the library, including its data files."""
     names = zipfile.ZipFile(wheel).namelist()
     strangers = sorted({name.split("/")[0] for name in names if not name.startswith(("fsnn_lava/", "fsnn_lava-"))})
     missing = [name for name in NEEDED if f"fsnn_lava/{name}" not in names]
     if strangers or missing:
-        sys.exit(f"{wheel}: must hold the library alone, also holds {strangers}; lacks {missing}")
+        sys.exit(f"{wheel}: must contain only the library, but also contains {strangers}, and lacks {missing}")
 
 
 def run(*command: str | Path, cwd: Path) -> None:

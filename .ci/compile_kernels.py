@@ -1,7 +1,7 @@
-"""Compile the kernels that a first training, export and run need, into the cache of this clone.
+"""Compile the kernels needed by the first training, export and run into the cache of this clone.
 
-.ci/with-python runs it in the background while pip installs the rest: of all packages it needs only numba and numpy. What it has not
-compiled in the end, the first command compiles.
+.ci/with-python runs this in the background while pip installs the other packages: it needs only numba and numpy. Whatever it has not
+compiled by the end is compiled by the first command.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fsnn_lava.ir.synapse_patches import synapse_patches
 
 
 def compile_training() -> None:
-    """The simulation in float32, for no samples."""
+    """Compile the float32 simulation by running it on an empty batch."""
     layers, tables = np.zeros((1, float_run.FORM_START + len(FORM)), np.int64), np.zeros((0, 3), np.int32)
     flat, table, drive = np.zeros(0, np.float32), np.zeros((0, 0), np.float32), np.zeros((0, 0, 0), np.float32)
     one, spikes = np.float32(1), np.zeros((0, 0), np.int64)
@@ -25,7 +25,7 @@ def compile_training() -> None:
 
 
 def compile_inference() -> None:
-    """The emulator, and what Lava's processes call."""
+    """Compile the emulator and the functions that the Lava processes call."""
     chip = _network()
     Emulator(chip)
     for synapse, out in ((chip.synapses[0], np.int32), (chip.synapses[1], np.int64)):

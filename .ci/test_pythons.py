@@ -1,6 +1,6 @@
-"""make test-pythons: the tests and hw_tests on every supported Python that is found, and a table of what came out.
+"""make test-pythons: run the tests and hw_tests on every supported Python that is found, and print a table of the results.
 
-ARGS="3.11 3.13" takes only those; ARGS=--write also puts the table, with its date, into docs/verified.md.
+ARGS="3.11 3.13" selects versions; ARGS=--write also writes the table, with today's date, to docs/verified.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HEAD = "| Python | torch | numpy | lava-nc | tests: passed, skipped, failed | hw
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run of pytest reported; None where it reported nothing."""
+    """What one run of pytest reported; `failed` is None if it did not finish."""
 
     passed: int = 0
     skipped: int = 0
@@ -47,7 +47,7 @@ class Outcome:
 
 
 def read_outcome(path: Path) -> Outcome:
-    """Counted from pytest's JUnit file; a file that is missing or cut short is a run that did not finish."""
+    """Read the counts from pytest's JUnit file; if it is missing or truncated, the run did not finish."""
     try:
         suites = ElementTree.parse(path).getroot().iter("testsuite")
         counts = [[int(suite.get(key, 0)) for key in ("tests", "skipped", "failures", "errors")] for suite in suites]
@@ -58,13 +58,13 @@ def read_outcome(path: Path) -> Outcome:
 
 
 def find(series: str) -> str | None:
-    """An interpreter of that series; the environment .venv is one too."""
+    """Find an interpreter of that series; the one in .venv counts."""
     done = subprocess.run([ROOT / ".ci/with-python", "--find", series], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else None
 
 
 def in_environment(python: str, series: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `python ARGUMENTS` in the environment of that series: .venv if it is of that series, else one of its own."""
+    """Run `python ARGUMENTS` in the environment of that series: .venv if it matches, otherwise .venv-SERIES."""
     default = f"{sys.version_info[0]}.{sys.version_info[1]}" == series and Path(sys.prefix).resolve() == ROOT / ".venv"
     environment = {**os.environ, "PYTHON": "" if default else python}
     return subprocess.run([ROOT / ".ci/with-python", *arguments], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
@@ -81,7 +81,7 @@ def pytest_outcome(python: str, series: str, *arguments: str) -> Outcome:
 
 
 def row(python: str, series: str) -> tuple[str, bool]:
-    """One row of the table, and whether everything in it is good."""
+    """Return one row of the table, and whether all its runs passed."""
     say(f"Python {series}: setting up")
     done = in_environment(python, series, "-c", VERSIONS)
     if done.returncode != 0:
@@ -98,7 +98,7 @@ def row(python: str, series: str) -> tuple[str, bool]:
 
 
 def write(table: str, *, page: Path = PAGE) -> None:
-    """Afterwards the page holds this table and today's date between its two marks."""
+    """Replace the table and the date between the two markers of the page."""
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     dated = f"Last run: {datetime.date.today():%d %B %Y}.\n\n{table}"
@@ -111,8 +111,8 @@ def say(text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("series", nargs="*", metavar="3.X", help=f"only these of {', '.join(SERIES)}")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/verified.md")
+    parser.add_argument("series", nargs="*", metavar="3.X", help=f"versions to test, out of {', '.join(SERIES)} (default: all)")
+    parser.add_argument("--write", action="store_true", help="write the table to docs/verified.md")
     args = parser.parse_args()
     if unknown := [series for series in args.series if series not in SERIES]:
         parser.error(f"{', '.join(unknown)}: not one of {', '.join(SERIES)}")

@@ -1,4 +1,4 @@
-"""What comparing costs beside the run itself: seconds of the comparator over seconds of the emulator, batch by batch in one run.
+"""Measure what comparing costs relative to the run itself: the time of the comparator divided by that of the emulator.
 
     python bench/compare.py [--quick] [--data-dir DIR] [--json FILE] [--case NAME]
 
@@ -6,9 +6,9 @@ mnist      the trained network in examples/models on the 10,000 test images of M
 dense      400 (F400), untrained, 10,000 images of strokes
 alexnet-f  the paper's AlexNet-F, untrained, 64 images of strokes in the shape of CIFAR-10
 
-Compiling is not counted: both run once on a few samples first. Every batch is run, then compared, so that other programs slow both
-down alike. --quick takes an eighth of the samples, and prints ratios that are worse than those of a whole run, since what the
-comparator samples (running again, solving for a*) does not grow with the run. Exit code 1 if a ratio misses its bar.
+Compilation is not counted: both run on a few samples first. Every batch is run and then compared, so that other programs slow both
+down equally. --quick uses an eighth of the samples, which gives worse ratios than a whole run, because the comparator repeats and
+solves a fixed number of samples however long the run is. The exit code is 1 if a ratio exceeds its limit.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BATCH_NORM_PASSES = 20
 
 @dataclass(frozen=True)
 class Case:
-    """A network, what to run it on, and the largest ratio that is accepted."""
+    """A network, the samples to run it on, and the largest acceptable ratio."""
 
     name: str
     chip: ChipNetwork
@@ -57,7 +57,7 @@ def mnist(samples: int, folder: Path | None) -> Case:
 
 
 def dense(samples: int) -> Case:
-    values = np.resize(images(min(samples, 512)), (samples, *SHAPE))  # the same strokes again and again
+    values = np.resize(images(min(samples, 512)), (samples, *SHAPE))  # repeat the same strokes
     return Case("dense", network(DENSE, 30, 0.1, values[:64]), values, None, bar=2.0)
 
 
@@ -65,13 +65,13 @@ def alexnet_f(samples: int) -> Case:
     values = images(samples, (3, 32, 32))
     torch.manual_seed(0)
     net = fl.FSNN(ALEXNET_F, input_shape=(3, 32, 32), classes=10, neuron=fl.IF(), vth=2.0, steps=30)
-    for _ in range(BATCH_NORM_PASSES):  # its statistics become those of the images; otherwise the deep layers would be silent
+    for _ in range(BATCH_NORM_PASSES):  # adapts the batch-norm statistics to the images; otherwise the deep layers would be silent
         net(torch.from_numpy(values[:8])).sum().backward()
     return Case("alexnet-f", fl.quantise(net.eval(), calibration=values[:8]), values, None, bar=2.0)
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """Seconds of the run and of the comparison, over the same batches in turn."""
+    """Return the seconds spent on running and on comparing, alternating between the two batch by batch."""
     emulator, comparator = Emulator(case.chip), Comparator(case.chip)
     warm = case.values[: min(4, len(case.values))]
     first = Comparator(case.chip, equilibrium_samples=1)
@@ -102,9 +102,9 @@ def measure(case: Case) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="an eighth of the samples")
-    parser.add_argument("--data-dir", type=Path, help="folder with MNIST (default: $FSNN_DATA)")
-    parser.add_argument("--case", choices=("mnist", "dense", "alexnet-f"), action="append", help="only this one; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="use an eighth of the samples")
+    parser.add_argument("--data-dir", type=Path, help="folder that contains MNIST (default: $FSNN_DATA)")
+    parser.add_argument("--case", choices=("mnist", "dense", "alexnet-f"), action="append", help="run only this case; may be repeated")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
     share = 8 if args.quick else 1
@@ -119,7 +119,7 @@ def main() -> int:
         rows.append(row)
         print(
             f"{name:10} {row['samples']:6} samples: run {row['run_seconds']:.2f} s, compare {row['compare_seconds']:.2f} s, "
-            f"ratio {row['ratio']:.2f} (at most {row['bar']:g}){'' if row['passed'] else ', and the run does not pass'}",
+            f"ratio {row['ratio']:.2f} (at most {row['bar']:g}){'' if row['passed'] else ', and the verdict is not PASS'}",
             flush=True,
         )
         if not row["passed"]:

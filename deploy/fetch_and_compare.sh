@@ -1,5 +1,5 @@
 #!/bin/sh
-# At home: sh deploy/fetch_and_compare.sh USER@HOST:JOB_FOLDER [MODEL.pt]: brings the results back and runs the comparator on them.
+# sh deploy/fetch_and_compare.sh USER@HOST:JOB_FOLDER [MODEL.pt], on your own machine: copies the results here and compares them.
 set -eu
 from=${1:?usage: fetch_and_compare.sh USER@HOST:JOB_FOLDER [MODEL.pt]}
 model=${2:-}

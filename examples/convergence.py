@@ -1,4 +1,4 @@
-"""Plot ‖f(a[t]) − a[t]‖ against t for IF and LIF on every kind of architecture (the paper's Fig. 2 and appendix G).
+"""Plot ‖f(a[t]) − a[t]‖ against t for IF and LIF neurons on dense, convolutional and deep networks (the paper's Fig. 2 and appendix G).
 
 python examples/convergence.py convergence.png [--steps 1000]
 """
@@ -21,7 +21,7 @@ ARCHITECTURES = {
 
 
 def residuals(architecture: str, shape: tuple[int, ...], neuron: fl.LIF, steps: int) -> torch.Tensor:
-    """[T] mean over 8 random inputs of the norm of f(a[t]) - a[t], last layer."""
+    """Return pairs [t, norm of f(a[t]) - a[t] in the last layer], averaged over 8 random inputs."""
     torch.manual_seed(0)
     net = fl.FSNN(architecture, input_shape=shape, classes=10, neuron=neuron, norm="operator").eval()
     images = torch.randn(8, *shape)

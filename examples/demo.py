@@ -1,4 +1,4 @@
-"""The whole pipeline on the embedded digits: train, export, run as Lava processes, compare with the equilibrium, write a report.
+"""The whole pipeline on the built-in digits: train, export, run as Lava processes, compare with the equilibrium, write a report.
 
 All files go to demo/. Every step is a command, which is printed before it runs.
 """
@@ -23,7 +23,7 @@ WITHOUT_LAVA = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for all files of the demo (default: demo)")
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for all files that the demo writes (default: demo)")
     parser.add_argument("--epochs", type=int, help="train for fewer epochs than the recipe")
     parser.add_argument("--open", action="store_true", help="open the report in a browser at the end")
     args = parser.parse_args(argv)
@@ -68,7 +68,7 @@ def _story(out: Path, epochs: int | None, *, backend: str) -> int:
 
 
 def _prepared(out: Path) -> None:
-    """Create `out`, and remove what an earlier demo left in it; everything else in it is left alone."""
+    """Create `out` and remove the files of an earlier demo from it; all other files are kept."""
     out.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(out / "train", ignore_errors=True)
     for name in ("net.h5", "results.h5", "report.html"):

@@ -1,4 +1,4 @@
-"""Event input: run a sequence of frames, instead of an image, through the float network and, in integers, the emulator.
+"""Event input: run a sequence of frames instead of an image, in the float network and on the emulator.
 
 python examples/event_input.py
 """
@@ -21,7 +21,7 @@ def main() -> None:
     result = fl.run(chip, events, backend="emu")
     print(fl.compare(result, chip, events, model=net).to_text())
     agree = (floats.argmax(1).numpy() == result.predictions).mean()
-    print(f"the integer and the float network agree on {agree:.0%} of the samples")
+    print(f"the integer network and the float network agree on {agree:.0%} of the samples")
 
 
 if __name__ == "__main__":

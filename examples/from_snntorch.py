@@ -1,11 +1,11 @@
-"""The first network of a snnTorch user, from its tutorial 5, rebuilt: 1000 leaky neurons, 25 steps, Adam, one epoch of MNIST.
+"""The network of snnTorch's tutorial 5, rebuilt: 1000 leaky neurons, 25 steps, Adam, one epoch of MNIST.
 
 python examples/from_snntorch.py            # or another data set: python examples/from_snntorch.py digits
 
-What differs: the hidden layer feeds back to itself, the gradient is that of its equilibrium (memory does not depend on the steps), and the
-last four lines go on to integers and a verdict, which the tutorial has no counterpart for. The tutorial (docs/tutorials/tutorial_5.rst at
-snnTorch's commit 02fc50b) needs 73 lines of code for the same task, counted without blank lines, comments, plots and printing while it
-trains; this file has 27, and a test counts them.
+There are three differences: the hidden layer feeds back to itself, the gradient is that of the equilibrium (so memory does not depend on
+the number of steps), and the last lines quantise the network and check it, which the tutorial does not do. The tutorial
+(docs/tutorials/tutorial_5.rst at snnTorch's commit 02fc50b) needs 73 lines of code for the same task, not counting blank lines, comments,
+plots and output during training; this file has 27, which a test checks.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Run one of our networks in snnTorch, from its NIR file alone, and compare every neuron's rate with our emulator.
+"""Run one of our networks in snnTorch, from its NIR file alone, and compare every neuron's rate with that on our emulator.
 
     pip install snntorch nir
     python examples/nir_other_framework.py [net.nir]
 
-snnTorch 1.0's own importer supports neither IF neurons without a leak nor feedback through a convolution, so this script connects
-its neurons and torch's layers node by node. What NIR has no node for (reset by subtraction, a bias that differs at the border) is in
-the graph's metadata. The script also does the reset itself: snnTorch's own subtracts the threshold a second time, without a spike,
-from a neuron that is still above it after the first subtraction.
+The importer of snnTorch 1.0 supports neither IF neurons without a leak nor feedback through a convolution, so this script connects
+snnTorch's neurons and torch's layers node by node. NIR has no node for reset by subtraction, or for a bias that differs at the border;
+both are in the graph's metadata. The script also does the reset itself, because snnTorch subtracts the threshold a second time, without
+a spike, if a neuron is still above it after the first subtraction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SAMPLES = 16
 
 
 def connection(node: nir.NIRNode) -> nn.Module:
-    """The torch layer for a NIR connection."""
+    """Return the torch layer for a NIR connection."""
     if isinstance(node, nir.Flatten):
         return nn.Flatten(1)
     if isinstance(node, nir.Conv2d):
@@ -46,13 +46,13 @@ def connection(node: nir.NIRNode) -> nn.Module:
 
 
 def neuron(node: nir.NIRNode) -> snn.Leaky:
-    """The snnTorch neuron for an IF or LIF node, without a reset; dt is one step."""
+    """Return the snnTorch neuron for an IF or LIF node, without a reset; dt is one step."""
     leak = 1.0 - 1.0 / float(node.tau.flat[0]) if isinstance(node, nir.LIF) else 1.0
     return snn.Leaky(beta=leak, threshold=torch.from_numpy(node.v_threshold).double(), reset_mechanism="none")
 
 
 def after_reset(node: nir.NIRNode, potential: Tensor, spikes: Tensor) -> Tensor:
-    """The potential after a spike, as the metadata says; the threshold is half a unit of 2**-6 above v_threshold."""
+    """Return the potential after a spike, as given in the metadata; the threshold is v_threshold + 2**-7."""
     reset = node.metadata["reset"]
     if (reset.decode() if isinstance(reset, bytes) else reset) == "zero":
         return potential * (1.0 - spikes)
@@ -60,7 +60,7 @@ def after_reset(node: nir.NIRNode, potential: Tensor, spikes: Tensor) -> Tensor:
 
 
 def rates(graph: nir.NIRGraph, values: Tensor, steps: int) -> Tensor:
-    """Rates of the graph's only layer l1, [B, ...]; its spikes arrive through the feedback one step later."""
+    """Return the rates [B, ...] of l1, the only layer of the graph; its spikes arrive through the feedback one step later."""
     node = graph.nodes["l1"]
     forward, back, cell = connection(graph.nodes["input_l1"]), connection(graph.nodes["l1_l1"]), neuron(node)
     drive = forward(values.flatten(1) if node.v_threshold.ndim == 1 else values)
@@ -78,7 +78,7 @@ def rates(graph: nir.NIRGraph, values: Tensor, steps: int) -> Tensor:
 
 @torch.no_grad()
 def main(path: str | None = None) -> float:
-    """The largest difference between a rate in snnTorch and in the emulator."""
+    """Return the largest difference between the rate of a neuron in snnTorch and on the emulator."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(path) if path else Path(folder) / "digits.nir"
         if path is None:
@@ -89,8 +89,8 @@ def main(path: str | None = None) -> float:
     ours = fl.run(chip, values)
     difference = float(np.abs(theirs - ours.counts[0] / chip.steps).max())
     print(f"{SAMPLES} samples, {chip.layers[0].size} neurons, {chip.steps} steps")
-    print(f"mean rate {theirs.mean():.4f} in snnTorch, {ours.counts[0].mean() / chip.steps:.4f} in the emulator")
-    print(f"largest difference between two rates: {difference:.4f} (one spike is {1 / chip.steps:.4f})")
+    print(f"mean rate {theirs.mean():.4f} in snnTorch, {ours.counts[0].mean() / chip.steps:.4f} on the emulator")
+    print(f"largest difference between the two rates of a neuron: {difference:.4f} (one spike is {1 / chip.steps:.4f})")
     return difference
 
 

@@ -1,9 +1,10 @@
-"""Your own architecture: write it in one line, train it in a loop of your own, quantise it, run it and compare.
+"""Your own architecture: write it in one line, train it in your own loop, quantise it, run it and compare.
 
     python examples/own_architecture.py ["12C3s-16C3 (F12C3)"]
 
-12C3s is a 3 x 3 convolution to 12 channels with stride 2, 16C3-P2 one to 16 channels with 2 x 2 average pooling, 100 a dense layer. (F…) is
-the feedback from the last layer to the first: F12C3 is a convolution, F12C3u a transposed one (for layers with a stride), F100 is dense.
+12C3s is a 3 x 3 convolution with 12 output channels and stride 2, 16C3-P2 has 16 output channels and 2 x 2 average pooling, and 100 is a
+dense layer. (F…) is the feedback from the last layer to the first: F12C3 is a convolution, F12C3u a transposed convolution (for loops that
+contain a stride), and F100 is dense.
 """
 
 from __future__ import annotations

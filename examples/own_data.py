@@ -1,4 +1,4 @@
-"""Your own data: write one .npz file, then use the commands as for any data set.
+"""Your own data: write an .npz file, then use it with the commands like any other data set.
 
     python examples/own_data.py [FOLDER]
 
@@ -19,7 +19,7 @@ RECIPE = Path(__file__).parent.parent / "train" / "digits.toml"
 
 
 def bars(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Raw uint8 images [count, 1, 10, 10] and their classes: 0 a horizontal bar, 1 a vertical one, 2 both."""
+    """Return raw uint8 images [count, 1, 10, 10] and their classes: 0 is a horizontal bar, 1 a vertical one, 2 both."""
     random = np.random.default_rng(seed)
     images = random.integers(0, 60, (count, 1, 10, 10), dtype=np.uint8)
     classes = random.integers(0, 3, count)

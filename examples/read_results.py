@@ -1,8 +1,8 @@
-"""Read results.h5 with fsnn_lava, which checks everything in it, or with any HDF5 reader.
+"""Read results.h5 with fsnn_lava, which checks its contents, or with any HDF5 reader.
 
     python examples/read_results.py results.h5
 
-`fsnn-run digits --backend emu --out results.h5` writes one.
+`fsnn-run digits --backend emu --out results.h5` writes such a file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def main(path: str) -> None:
     print(f"{found.samples} samples on {origin.backend}, {origin.steps} steps, {origin.date}: {origin.command}")
     rows = found.rows  # one entry per sample
     print(f"{np.mean(rows['predictions'] == rows['labels']):.2%} correct, {rows['operations'].mean():,.0f} operations per sample")
-    result = found.result  # every neuron of the samples kept in detail, as fl.run returns it
+    result = found.result  # the samples that were kept in detail, with every neuron, as fl.run returns them
     for layer, rates, potentials in zip(found.chip.layers, result.rates, result.potentials, strict=True):
         print(f"{layer.name} {layer.shape}: mean rate {rates.mean():.4f}, potentials up to {potentials.max() / 64:.1f} weight units")
 

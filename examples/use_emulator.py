@@ -1,4 +1,4 @@
-"""The emulator from Python: the chip's integers, one batch at a time, with every spike if you want.
+"""The emulator in Python: run the integer network in batches, and record every spike if you want.
 
 python examples/use_emulator.py
 """
@@ -18,14 +18,14 @@ def main() -> None:
     result = fl.run(chip, pixels, backend="emu", spikes=True)
     for layer, spikes, rates in zip(chip.layers, result.spikes, result.rates, strict=True):
         print(f"{layer.name}: spikes {spikes.shape} [samples, steps, channels, height, width], {rates.mean():.3f} per neuron and step")
-    print(f"{result.operations.mean():,.0f} synaptic operations per image; potentials are integers: {result.potentials[0].dtype}")
+    print(f"{result.operations.mean():,.0f} synaptic operations per image; potentials are integers ({result.potentials[0].dtype})")
 
     for steps in (4, 8, 16, 32, 64):
         right = (fl.run(chip, pixels, backend="emu", steps=steps).predictions == labels).mean()
         print(f"T = {steps:2d}: {right:.0%} correct")
 
     parts = (test.batch(slice(start, start + 100)) for start in range(0, len(test), 100))
-    done = [part.predictions for part in run_batches(chip, parts, batch=100)]  # any iterable; only one batch is kept in memory
+    done = [part.predictions for part in run_batches(chip, parts, batch=100)]  # takes any iterable and keeps only one batch in memory
     print(f"{sum(map(len, done))} images in {len(done)} batches")
 
 

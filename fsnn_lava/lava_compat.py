@@ -44,7 +44,7 @@ def hashable_while_imported(loader: Loader, module: ModuleType) -> None:
     module.ByteEncoder.__hash__ = None  # type: ignore[attr-defined]
 
 
-def reshape_by_shape(loader: Loader, module: ModuleType) -> None:
+def _reshape_by_shape(loader: Loader, module: ModuleType) -> None:
     """numpy 2.4 dropped the name `newshape` of np.reshape's argument: the ports pass it as `shape`."""
     import numpy as np
 
@@ -54,7 +54,7 @@ def reshape_by_shape(loader: Loader, module: ModuleType) -> None:
     port.get_transform_func_bwd = lambda self: functools.partial(np.reshape, shape=self.old_shape)
 
 
-def convolve_with_python_sizes(loader: Loader, module: ModuleType) -> None:
+def _convolve_with_python_sizes(loader: Loader, module: ModuleType) -> None:
     """Sizes arrive as int8, and since numpy 2 what is computed from them stays int8: `conv` gets them as Python integers."""
     loader.exec_module(module)
     original = module.conv  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ def convolve_with_python_sizes(loader: Loader, module: ModuleType) -> None:
     module.conv = conv  # type: ignore[attr-defined]
 
 
-def leave_out(loader: Loader, module: ModuleType) -> None:
+def _leave_out(loader: Loader, module: ModuleType) -> None:
     """The module stays empty; using it raises an error that says why."""
 
     def explain(name: str) -> Any:
@@ -78,6 +78,7 @@ def leave_out(loader: Loader, module: ModuleType) -> None:
 
 
 def numpy_version() -> tuple[int, int]:
+    """Major and minor version of numpy."""
     import numpy as np
 
     major, minor = np.__version__.split(".")[:2]
@@ -85,6 +86,7 @@ def numpy_version() -> tuple[int, int]:
 
 
 def is_missing(name: str) -> bool:
+    """Whether a package is not installed."""
     import importlib.util
 
     return importlib.util.find_spec(name) is None
@@ -92,9 +94,9 @@ def is_missing(name: str) -> bool:
 
 FIXES = {
     "lava.magma.compiler.var_model": Fix(needed=lambda: sys.version_info >= (3, 11), execute=hashable_while_imported),
-    "lava.magma.core.process.ports.ports": Fix(needed=lambda: numpy_version() >= (2, 4), execute=reshape_by_shape),
-    "lava.proc.conv.utils": Fix(needed=lambda: numpy_version() >= (2, 0), execute=convolve_with_python_sizes),
-    "lava.lib.dl.slayer.object_detection": Fix(needed=lambda: is_missing("cv2") or is_missing("torchvision"), execute=leave_out),
+    "lava.magma.core.process.ports.ports": Fix(needed=lambda: numpy_version() >= (2, 4), execute=_reshape_by_shape),
+    "lava.proc.conv.utils": Fix(needed=lambda: numpy_version() >= (2, 0), execute=_convolve_with_python_sizes),
+    "lava.lib.dl.slayer.object_detection": Fix(needed=lambda: is_missing("cv2") or is_missing("torchvision"), execute=_leave_out),
 }
 
 
@@ -105,9 +107,11 @@ class FixingLoader:
         self._loader, self._fix = loader, fix
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Create the Lava module with its own loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
+        """Execute the Lava module with its fix."""
         self._fix.execute(self._loader, module)
 
     def __getattr__(self, name: str) -> Any:
@@ -118,6 +122,7 @@ class FixingFinder:
     """Finds the modules of `FIXES` that need their fix, where Python's other finders find them, and no other module."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of a Lava module that needs a fix, with a FixingLoader; None for all others."""
         fix = FIXES.get(fullname)
         if fix is None or not fix.needed():
             return None

@@ -1,4 +1,4 @@
-"""Each fix of Lava does its work where it is needed, and nothing is touched where it is not."""
+"""Each patch of Lava works where it is needed, and nothing is changed where it is not."""
 
 from __future__ import annotations
 
@@ -143,7 +143,8 @@ class Source:
 
 def run_through(data: np.ndarray, connect: Any, shape: tuple[int, ...]) -> np.ndarray:
     """What reaches a sink of `shape`, [*shape, T], if `data` [..., T] is sent step by step; a child that raises ends in an error."""
-    from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging
+    from fsnn_lava.backends.lava.model_selection import ByTag
+    from fsnn_lava.backends.lava.quiet_logging import quiet_logging
     from fsnn_lava.backends.lava.session import Session
 
     from lava.proc.io.sink import RingBuffer as Sink  # isort: skip

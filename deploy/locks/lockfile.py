@@ -1,4 +1,4 @@
-"""Lock files: which there are, what they pin, and what setup.cfg asks for. Lava has files of its own: no resolver admits it above 3.10."""
+"""Lock files: what they pin and what setup.cfg requires. Lava has its own files, because no resolver accepts it on Python above 3.10."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LAVA = tuple(ROOT / "fsnn_lava" / "backends" / "lava" / "pins" / f"{name}.txt" f
 
 @dataclass(frozen=True)
 class Pin:
-    """One package of a lock: exactly this version, in one of the files with these SHA-256 sums."""
+    """One package in a lock file: exactly this version, in one of the files with these SHA-256 hashes."""
 
     name: str
     version: Version
@@ -32,7 +32,7 @@ def lock_path(python: str) -> Path:
 
 
 def read_lock(path: Path) -> dict[str, Pin]:
-    """Every pin of a lock file by its name; ValueError names a line that is not a pin with hashes."""
+    """Return every pin in a lock file by name; a ValueError names a line that is not a pin with hashes."""
     text = re.sub(r"^\s*#.*\n", "", path.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
     pins = {}
     for line in filter(None, (line.strip() for line in text.splitlines())):
@@ -44,7 +44,7 @@ def read_lock(path: Path) -> dict[str, Pin]:
 
 
 def read_everything(python: str) -> dict[str, Pin]:
-    """What an environment with the tests holds on that Python: the lock, and Lava, which is installed beside it."""
+    """Return everything in a test environment of that Python: the lock file, and Lava, which is installed separately."""
     pins = read_lock(lock_path(python))
     for path in LAVA:
         pins = {**read_lock(path), **pins}
@@ -52,7 +52,7 @@ def read_everything(python: str) -> dict[str, Pin]:
 
 
 def requirements(python: str, *extras: str) -> list[Requirement]:
-    """What setup.cfg asks for on that Python, on Linux."""
+    """Return what setup.cfg requires on that Python, on Linux."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     texts = [config["options"]["install_requires"], *(config["options.extras_require"][extra] for extra in extras)]
@@ -63,11 +63,11 @@ def requirements(python: str, *extras: str) -> list[Requirement]:
 
 
 def unmet(python: str) -> list[str]:
-    """Requirements of setup.cfg that the lock does not meet; an empty list if installing from the lock is enough."""
+    """Return the requirements of setup.cfg that the lock file does not meet, as messages."""
     pins = read_lock(lock_path(python))
     found = []
     for one in requirements(python, "test"):
         pin = pins.get(canonicalize_name(one.name))
         if pin is None or not one.specifier.contains(pin.version):
-            found.append(f"Python {python}: {one} is asked for, the lock has {pin.version if pin else 'nothing'}")
+            found.append(f"Python {python}: {one} is required, but the lock file has {pin.version if pin else 'no version of it'}")
     return found

@@ -1,7 +1,7 @@
-"""make lock: lock files with hashes for every supported Python, the licences of what they pin, and a bill of materials for each.
+"""make lock: write lock files with hashes for every supported Python, the licences of the pinned packages, and bills of materials.
 
-Resolving needs a package index and uv (`pip install uv`); the index is the one that uv is set up with, and is not named in the files.
-python deploy/locks/make.py --offline does the rest from the locks that are there.
+Resolving needs uv (`pip install uv`) and the package index that uv is configured to use, which is not named in the files.
+python deploy/locks/make.py --offline keeps the lock files and rewrites only the licences and bills of materials.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ UNKNOWN = "not declared"
 
 
 def resolve(python: str) -> None:
-    """A new lock for Linux on x86-64: the newest versions that fit together."""
+    """Write a new lock file for Linux on x86-64 with the newest versions that are compatible with each other."""
     uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
     command = [uv, "pip", "compile", "setup.cfg", "--extra", "test", "--python-version", python, "--generate-hashes", "--quiet"]
     command += ["--python-platform", "x86_64-unknown-linux-gnu", "--no-emit-index-url", "--no-annotate", "--upgrade"]
     command += ["--custom-compile-command", "make lock", "--output-file", str(lock_path(python))]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     if "://" in lock_path(python).read_text():
-        raise SystemExit(f"{lock_path(python).name} names a host: refused")
+        raise SystemExit(f"{lock_path(python).name} names a host, which a lock file must not do")
 
 
 def licence(name: str) -> str:
-    """What the installed package declares, in few words."""
+    """Return the licence that the installed package declares, in a few words."""
     try:
         found = metadata.metadata(name)
     except metadata.PackageNotFoundError:
@@ -47,13 +47,13 @@ def licence(name: str) -> str:
 
 
 def licences(names: set[str]) -> dict[str, str]:
-    """By package: as the installed one declares it, else as it was found before on another Python."""
+    """Return each package's licence: the one it declares if it is installed, otherwise the one recorded earlier on another Python."""
     known = json.loads(LICENCES.read_text()) if LICENCES.exists() else {}
     return {name: licence(name) or known.get(name, UNKNOWN) for name in sorted(names)}
 
 
 def bill_of_materials(python: str, pins: dict[str, Pin], found: dict[str, str]) -> dict[str, object]:
-    """CycloneDX 1.5, the same every time for the same lock."""
+    """Return the bill of materials (CycloneDX 1.5); the same lock file always gives the same one."""
     version = re.search(r'__version__ = "([^"]+)"', (ROOT / "fsnn_lava/version.py").read_text())
     product = {"type": "library", "bom-ref": "fsnn-lava", "name": "fsnn-lava", "version": version[1] if version else "0"}
     components = [
@@ -77,8 +77,8 @@ def write_json(path: Path, content: object) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Lock files, licences and bills of materials.")
-    parser.add_argument("--offline", action="store_true", help="keep the locks, write the rest again")
+    parser = argparse.ArgumentParser(description="Write lock files, licences and bills of materials.")
+    parser.add_argument("--offline", action="store_true", help="keep the lock files; rewrite only the licences and bills of materials")
     if not parser.parse_args().offline:
         for python in PYTHONS:
             resolve(python)
@@ -89,7 +89,7 @@ def main() -> int:
         write_json(FOLDER / BILL.format(python), bill_of_materials(python, pins, found))
         print(f"Python {python}: {len(pins)} packages")
     missing = [line for python in PYTHONS for line in unmet(python)]
-    print("\n".join(missing) or "every requirement of setup.cfg is met")
+    print("\n".join(missing) or "the lock files meet every requirement of setup.cfg")
     return int(bool(missing))
 
 

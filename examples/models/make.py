@@ -1,4 +1,4 @@
-"""Make examples/models/NAME from a training: model.pt, net.h5 in integers, and a card with every figure measured on the whole test set.
+"""Make examples/models/NAME from a training run: model.pt, net.h5, and a card with figures measured on the whole test set.
 
     python examples/models/make.py NAME RUN [--recipe train/NAME.toml] [--also 8 12 16] [--steps T] [--bits N] [--note "…"] [--data DIR]
 
@@ -23,8 +23,9 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.data import Dataset, load
-from fsnn_lava.ir.network import INPUT, ChipNetwork
-from fsnn_lava.ir.rate_map import RateMap, apply_linear
+from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.placement.work import cost_of_messages
 from fsnn_lava.quantisation.quantise import Quantised, quantise_in_full
 from fsnn_lava.training import run_folder
 from fsnn_lava.verify.bounds.local_certificate import LocalCertifier
@@ -38,14 +39,15 @@ CALIBRATION_SAMPLES = 128
 CERTIFIED_SAMPLES = 8  # whose equilibria are certified one by one, where the network as a whole is not
 CARD = """# {name}
 
-`{architecture}`, {neuron}, {steps} steps, trained on {data} ({recipe}{note}). Run it: `fsnn-run {name} --backend emu`.
+`{architecture}`, {neuron}, {steps} steps, trained on {data} ({recipe}{note}). Run it with `fsnn-run {name} --backend emu`.
 
 | | |
 |---|---|
 | accuracy, float | {float:.2%} ({samples} test samples; 95 % interval {low:.2%} – {high:.2%}) |
-| accuracy, {bits} bit integers | {integer:.2%} |
+| accuracy, {bits}-bit integers | {integer:.2%} |
 | same answer in float and integers | {alike:.2%} |
-| synaptic operations | {operations:.0f} per sample, {input_operations:.0f} of them for the input |
+| synaptic operations | {operations:.0f} per sample on the emulator, {chip_operations:.0f} on the chip, which is given a static input once |
+| messages | {messages:.0f} per sample |
 | certificate (E6) | gain {before:.3f} in float, {after:.3f} in integers: {certified} |
 | certificate, sample by sample (E18) | {local} |
 | clips | {clips} |
@@ -53,11 +55,11 @@ CARD = """# {name}
 | network digest | `{digest}` |
 | SHA-256 of model.pt | `{model_hash}` |
 
-| layer | neurons | firing rate, spikes per step and neuron | synaptic operations per sample that its spikes cause |
+| layer | neurons | firing rate, spikes per step and neuron | synaptic operations per sample that reach it on the chip |
 |---|---|---|---|
 {layers}
 {steps_table}
-Made by `python examples/models/make.py {name} …`; the command measures every figure again.
+This card was written by `python examples/models/make.py {name} …`, which measures all figures.
 """
 
 
@@ -110,10 +112,12 @@ def measure(net: fl.FSNN, chip: ChipNetwork, data: Dataset, *, samples: int | No
     """Accuracy in float and in integers, and what the spikes of every layer cost."""
     right = integer = alike = clips = operations = 0
     counts = [np.zeros(layer.shape) for layer in chip.layers]
+    events = np.zeros(chip.input.shape)
     number = min(samples or len(data.test), len(data.test))
     for values, labels in batches(data, number):
+        given = frames(values, chip.steps, chip)
         floats = answers(net, values, net.steps)
-        result = fl.run(chip, frames(values, chip.steps, chip), backend="emu")
+        result = fl.run(chip, given, backend="emu")
         right += int((floats == labels).sum())
         integer += int((result.predictions == labels).sum())
         alike += int((floats == result.predictions).sum())
@@ -121,7 +125,11 @@ def measure(net: fl.FSNN, chip: ChipNetwork, data: Dataset, *, samples: int | No
         operations += int(result.operations.sum())
         for total, count in zip(counts, result.counts, strict=True):
             total += count.sum(axis=0)
-    caused = [operations_of(chip, index, count / number) for index, count in enumerate(counts)]
+        if chip.input.kind == "events":
+            events += np.count_nonzero(given, axis=(0, 1))
+    messages = [count / number for count in counts]
+    sent = events / number if chip.input.kind == "events" else None
+    cost = cost_of_messages(chip, messages, fl.place(chip), steps=chip.steps, events=sent)
     low, high = wilson_interval(right, number)
     return {
         "float": right / number,
@@ -130,10 +138,11 @@ def measure(net: fl.FSNN, chip: ChipNetwork, data: Dataset, *, samples: int | No
         "samples": number,
         "low": low,
         "high": high,
-        "rates": [float(count.mean()) / number / chip.steps for count in counts],
-        "layer operations": caused,
+        "rates": [float(count.mean()) / chip.steps for count in messages],
         "operations": operations / number,
-        "input_operations": max(operations / number - sum(caused), 0.0),
+        "chip_operations": cost.operations,
+        "layer operations": [layer.operations for layer in cost.layers],
+        "messages": cost.messages,
         "clips": clips,
     }
 
@@ -155,16 +164,6 @@ def answers(net: fl.FSNN, values: np.ndarray, steps: int) -> np.ndarray:
 def frames(values: np.ndarray, steps: int, chip: ChipNetwork) -> np.ndarray:
     """A run takes as many frames of a recording as it has steps."""
     return values[:, :steps] if chip.input.kind == "events" else values
-
-
-def operations_of(chip: ChipNetwork, index: int, counts: np.ndarray) -> float:
-    """Weights that these spikes of one layer touch, those of the readout included."""
-    total = float(counts.sum()) * chip.readout.classes if index == len(chip.layers) - 1 else 0.0
-    for synapse in chip.synapses:
-        if synapse.source != INPUT and chip.index(synapse.source) == index:
-            ones = torch.ones(synapse.weight.shape, dtype=torch.float64)
-            total += float(apply_linear(synapse, ones, torch.from_numpy(counts)[None]).sum())
-    return total
 
 
 def accuracy_at(net: fl.FSNN, chip: ChipNetwork, data: Dataset, steps: int, *, samples: int | None = None) -> dict[str, float]:
@@ -193,7 +192,7 @@ def local_certificates(made: Quantised, data: Dataset) -> str:
 
 def card(args: argparse.Namespace, net: fl.FSNN, made: Quantised, figures: dict[str, Any], data: str, digest: str) -> str:
     placement = fl.place(made.chip)
-    rows = zip(made.chip.layers, figures["rates"], figures["layer operations"], strict=True)
+    rows = zip(made.chip.layers, figures["rates"], figures["layer operations"], strict=False)  # the readout may be one layer more
     layers = "\n".join(f"| {layer.name} | {layer.size} | {rate:.4f} | {caused:.0f} |" for layer, rate, caused in rows)
     return CARD.format(
         name=args.name, bits=args.bits, board=placement.board.name, answer=placement.verdict, architecture=net.architecture,

@@ -16,10 +16,14 @@ from fsnn_lava.cli.parsers.export import SUFFIXES, parser
 from fsnn_lava.cli.progress import named_phase
 from fsnn_lava.data import Dataset, Split, load_data
 from fsnn_lava.errors import BadArgument, FsnnError
+from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.placement.board import load_board
+from fsnn_lava.placement.chip_bits import bits_for_board
 from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.fold import fold
+from fsnn_lava.quantisation.quantise import quantise
 from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, affordable_run, export
 from fsnn_lava.verify.verdict import plain_values
 
@@ -28,30 +32,34 @@ REPORT_SAMPLES = 256
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """fsnn-export with these arguments."""
     return run_command("fsnn-export", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-export after parsing: quantise the model, check it and write the file."""
     write, read = _format(args)
     if args.limit is not None and args.limit < 1:
         raise BadArgument(f"--limit must be at least 1, got {args.limit}")
     net = FSNN.load(find_model(args.model, file=MODEL))
     dataset, note = _dataset(args, net)
     _check_report(args, dataset)
+    calibration = None if dataset is None else _first(dataset.train if len(dataset.train) else dataset.test, CALIBRATION_SAMPLES)[0]
+    bits = _bits(args, net) if args.target is None else _bits_of_target(args, net, calibration)
     try:
         outcome = export(
             net,
             args.network,
             write=write,
             read=read,
-            bits=_bits(args, net),
+            bits=bits,
             input=args.input,
             reset=args.reset,
-            per_channel=args.per_channel or (args.encoding == "rate" and _trained_bits(net) == _bits(args, net)),
+            per_channel=args.per_channel or (args.target is None and args.encoding == "rate" and _trained_bits(net) == bits),
             steps=args.steps,
             encoding=args.encoding,
             dead_band=args.dead_band,
-            calibration=None if dataset is None else _first(dataset.train if len(dataset.train) else dataset.test, CALIBRATION_SAMPLES)[0],
+            calibration=calibration,
             test=None if dataset is None else Samples(*_first(dataset.test, args.limit or _limit(net, args.steps))),
             max_drop=args.max_drop,
             force=args.force,
@@ -61,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     except ExportRefused as refused:
         _print(args, refused.outcome, note, kept=False)
         raise
-    _print(args, outcome, note, kept=True, placement=place(read(args.network), steps=args.steps))
+    _print(args, outcome, note, kept=True, placement=place(read(args.network), board=args.board, steps=args.steps))
     if args.report is not None and dataset is not None:
         _report(args, net, read, dataset)
     return 0 if outcome.passed else 1
@@ -90,6 +98,17 @@ def _trained_bits(net: FSNN) -> int | None:
 
 def _bits(args: argparse.Namespace, net: FSNN) -> int:
     return int(args.bits) if args.bits is not None else _trained_bits(net) or 8
+
+
+def _bits_of_target(args: argparse.Namespace, net: FSNN, calibration: NDArray[np.uint8] | None) -> int:
+    """The most bits that the board holds, at most --bits."""
+    if args.encoding == "delta" or args.per_channel:
+        raise BadArgument("--target loihi2 needs spikes and one threshold per layer: leave out --encoding delta and --per-channel")
+
+    def rounded(bits: int) -> ChipNetwork:
+        return quantise(net, bits=bits, input=args.input, reset=args.reset, steps=args.steps, calibration=calibration)
+
+    return bits_for_board(rounded, load_board(args.board), most=_bits(args, net), steps=args.steps)
 
 
 def _dataset(args: argparse.Namespace, net: FSNN) -> tuple[Dataset | None, str]:

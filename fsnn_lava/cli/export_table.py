@@ -16,7 +16,7 @@ gain      spectral radius of the bounds on the layer gains (E11): below 1 the eq
 
 
 def export_table(outcome: Exported, note: str, *, kept: bool) -> str:
-    """Lines of plain text: synapses, layers, checks, the file."""
+    """What fsnn-export prints, as lines of plain text: synapses, layers, checks, the file."""
     found = outcome.quantisation
     synapses = [
         [row.name, str(row.exponent), f"{100 * row.range_used:.0f} %", f"{100 * row.clipped:.2f} %", f"{row.sqnr:.1f} dB"]

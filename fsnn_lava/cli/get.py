@@ -10,14 +10,16 @@ from fsnn_lava.cli.command import run_command
 from fsnn_lava.cli.parsers.get import parser
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.models.catalogue import catalogue, download_network
-from fsnn_lava.models.find import downloads, shipped_models
+from fsnn_lava.models.find import downloads_folder, shipped_models
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """fsnn-get with these arguments."""
     return run_command("fsnn-get", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-get after parsing: download a network, or list all of them."""
     if args.list:
         here = shipped_models()
         for name, files in catalogue().items():
@@ -25,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.network is None:
         raise BadArgument("which network? Give a name; --list shows them")
-    for path in download_network(args.network, downloads()):
+    for path in download_network(args.network, downloads_folder()):
         print(f"{path}: size and SHA-256 as in this release")
     return 0
 

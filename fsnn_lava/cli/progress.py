@@ -33,7 +33,7 @@ class TimeLeft:
         self.last, self.done = now, self.done + samples
 
     def seconds(self) -> float | None:
-        """None before the first batch is done."""
+        """The remaining seconds; None before the first batch is done."""
         paces = self.paces[1:][-RECENT:] or self.paces
         return (self.total - self.done) * median(paces) if paces else None
 

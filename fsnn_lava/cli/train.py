@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsnn_lava.cli.command import run_command, spelled
+from fsnn_lava.cli.command import run_command
+from fsnn_lava.cli.parsers.parser import spelled
 from fsnn_lava.cli.parsers.train import parser
 from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError, Remark
 
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, train and print the result; 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
+    """fsnn-train with these arguments: 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
     return run_command("fsnn-train", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-train after parsing: train the recipe and print the result."""
     if args.list or args.init is not None:
         return _show_recipes(args)
     if args.recipe is None:
@@ -47,12 +49,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _show_recipes(args: argparse.Namespace) -> int:
     """--list and --init."""
-    from fsnn_lava.training.shipped_recipes import find_recipe, recipe_table, write_recipe
+    from fsnn_lava.training.shipped_recipes import copy_shipped_recipe, find_recipe, recipe_table
 
     if args.init is None:
         print(recipe_table())
         return 0
-    write_recipe(args.init, find_recipe(args.recipe or "digits"), data=_data_name(args))
+    copy_shipped_recipe(args.init, find_recipe(args.recipe or "digits"), data=_data_name(args))
     print(f"wrote {args.init}: change it, then run {spelled('fsnn-train')} {args.init}")
     return 0
 
@@ -83,8 +85,8 @@ def _changes(args: argparse.Namespace) -> list[str]:
 
 def _train(args: argparse.Namespace, group: ProcessGroup) -> int:
     from fsnn_lava.compiled.threads import set_thread_count
-    from fsnn_lava.training.log import TrainingProgress
     from fsnn_lava.training.loop import train
+    from fsnn_lava.training.progress import TrainingProgress
     from fsnn_lava.training.recipe import load_recipe
     from fsnn_lava.training.samples import load_samples
     from fsnn_lava.training.shipped_recipes import find_recipe

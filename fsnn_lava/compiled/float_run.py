@@ -26,7 +26,7 @@ Indices = NDArray[np.int32]
 
 
 @compiled
-def step(u: Floats, constant: Floats, current: Floats, leak: Number, vth: Number, spikes: Bytes, sums: Floats) -> None:
+def _step(u: Floats, constant: Floats, current: Floats, leak: Number, vth: Number, spikes: Bytes, sums: Floats) -> None:
     """u <- leak u + constant + current; compare, reset by subtraction, add to the weighted sums. `current` is zero afterwards."""
     zero = vth - vth
     for i in range(len(u)):
@@ -39,7 +39,7 @@ def step(u: Floats, constant: Floats, current: Floats, leak: Number, vth: Number
 
 
 @compiled
-def step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, leak: Number, vth: Number, spikes: Bytes,
+def _step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, leak: Number, vth: Number, spikes: Bytes,
                 sums: Floats) -> None:  # fmt: skip
     """The same with dropout on the current."""
     zero = vth - vth
@@ -53,7 +53,7 @@ def step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, leak
 
 
 @compiled
-def receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, begin: int,
+def _receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, begin: int,
             lengths: Integers, starts: Indices, fired: Bytes) -> None:  # fmt: skip
     """current[b] <- current[b] + the weights that the spikes of sample b have onto the layer of `row`.
 
@@ -73,7 +73,7 @@ def receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, we
 
 
 @compiled
-def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats,
+def _run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats,
                  mask: Floats, steps: int, delay: int, leak: Number, vth: Number, sums: Floats, counts: Floats, u: Floats,
                  returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
     """Samples first … end - 1 over `steps`; sums, counts (no columns without a leak), u and spikes_of [B, layers] are the outputs.
@@ -99,15 +99,15 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
             stop = offset + size
             if source >= 0 and t >= row[DELAY]:
                 slot, start = (t - row[DELAY]) % slots, layers[source, OFFSET]
-                receive(current, in_blocks, row, tables, weight, lists[slot], start, lengths[slot, source], starts, fired)
+                _receive(current, in_blocks, row, tables, weight, lists[slot], start, lengths[slot, source], starts, fired)
             for b in range(samples):
                 at = first + b
                 steady = drive[at, min(t, drive.shape[1] - 1)] if layer == 0 else constant[b if masked else 0, offset:stop]
                 state, spikes, here = u[at, offset:stop], fired[:size], sums[at, offset:stop]
                 if masked:
-                    step_masked(state, steady, current[b, :size], mask[at, offset:stop], leak, vth, spikes, here)
+                    _step_masked(state, steady, current[b, :size], mask[at, offset:stop], leak, vth, spikes, here)
                 else:
-                    step(state, steady, current[b, :size], leak, vth, spikes, here)
+                    _step(state, steady, current[b, :size], leak, vth, spikes, here)
                 found = lists[now, b, offset:stop]
                 number = list_spikes(spikes, words[: (size + 7) // 8], found, NO)
                 lengths[now, layer, b] = number
@@ -117,7 +117,7 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
                         counts[at, offset + found[i]] += 1
     if returned.shape[1] > 0:
         last = (steps - 1) % slots
-        receive(current, in_blocks, layers[0], tables, weight, lists[last], layers[0, OFFSET], lengths[last, 0], starts, fired)
+        _receive(current, in_blocks, layers[0], tables, weight, lists[last], layers[0, OFFSET], lengths[last, 0], starts, fired)
         total_weight: Number = 0.0  # the sum of the steps' weights in the sums (E3)
         for _ in range(steps):
             total_weight = float(leak * total_weight + 1)
@@ -132,9 +132,9 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
 def run_samples(first: int, end: int, in_blocks: bool, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats,
                 mask: Floats, steps: int, delay: int, together: int, leak: Number, vth: Number, sums: Floats, counts: Floats, u: Floats,
                 returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
-    """Samples first … end - 1, `together` at a time. Each result is independent of the other samples and of the threads."""
+    """Run samples first … end - 1 in float, `together` at a time. Each result is independent of the other samples and of the threads."""
     for b in range(first, end, together):
-        run_together(
+        _run_together(
             b, min(b + together, end), in_blocks, layers, tables, weight, bias, drive, mask, steps, delay, leak, vth, sums, counts, u,
             returned, spikes_of,
         )  # fmt: skip

@@ -19,8 +19,8 @@ FORM = ("source channels", "source width", "row taps", "column taps", "target wi
 BUSY = 4  # spikes per place from which scatter_by_taps is faster in float32, measured for 64 channels and 5 x 5 taps
 
 
-def form_of(patches: Patches) -> NDArray[np.int64]:
-    """[8] integers, see FORM."""
+def scatter_form(patches: Patches) -> NDArray[np.int64]:
+    """[8] integers that describe the patches to `scatter`, see FORM."""
     row_taps, column_taps, channels, _ = patches.weight.shape
     numbers = (channels, len(patches.column_spans), row_taps, column_taps, patches.width, patches.channels, patches.groups, patches.fused)
     return np.array(numbers, dtype=np.int64)
@@ -91,7 +91,7 @@ def scatter_by_taps(targets: Any, weight: Any, lists: Any, begin: Any, lengths: 
     for b in range(len(targets)):
         if lengths[b] > busy:
             some = True
-            find_places(lists[b, begin : begin + lengths[b]], form[SOURCE_CHANNELS], starts[b, : places + 1])
+            find_scatter_places(lists[b, begin : begin + lengths[b]], form[SOURCE_CHANNELS], starts[b, : places + 1])
     if not some:
         return
     for k in range(0, form[TARGET_CHANNELS], WIDEST):
@@ -99,11 +99,11 @@ def scatter_by_taps(targets: Any, weight: Any, lists: Any, begin: Any, lengths: 
             for j in range(form[COLUMN_TAPS]):
                 for b in range(len(targets)):
                     if lengths[b] > busy:
-                        add_tap(targets[b], weight, lists[b], begin, form, row_spans, column_spans, starts[b], i, j, k)
+                        _add_tap(targets[b], weight, lists[b], begin, form, row_spans, column_spans, starts[b], i, j, k)
 
 
 @compiled
-def add_tap(target: Any, weight: Any, indices: Any, begin: Any, form: Any, row_spans: Any, column_spans: Any, starts: Any, i: Any, j: Any,
+def _add_tap(target: Any, weight: Any, indices: Any, begin: Any, form: Any, row_spans: Any, column_spans: Any, starts: Any, i: Any, j: Any,
             k: Any) -> None:  # fmt: skip
     """Add the tap (i, j) of every spike to up to WIDEST channels of its target, from channel k on. indices[begin] is the first spike."""
     channels, width, depth = form[SOURCE_CHANNELS], form[SOURCE_WIDTH], form[TARGET_CHANNELS]
@@ -128,7 +128,7 @@ def add_tap(target: Any, weight: Any, indices: Any, begin: Any, form: Any, row_s
 
 
 @compiled
-def find_places(indices: Any, channels: Any, starts: Any) -> None:
+def find_scatter_places(indices: Any, channels: Any, starts: Any) -> None:
     """starts[p] <- where the spikes of place p begin among `indices` (ascending); the last entry is where those of the last place end."""
     place = 0
     starts[0] = 0

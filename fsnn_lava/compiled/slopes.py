@@ -9,7 +9,7 @@ from fsnn_lava.compiled.vectors import Floats, Number
 
 
 def rises(current: Any, vth: Any) -> Any:
-    """Whether sigma' is 1 at current/vth: inside (0, 1) only. At exactly 0 and at exactly 1 it is 0, the paper's H(0) = 0.
+    """Whether the slope sigma' is 1 at current/vth: inside (0, 1) only. At exactly 0 and at exactly 1 it is 0, the paper's H(0) = 0.
 
     Takes numbers, arrays and tensors alike.
     """

@@ -28,14 +28,14 @@ def set_thread_count(number: int) -> None:
 
 
 def thread_count() -> int:
-    """The cores this process may run on, or OMP_NUM_THREADS if that is less."""
+    """The threads to use: the cores this process may run on, or OMP_NUM_THREADS if that is less."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     return max(1, min(cores, int(limit))) if limit.isdigit() else cores
 
 
 def over_samples(function: Callable[[int, int], object], samples: int, *, number: int | None = None, least: int = 1) -> None:
-    """Call function(first, end) on disjoint ranges that cover all samples, on this thread and others.
+    """Call function(first, end) on this and other threads, on disjoint ranges that cover all samples.
 
     `number` of threads (default: thread_count()); `least` samples make a call worthwhile: a range is shorter only where the samples
     would not suffice for all threads otherwise.

@@ -39,7 +39,7 @@ def write_multiple(out: Floats, factor: Number, vector: Floats) -> None:
 
 @compiled
 def normalise(vector: Floats) -> None:
-    """Scale to length 1 in place; the zero vector stays zero."""
+    """Scale a vector to length 1 in place; the zero vector stays zero."""
     length = np.sqrt(dot(vector, vector))
     if length > 0:
         write_multiple(vector, 1 / length, vector)

@@ -31,7 +31,7 @@ class Taps:
     transposed: bool = False
 
     def sums(self, messages: NDArray[Any]) -> NDArray[Any]:
-        """[B, C, H, W] of the target: int64 and exact for messages of integers, else float64."""
+        """The weighted sums [B, C, H, W] of the target: int64 and exact for integer messages, else float64."""
         flat = messages.reshape(len(messages), *self.source)
         exact = messages.dtype.kind in "iub" and self.weight.dtype.kind in "iub"
         kind = self._accumulator(flat) if exact else np.dtype(np.float64)

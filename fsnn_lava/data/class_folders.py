@@ -25,11 +25,12 @@ class LabelledFiles:
 
     @property
     def every(self) -> tuple[Path, ...]:
+        """All files in the class folders, training and test."""
         return tuple(path for path, _ in (*self.train, *self.test))
 
 
 def find_labelled_files(folder: Path, endings: frozenset[str]) -> LabelledFiles | None:
-    """The files with one of `endings`; None if the folder holds none in folders of classes."""
+    """The files with one of `endings` in class folders; None if the folder has no class folders with such files."""
     parts = {child.name.lower(): child for child in _folders(folder)}
     test = next((parts[name] for name in TEST_NAMES if name in parts), None)
     if "train" in parts and test is not None:
@@ -64,5 +65,6 @@ def _folders(folder: Path) -> list[Path]:
         raise BadData(f"cannot read {folder}: {error.strerror or error}") from error
 
 
-def labels(files: tuple[tuple[Path, int], ...]) -> np.ndarray:
+def class_folder_labels(files: tuple[tuple[Path, int], ...]) -> np.ndarray:
+    """[N] int64, the class number of every file in class folders."""
     return np.array([number for _, number in files], np.int64)

@@ -75,12 +75,14 @@ class ArraySplit(Subscriptable):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Shape of one sample."""
         return tuple(self.values.shape[1:])
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        """Copy these samples out of the array."""
         return self.values[indices].copy() if isinstance(indices, slice) else self.values[np.asarray(indices, np.int64)]
 
 

@@ -20,7 +20,7 @@ from typing import IO
 from tqdm import tqdm
 
 from fsnn_lava.data.addresses import Resource
-from fsnn_lava.data.places import default_root
+from fsnn_lava.data.search_path import default_root
 from fsnn_lava.errors import BadData
 from fsnn_lava.files.atomic import atomic_path
 
@@ -29,7 +29,7 @@ CHUNK = 2**20
 
 
 def download(resources: tuple[Resource, ...], root: str | Path | None = None) -> Path:
-    """Download every file into `root` (default: $FSNN_DATA or ~/.cache/fsnn-data) and return it; nothing there is deleted."""
+    """Download every file of a data set into `root` (default: $FSNN_DATA or ~/.cache/fsnn-data) and return it; nothing there is deleted."""
     base = Path(root).expanduser() if root is not None else default_root()
     for resource in resources:
         folder = base / resource.folder

@@ -35,13 +35,13 @@ def read_event_file(path: Path) -> tuple[np.ndarray, tuple[int, int] | None]:
         raise BadData(f"cannot read {path}: {error.strerror or error}") from error
     if not 0 < size <= BYTES_MAX:
         raise BadData(f"{path} must have between 1 and {BYTES_MAX} bytes, got {size}")
-    events, sensor = _read_in_a_child(path) if path.suffix == ".aedat4" else decode(path)
+    events, sensor = _read_in_a_child(path) if path.suffix == ".aedat4" else _decode(path)
     if not len(events):
         raise BadData(f"{path} holds no events")
     return events, None if sensor == NOT_SAID else sensor
 
 
-def decode(path: Path) -> tuple[np.ndarray, tuple[int, int]]:
+def _decode(path: Path) -> tuple[np.ndarray, tuple[int, int]]:
     """The events of a file and the size of its sensor, NOT_SAID if the file does not say it."""
     try:
         stream = _faery(path).events_stream_from_file(str(path), dimensions_fallback=NOT_SAID)
@@ -57,7 +57,7 @@ def decode(path: Path) -> tuple[np.ndarray, tuple[int, int]]:
 
 
 def _read_in_a_child(path: Path) -> tuple[np.ndarray, tuple[int, int]]:
-    """`decode` in a process of its own, which prints the sensor and the events as arrays, or a sentence."""
+    """`_decode` in a process of its own, which prints the sensor and the events as arrays, or a sentence."""
     command = [sys.executable, "-m", "fsnn_lava.data.event_files", str(path.resolve())]
     with tempfile.TemporaryFile() as output:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, timeout=CHILD_SECONDS, check=False)
@@ -93,9 +93,9 @@ def _joined(stream: Any, path: Path) -> np.ndarray:
 
 
 def main(path: str) -> int:
-    """The child's side: arrays on stdout, or a sentence on stderr."""
+    """The child process that decodes an event file: arrays on stdout, or a sentence on stderr."""
     try:
-        events, sensor = decode(Path(path))
+        events, sensor = _decode(Path(path))
     except FsnnError as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return REFUSED

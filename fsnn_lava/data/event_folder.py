@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsnn_lava.data.class_folders import LabelledFiles, labels
+from fsnn_lava.data.class_folders import LabelledFiles, class_folder_labels
 from fsnn_lava.data.dataset import Dataset
 from fsnn_lava.data.event_files import ENDINGS as EVENT_ENDINGS
 from fsnn_lava.data.event_files import read_event_file
 from fsnn_lava.data.event_frames import OPTIONS, Framing
 from fsnn_lava.data.frame_cache import FOLDER, FrameCache
-from fsnn_lava.data.places import default_root
 from fsnn_lava.data.recordings import RecordingSplit
+from fsnn_lava.data.search_path import default_root
 from fsnn_lava.data.source import Source
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.normalisation import Normalisation
@@ -51,4 +51,6 @@ def _sensor(source: Source, files: LabelledFiles) -> tuple[int, int]:
 
 def _split(files: tuple[tuple[Path, int], ...], framing: Framing, cache: FrameCache | None) -> RecordingSplit:
     paths = tuple(path for path, _ in files)
-    return RecordingSplit(lambda index: read_event_file(paths[index])[0], tuple(map(str, paths)), labels(files), framing, cache)
+    return RecordingSplit(
+        lambda index: read_event_file(paths[index])[0], tuple(map(str, paths)), class_folder_labels(files), framing, cache
+    )

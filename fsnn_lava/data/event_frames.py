@@ -52,7 +52,7 @@ class Framing:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of a sample."""
+        """Shape of a sample of frames."""
         (width, height), polarities = self.size or self.sensor[:2], self.sensor[2]
         return (self.frames, width) if height == polarities == 1 else (self.frames, polarities, height, width)
 

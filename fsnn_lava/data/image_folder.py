@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fsnn_lava.data.class_folders import LabelledFiles, labels
+from fsnn_lava.data.class_folders import LabelledFiles, class_folder_labels
 from fsnn_lava.data.dataset import ArraySplit, Dataset
-from fsnn_lava.data.npz import image_normalisation
+from fsnn_lava.data.image_normalisation import image_normalisation
 from fsnn_lava.data.source import Source
 from fsnn_lava.errors import BadData
 
@@ -45,7 +45,7 @@ def _split(files: tuple[tuple[Path, int], ...], mode: str, sides: tuple[int, int
     values = np.empty((len(files), *shape), np.uint8)
     for row, (path, _) in enumerate(files):
         values[row] = read_image(path, mode=mode, size=sides)
-    return ArraySplit(values, labels(files))
+    return ArraySplit(values, class_folder_labels(files))
 
 
 def read_image(path: Path, *, mode: str, size: tuple[int, int]) -> np.ndarray:

@@ -22,8 +22,8 @@ class Labels:
     remarks: tuple[str, ...] = ()
 
 
-def recognise(arrays: Sequence[np.ndarray], counts: Sequence[int], *, names: Sequence[str], where: str) -> Labels:
-    """The labels of `counts` samples each; `names` are those of the arrays in the file."""
+def recognise_labels(arrays: Sequence[np.ndarray], counts: Sequence[int], *, names: Sequence[str], where: str) -> Labels:
+    """The labels of your own samples, `counts` per array; `names` are those of the arrays in the file."""
     for array, count, name in zip(arrays, counts, names, strict=True):
         if array.ndim not in (1, 2) or len(array) != count or not array.size:
             raise BadData(f"{where}: {name} must be a vector of {count} class numbers, got {array.dtype} of shape {list(array.shape)}")

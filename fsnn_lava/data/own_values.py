@@ -31,8 +31,8 @@ class Samples:
     remarks: tuple[str, ...] = ()
 
 
-def recognise(arrays: Sequence[np.ndarray], *, layout: str = "", where: str) -> Samples:
-    """The arrays, which have the same layout, as raw values; `layout` names the axes, otherwise they are recognised."""
+def recognise_values(arrays: Sequence[np.ndarray], *, layout: str = "", where: str) -> Samples:
+    """The arrays of your own samples, which have the same layout, as raw values; `layout` names the axes, otherwise they are recognised."""
     if layout and layout not in LAYOUTS:
         raise BadData(f"{where}: 'layout' must be one of {', '.join(LAYOUTS)}, got {layout[:20]!r}")
     name, remarks = (layout, ()) if layout else _recognised(arrays, where)

@@ -25,12 +25,14 @@ class RecordingSplit(Subscriptable):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Shape of the frames of one recording."""
         return self.framing.shape
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        """The frames of these recordings."""
         chosen = np.arange(len(self))[indices if isinstance(indices, slice) else np.asarray(indices, np.int64)]
         return np.stack([self._frames(int(index)) for index in chosen]) if len(chosen) else np.zeros((0, *self.shape), np.uint8)
 

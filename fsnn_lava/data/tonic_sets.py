@@ -14,8 +14,8 @@ from fsnn_lava.data.dataset import Dataset
 from fsnn_lava.data.event_frames import OPTIONS, Framing
 from fsnn_lava.data.frame_cache import FOLDER, FrameCache
 from fsnn_lava.data.names import TONIC, TONIC_SETS
-from fsnn_lava.data.places import VARIABLE, default_root, roots
 from fsnn_lava.data.recordings import RecordingSplit
+from fsnn_lava.data.search_path import VARIABLE, default_root, roots
 from fsnn_lava.data.source import Source
 from fsnn_lava.errors import BadArgument, BadData, PackageMissing
 from fsnn_lava.nn.normalisation import Normalisation
@@ -24,7 +24,7 @@ EVERY = 5  # of a set without a test split, the 1st, 6th, 11th, … recording of
 
 
 def load_tonic(source: Source, root: str | Path | None = None, *, download: bool = False) -> Dataset:
-    """The set that `source` names, its recordings as frames (see `Framing`). Nothing is downloaded unless `download` says so."""
+    """The Tonic data set that `source` names, its recordings as frames (see `Framing`). Nothing is downloaded unless `download` is set."""
     name = source.name.removeprefix(TONIC)
     if name not in TONIC_SETS:
         spellings = {known.lower(): known for known in TONIC_SETS}

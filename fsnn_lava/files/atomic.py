@@ -33,8 +33,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def move(made: Path, path: Path) -> None:
-    """Replace `path` with a finished, flushed file on the same disk."""
+def move_atomically(made: Path, path: Path) -> None:
+    """Replace `path` atomically with a finished, flushed file on the same disk."""
     try:
         os.replace(made, path)
         _flush(path.parent)

@@ -12,7 +12,7 @@ _WIDTH = 8  # bytes of an offset and of a length
 
 
 def check_heaps(path: Path) -> None:
-    """ValueError unless every object of every global heap of the file lies inside its heap."""
+    """ValueError unless every object of every global heap of an HDF5 file is inside its heap."""
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[:8] != _SIGNATURE:
             raise ValueError("file signature not found")

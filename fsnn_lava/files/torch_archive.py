@@ -35,8 +35,8 @@ _DTYPES = {
 }
 
 
-def unpack(path: Path, *, what: str) -> Any:
-    """The contents of the file, tensors on the CPU; BadFile if it is not `what` (for example "a model of fsnn-lava")."""
+def unpack_torch_archive(path: Path, *, what: str) -> Any:
+    """The contents of a file written by torch.save, tensors on the CPU; BadFile if it is not `what` (such as "a model of fsnn-lava")."""
     try:
         with path.open("rb") as stream:
             begins = stream.read(4) == _MAGIC

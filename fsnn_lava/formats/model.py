@@ -9,7 +9,7 @@ import torch
 
 from fsnn_lava.errors import BadFile, FsnnError
 from fsnn_lava.files.atomic import atomic_path
-from fsnn_lava.files.torch_archive import unpack
+from fsnn_lava.files.torch_archive import unpack_torch_archive
 from fsnn_lava.nn.fsnn import FSNN
 
 FORMAT = "fsnn-lava model"
@@ -17,6 +17,7 @@ VERSION = 1
 
 
 def write_model(net: FSNN, path: str | Path) -> None:
+    """Write a float model to a file that plain torch can read too."""
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -30,8 +31,8 @@ def write_model(net: FSNN, path: str | Path) -> None:
 
 
 def read_model(path: str | Path) -> FSNN:
-    """The network in `path`, in eval mode; BadFile says what is wrong with the file."""
-    content = unpack(Path(path), what="a model of fsnn-lava (train one with fsnn-train)")
+    """The float model in `path`, in eval mode; BadFile says what is wrong with the file."""
+    content = unpack_torch_archive(Path(path), what="a model of fsnn-lava (train one with fsnn-train)")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadFile(f"{path} is not a model of fsnn-lava (train one with fsnn-train)")
     version = content.get("version")

@@ -16,7 +16,7 @@ from fsnn_lava.ir.network import ChipNetwork
 
 
 def write_netx(chip: ChipNetwork, path: str | Path) -> None:
-    """Write `chip` to `path` atomically; on failure (BadFile) an existing file is left unchanged."""
+    """Write `chip` to a NetX file atomically; on failure (BadFile) an existing file is left unchanged."""
 
     def fill(file: h5py.File) -> None:
         exact_group.write_exact(file, chip)
@@ -26,7 +26,7 @@ def write_netx(chip: ChipNetwork, path: str | Path) -> None:
 
 
 def read_netx(path: str | Path) -> ChipNetwork:
-    """The network in a file; BadFile if it is missing, damaged, not a network, or of a newer format."""
+    """The network in a NetX file; BadFile if it is missing, damaged, not a network, or of a newer format."""
     with open_file(path) as root:
         if root.has(exact_group.GROUP):
             return exact_group.read_exact(root.group(exact_group.GROUP))

@@ -31,7 +31,7 @@ _HALF_STEP = 2.0 ** -(limits.STATE_FRACTION_BITS + 1)
 
 
 def write_nir(chip: ChipNetwork, path: str | Path) -> None:
-    """Write `chip` to `path` atomically, as a NIR graph and exactly; on failure an existing file is left unchanged."""
+    """Write `chip` to `path` atomically, as an NIR graph and exactly; on failure an existing file is left unchanged."""
     memory = io.BytesIO()
     nir.write(memory, nir_graph(chip))
     with h5py.File(memory, "r+") as file:

@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.files.hdf5 import Node, open_file, write_file
+from fsnn_lava.files.hdf5 import Hdf5Node, open_file, write_file
 from fsnn_lava.formats.results_layout import Column
 from fsnn_lava.formats.results_provenance import DataHash
 from fsnn_lava.ir.result import Result
@@ -59,7 +59,7 @@ def write_part(
     details: int,
     found: object,
 ) -> None:
-    """Write one batch of the run, starting with sample `first`; BadFile if it does not fit on the disk."""
+    """Write one batch of the run as a part, starting with sample `first`; BadFile if it does not fit on the disk."""
     data = DataHash()
     data.note(values, labels)
     few = result.part(slice(0, details))
@@ -81,7 +81,7 @@ def write_part(
 class PartFile:
     """An open part, not trusted."""
 
-    def __init__(self, root: Node, layout: Layout, *, run: str, first: int, samples: int) -> None:
+    def __init__(self, root: Hdf5Node, layout: Layout, *, run: str, first: int, samples: int) -> None:
         self._root, self._layout = root, layout
         if not root.has_attribute("fsnn_part") or root.integer("fsnn_part") != FORMAT:
             raise root.fail(f"not a part of a results file in format {FORMAT}")
@@ -95,7 +95,7 @@ class PartFile:
         self.data_sha256 = root.text("data_sha256")
 
     def load(self) -> Part:
-        """Everything in it."""
+        """Everything in the part."""
         root = self._root
         columns = {column.name: column.stored(root, self.samples)[()] for column in self._layout.rows}
         if self.details:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadFile
-from fsnn_lava.files.hdf5 import Node, open_file
+from fsnn_lava.files.hdf5 import Hdf5Node, open_file
 from fsnn_lava.formats import netx
 from fsnn_lava.formats.results_layout import FORMAT, Column, detail_columns, row_columns
 from fsnn_lava.formats.results_provenance import ColumnHashes, DataHash, Provenance
@@ -28,10 +28,10 @@ SAMPLES_MAX = 2**31
 HASHED_BYTES = 2**24  # read at once
 
 
-class Reader:
+class ResultsReader:
     """An open results file: `row` reads a column of all samples, `detail` every neuron of the samples kept in detail."""
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: Hdf5Node) -> None:
         self._root = root
         if not root.has_attribute("fsnn_results"):
             raise root.fail("an HDF5 file, but not a results file: it has no attribute 'fsnn_results'")
@@ -141,10 +141,10 @@ class Reader:
 
 
 @contextmanager
-def reading_results(path: str | Path) -> Iterator[Reader]:
-    """Yield an open Reader; BadFile if the file is missing, damaged or not a results file."""
+def reading_results(path: str | Path) -> Iterator[ResultsReader]:
+    """Yield an open ResultsReader; BadFile if the file is missing, damaged or not a results file."""
     with open_file(path) as root:
-        yield Reader(root)
+        yield ResultsReader(root)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -80,6 +80,6 @@ def check_delta(chip: ChipNetwork, delta: DeltaEncoding) -> None:
     require(chip.readout.exponent >= 0, f"readout: with delta encoding the exponent must be at least 0, got {chip.readout.exponent}")
 
 
-def layer_shift(threshold: int) -> int:
+def _layer_shift(threshold: int) -> int:
     """s of E15: the threshold is 2**s weight units."""
     return int(threshold).bit_length() - 1

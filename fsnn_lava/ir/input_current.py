@@ -25,7 +25,7 @@ def input_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.in
 
 
 def input_current_channels_last(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """The same as [B, H, W, C]; a layer of shape (N,) is [B, 1, 1, N]."""
+    """The same input current as [B, H, W, C]; a layer of shape (N,) is [B, 1, 1, N]."""
     if chip.input.kind == "events":
         raise BadArgument("a network with event input has no constant input current; step through the messages instead")
     layer = chip.layers[0]
@@ -34,7 +34,7 @@ def input_current_channels_last(chip: ChipNetwork, values: NDArray[np.uint8]) ->
     return _from_synapse(next(s for s in chip.into(layer) if chip.is_forward(s)), layer, values)
 
 
-def accumulate(synapse: Synapse, messages: NDArray[np.uint8]) -> NDArray[Any]:
+def _accumulate(synapse: Synapse, messages: NDArray[np.uint8]) -> NDArray[Any]:
     """weight @ messages in exact integers, not shifted: [B, H, W, C] of the target from [B, *source]."""
     weight = synapse.weight
     if isinstance(synapse, TransposedConvSynapse):
@@ -70,7 +70,7 @@ def _from_host(drive: HostDrive, layer: Layer, values: NDArray[np.uint8]) -> NDA
 
 def _from_synapse(synapse: Synapse, layer: Layer, values: NDArray[np.uint8]) -> NDArray[np.int32]:
     """2**exponent * (weight @ values) plus the layer's bias, units 2**-6."""
-    total = accumulate(synapse, values).astype(np.int64, copy=False)
+    total = _accumulate(synapse, values).astype(np.int64, copy=False)
     bias = _channels_last(layer.bias).astype(np.int64) << STATE_FRACTION_BITS
     current = shift(total, STATE_FRACTION_BITS + synapse.exponent) + bias
     largest = int(np.abs(current).max(initial=0))

@@ -88,7 +88,7 @@ class Layer:
 
     @property
     def size(self) -> int:
-        """Number of neurons."""
+        """Number of neurons of the layer."""
         return int(np.prod(self.shape))
 
     @property
@@ -140,7 +140,7 @@ class Readout:
 
     @property
     def classes(self) -> int:
-        """Number of outputs."""
+        """Number of outputs of the readout layer."""
         return int(self.weight.shape[0])
 
 

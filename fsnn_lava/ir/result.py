@@ -92,7 +92,7 @@ class Result:
 
     @property
     def samples(self) -> int:
-        """Number of samples, B."""
+        """Number of samples of the result, B."""
         return int(self.readout.shape[0])
 
     @property
@@ -132,7 +132,7 @@ class Result:
         return replace(self, **changes)
 
 
-def concatenate(results: Sequence[Result]) -> Result:
+def concatenate_results(results: Sequence[Result]) -> Result:
     """One Result of all samples, in order. All parts must come from the same network, backend and number of steps."""
     if not results:
         raise BadArgument("concatenate needs at least one result, got none")

@@ -49,7 +49,7 @@ def space_to_depth(chip: ChipNetwork) -> tuple[ChipNetwork, Factors]:
 
 
 def packed(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
-    """[..., C, H, W] packed into [..., f g C, H / f, W / g]."""
+    """Space to depth: [..., C, H, W] packed into [..., f g C, H / f, W / g]."""
     if factor == (1, 1):
         return values
     lead = values.shape[: values.ndim - 3]

@@ -28,12 +28,12 @@ class Lowered:
 def lower_to_stock(chip: ChipNetwork) -> Lowered:
     """Turn transposed convolutions into convolutions on coarser grids, or leave them to Sparse where that stores fewer weights."""
     plain, factors = space_to_depth(chip)
-    if stored_weights(plain) <= stored_weights(chip):
+    if stored_stock_weights(plain) <= stored_stock_weights(chip):
         return Lowered(chip=plain, factors=factors)
     return Lowered(chip=chip, factors={layer.name: (1, 1) for layer in chip.layers})
 
 
-def stored_weights(chip: ChipNetwork) -> int:
+def stored_stock_weights(chip: ChipNetwork) -> int:
     """Number of weights that stock processes store: shared ones once, those of a transposed convolution (Sparse) one by one."""
     total = 0
     for synapse in chip.synapses:

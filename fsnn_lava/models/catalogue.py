@@ -31,22 +31,22 @@ class ShippedFile:
 
 @lru_cache(maxsize=1)
 def catalogue() -> dict[str, tuple[ShippedFile, ...]]:
-    """The files of every trained network, by name."""
+    """The files of every trained network in the catalogue, by name."""
     return {
         name: tuple(ShippedFile(file, about["bytes"], about["sha256"]) for file, about in files.items())
         for name, files in read_toml(CATALOGUE, what="catalogue of networks").items()
     }
 
 
-def names() -> tuple[str, ...]:
+def catalogue_names() -> tuple[str, ...]:
     """The names of all trained networks of this release, on this machine or not."""
     return tuple(catalogue())
 
 
 def download_network(name: str, folder: Path) -> list[Path]:
-    """Download the files of a network into folder/name, checked by size and hash; files that are there already are kept."""
+    """Download the catalogue's files of a network into folder/name, checked by size and hash; files that are already there are kept."""
     if name not in catalogue():
-        raise BadFile(f"there is no shipped network {name} (shipped: {', '.join(names())})")
+        raise BadFile(f"there is no shipped network {name} (shipped: {', '.join(catalogue_names())})")
     written = []
     for file in catalogue()[name]:
         target = folder / name / file.name

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from fsnn_lava.data.places import default_root
+from fsnn_lava.data.search_path import default_root
 from fsnn_lava.errors import BadFile
-from fsnn_lava.models.catalogue import names
+from fsnn_lava.models.catalogue import catalogue_names
 
 PACKAGED = Path(__file__).parent
 EXAMPLES = Path(__file__).parents[2] / "examples" / "models"
@@ -16,13 +16,13 @@ DOWNLOADED = "models"  # inside the folder of the data sets
 
 
 def shipped_models(file: str = NETWORK) -> dict[str, Path]:
-    """The files of the trained networks that are here, by name."""
-    found = {path.parent.name: path for folder in (downloads(), EXAMPLES) for path in sorted(folder.glob(f"*/{file}"))}
+    """The files of the trained networks that can be found on this machine, by name."""
+    found = {path.parent.name: path for folder in (downloads_folder(), EXAMPLES) for path in sorted(folder.glob(f"*/{file}"))}
     inside = {path.stem: path for path in sorted(PACKAGED.glob("*.h5"))} if file == NETWORK else {}
     return {**inside, **found}
 
 
-def downloads() -> Path:
+def downloads_folder() -> Path:
     """The folder that `fsnn get` writes to."""
     return default_root() / DOWNLOADED
 
@@ -49,10 +49,10 @@ def find(name_or_path: str | Path, *, file: str = NETWORK) -> Path:
     here = shipped_models(file)
     if name in here:
         return here[name]
-    if name in names():
+    if name in catalogue_names():
         raise BadFile(f"{file} of the shipped network {name} is not on this machine: fsnn get {name} downloads it")
-    close = difflib.get_close_matches(name, names(), n=1)
-    hint = f"; did you mean {close[0]}?" if close else f" (shipped: {', '.join(names())})"
+    close = difflib.get_close_matches(name, catalogue_names(), n=1)
+    hint = f"; did you mean {close[0]}?" if close else f" (shipped: {', '.join(catalogue_names())})"
     raise BadFile(f"there is no file {path} and no shipped network of that name{hint}")
 
 

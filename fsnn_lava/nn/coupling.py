@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch.nn.functional as nnf
 from torch import Tensor, nn
 
 from fsnn_lava.nn.dropout import draw_masks
@@ -20,9 +21,11 @@ class SampleCoupling:
         """Dropout masks, [samples, *shape] for every shape."""
         return draw_masks(shapes, samples, dropped, like)
 
-    def batch_norm(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, current: Tensor) -> Tensor:
-        """Normalise with the statistics of the mini-batch, and update the running ones (E7)."""
-        return norm(current)
+    def batch_norm(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, current: Tensor, *, updates: bool = True) -> Tensor:
+        """Normalise with the statistics of the mini-batch, and update the running ones unless `updates` is False (E7)."""
+        if updates:
+            return norm(current)
+        return nnf.batch_norm(current, None, None, norm.weight, norm.bias, True, 0.0, norm.eps)
 
     def scale(self, constant: Tensor) -> Tensor:
         """[B] what the lengths of the residuals of a linear system with this constant are divided by."""

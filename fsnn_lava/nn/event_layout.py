@@ -12,7 +12,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from fsnn_lava.compiled.float_run import FORM_START, NO_SOURCE, SOURCE
-from fsnn_lava.compiled.patches import WIDEST, meeting, spread
+from fsnn_lava.compiled.patches import WIDEST, convolution_spans, transposed_spans
 from fsnn_lava.compiled.row_sums import BLOCK
 from fsnn_lava.compiled.scatter import FORM
 from fsnn_lava.errors import BadArgument
@@ -38,11 +38,11 @@ class ConnectionLayout:
             channels, taps, width = prod(source), (1, 1), 1
         elif isinstance(operator, Convolution):
             axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, strict=True)
-            (self.row_order, self.rows), (self.column_order, self.columns) = (meeting(*axis) for axis in axes)
+            (self.row_order, self.rows), (self.column_order, self.columns) = (convolution_spans(*axis) for axis in axes)
             channels, taps, width = source[0], operator.kernel, target[2]
         elif isinstance(operator, TransposedConvolution):
             axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, strict=True)
-            self.rows, self.columns = (spread(*axis) for axis in axes)
+            self.rows, self.columns = (transposed_spans(*axis) for axis in axes)
             channels, taps, width = source[0], operator.kernel, target[2]
         else:
             raise BadArgument(f"events: cannot lay out a {type(operator).__name__}; simulate with events=False")

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from fsnn_lava.compiled.compiler import compilable
-from fsnn_lava.compiled.feedback import restrict, restrict_backward
+from fsnn_lava.compiled.feedback import restrict_feedback, restrict_feedback_backward
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.architecture import FeedbackSpec
 from fsnn_lava.nn.initial_weight import initial_weight
@@ -56,6 +56,7 @@ class RestrictedFeedback(nn.Module):
             self.alpha = nn.Parameter(self.spectral_norm().clamp(max=self.limit).reshape(()))
 
     def forward(self, spikes: Tensor) -> Tensor:
+        """The feedback current of these spikes or rates."""
         return self.operator.apply(self.weight(), spikes)
 
     def weight(self) -> Tensor:
@@ -133,7 +134,7 @@ class _Restricted(torch.autograd.Function):
             kind = matrix.dtype.type
             given, limit = kind(alpha.item()), kind(feedback.alpha_limit)  # compared in the weights' precision: clipped values are within
             ctx.within, ctx.factor = abs(given) <= limit, min(max(given, -limit), limit)
-            ctx.norm = kind(restrict(matrix, feedback.singular.numpy(), right.numpy(), out, ctx.factor, iterate))
+            ctx.norm = kind(restrict_feedback(matrix, feedback.singular.numpy(), right.numpy(), out, ctx.factor, iterate))
         else:
             if iterate:
                 feedback.iterate_()
@@ -152,7 +153,7 @@ class _Restricted(torch.autograd.Function):
         if ctx.compiled:
             out = torch.empty_like(grad)
             given, matrix = grad.flatten(1).numpy(), direction.detach().flatten(1).numpy()
-            along = restrict_backward(given, matrix, left.numpy(), right.numpy(), out.flatten(1).numpy(), ctx.norm, ctx.factor)
+            along = restrict_feedback_backward(given, matrix, left.numpy(), right.numpy(), out.flatten(1).numpy(), ctx.norm, ctx.factor)
             for_alpha = alpha.new_tensor(along if ctx.within else 0.0)
         else:
             along = torch.dot(grad.view(-1), direction.reshape(-1)) / ctx.norm

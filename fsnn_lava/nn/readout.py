@@ -23,4 +23,5 @@ class Readout(nn.Linear):
         return self.weight if self.rounding is None else self.rounding(self.weight)
 
     def forward(self, rates: Tensor) -> Tensor:
+        """The logits of the last layer's rates."""
         return nnf.linear(rates, self.used_weight(), self.bias)

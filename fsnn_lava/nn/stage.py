@@ -49,14 +49,14 @@ class Stage(nn.Module):
         out = self.operator.apply(self.used_weight(), values, self.linear.bias)
         return nnf.avg_pool2d(out, self.pool) if self.pool > 1 else out
 
-    def normalise(self, current: Tensor, *, running: bool, coupling: SampleCoupling = WHOLE_BATCH) -> Tensor:
-        """Batch norm with its running statistics, or with the mini-batch's, which then update the running ones (E7)."""
+    def normalise(self, current: Tensor, *, running: bool, coupling: SampleCoupling = WHOLE_BATCH, updates: bool = True) -> Tensor:
+        """Batch norm with its running statistics, or with the mini-batch's, which then update the running ones if `updates` (E7)."""
         if self.norm is None:
             return current
         norm = self.norm
         if running:
             return nnf.batch_norm(current, norm.running_mean, norm.running_var, norm.weight, norm.bias, False, 0.0, norm.eps)
-        return coupling.batch_norm(norm, current)
+        return coupling.batch_norm(norm, current, updates=updates)
 
     def affine(self) -> tuple[Tensor, Tensor]:
         """Weight and bias of the linear operation with batch norm's running statistics folded in (E7)."""

@@ -30,7 +30,7 @@ _NUMBERS = (
 )
 
 
-_CONSTANTS = (  # of cost.py, seconds, joules and watts; "unknown", a number, or [low, high]
+_CONSTANTS = (  # of cost.py, seconds, joules and watts (per chip); "unknown", a number, or [low, high]
     "time_per_step",
     "time_per_synaptic_operation",
     "time_per_neuron_update",
@@ -51,9 +51,11 @@ class Range:
     high: float
 
     def times(self, factor: float) -> Range:
+        """The range of a board's constant, multiplied by `factor`."""
         return Range(self.low * factor, self.high * factor)
 
     def plus(self, other: Range) -> Range:
+        """The range of the sum of two of a board's constants."""
         return Range(self.low + other.low, self.high + other.high)
 
 

@@ -39,19 +39,19 @@ def bias_obstacle(layer: Layer, bias: NDArray[np.int64]) -> str:
     )
 
 
-def sample_obstacle(network: ChipNetwork, values: NDArray[np.uint8]) -> str:
+def sample_bias_obstacle(network: ChipNetwork, values: NDArray[np.uint8]) -> str:
     """The same for the samples that enter as a bias of layer 1; `network` is a stock equivalent (ir/stock_network.py)."""
     if network.input.kind == "events":
         return ""
     return bias_obstacle(network.layers[0], input_current(network, values).astype(np.int64))
 
 
-def constant_obstacles(network: ChipNetwork) -> list[str]:
+def constant_bias_obstacles(network: ChipNetwork) -> list[str]:
     """The same for what does not depend on the sample: the biases of the layers, and for layer 1 those of a blank input."""
     said = []
     for layer in network.layers:
         if layer is network.layers[0] and network.input.kind != "events":
-            said.append(sample_obstacle(network, np.zeros((1, *network.input.shape), np.uint8)))
+            said.append(sample_bias_obstacle(network, np.zeros((1, *network.input.shape), np.uint8)))
         else:
             said.append(bias_obstacle(layer, layer.bias.astype(np.int64) << STATE_FRACTION_BITS))
     return [sentence for sentence in said if sentence]

@@ -8,7 +8,7 @@ from fsnn_lava import limits
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.stock_network import stock_equivalent
-from fsnn_lava.placement.chip_bias import constant_obstacles
+from fsnn_lava.placement.chip_bias import constant_bias_obstacles
 
 _MOST_BITS = 8
 
@@ -19,11 +19,11 @@ def obstacles(chip: ChipNetwork) -> list[str]:
         network, _ = stock_equivalent(chip)
     except BadNetwork as error:
         return [str(error)]
-    return [*(sentence for layer in network.layers for sentence in _obstacles_of(layer)), *constant_obstacles(network)]
+    return [*(sentence for layer in network.layers for sentence in _obstacles_of(layer)), *constant_bias_obstacles(network)]
 
 
 def risks(chip: ChipNetwork, *, steps: int | None = None) -> list[str]:
-    """One sentence for each thing that may go wrong, depending on the sample; the run or the comparator will detect it."""
+    """One sentence for each possible obstacle that depends on the sample; the run or the comparator will detect it."""
     try:
         network, _ = stock_equivalent(chip)
     except BadNetwork:

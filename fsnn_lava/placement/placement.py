@@ -12,7 +12,7 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.space_to_depth import space_to_depth
-from fsnn_lava.ir.stock_network import stored_weights
+from fsnn_lava.ir.stock_network import stored_stock_weights
 from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
 from fsnn_lava.placement.core_memory import ConnectionMemory, Form, MemoryUse, Shape3, connection_memory, spatial_shape, weight_bits
@@ -170,7 +170,7 @@ class Placement:
     @property
     def verdict(self) -> str:
         """The `answer` first, then why, and what would help."""
-        return advice.verdict_in_words(self)
+        return advice.verdict_and_advice(self)
 
     def core_list(self) -> tuple[Core, ...]:
         """Return every occupied core, layers in order from core 0 of chip 0 on."""
@@ -257,12 +257,13 @@ def place(
         raise BadArgument(f"readout must be auto, chip or host, got {readout!r}")
     where = board if isinstance(board, Board) else load_board(board)
     if not any(isinstance(s, TransposedConvSynapse) for s in chip.synapses):
-        outline = outline_of(chip)
+        outline = _outline_of(chip)
         placement = place_outline(outline, where, readout)
     else:
         packed, _ = space_to_depth(chip)
-        outlines = {"sparse": outline_of(chip), "space-to-depth": outline_of(packed)}
-        chosen = "space-to-depth" if stored_weights(packed) <= stored_weights(chip) else "sparse"  # the stock graph makes the same choice
+        outlines = {"sparse": _outline_of(chip), "space-to-depth": _outline_of(packed)}
+        # the stock graph makes the same choice
+        chosen = "space-to-depth" if stored_stock_weights(packed) <= stored_stock_weights(chip) else "sparse"
         outline = outlines[chosen]
         found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
         placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))
@@ -283,7 +284,7 @@ class Outline:
         return Outline(populations=tuple(narrow), bits=min(bits, self.bits))
 
 
-def outline_of(chip: ChipNetwork) -> Outline:
+def _outline_of(chip: ChipNetwork) -> Outline:
     found = []
     for layer in chip.layers:
         synapses = [s for s in chip.into(layer) if s.source != INPUT or chip.input.kind == "events"]

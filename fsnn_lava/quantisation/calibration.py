@@ -45,7 +45,7 @@ def checked_calibration(values: ArrayLike, folded: FoldedNetwork) -> NDArray[np.
 
 
 def largest_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tuple[float, ...]:
-    """Per layer the largest |potential| of a run of `folded.steps` steps, physical units; a potential that drifts grows linearly (E10)."""
+    """Per layer the largest |potential| on the calibration batch, physical units; a potential that drifts grows linearly (E10)."""
     steps = min(folded.steps, SIMULATED_STEPS)
     growth = folded.neuron.weight_sum(folded.steps) / folded.neuron.weight_sum(steps)
     trace = folded.single().simulate(torch.from_numpy(values), steps)
@@ -54,10 +54,10 @@ def largest_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tupl
 
 def affordable_calibration_samples(folded: FoldedNetwork, most: int, *, budget: float = BUDGET) -> int:
     """How many samples (2 … `most`) pass once through the network with `budget` multiplications."""
-    return int(min(most, max(2, budget // calibration_multiplications(folded))))
+    return int(min(most, max(2, budget // _multiplications(folded))))
 
 
-def calibration_multiplications(folded: FoldedNetwork) -> int:
+def _multiplications(folded: FoldedNetwork) -> int:
     """Multiplications that one dense pass of one sample through the network takes, feedback included."""
     total = sum(_products(layer.connection.weight, layer.shape) for layer in folded.layers)
     if folded.feedback is not None:

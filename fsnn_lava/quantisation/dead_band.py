@@ -119,8 +119,8 @@ class DeadBandSearch:
 
 
 @torch.no_grad()
-def spikes_error(folded: FoldedNetwork, values: NDArray[np.uint8]) -> float:
-    """The same error of the folded network's spikes after its own number of steps: what rate coding reaches."""
+def rate_coding_error(folded: FoldedNetwork, values: NDArray[np.uint8]) -> float:
+    """The error that dead bands are compared with: that of the folded network's spikes after its own number of steps."""
     samples = torch.from_numpy(values)
     exact = folded.solve(samples, tol=1e-5, max_steps=200).rates
     rates = folded.simulate(samples).rates

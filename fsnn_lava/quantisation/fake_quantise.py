@@ -60,7 +60,7 @@ def disable_fake_quantisation(net: FSNN) -> None:
 
 @torch.no_grad()
 def materialised(net: FSNN) -> FSNN:
-    """A plain copy whose weights are the rounded ones, to be saved and exported; `net` itself is unchanged."""
+    """A plain copy of a fake-quantised network whose weights are the rounded ones, to be saved and exported; `net` itself is unchanged."""
     plain = copy.deepcopy(net)
     if not is_fake_quantised(net):
         return plain
@@ -94,7 +94,7 @@ class QuantisationGrid:
     per_channel: bool
 
     def round_stage(self, position: int, weight: Tensor) -> Tensor:
-        """A stage's stored weight, rounded to its grid."""
+        """A stage's stored weight, fake-quantised on its grid."""
         gain = self.gain(position, weight)
         units = self.units(position, weight)
         exponent = self.relative_exponent(weight) if position == 0 and self.net.feedback is not None else 0
@@ -103,7 +103,7 @@ class QuantisationGrid:
         return fake_quantise(weight, self.bits, step=step)
 
     def round_feedback(self, weight: Tensor) -> Tensor:
-        """The feedback's weight, rounded to the grid of the first layer."""
+        """The feedback's weight, fake-quantised on the grid of the first layer."""
         if self.net.feedback is None:
             raise BadArgument("the network has no feedback")
         units = self.units(0, self.net.stages[0].linear.weight)
@@ -111,7 +111,7 @@ class QuantisationGrid:
 
     @torch.no_grad()
     def gain(self, position: int, weight: Tensor) -> Tensor:
-        """Folded weight = weight * gain, broadcastable to the weight."""
+        """Gain of the fake-quantised stage: folded weight = weight * gain, broadcastable to the weight."""
         stage = self.net.stages[position]
         norm = stage.norm
         if norm is None or norm.running_var is None:
@@ -130,7 +130,7 @@ class QuantisationGrid:
 
     @torch.no_grad()
     def units(self, position: int, weight: Tensor) -> Tensor:
-        """Value of a weight unit per target channel, [C]."""
+        """Value of a weight unit of the fake-quantised stage per target channel, [C]."""
         scale = SHARES[self.bits] / _largest_integer(self.bits)
         size = (weight * self.gain(position, weight)).abs().flatten(1).amax(1)
         if position == 0 and self.net.feedback is not None:

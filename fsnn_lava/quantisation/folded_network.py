@@ -32,10 +32,12 @@ class FoldedConnection:
 
     @property
     def kind(self) -> Kind:
+        """Kind of its operator: dense, convolution or transposed convolution."""
         return self.operator.kind
 
     @property
     def in_shape(self) -> Shape:
+        """Shape of one sample of its input."""
         return self.operator.in_shape
 
     @property
@@ -48,6 +50,7 @@ class FoldedConnection:
         return self.operator.apply(self.weight, values)
 
     def with_weight(self, weight: Tensor) -> FoldedConnection:
+        """The same connection with another weight."""
         return replace(self, weight=weight)
 
     def single(self) -> FoldedConnection:

@@ -33,14 +33,14 @@ from fsnn_lava.quantisation.calibration import (
     largest_potentials,
     synthetic_calibration,
 )
-from fsnn_lava.quantisation.dead_band import DeadBandSearch, checked_bands, spikes_error
+from fsnn_lava.quantisation.dead_band import DeadBandSearch, checked_bands, rate_coding_error
 from fsnn_lava.quantisation.delta_rounding import round_delta_layer, round_delta_readout
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedConnection, FoldedNetwork
 from fsnn_lava.quantisation.layer_problem import LayerProblem
 from fsnn_lava.quantisation.readout_rounding import round_readout
 from fsnn_lava.quantisation.rounding import IntArray, RoundedLayer, round_layer
-from fsnn_lava.quantisation.state_range import StepBound, check_step, step_bounds
+from fsnn_lava.quantisation.state_range import StepBound, check_step_bounds, step_bounds
 from fsnn_lava.version import __version__
 
 Kind = Literal["pixels", "events", "current"]
@@ -88,7 +88,7 @@ def quantise(
             values: the chip sees raw uint8 pixels, and a network that was trained on other floats without one is refused. (Code that folds
             by itself may pass a FoldedNetwork.)
         bits: signed bits per weight, 2 to 8. 8 is what the chip stores; for 4, fine-tune through the rounding first
-            (see "Choosing solver, bits and steps").
+            (see "Choosing the solver, bits and steps").
         input: "pixels" sends raw values through the quantised first connection, "events" one frame of them per step; "current" lets the
             host compute the first connection in float64. By default "pixels", or "events" if `calibration` is a sequence.
         reset: "subtract" is what the equations need. "zero" discards charge at every spike, so rates no longer approach the equilibrium;
@@ -173,7 +173,7 @@ def quantise_in_full(
         chip = _with_dead_bands(chip, chip.delta, folded, values, bands, steps)
         bounds = step_bounds(chip, message_max=_message_max(folded, values, kind))
     else:
-        bounds = check_step(chip, message_max=_message_max(folded, values, kind))
+        bounds = check_step_bounds(chip, message_max=_message_max(folded, values, kind))
     return Quantised(
         chip=chip,
         folded=folded,
@@ -231,7 +231,7 @@ def _with_dead_bands(
     """`chip` with the dead bands and steps that were given, or with those that suit the calibration batch."""
     few = values[: affordable_calibration_samples(folded, SEARCH_SAMPLES, budget=DEAD_BAND_BUDGET)]
     if bands is None:
-        chosen = DeadBandSearch(chip, few).choose(spikes_error(folded, few), folded.steps)
+        chosen = DeadBandSearch(chip, few).choose(rate_coding_error(folded, few), folded.steps)
         bands, steps = chosen.bands, steps or chosen.steps
     elif steps is None:
         steps = DeadBandSearch(chip, few).steps_of(bands)

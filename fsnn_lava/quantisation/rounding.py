@@ -79,28 +79,29 @@ def round_layer(problem: LayerProblem, *, bits: int, per_channel: bool) -> Round
 
 def rounding_defect(problem: LayerProblem, rounded: RoundedLayer, wanted: FloatArray) -> float:
     """Mean squared error of the rates, plus a hundredth of that of current / threshold, which also counts saturated neurons."""
-    got = rounded_current(problem, rounded) / per_neuron(rounded.threshold, problem.shape)
+    got = _rounded_current(problem, rounded) / _per_neuron(rounded.threshold, problem.shape)
     clipped = np.clip(got, 0.0, 1.0) - np.clip(wanted, 0.0, 1.0)
     return float(np.mean(clipped**2) + 0.01 * np.mean((got - wanted) ** 2))
 
 
-def rounded_current(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray:
+def _rounded_current(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray:
     """[B, *shape] current in weight units: the integers applied to the calibration messages."""
     total = torch.zeros(())
     for connection, messages, weight, exponent in zip(
         problem.connections, problem.messages, rounded.weights, rounded.exponents, strict=True
     ):
         total = total + connection.with_weight(torch.from_numpy(weight * 2.0**exponent)).apply(messages)
-    host = 0.0 if problem.host_current is None else np.rint(problem.host_current / per_neuron(rounded.scale, problem.shape))
+    host = 0.0 if problem.host_current is None else np.rint(problem.host_current / _per_neuron(rounded.scale, problem.shape))
     return total.numpy() + rounded.bias + host
 
 
-def per_neuron(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def _per_neuron(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """() or [C] broadcast to [*shape]."""
     return np.broadcast_to(value.reshape(value.shape + (1,) * (len(shape) - value.ndim)), shape)
 
 
 def largest_integer(bits: int) -> int:
+    """The largest integer that weights are rounded to: 2**(bits - 1) - 1."""
     return 2 ** (bits - 1) - 1
 
 
@@ -174,7 +175,7 @@ def _rounded(problem: LayerProblem, unit: FloatArray, exponents: tuple[int, ...]
         weights=tuple(weights),
         exponents=exponents,
         threshold=np.maximum(np.rint(problem.vth / unit), 1).astype(np.int64),
-        bias=np.rint(problem.bias / per_neuron(unit, problem.shape)).astype(np.int64),
+        bias=np.rint(problem.bias / _per_neuron(unit, problem.shape)).astype(np.int64),
         scale=unit,
     )
 

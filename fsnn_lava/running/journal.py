@@ -48,6 +48,7 @@ class Span:
 
     @property
     def name(self) -> str:
+        """Name of the file in the journal that keeps these samples."""
         return f"{self.first:010d}-{self.end:010d}.h5"
 
 
@@ -102,7 +103,7 @@ class Journal:
             raise BadFile(f"{error}; delete that file and its samples will be run again") from error
 
     def begin(self, number: int, *, resume: bool) -> None:
-        """Check that what is kept belongs to this run of `number` samples, and that resuming was requested."""
+        """Check that what the journal keeps belongs to this run of `number` samples, and that resuming was requested."""
         note = self.folder / IDENTITY
         (self.folder / f"error.{self.processes.rank}").unlink(missing_ok=True)
         share = self.processes.share(number)

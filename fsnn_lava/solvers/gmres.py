@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fsnn_lava.compiled.gmres import combine_samples, extend_samples, start_samples
+from fsnn_lava.compiled.gmres import combine_gmres, extend_gmres, start_gmres
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.compiled.vectors import Floats
 from fsnn_lava.errors import BadArgument
@@ -102,7 +102,7 @@ class _KrylovSpace:
         self.rotations = np.zeros((samples, room, 2), dtype)  # cosines and sines, Q
         self.target = np.zeros((samples, room + 1), dtype)  # Q times the start
         self.threads = torch.get_num_threads() if flat.numel() > WORTH_A_THREAD else 1
-        self._each_sample(start_samples, flat.numpy(), self.basis, self.target, self.gain, self.factors[0].numpy())
+        self._each_sample(start_gmres, flat.numpy(), self.basis, self.target, self.gain, self.factors[0].numpy())
 
     def within(self, bounds: NDArray[np.floating]) -> bool:
         """Whether every sample's residual is within its bound; NaN and infinity are not."""
@@ -118,14 +118,14 @@ class _KrylovSpace:
         k = self.steps
         mapped = _flat(product(self._as_given(self.factors[k]))).contiguous().numpy()
         scaled = self.factors[min(k + 1, self.room - 1)].numpy()  # what the last step writes here is never read
-        self._each_sample(extend_samples, k, self.basis, mapped, self.triangle, self.rotations, self.target, self.gain, scaled)
+        self._each_sample(extend_gmres, k, self.basis, mapped, self.triangle, self.rotations, self.target, self.gain, scaled)
         self.steps += 1
 
     def combination(self, *, solution: bool, residual: bool) -> Tensor:
         """The point with the shortest residual (`solution`), that residual itself (`residual`), or their sum."""
         out = torch.empty_like(self.factors[0])
         self._each_sample(
-            combine_samples, self.steps, self.basis, self.triangle, self.rotations, self.target, solution, residual, out.numpy()
+            combine_gmres, self.steps, self.basis, self.triangle, self.rotations, self.target, solution, residual, out.numpy()
         )
         return self._as_given(out)
 

@@ -10,8 +10,8 @@ from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.notation import parse_notation
 from fsnn_lava.solvers.solver import Solver
-from fsnn_lava.training.batches import stream_seed
 from fsnn_lava.training.momentum_sgd import MomentumSGD
+from fsnn_lava.training.random_streams import stream_seed
 from fsnn_lava.training.recipe import Recipe
 
 INITIALISE = 4  # the stream of random numbers that the initial weights are drawn from
@@ -39,7 +39,7 @@ def build_network(
             normalisation=normalisation,
             class_names=class_names,
         )
-    configure(net, recipe.at(0))
+    configure_network(net, recipe.at(0))
     if recipe.quantise is not None:
         from fsnn_lava.quantisation.fake_quantise import enable_fake_quantisation
 
@@ -47,8 +47,8 @@ def build_network(
     return net
 
 
-def configure(net: FSNN, plan: Recipe) -> None:
-    """Set everything that may change from phase to phase; `plan` is the recipe of one epoch."""
+def configure_network(net: FSNN, plan: Recipe) -> None:
+    """Set everything in the network that may change from phase to phase; `plan` is the recipe of one epoch."""
     net.solver = Solver(method=plan.solver.method, tol=plan.solver.tol, max_steps=plan.solver.max_steps)
     net.steps, net.turns, net.dropout = plan.steps, plan.turns, plan.dropout
     net.limit = plan.limit

@@ -10,17 +10,17 @@ import torch
 
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.atomic import atomic_path
-from fsnn_lava.files.torch_archive import unpack
+from fsnn_lava.files.torch_archive import unpack_torch_archive
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.log import EpochRecord
 from fsnn_lava.training.momentum_sgd import MomentumSGD
-from fsnn_lava.training.recipe import Recipe, differences, load_recipe, read_recipe
+from fsnn_lava.training.recipe import Recipe, load_recipe, read_recipe, recipe_differences
 from fsnn_lava.training.run_folder import RECIPE
 
 FORMAT = "fsnn-lava training state"
 VERSION = 2
 _STILL_USABLE = "last.pt and best.pt beside it may still be loaded"
-_OPTIONAL = ("solver_residual", "alpha", "test_accuracy", "validation_accuracy")  # of an epoch's record
+_OPTIONAL = ("solver_residual", "alpha", "test_accuracy", "validation_accuracy", "operations")  # of an epoch's record
 
 
 @dataclasses.dataclass
@@ -51,7 +51,7 @@ def load_state(path: Path, recipe: Recipe) -> State:
     if not path.exists():
         raise BadArgument(f"{path.parent} contains no run to resume (no {path.name}); start one without --resume")
     try:
-        content = unpack(path, what="a training state")
+        content = unpack_torch_archive(path, what="a training state")
         if content.pop("format") != FORMAT:
             raise KeyError("format")
         content.pop("activity", None)  # of versions whose simulation depended on the batch before
@@ -66,7 +66,7 @@ def load_state(path: Path, recipe: Recipe) -> State:
             f"{path} has format version {version}; this release reads only versions 1 to {VERSION}: "
             "resume it with the version of fsnn-lava that wrote it"
         )
-    changed = differences(_recipe_of(path, state, version), recipe)
+    changed = recipe_differences(_recipe_of(path, state, version), recipe)
     if changed:
         raise BadArgument(f"{path.parent} contains a run of another recipe ({'; '.join(changed)}); give another folder with --out")
     return state

@@ -17,27 +17,21 @@ from torch.nn.functional import cross_entropy
 from fsnn_lava.data import Dataset
 from fsnn_lava.errors import BackendFailed, BadArgument, BadFile, Diverged
 from fsnn_lava.files.atomic import atomic_path
+from fsnn_lava.nn.fan_out import expected_operations, fan_out
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training import run_folder
-from fsnn_lava.training.batches import (
-    AUGMENT,
-    DROP_EVENTS,
-    DROPOUT,
-    MARGIN,
-    augmented,
-    batch_count,
-    epoch_batches,
-    generator,
-    stream_seed,
-    without_some_events,
-)
-from fsnn_lava.training.build import build_network, build_optimiser, configure
+from fsnn_lava.training.augmentation import MARGIN, augmented, without_some_events
+from fsnn_lava.training.batches import batch_count, epoch_batches
+from fsnn_lava.training.build import build_network, build_optimiser, configure_network
 from fsnn_lava.training.checkpoint import State, load_state, restore_tensors, save_state
 from fsnn_lava.training.descent import descend
-from fsnn_lava.training.distributed import coupling_of, sum_gradients
+from fsnn_lava.training.distributed import distributed_coupling, sum_distributed_gradients
 from fsnn_lava.training.evaluate import evaluate_network
-from fsnn_lava.training.log import EpochRecord, TrainingProgress, append_record, rewrite_records
+from fsnn_lava.training.log import EpochRecord, append_record, rewrite_records
+from fsnn_lava.training.penalty import penalty_weight, warmed_up
 from fsnn_lava.training.process_group import ProcessGroup
+from fsnn_lava.training.progress import TrainingProgress
+from fsnn_lava.training.random_streams import AUGMENT, DROP_EVENTS, DROPOUT, generator, stream_seed
 from fsnn_lava.training.recipe import Recipe
 from fsnn_lava.training.run_table import column_titles, epoch_row, limit_remark, run_header
 from fsnn_lava.training.schedule import learning_rate
@@ -68,7 +62,7 @@ def train(
     progress: TrainingProgress | None = None,
     group: ProcessGroup | None = None,
 ) -> Outcome:
-    """Train until `recipe.epochs` epochs are done; the folder then contains best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
+    """The training loop, until `recipe.epochs` epochs are done; `folder` then has best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
 
     Args:
         recipe: what to train.
@@ -84,9 +78,9 @@ def train(
     """
     group = group or ProcessGroup()
     progress = progress or TrainingProgress()
-    with run_folder.claim_folder(folder, resume=resume) if group.first else contextlib.nullcontext():
+    with run_folder.claim_run_folder(folder, resume=resume) if group.first else contextlib.nullcontext():
         state = load_state(folder / run_folder.STATE, recipe) if resume else None
-        run = TrainingRun(recipe, data, folder, progress, group)
+        run = TrainingLoop(recipe, data, folder, progress, group)
         if state is not None:
             run.restore(state)
         if group.first:
@@ -103,7 +97,7 @@ def train(
         return run.outcome()
 
 
-class TrainingRun:
+class TrainingLoop:
     """A run in progress: network, optimiser and the epochs so far."""
 
     def __init__(self, recipe: Recipe, data: Dataset, folder: Path, progress: TrainingProgress, group: ProcessGroup | None = None) -> None:
@@ -116,6 +110,7 @@ class TrainingRun:
         )
         self.net.to(self.group.device)
         self.group.copy_from_first(*self.net.state_dict().values())
+        self.synapses = fan_out(self.net)
         self.labels = torch.from_numpy(data.train.labels)
         self.optimiser = build_optimiser(recipe, self.net)
         self.plan = recipe.at(0)
@@ -128,14 +123,14 @@ class TrainingRun:
     def introduce(self) -> None:
         """Say what is trained on what, and the titles of the table that follows."""
         judged_by = "test" if self.data.validation is None else "validation"
-        for line in (*run_header(self.net, self.data, self.group), "", column_titles(judged_by)):
+        for line in (*run_header(self.net, self.data, self.group), "", column_titles(judged_by, penalised=self.recipe.penalty is not None)):
             self.progress.say(line)
 
     def one_epoch(self) -> None:
         """Train one epoch, evaluate, and write the checkpoint."""
         start = time.perf_counter()
         self.plan = self.recipe.at(self.epoch)
-        configure(self.net, self.plan)
+        configure_network(self.net, self.plan)
         sums = _Sums()
         for batch in self._batches():
             self._one_batch(batch, sums)
@@ -155,6 +150,7 @@ class TrainingRun:
             alpha=None if self.net.feedback is None else float(self.net.feedback.alpha.detach()),
             learning_rate=float(self.optimiser.param_groups[0]["lr"]),
             seconds=time.perf_counter() - start,
+            operations=evaluation.operations,
         )
         self._keep(record)
 
@@ -185,18 +181,27 @@ class TrainingRun:
         self.net.train()
         for parameter in self.net.parameters():
             parameter.grad = None  # as zero_grad does, in a twentieth of its time
-        logits = self.net(batch.images, coupling=coupling_of(self.group, batch.samples))
+        logits, penalty = self._answer(batch)
         loss = cross_entropy(logits, batch.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing) / batch.samples
         value = float(self.group.total(loss))
         if not math.isfinite(value):
             raise Diverged(self._sentence(f"the loss became {value}", batch.index))
-        self._backward(loss, batch.index)
-        sum_gradients(self.net, self.group)
+        self._backward(loss if penalty is None else loss + penalty, batch.index)
+        sum_distributed_gradients(self.net, self.group)
         descend(self.optimiser)
         if self.net.feedback is not None:
             self.net.feedback.clip_()
         self.iteration += 1
         sums.add(value, logits.detach(), batch, self.net.last_solve or (0, 0.0))
+
+    def _answer(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Logits, and the cost penalty (E17) of this process's samples if the recipe has one."""
+        coupling = distributed_coupling(self.group, batch.samples)
+        if self.recipe.penalty is None:
+            return self.net(batch.images, coupling=coupling), None
+        rates = self.net.rates(batch.images, coupling=coupling)
+        operations = expected_operations(rates, self.synapses).sum() / batch.samples
+        return self.net.readout(rates[-1].flatten(1)), penalty_weight(self.recipe, iteration=self.iteration) * operations
 
     def _backward(self, loss: Tensor, index: int) -> None:
         """Compute the gradient (E5); Diverged says in which batch it failed and which epoch is kept."""
@@ -227,7 +232,7 @@ class TrainingRun:
             self.epoch -= 1
             last = batch_count(len(self.labels), self.recipe.batch) - 1
             raise Diverged(self._sentence("a parameter is not finite", last))
-        if record.accuracy > self.best_accuracy:
+        if self._is_best(record):
             self.best_accuracy, self.best_epoch = record.accuracy, record.epoch
         self.history.append(dataclasses.asdict(record))
         if not self.group.first:
@@ -236,11 +241,17 @@ class TrainingRun:
         self._write_models()
         append_record(self.folder / run_folder.LOG, self.history[-1])
         limit = None if self.net.feedback is None else self.net.feedback.limit
-        self.progress.say(epoch_row(record, epochs=self.recipe.epochs, limit=limit))
+        self.progress.say(epoch_row(record, epochs=self.recipe.epochs, limit=limit, penalised=self.recipe.penalty is not None))
         remark = limit_remark(self.history, limit)
         if remark is not None:
             self.progress.say(remark)
         self.progress.show(self.history)
+
+    def _is_best(self, record: EpochRecord) -> bool:
+        """Whether an epoch is more accurate than all before it; one that began after the penalty's warm-up beats any that did not."""
+        batches = batch_count(len(self.labels), self.recipe.batch)
+        warm, best_warm = (warmed_up(self.recipe, iteration=(epoch - 1) * batches) for epoch in (record.epoch, self.best_epoch))
+        return (warm, record.accuracy) > (best_warm, self.best_accuracy)
 
     def _state(self) -> State:
         return State(
@@ -273,8 +284,10 @@ class TrainingRun:
     def _metrics(self) -> dict[str, float | str]:
         last = EpochRecord(**self.history[-1])
         rounded = {} if self.recipe.quantise is None else {"bits": float(self.recipe.quantise.bits)}
+        held_out = {"validation": float(self.recipe.validation)} if self.recipe.validation else {}
         return {
             **rounded,
+            **held_out,
             "data": self.recipe.data,
             ("accuracy" if last.judged_by == "test" else "validation_accuracy"): last.accuracy,
             "loss": last.loss,

@@ -32,10 +32,12 @@ class ProcessGroup:
 
     @property
     def rank(self) -> int:
+        """Number of this process, from 0."""
         return self.processes.rank
 
     @property
     def size(self) -> int:
+        """Number of processes."""
         return self.processes.size
 
     @property

@@ -55,6 +55,17 @@ class Quantise:
 
 
 @dataclasses.dataclass(frozen=True)
+class Penalty:
+    """Add `operations` times the synaptic operations per step and sample to the loss (E17), growing linearly over `warmup` iterations.
+
+    The best epoch is then the best of those that began after the warm-up.
+    """
+
+    operations: float = key_rule(float, low=0.0, open_low=True)
+    warmup: int = key_rule(int, 0, low=0)
+
+
+@dataclasses.dataclass(frozen=True)
 class Phase:
     """What changes once `after` epochs are done, until the next phase; a key that is not given keeps the recipe's own value."""
 
@@ -102,6 +113,7 @@ class Recipe:
     learning_rate: LearningRate = dataclasses.field(default_factory=LearningRate, metadata=nested_keys(LearningRate))
     solver: SolverChoice = dataclasses.field(default_factory=SolverChoice, metadata=nested_keys(SolverChoice))
     quantise: Quantise | None = dataclasses.field(default=None, metadata=nested_keys(Quantise))
+    penalty: Penalty | None = dataclasses.field(default=None, metadata=nested_keys(Penalty))
     phases: tuple[Phase, ...] = dataclasses.field(default=(), metadata=nested_lists(Phase))
 
     def to_toml(self) -> str:
@@ -167,7 +179,7 @@ def _check_augmentation(recipe: Recipe, where: str) -> None:
         raise BadFile(f"{where}: 'augment' shifts images already, got 'shift' = {recipe.shift} too")
 
 
-def differences(first: Recipe, second: Recipe) -> list[str]:
+def recipe_differences(first: Recipe, second: Recipe) -> list[str]:
     """The keys whose values differ, each as 'key: first, second' in dotted form; `epochs` only where the learning rate depends on it."""
     left, right = (_flat(dataclasses.asdict(recipe)) for recipe in (first, second))
     keys = sorted(set(left) | set(right))

@@ -19,7 +19,7 @@ LOCK = ".lock"
 
 
 @contextlib.contextmanager
-def claim_folder(folder: Path, *, resume: bool) -> Iterator[Path]:
+def claim_run_folder(folder: Path, *, resume: bool) -> Iterator[Path]:
     """Create the folder and lock it for the duration of the block.
 
     Raises BadArgument if another run is writing to it, or if it already contains a run and `resume` is False.

@@ -23,16 +23,19 @@ class SamplePart(Subscriptable):
 
     @property
     def labels(self) -> np.ndarray:  # type: ignore[override]
+        """Class numbers of the chosen samples."""
         return self.whole.labels[self.chosen]
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Shape of one sample."""
         return self.whole.shape
 
     def __len__(self) -> int:
         return len(self.chosen)
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        """The raw values of some of the chosen samples."""
         return self.whole.batch(self.chosen[indices if isinstance(indices, slice) else np.asarray(indices, np.int64)])
 
 

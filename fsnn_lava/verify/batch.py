@@ -33,10 +33,12 @@ class Batch:
 
     @property
     def steps(self) -> int:
+        """Number of steps of the run."""
         return self.result.steps
 
     @property
     def samples(self) -> int:
+        """Number of samples in the batch."""
         return self.result.samples
 
     @cached_property
@@ -54,6 +56,7 @@ class Batch:
 
     @cached_property
     def rates(self) -> tuple[NDArray[np.float64], ...]:
+        """Rates of the batch, [B, *shape] per layer."""
         return self.result.rates
 
     def once(self, name: str, layer: Layer, compute: Callable[[Batch, Layer], T]) -> T:
@@ -113,7 +116,7 @@ class Batch:
 
 
 def neuron_index(layer: Layer, flat: int) -> list[int]:
-    """Position of a neuron in its layer's shape."""
+    """Position in its layer's shape of a neuron of a batch."""
     return [int(i) for i in np.unravel_index(flat, layer.shape)]
 
 

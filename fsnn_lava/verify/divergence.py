@@ -83,7 +83,7 @@ def _at_end(chip: ChipNetwork, got: Result, expected: Result, against: str) -> O
     The first layer is named if all other differences can follow from its own; within a loop of feedback they cannot be told apart.
     """
     wrong = {i: neurons for i in range(len(chip.layers)) if len(neurons := _different_neurons(got, expected, i))}
-    origin = first_layer(chip, list(wrong))
+    origin = first_divergent_layer(chip, list(wrong))
     hint = "" if got.spikes is not None else "; record spikes (--spikes) to find the step"
     if origin is not None:
         layer, flat = chip.layers[origin], int(wrong[origin][0])
@@ -109,7 +109,7 @@ def _different_neurons(got: Result, expected: Result, index: int) -> NDArray[np.
     return np.flatnonzero(np.any([(a != b).reshape(-1) for a, b in pairs], axis=0))
 
 
-def first_layer(chip: ChipNetwork, different: list[int]) -> int | None:
+def first_divergent_layer(chip: ChipNetwork, different: list[int]) -> int | None:
     """The only one of these layers that no other of them reaches; None if there is none, because of feedback."""
     reached = {i: _reached_from(chip, i) for i in different}
     origins = [i for i in different if not any(i in reached[other] for other in different if other != i)]

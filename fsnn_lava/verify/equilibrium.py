@@ -33,10 +33,12 @@ class Equilibria:
 
     @property
     def samples(self) -> int:
+        """Number of samples."""
         return len(self.residual)
 
     @property
     def converged(self) -> NDArray[np.bool_]:
+        """[B] which samples converged."""
         return self.residual <= TOLERANCE
 
 

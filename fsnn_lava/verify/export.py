@@ -25,12 +25,12 @@ from fsnn_lava.running.run import run
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.export_checks import (
     Accuracies,
-    check_accuracy,
-    check_clips,
-    check_contraction,
-    check_equilibrium,
-    check_file,
-    check_folding,
+    check_exported_accuracy,
+    check_exported_clips,
+    check_exported_contraction,
+    check_exported_equilibrium,
+    check_exported_file,
+    check_exported_folding,
 )
 
 BATCH = 100
@@ -72,9 +72,11 @@ class Exported:
 
     @property
     def passed(self) -> bool:
+        """Whether every check of the export passed."""
         return all(check.passed for check in self.checks)
 
     def as_dict(self) -> dict[str, Any]:
+        """The export as JSON values."""
         checks = [{"name": check.name, "passed": check.passed, "sentence": check.summary} for check in self.checks]
         return {**asdict(self), "checks": checks, "passed": self.passed}
 
@@ -161,14 +163,14 @@ def _examine(
         with phase(f"running {len(values)} samples as trained"):
             accuracies = _accuracies(net, values, samples.labels, answers, result, back.steps if back.delta is None else net.steps)
     checks = [
-        check_file(made.chip, back),
-        check_folding(net, made.folded, values[:FOLDING_SAMPLES]),
-        check_contraction(made),
-        check_equilibrium(found),
-        check_clips(result),
+        check_exported_file(made.chip, back),
+        check_exported_folding(net, made.folded, values[:FOLDING_SAMPLES]),
+        check_exported_contraction(made),
+        check_exported_equilibrium(found),
+        check_exported_clips(result),
     ]
     if accuracies is not None:
-        checks.append(check_accuracy(accuracies, max_drop))
+        checks.append(check_exported_accuracy(accuracies, max_drop))
     return Exported(
         path=str(target),
         digest=back.digest(),

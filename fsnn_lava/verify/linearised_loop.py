@@ -13,7 +13,7 @@ from fsnn_lava.ir.rate_map import RateMap, Rates, operator_of
 Floats = NDArray[np.float64]
 
 
-def feedback_sources(chip: ChipNetwork) -> list[int]:
+def _feedback_sources(chip: ChipNetwork) -> list[int]:
     """Positions of the layers that feedback comes from, ascending: their rates determine all others."""
     return sorted({chip.index(synapse.source) for synapse in chip.feedback})
 
@@ -26,7 +26,7 @@ class Loop:
 
     def __init__(self, rate_map: RateMap) -> None:
         self.rate_map, self.chip = rate_map, rate_map.chip
-        self.sources = feedback_sources(self.chip)
+        self.sources = _feedback_sources(self.chip)
         self.thresholds = [layer.per_neuron(layer.threshold).astype(np.float64) for layer in self.chip.layers]
         self.sizes = [self.chip.layers[k].size for k in self.sources]
         self.size = sum(self.sizes)
@@ -59,6 +59,7 @@ class Loop:
         return tuple(rates), tuple(inputs)
 
     def weight(self, synapse: Synapse) -> Tensor:
+        """The weight of a synapse of the loop as a tensor."""
         return self._weights[id(synapse)]
 
 

@@ -16,11 +16,12 @@ Rule = Callable[[Any, Any], Any]  # (value so far, value over later samples) -> 
 
 
 def merge_total(so_far: Any, later: Any) -> Any:
-    """Numbers and arrays are added, lists are concatenated."""
+    """The sum of two findings: numbers and arrays are added, lists are concatenated."""
     return so_far + later
 
 
 def merge_largest(so_far: Any, later: Any) -> Any:
+    """The larger of two findings."""
     return np.maximum(so_far, later) if isinstance(so_far, np.ndarray) else max(so_far, later)
 
 

@@ -43,7 +43,7 @@ def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, s
             clips[:, index] += clipped.reshape(samples, -1).sum(axis=1)
         own = step - len(layers)
         if 0 <= own < steps:
-            charge = _shifted(synaptic_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
+            charge = _shifted(_synaptic_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
                 chip.readout.bias.astype(np.int64) << 6
             )
             readout = _towards_zero(readout, chip.readout.decay) + charge
@@ -101,10 +101,10 @@ def _arriving(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], sp
         if sent < 0:
             return 0
         messages = spikes[chip.index(synapse.source)][:, sent]
-    return _shifted(synaptic_sum(synapse, messages), 6 + synapse.exponent)
+    return _shifted(_synaptic_sum(synapse, messages), 6 + synapse.exponent)
 
 
-def synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
+def _synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
     """weight @ messages, [B, *target] from [B, *source], tap by tap; the float64 products are integers below 2**53, so it is exact."""
     weight, sent = synapse.weight.astype(np.float64), messages.astype(np.float64)
     if isinstance(synapse, (DenseSynapse, Readout)):

@@ -28,7 +28,7 @@ def total_shift(synapse: Synapse | Readout) -> int:
 
 
 def weighted_sum(synapse: Synapse | Readout, messages: NDArray[Any], *, weight: NDArray[Any] | None = None) -> NDArray[Any]:
-    """weight @ messages, [B, *target] from [B, *source], neither shifted nor scaled: int64 and exact for integers, else float64."""
+    """A synaptic current before shift and scale: weight @ messages, [B, *target] from [B, *source]; int64 and exact for integers."""
     weight = synapse.weight if weight is None else weight
     taps = _taps(synapse, weight, messages.shape[1:])
     if messages.dtype.kind != "f" and _suits_float32(synapse, messages):
@@ -96,7 +96,7 @@ def _linear_operation(synapse: Synapse | Readout) -> Callable[[Tensor, Tensor], 
 
 
 def row_sum(synapse: Synapse | Readout) -> float:
-    """The largest sum of |weight| over what one neuron of the target can receive."""
+    """The largest synaptic sum of |weight| over what one neuron of the target can receive."""
     size = np.abs(synapse.weight.astype(np.float64))
     if isinstance(synapse, TransposedConvSynapse):  # [C_in, C_out, kH, kW]
         return float(size.sum(axis=(0, 2, 3)).max())
@@ -104,7 +104,7 @@ def row_sum(synapse: Synapse | Readout) -> float:
 
 
 def fan_in(synapse: Synapse | Readout) -> int:
-    """The most messages that one neuron of the target sums."""
+    """The most messages that the synaptic current of one target neuron sums."""
     shape = synapse.weight.shape
     return int(np.prod(shape)) // (shape[1] if isinstance(synapse, TransposedConvSynapse) else shape[0])
 
@@ -115,7 +115,7 @@ def incoming_synapses(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
 
 
 def drive_trace(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], steps: int) -> Ints | Floats:
-    """<D> of E10: the leak-weighted sum over the window of bias and input, [B, *shape] (or [1, *shape]), units 2**-6.
+    """<D> of E10: the leak-weighted sum of the currents from bias and input over the window, [B, *shape] (or [1, *shape]), units 2**-6.
 
     int64 and exact for IF, float64 for a leak.
     """
@@ -157,7 +157,7 @@ def _shifted(x: Ints, bits: int) -> Ints:
 
 
 def message_fan_out(chip: ChipNetwork, synapse: Synapse) -> Ints:
-    """How many weights a message from each source neuron touches, [*source]: the derivative of the sum with all weights 1."""
+    """How many weights a message from each source neuron touches, [*source]: the derivative of the synaptic sum with all weights 1."""
     shape = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
     source = torch.zeros(1, *shape, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():

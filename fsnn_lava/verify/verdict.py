@@ -197,7 +197,7 @@ class Verdict:
 
 
 def plain_values(value: Any) -> Any:
-    """`value` in types that JSON has; NaN and infinity become None."""
+    """`value` as a verdict's to_dict returns it, in types that JSON has; NaN and infinity become None."""
     if isinstance(value, Mapping):
         return {str(key): plain_values(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):

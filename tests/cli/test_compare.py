@@ -146,7 +146,7 @@ def test_bad_options_end_with_two_and_one_line(run_file, capsys, options, senten
     assert len(err.splitlines()) == 1
 
 
-def test_a_file_that_is_no_result_ends_with_two(tmp_path, capsys):
+def test_a_file_that_is_not_a_results_file_ends_with_two(tmp_path, capsys):
     (tmp_path / "no.h5").write_bytes(b"nothing")
     assert main([str(tmp_path / "no.h5")]) == 2
     assert main([str(tmp_path / "missing.h5")]) == 2

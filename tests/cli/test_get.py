@@ -23,7 +23,7 @@ def test_a_network_that_was_got_is_found_by_its_name(tmp_path, monkeypatch, caps
     assert listed["fashion-mnist-if"].startswith(str(tmp_path)) and listed["fashion-mnist-lif"] == "-"
 
 
-def test_no_name_and_a_wrong_one_are_sentences(capsys):
+def test_no_name_and_a_wrong_one_are_reported(capsys):
     assert main([]) == 2
     assert capsys.readouterr().err == "fsnn-get: which network? Give a name; --list shows them\n"
     assert main(["imagenet"]) == 2

@@ -1,4 +1,4 @@
-"""fsnn-run: what it prints, writes and returns. The network is a random one; its comparison is the comparator's business."""
+"""fsnn-run: what it prints, writes and returns. The network is random; the comparison itself is tested elsewhere."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_a_backend_without_delta_encoding_exits_with_three(
     assert said.startswith(f"fsnn-run: backend '{backend}'") and "does not run networks with delta encoding" in said
 
 
-def test_a_broken_off_run_leaves_no_file(files: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_aborted_run_leaves_no_file(files: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     from fsnn_lava.backends.emulator.run import Emulator
 
     def stop(*_: object, **__: object) -> None:
@@ -225,7 +225,7 @@ def test_many_processes_write_the_file_that_one_writes(
     assert sorted(path.name for path in folder.iterdir()) == ["many.h5", "net.h5", "one.h5", "own.npz"]
 
 
-def test_the_first_process_says_when_another_broke_off(
+def test_the_first_process_says_when_another_one_failed(
     files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from fsnn_lava.backends.emulator.run import Emulator

@@ -1,4 +1,4 @@
-"""fsnn-train from the outside: what it prints, where, and with which exit code."""
+"""fsnn-train as a command: what it prints, where, and with which exit code."""
 
 from __future__ import annotations
 

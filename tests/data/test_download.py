@@ -1,4 +1,4 @@
-"""Downloads, from a server on this machine: whole, checked, unpacked, and nothing left behind when it goes wrong."""
+"""Downloads from a local server: complete, checked and unpacked, with nothing left behind after a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of event cameras: what was written is read, damage is a sentence, a missing reader is named."""
+"""Event camera files: what was written is read, damage gives a message, and a missing reader is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of recordings: one per class, framed when they are needed."""
+"""Folders of recordings, one per class, converted to frames on demand."""
 
 from __future__ import annotations
 

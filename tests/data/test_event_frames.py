@@ -1,4 +1,4 @@
-"""Frames of events: as tonic makes them where it can, and by hand."""
+"""Frames of events, compared with tonic's where it supports them, and with frames worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,21 +1,21 @@
-"""Labels in other forms: recognised and said, or refused with what to write instead."""
+"""Labels in other forms are recognised with a note, or refused with what to write instead."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from fsnn_lava.data.own_labels import Labels, recognise
+from fsnn_lava.data.own_labels import Labels, recognise_labels
 from fsnn_lava.errors import BadData
 
 
 def read(*arrays) -> Labels:
     arrays = [np.asarray(array) for array in arrays]
-    return recognise(arrays, [len(array) for array in arrays], names=["y", "y_train"][: len(arrays)], where="f.npz")
+    return recognise_labels(arrays, [len(array) for array in arrays], names=["y", "y_train"][: len(arrays)], where="f.npz")
 
 
 @pytest.mark.parametrize("given", [np.array([2, 0, 1], np.int8), [2.0, 0.0, 1.0], [[2], [0], [1]]])
-def test_class_numbers_are_taken_without_a_word(given):
+def test_class_numbers_are_taken_without_a_note(given):
     found = read(given)
     np.testing.assert_array_equal(found.arrays[0], [2, 0, 1])
     assert (found.arrays[0].dtype, found.class_names, found.remarks) == (np.int64, (), ())
@@ -58,4 +58,4 @@ def test_one_hot_rows_of_two_widths_and_too_few_labels_are_refused():
     with pytest.raises(BadData, match="one-hot rows"):
         read(np.eye(3), np.eye(4))
     with pytest.raises(BadData, match=r"y must be a vector of 3 class numbers, got int64 of shape \[2\]"):
-        recognise([np.array([0, 1])], [3], names=["y"], where="f.npz")
+        recognise_labels([np.array([0, 1])], [3], names=["y"], where="f.npz")

@@ -1,24 +1,24 @@
-"""Samples in other layouts: recognised and said, or refused with what to write instead."""
+"""Samples in other layouts are recognised with a note, or refused with what to write instead."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from fsnn_lava.data.own_values import recognise
+from fsnn_lava.data.own_values import recognise_values
 from fsnn_lava.errors import BadData
 
 RAW = np.random.default_rng(0).integers(2, 256, (3, 3, 8, 9), np.uint8)  # [B, C, H, W], every pixel different enough
 
 
 def one(array, **options):
-    found = recognise([array], where="f.npz", **options)
+    found = recognise_values([array], where="f.npz", **options)
     return found.arrays[0], found.events, " ".join(found.remarks)
 
 
-def test_raw_values_with_channels_first_are_taken_without_a_word():
+def test_raw_values_with_channels_first_are_taken_without_a_note():
     for array, events in ((RAW, False), (RAW.reshape(3, -1), False), (np.stack([RAW, RAW], axis=1), True)):
-        found = recognise([array, array[:2]], where="f.npz")
+        found = recognise_values([array, array[:2]], where="f.npz")
         np.testing.assert_array_equal(found.arrays[0], array)
         assert (found.events, found.remarks) == (events, ())
 
@@ -85,4 +85,4 @@ def test_a_layout_that_is_given_is_not_guessed():
 )
 def test_what_cannot_be_raw_values_is_refused_with_what_to_write(array, layout, sentence):
     with pytest.raises(BadData, match=f"^f.npz: .*{sentence}"):
-        recognise([array], layout=layout, where="f.npz")
+        recognise_values([array], layout=layout, where="f.npz")

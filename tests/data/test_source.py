@@ -20,7 +20,7 @@ def test_options_follow_the_name_after_commas():
     assert Source.parse("tonic:SHD,size=70").sides("size") == (70, 70)
 
 
-def test_a_folder_with_a_comma_in_its_name_is_taken_whole(tmp_path):
+def test_a_folder_with_a_comma_in_its_name_is_used_unchanged(tmp_path):
     folder = tmp_path / "cats, dogs"
     folder.mkdir()
     assert Source.parse(str(folder)).name == str(folder)

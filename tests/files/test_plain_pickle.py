@@ -1,4 +1,4 @@
-"""Pickles are read as data: the value comes out, the code that a pickle can hold never runs."""
+"""Pickles are read as data: the value is returned, and code in a pickle never runs."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def test_code_in_a_pickle_is_not_run(tmp_path, protocol):
         (b"cos\nsystem\n(S'true'\ntR.", "uses the opcode STRING"),
     ],
 )
-def test_a_damaged_pickle_is_refused_with_a_sentence(data, sentence):
+def test_a_damaged_pickle_is_refused_with_a_message(data, sentence):
     with pytest.raises(NotPlain, match=sentence):
         read_plain_pickle(data)
 
 
 @given(st.binary(max_size=40))
-def test_whatever_the_bytes_there_is_a_value_or_a_refusal(data):
+def test_any_bytes_give_a_value_or_are_refused(data):
     with contextlib.suppress(NotPlain):
         read_plain_pickle(b"\x80\x02" + data)
 

@@ -40,7 +40,7 @@ def test_every_layer_needs_a_dead_band():
         replace(network(), delta=DeltaEncoding(rate_bits=8, dead_bands=(3,)))
 
 
-def test_a_threshold_that_is_no_power_of_two_is_refused():
+def test_a_threshold_that_is_not_a_power_of_two_is_refused():
     chip = network()
     layer = replace(chip.layers[0], threshold=np.array(96))
     with pytest.raises(BadNetwork, match="threshold must be a power of two, got 96"):

@@ -72,7 +72,7 @@ def test_it_is_what_a_report_draws() -> None:
         np.testing.assert_allclose(result.residual[:, t - 1], _measure(run, run.rerun(t, 4), True).residual, rtol=1e-12)  # type: ignore[index]
 
 
-def test_nobody_pays_for_it_who_does_not_ask() -> None:
+def test_it_costs_nothing_unless_asked_for() -> None:
     chip = conv_network(5)
     assert fl.run(chip, values_of(chip, 2, 0)).residual is None
 

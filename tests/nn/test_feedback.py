@@ -1,4 +1,4 @@
-"""Operator norms that hold (E6): against the matrix of the operator itself."""
+"""Guaranteed bounds on operator norms (E6), compared with the matrix of the operator itself."""
 
 import numpy as np
 import pytest

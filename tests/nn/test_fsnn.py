@@ -218,7 +218,7 @@ class _Evil:
         return (print, ("executed",))
 
 
-def test_damaged_and_hostile_model_files_are_refused_with_a_sentence(tmp_path, capsys):
+def test_damaged_and_hostile_model_files_are_refused_with_a_message(tmp_path, capsys):
     net = fl.FSNN("5 (F5)", input_shape=(4,), classes=2)
     good = tmp_path / "good.pt"
     net.save(good)

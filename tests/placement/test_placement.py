@@ -72,7 +72,7 @@ def test_the_answer_comes_first_with_its_reason(threshold, board, answer, words)
     assert place(one_neuron(threshold=threshold, steps=30), steps=13).risks == ()
 
 
-def test_too_few_cores_and_neurons_that_cannot_hold_it_are_both_said():
+def test_too_few_cores_and_neurons_that_cannot_hold_it_are_both_reported():
     large = paper_network("alexnet-f")
     assert place(large).answer == "does not fit"
     broken = replace(large, layers=(replace(large.layers[0], threshold=np.array(9001)), *large.layers[1:]))

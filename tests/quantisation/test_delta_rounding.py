@@ -49,7 +49,7 @@ def test_thresholds_are_powers_of_two_and_the_finest_connection_has_exponent_0()
     assert min(s.exponent for s in chip.synapses if s.source != "input") == 0
 
 
-def test_the_leak_of_a_trained_network_plays_no_part():
+def test_the_leak_of_a_trained_network_has_no_effect():
     net = network("5 (F5)", neuron=fl.LIF(0.9))
     chip = fl.quantise(net, encoding="delta", dead_band=0.1, calibration=pixels())
     assert chip.decay == 0 and chip.readout.decay == 0

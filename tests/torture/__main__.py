@@ -1,7 +1,7 @@
-"""make torture: every fault, often, and at its end a table of what was done how many times and how it went.
+"""make torture: inject every kind of fault many times, and print a table of what was done and how it went.
 
-Exit code 1 if anything was lost, crashed, hung, was left without a sentence, or if a wrong change of the arithmetic went unnoticed.
-The table is printed whatever happens to a part of it.
+The exit code is 1 if anything was lost, crashed, hung or failed without a message, or if a mutation of the arithmetic went unnoticed.
+The table is printed even if one of its parts fails.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tests.torture.parts import KILLED, PARTS, Row
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make torture", description="Faults on purpose, many of them.")
+    parser = argparse.ArgumentParser(prog="make torture", description="Inject every kind of fault many times.")
     parser.add_argument("--cases", type=int, default=24000, help="damaged files to read (default: %(default)s)")
-    parser.add_argument("--first", type=int, default=0, help="number of the first damaged file: the same number is the same file")
-    parser.add_argument("--kills", type=int, default=200, help="kills of each writer, half as many of each command (default: %(default)s)")
-    parser.add_argument("--mutants", type=int, default=0, help="wrong changes of each folder (default: all that are known)")
-    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="only these parts")
-    parser.add_argument("--jobs", type=int, default=2, help="parts that run at a time, a core each (default: %(default)s)")
-    parser.add_argument("--record", action="store_true", help="write what happened into docs/reliability.md")
+    parser.add_argument("--first", type=int, default=0, help="number of the first damaged file; the same number always gives the same file")
+    parser.add_argument("--kills", type=int, default=200, help="kills per writer; each command gets half as many (default: %(default)s)")
+    parser.add_argument("--mutants", type=int, default=0, help="mutations per folder (default: all known ones)")
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="run only these parts")
+    parser.add_argument("--jobs", type=int, default=2, help="how many parts run at the same time, on one core each (default: %(default)s)")
+    parser.add_argument("--record", action="store_true", help="write the results to docs/reliability.md")
     args = parser.parse_args()
     began, rows = time.monotonic(), dict[str, list[Row]]()
     try:
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def run_part(name: str, args: argparse.Namespace) -> list[Row]:
-    """The rows of a part; one that cannot be run has failed, and the others go on."""
+    """Return the rows of a part; a part that cannot run counts as failed, and the others continue."""
     print(f"{name} …", flush=True)
     began = time.monotonic()
     try:
@@ -62,7 +62,7 @@ def run_part(name: str, args: argparse.Namespace) -> list[Row]:
 
 
 def tell(name: str, rows: list[Row]) -> None:
-    """What a part found, as soon as it is known."""
+    """Print the rows of a part as soon as they are known."""
     lines = [f"{name}:", *(f"    {row.fault}: {row.times}: {row.result}" for row in rows)]
     print("\n".join([*lines, *(f"        {detail}" for row in rows for detail in row.details)]), flush=True)
 

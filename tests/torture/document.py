@@ -1,6 +1,6 @@
-"""The tables of docs/reliability.md: what is promised stands here, what ran and how it went comes from ran.json, which `--record` writes.
+"""The tables of docs/reliability.md: the promises are written here, and the results come from ran.json, which `--record` writes.
 
-python -m tests.torture.document     writes the tables anew
+python -m tests.torture.document     rewrites the tables
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ PACKAGE = Path(__file__).parent.parent.parent / "fsnn_lava"
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reliability.md"
 ROWS, CHANGES, END = "<!-- rows -->\n", "<!-- changes -->\n", "<!-- end -->"
 HEAD = "| fault | promise | tested by | ran | result |\n|---|---|---|---|---|\n"
-HALF = "the complete old file or the complete new one"
+HALF = "either the complete old file or the complete new one is there"
 LINES = [  # key, fault, promise, tested by
     (
         "files",
         "damaged files, for every reader: networks, slayer, NIR, results, models, .npz, recipes, boards, IDX, CIFAR (both layouts), "
         "N-MNIST; the parts, notes and locks of an interrupted run",
-        "the content, or a one-sentence message and exit code 2; no traceback, no crash, at most 10 s of CPU time "
+        "the content is read, or there is a one-sentence message and exit code 2; no traceback, no crash, at most 10 s of CPU time "
         "and 1 GiB of extra memory",
-        "`tests/torture/test_readers.py`, `fuzz.py`; 1000 in `make test`",
+        "`tests/torture/test_readers.py`, `fuzz.py`; 1000 of them in `make test`",
     ),
     (
         "readers",
-        "hand-made files: decompression bombs, links to other files, endless heaps, claimed terabytes, code in a pickle",
-        "refused with a message, nothing executed, no `torch.load`",
+        "hand-made files: decompression bombs, links to other files, endless heaps, files that claim to contain terabytes, "
+        "code in a pickle",
+        "they are refused with a message; nothing is executed, and `torch.load` is not called",
         "`test_readers.py`, `tests/files/test_torch_archive.py`, `tests/files/test_plain_pickle.py`",
     ),
     ("kill write net.h5", "`kill -9` while net.h5 is being overwritten", HALF, "`tests/torture/kill_cases.py`"),
@@ -42,42 +43,57 @@ LINES = [  # key, fault, promise, tested by
     (
         "kill fsnn-run",
         "`kill -9` of `fsnn-run`, then `--resume`",
-        "old results or new ones; no finished batch is lost; after resuming, the same results as without the kill",
+        "either the old or the new results are there; no finished batch is lost; resuming gives the same results as without the kill",
         "`kill_cases.py`, `tests/running/test_job.py`",
     ),
-    ("resume", "`fsnn-run` with one sample per batch, ended in every way", "the same", "`tests/torture/resume_cases.py`"),
+    (
+        "resume",
+        "`fsnn-run` with one sample per batch, killed or interrupted, in one process and in two",
+        "resuming gives the same results as an uninterrupted run",
+        "`tests/torture/resume_cases.py`",
+    ),
     (
         "kill fsnn-train",
         "`kill -9` of `fsnn-train`, then `--resume`",
-        "state.pt, last.pt and best.pt can be loaded; after resuming, the same bits as without the kill",
+        "state.pt, last.pt and best.pt can be loaded; resuming gives the same bits as without the kill",
         "`kill_cases.py`",
     ),
-    ("twice", "two runs into one folder or file", "the second is refused", "`tests/training/test_loop.py`, `tests/running/test_job.py`"),
+    (
+        "twice",
+        "two runs that write to the same folder or file",
+        "the second is refused",
+        "`tests/training/test_loop.py`, `tests/running/test_job.py`",
+    ),
     (
         "disks",
         "full disk (64 KiB), read-only file system",
-        "exit code 2, a one-sentence message, the old file is kept, nothing else is left",
+        "exit code 2 and a one-sentence message; the old file is kept, and nothing else is left behind",
         "`tests/torture/test_nothing_lost.py`",
     ),
     (
         "long",
         "long runs",
-        "10,000 samples in 125 batches on `sim` and `emu`: memory does not grow, no process or file is left, and no result depends on "
-        "batch size, order or number of processes",
+        "10,000 samples in 125 batches on `sim` and `emu`: memory does not grow, no process or file is left behind, and no result depends "
+        "on batch size, order or number of processes",
         "`tests/torture/test_long_run.py`",
     ),
-    ("machines", "limited machines, locales, clocks", "the same numbers, or a one-sentence message", "`tests/torture/test_machines.py`"),
+    (
+        "machines",
+        "machines with limited resources, other locales or odd clocks",
+        "the same numbers, or a one-sentence message",
+        "`tests/torture/test_machines.py`",
+    ),
     ("mutants", "mutations of the integer network, the emulator and the comparator", "a test fails", "`tests/torture/mutation.py`"),
     (
         "supply",
         "packages",
-        "lock files with hashes satisfy `setup.cfg`, every advisory that applies has an answer",
+        "the lock files have hashes and satisfy `setup.cfg`, and every advisory that applies has an answer",
         "`tests/whole/test_supply_chain.py`",
     ),
     (
         "privacy",
         "what leaves the machine",
-        "no socket, no secret from the environment is printed or written",
+        "no socket is opened, and no secret from the environment is printed or written",
         "`tests/whole/test_privacy.py`",
     ),
 ]
@@ -110,7 +126,7 @@ def table(ran: Mapping[str, Any]) -> str:
 
 def _result(key: str, found: Mapping[str, Any]) -> str:
     text = found["result"] if found["good"] else f"**failed**: {found['result']}"
-    return "; ".join([text, *found["details"]]) if key == "long" else text
+    return "<br>".join([text, *found["details"]]) if key == "long" else text
 
 
 def changes() -> str:

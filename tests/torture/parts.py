@@ -52,7 +52,7 @@ def last_words(done: subprocess.CompletedProcess[str]) -> str:
 def damaged_files(args: argparse.Namespace) -> list[Row]:
     tally = fuzz(args.first, args.cases)
     counts = tally.counts
-    result = f"{counts['refused']:,} refused with a sentence, {counts['read']:,} still readable, {counts['failed']} failed"
+    result = f"{counts['refused']:,} refused with a message, {counts['read']:,} still readable, {counts['failed']} failed"
     fault, times = f"damaged files, {len(tally.readers)} readers", f"{sum(counts.values()):,} files"
     return [Row("files", fault, times, result, not tally.failures, details=tally.failures)]
 
@@ -63,7 +63,7 @@ def kills(args: argparse.Namespace) -> list[Row]:
         return [Row(f"kill {name}", f"kill -9: {name}", "", last_words(done), False) for name in KILLED]
     rows = []
     for name, found in json.loads(done.stdout.splitlines()[-1]).items():
-        times = f"{found['kills']} kills, {found['inside a write']} inside a write"
+        times = f"{found['kills']} kills, {found['during a write']} during a write"
         ends = f"; {found['ran to completion']} ran to completion, same bits" if "ran to completion" in found else ""
         rows.append(Row(f"kill {name}", f"kill -9: {name}", times, f"0 partial files{ends}", True))
     return rows
@@ -76,7 +76,7 @@ def resumed(args: argparse.Namespace) -> list[Row]:
     if done.returncode:
         return [Row("resume", fault, "", last_words(done), False)]
     times = f"{json.loads(done.stdout.splitlines()[-1])['kills']} kills in {rounds} runs; SIGINT, SIGTERM, a pair of processes"
-    return [Row("resume", fault, times, "the results of a run in one go", True)]
+    return [Row("resume", fault, times, "the same results as an uninterrupted run", True)]
 
 
 def tests(key: str, fault: str, *names: str) -> Part:
@@ -98,7 +98,7 @@ def _row_of(key: str, fault: str, cases: list[ElementTree.Element], done: subpro
     failed = [str(case.get("name")) for case in cases if case.find("failure") is not None or case.find("error") is not None]
     skipped = [str(one.get("message")) for case in cases for one in case.findall("skipped")]
     details = [
-        f"{str(case.get('name')).partition('[')[2].rstrip(']') or case.get('name')}: {found.get('value')}"
+        ": ".join(filter(None, (str(case.get("name")).partition("[")[2].rstrip("]"), str(found.get("value")))))
         for case in cases
         for found in case.iter("property")
     ]

@@ -1,4 +1,4 @@
-"""A run of many batches: memory, open files and processes stay, and no sample knows its batch, its place or its process.
+"""A run of many batches: memory, open files and processes do not grow, and no result depends on batch, position or process.
 
 10,000 samples in 125 batches on both backends under `make torture`; fewer in `make test`.
 """
@@ -32,7 +32,7 @@ STEPS = 6
 
 @dataclass
 class Moment:
-    """What this process and those it has started hold."""
+    """The resources of this process and of those it has started."""
 
     resident: int  # bytes of this process
     others: int  # bytes of the others, shared pages counted in each
@@ -59,13 +59,13 @@ class SharedMemory:
         monkeypatch.setattr(shared_memory._posixshmem, "shm_open", noted)  # type: ignore[attr-defined]
 
     def there(self, family: list[int]) -> int:
-        """How many of them are there now."""
+        """Return how many of them exist now."""
         self._names |= set(self.notes.read_text().split()) | {name for pid in family for name in mapped(pid)}
         return sum(os.path.exists(f"/dev/shm/{name}") for name in self._names)
 
     @property
     def made(self) -> int:
-        """How many there have been."""
+        """Return how many there have been."""
         return len(self._names)
 
 
@@ -122,8 +122,8 @@ def test_many_batches_leak_nothing_and_do_not_mix(
         moments.append(now(shared))
     seconds, after = time.monotonic() - began, now(shared)
     growth, others = (moments[-1].resident - moments[SETTLED].resident, moments[-1].others - moments[SETTLED].others)
-    held = f"{moments[-1].processes} processes, {moments[-1].files} open files and {moments[-1].shared} in /dev/shm throughout"
-    record_property("measured", f"{samples} samples, {len(moments)} batches, {seconds:.0f} s, {growth >> 10} KiB more, {held}")
+    held = f"always {moments[-1].processes} child processes, {moments[-1].files} open files, {moments[-1].shared} files in /dev/shm"
+    record_property("measured", f"{samples} samples in {len(moments)} batches: {seconds:.0f} s, {growth >> 10} KiB more memory; {held}")
     assert len(moments) == samples // batch
     # what the loop keeps on purpose are readouts (80 KiB for 10,000): a leak of one potential per neuron and batch would be more
     assert growth < SPARE
@@ -198,7 +198,8 @@ def test_a_long_command_needs_no_more_memory_and_any_number_of_processes_gives_i
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
     short, long = (int(word) for word in done.stdout.split()[:2])
-    record_property("measured", f"{samples} samples in {samples // batch} batches: {long} KiB at most, a tenth of them {short} KiB")
+    memory = f"peak memory {long} KiB, with a tenth of the samples {short} KiB"
+    record_property("measured", f"fsnn-run: {samples} samples in {samples // batch} batches: {memory}")
     # a comparison keeps three numbers per sample for the report, 32 bytes each in a list, and the answers: below 200 bytes per sample
     assert (long - short) * 1024 < SPARE + 200 * samples
     one, three = content(tmp_path / "1.h5"), content(tmp_path / "3.h5")

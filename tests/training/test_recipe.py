@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fsnn_lava.errors import BadArgument, BadFile
-from fsnn_lava.training.recipe import differences, load_recipe, parse_recipe, read_recipe
+from fsnn_lava.training.recipe import load_recipe, parse_recipe, read_recipe, recipe_differences
 
 RECIPES = sorted((Path(__file__).parents[2] / "train").glob("*.toml"))
 SMALL = {"data": "digits", "architecture": "12 (F12)", "neuron": "if", "steps": 5, "epochs": 3}
@@ -34,7 +34,17 @@ def test_there_is_a_recipe_for_every_row_of_the_paper():
     assert rows <= names
 
 
-OWN = ("digits", "digits-deep", "cifar10-small", "cifar10-feedback", "mnist-certified", "mnist-deep", "nmnist-small")  # not of the paper
+OWN = (
+    "digits",
+    "digits-deep",
+    "cifar10-feedback",
+    "cifar10-small",
+    "fashion-mnist-frugal",
+    "mnist-certified",
+    "mnist-deep",
+    "mnist-frugal",
+    "nmnist-small",
+)  # not of the paper
 
 
 @pytest.mark.parametrize("path", [path for path in RECIPES if path.stem not in OWN], ids=lambda path: path.stem)
@@ -120,7 +130,7 @@ def test_set_is_checked_like_the_file(tmp_path):
         load_recipe(path, changes=["seed.deep=1"])
 
 
-def test_a_file_that_is_no_recipe_is_refused_with_a_sentence(tmp_path):
+def test_a_file_that_is_not_a_recipe_is_refused_with_a_message(tmp_path):
     with pytest.raises(BadFile, match=r"cannot read the recipe .*none\.toml: No such file"):
         load_recipe(tmp_path / "none.toml")
     with pytest.raises(BadFile, match="is not a TOML file"):
@@ -144,13 +154,13 @@ def test_a_phase_changes_its_keys_until_the_next_one_begins():
 
 def test_recipes_differ_in_every_key_but_epochs():
     first = parse_recipe(SMALL)
-    assert differences(first, parse_recipe({**SMALL, "epochs": 9})) == []
+    assert recipe_differences(first, parse_recipe({**SMALL, "epochs": 9})) == []
     other = parse_recipe({**SMALL, "solver": {"tol": 1e-4}, "quantise": {"bits": 4}})
-    assert differences(first, other) == ["quantise.bits: None, 4", "solver.tol: 0.01, 0.0001"]
+    assert recipe_differences(first, other) == ["quantise.bits: None, 4", "solver.tol: 0.01, 0.0001"]
 
 
 def test_more_epochs_are_another_recipe_where_the_rate_depends_on_them():
     plain, cosine = (parse_recipe({**SMALL, "learning_rate": {"cosine": value}}) for value in (False, True))
     longer = parse_recipe({**SMALL, "epochs": 9}), parse_recipe({**SMALL, "epochs": 9, "learning_rate": {"cosine": True}})
-    assert differences(plain, longer[0]) == []
-    assert differences(cosine, longer[1]) == ["epochs: 3, 9"]
+    assert recipe_differences(plain, longer[0]) == []
+    assert recipe_differences(cosine, longer[1]) == ["epochs: 3, 9"]

@@ -21,7 +21,7 @@ _stacks = -1  # anonymous file, shared by all children, that stacks are written 
 
 @contextmanager
 def set_up_children() -> Iterator[None]:
-    """Apply the set-up described at the top of this file to every process that this thread forks inside the block.
+    """Prepare every child process that this thread forks inside the block, as described at the top of this file.
 
     The kernel ends them with the *thread* that forked them: a runtime must be closed before its thread returns.
     """
@@ -57,7 +57,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def stack_of(pid: int, *, wait: float = 0.5) -> list[tuple[str, int, str]]:
-    """(file, line, function) of a child's main thread, innermost first; empty if it does not answer."""
+    """(file, line, function) of a child process's main thread, innermost first; empty if it does not answer."""
     start = os.fstat(_stacks).st_size
     os.kill(pid, _STACK_SIGNAL)
     deadline = time.monotonic() + wait
@@ -74,13 +74,13 @@ def stack_of(pid: int, *, wait: float = 0.5) -> list[tuple[str, int, str]]:
 
 
 def cpu_ticks(pid: int) -> int | None:
-    """CPU time used so far, in ticks; None if the process has ended."""
+    """CPU time that a child process has used so far, in ticks; None if it has ended."""
     fields = _stat(f"/proc/{pid}/stat")
     return int(fields[11]) + int(fields[12]) if fields else None
 
 
 def wants_to_work(pid: int) -> bool:
-    """Whether a thread is running, ready to run, or waiting for a disk: on a busy machine a process may wait long for its turn."""
+    """Whether a thread of a child process is running, ready to run, or waiting for a disk: a busy machine may let it wait long."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:

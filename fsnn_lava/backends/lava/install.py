@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fsnn_lava.backends.lava.requirement import LAVA_IMPORTS, machine_lacks
+from fsnn_lava.backends.lava.requirement import LAVA_IMPORTS, missing_machine_requirements
 from fsnn_lava.errors import BackendMissing, BadArgument, CheckFailed
 
 PINS = Path(__file__).parent / "pins" / "lava-nc.txt"
@@ -22,21 +22,21 @@ CHECK_SECONDS = 300
 
 
 def pinned_version() -> tuple[str, str]:
-    """Name and version of the Lava this package works with: ("lava-nc", "0.10.0")."""
+    """Name and version of the Lava that `install_lava` installs: ("lava-nc", "0.10.0")."""
     line = next(line for line in PINS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#"))
     name, _, version = line.split()[0].partition("==")
     return name, version
 
 
 def installed_version() -> str | None:
-    """The version of Lava in this environment, or None."""
+    """The version of Lava that is installed in this environment, or None."""
     try:
         return importlib.metadata.version(pinned_version()[0])
     except importlib.metadata.PackageNotFoundError:
         return None
 
 
-def pip_commands() -> list[list[str]]:
+def _pip_commands() -> list[list[str]]:
     """The pip commands that install what is missing into this interpreter's environment; empty if nothing is."""
     pip = [sys.executable, "-m", "pip", "install"]
     missing = [name for name in LAVA_IMPORTS if importlib.util.find_spec(name) is None]
@@ -49,9 +49,9 @@ def pip_commands() -> list[list[str]]:
 
 
 def install_lava(*, yes: bool) -> None:
-    """Print the commands, ask unless `yes`, and run them. Raises BackendMissing if Lava is not installed afterwards."""
+    """Print the pip commands, ask unless `yes`, and run them. Raises BackendMissing if Lava is not installed afterwards."""
     _require_machine()
-    wanted = pip_commands()
+    wanted = _pip_commands()
     if not wanted:
         return
     if importlib.util.find_spec("pip") is None:
@@ -68,7 +68,7 @@ def install_lava(*, yes: bool) -> None:
 
 
 def verify_install() -> str:
-    """Run a network of two neurons on Lava in a separate process; returns a sentence about it, or raises."""
+    """Run the self-check on Lava in a separate process to verify the installation; returns a sentence about it, or raises."""
     code, out, err = _run_check()
     if code == 0:
         return out.strip().splitlines()[-1]
@@ -92,7 +92,7 @@ def _run_check() -> tuple[int, str, str]:
 
 
 def _require_machine() -> None:
-    if lacking := machine_lacks():
+    if lacking := missing_machine_requirements():
         raise BackendMissing(
             f"Lava cannot run here, it needs {'; '.join(lacking)}. Install fsnn-lava in such an environment, or use backend 'emu'"
         )

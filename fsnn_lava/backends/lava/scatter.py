@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.compiled.lava_step import deliver
+from fsnn_lava.compiled.lava_step import lava_synapse_step
 from fsnn_lava.compiled.patches import Patches
-from fsnn_lava.compiled.scatter import form_of
+from fsnn_lava.compiled.scatter import scatter_form
 from fsnn_lava.limits import STATE_FRACTION_BITS
 
 
@@ -34,7 +34,7 @@ class Scatter:
     ) -> None:
         self.sources, self.targets, self._graded = sources, targets, graded
         self._weight = np.array(patches.blocks)  # a writable copy: compiled code is specialised on whether an array is writable
-        self._form = form_of(patches)
+        self._form = scatter_form(patches)
         self._row_spans, self._column_spans = np.array(patches.row_spans), np.array(patches.column_spans)
         self._bits = exponent if changes else STATE_FRACTION_BITS + exponent
         self._total = np.zeros(targets, dtype=np.int64 if wide else np.int32)
@@ -43,4 +43,4 @@ class Scatter:
 
     def __call__(self, messages: NDArray[Any], out: NDArray[Any]) -> None:
         layout = (self._weight, self._form, self._row_spans, self._column_spans)
-        deliver(messages, self._graded, *layout, self._bits, self._total, self._places, out)
+        lava_synapse_step(messages, self._graded, *layout, self._bits, self._total, self._places, out)

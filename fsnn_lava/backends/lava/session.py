@@ -16,7 +16,7 @@ from typing import Any
 from fsnn_lava.backends.lava.child_processes import set_up_children
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.backends.lava.shared_memory import ChannelMemory
-from fsnn_lava.backends.lava.watchdog import POLL, Watch, check_children, model_failed, waiting
+from fsnn_lava.backends.lava.watchdog import POLL, Watch, model_failed, raise_if_child_failed, stuck_processes
 from fsnn_lava.errors import BackendFailed
 
 require_lava()
@@ -93,7 +93,7 @@ class Session:
 
     @property
     def pids(self) -> dict[str, int]:
-        """Name of each process and the id of the OS process that runs it."""
+        """Name of each process of the session and the id of the OS process that runs it."""
         return {name: actor.pid for name, actor in zip(self._names, self._actors, strict=True)}
 
     @property
@@ -130,7 +130,7 @@ class Session:
         try:
             threading.Thread(target=call, name="fsnn-lava vars", daemon=True).start()
             while not done.wait(POLL):
-                check_children(self._names, self._actors, f"after step {self.steps}")
+                raise_if_child_failed(self._names, self._actors, f"after step {self.steps}")
             for failure in failures:
                 raise BackendFailed(f"the Lava processes did not exchange Vars after step {self.steps}: {failure}") from failure
         except BaseException:
@@ -143,7 +143,7 @@ class Session:
         return self._runtime
 
     def close(self) -> None:
-        """Ask the processes to stop, wait briefly, then kill them; none is left. May be called twice."""
+        """Ask the session's processes to stop, wait briefly, then kill those that are left. May be called twice."""
         if self._closed:
             return
         if self._runtime is not None and self._runtime._is_started and not self._runtime._is_running:
@@ -182,7 +182,7 @@ class Session:
                     error = answers.get(timeout=POLL)
                     break
                 except queue.Empty:
-                    check_children(self._names, self._actors, "during set-up")
+                    raise_if_child_failed(self._names, self._actors, "during set-up")
                     reason = watch.stuck()
                     if reason:
                         raise BackendFailed(f"Lava process {name!r} hangs during set-up: {reason}") from None
@@ -199,7 +199,7 @@ class Session:
             self._wait_for_message(port, when)
             answer = port.recv()
             if not enum_equal(answer, MGMT_RESPONSE.DONE):
-                check_children(self._names, self._actors, when, wait=1.0)
+                raise_if_child_failed(self._names, self._actors, when, wait=1.0)
                 raise BackendFailed(f"the Lava runtime answered {answer} {when}, but no process reported an error")
 
     def _wait_for_message(self, port: Any, when: str) -> None:
@@ -209,10 +209,10 @@ class Session:
         try:
             while not port.probe():
                 if not arrived.wait(POLL):
-                    check_children(self._names, self._actors, when)
+                    raise_if_child_failed(self._names, self._actors, when)
                     reason = watch.stuck()
                     if reason:
-                        raise BackendFailed(f"the Lava processes hang {when}: {reason}; {waiting(self._names, self._actors)}")
+                        raise BackendFailed(f"the Lava processes hang {when}: {reason}; {stuck_processes(self._names, self._actors)}")
         finally:
             port.observer = None
 

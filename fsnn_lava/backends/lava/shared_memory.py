@@ -12,7 +12,7 @@ from fsnn_lava.errors import BackendFailed
 
 
 def shared_array(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Zeros shared by this process and every process forked from it later; freed when the last of them ends."""
+    """Zeros in memory shared by this process and every process forked from it later; freed when the last of them ends."""
     kind = np.dtype(dtype)
     length = int(np.prod(shape, dtype=np.int64))
     return np.frombuffer(_mapping(length * kind.itemsize), dtype=kind, count=length).reshape(shape)
@@ -35,6 +35,7 @@ class ChannelMemory:
         """Nothing to stop: memory is freed with its last user."""
 
     def create_shared_memory(self, size: int) -> ChannelBlock:
+        """Called by Lava: a block of shared memory for a channel."""
         return ChannelBlock(size)
 
 

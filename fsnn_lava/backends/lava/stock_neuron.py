@@ -51,7 +51,7 @@ class StockNeuron:
             self.process = LIF(du=DECAY_UNIT - 1, dv=layer.decay, vth=_one_or_all(threshold), **common)
 
     def wake(self) -> None:
-        """Write bias and state, one number at a time, while the run is paused right before the window opens."""
+        """Write the stock neuron's bias and state, one number at a time, while the run is paused right before the window opens."""
         self.process.bias_mant.set(self._mant)
         if self.subtracts:
             self.process.v.set(-self._below)
@@ -59,7 +59,7 @@ class StockNeuron:
 
 
 def readout_neuron(readout: Readout, *, before: int) -> LIF:
-    """Integrators that do not fire: LIF with a threshold just above the highest potential."""
+    """The readout as a stock neuron: integrators that do not fire, LIF with a threshold just above the highest potential."""
     bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
     mant, exponent, excess = _split(bias)
     if excess is not None:

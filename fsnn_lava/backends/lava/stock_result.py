@@ -38,7 +38,7 @@ def stock_result(chip: ChipNetwork, values: NDArray[np.uint8], recorded: Recorde
     late = [trains[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :] for s in chip.feedback]
     late_counts = tuple(train.sum(axis=1).astype(np.int32) for train in late)
     potentials = tuple(np.ascontiguousarray(u[None], dtype=np.int32) for u in recorded.potentials)
-    clipped = missing_charge(chip, values, counts, late_counts, potentials, steps)
+    clipped = _missing_charge(chip, values, counts, late_counts, potentials, steps)
     return Result(
         backend="sim",
         graph="stock",
@@ -61,7 +61,7 @@ def stock_result(chip: ChipNetwork, values: NDArray[np.uint8], recorded: Recorde
     )
 
 
-def missing_charge(
+def _missing_charge(
     chip: ChipNetwork, values: NDArray[np.uint8], counts: Arrays, late: Arrays, potentials: Arrays, steps: int
 ) -> tuple[NDArray[np.uint8], ...]:
     """[1, *shape] per layer: CLIPPED_HIGH where charge was lost, CLIPPED_LOW where there is too much (E10; subtracting IF only)."""

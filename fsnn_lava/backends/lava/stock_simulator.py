@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.result import Result, concatenate
+from fsnn_lava.ir.result import Result, concatenate_results
 from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent
 
 require_lava()
 
-from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
+from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.backends.lava.stock_graph import StockGraph  # noqa: E402
 from fsnn_lava.backends.lava.stock_result import stock_result  # noqa: E402
@@ -27,8 +28,8 @@ class StockSimulator:
         self._lowered, self._steps, self._spikes = lower_to_stock(self.equivalent), steps, spikes
 
     def run(self, values: NDArray[np.uint8]) -> Result:
-        """`values` [B, *shape], or [B, T, *shape] of events, checked by the caller; any number of samples."""
-        return concatenate([self._sample(sample) for sample in values])
+        """Run stock processes on `values` [B, *shape], or [B, T, *shape] of events, checked by the caller; any number of samples."""
+        return concatenate_results([self._sample(sample) for sample in values])
 
     def _sample(self, sample: NDArray[np.uint8]) -> Result:
         chip = self.equivalent

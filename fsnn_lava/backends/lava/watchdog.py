@@ -26,7 +26,7 @@ class Watch:
         self._beat, self._since = heartbeat(), time.monotonic()
 
     def stuck(self) -> str:
-        """The reason to give up the run, or "". Called once per poll."""
+        """The reason why the watchdog gives up the run, or "". Called once per poll."""
         ticks = [cpu_ticks(pid) for pid in self._pids]
         idle = ticks == self._ticks and not any(map(wants_to_work, self._pids))
         self._idle = self._idle + 1 if idle else 0
@@ -39,8 +39,8 @@ class Watch:
         return f"no step was finished for {self._patience:.0f} s" if now - self._since > self._patience else ""
 
 
-def check_children(names: Sequence[str], actors: Sequence[Any], when: str, *, wait: float = 0.0) -> None:
-    """BackendFailed if a process has raised or died; checks for `wait` seconds, and one more to find the cause of a death."""
+def raise_if_child_failed(names: Sequence[str], actors: Sequence[Any], when: str, *, wait: float = 0.0) -> None:
+    """BackendFailed if a watched process has raised or died; checks for `wait` seconds, and one more to find the cause of a death."""
     deadline = time.monotonic() + wait
     while True:
         pairs = list(zip(names, actors, strict=False))
@@ -58,8 +58,8 @@ def check_children(names: Sequence[str], actors: Sequence[Any], when: str, *, wa
         time.sleep(0.02)
 
 
-def waiting(names: Sequence[str], actors: Sequence[Any]) -> str:
-    """The processes that are inside a step, and where in it; processes that wait for their next step are left out."""
+def stuck_processes(names: Sequence[str], actors: Sequence[Any]) -> str:
+    """The watched processes that are inside a step, and where in it; those that wait for their next step are left out."""
     lines = []
     for name, actor in zip(names, actors, strict=False):
         frames = stack_of(actor.pid) if actor.is_alive() else []
@@ -77,6 +77,7 @@ class RemoteError(Exception):
 
 
 def model_failed(name: str, error: BaseException, trace: str, when: str) -> BackendFailed:
+    """The error of the watchdog for a process model that raised `error`."""
     failed = BackendFailed(f"Lava process {name!r} raised {type(error).__name__} {when}: {error}")
     failed.__cause__ = RemoteError(f"\n{trace}")
     return failed

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsnn_lava.cli.command import Parser
+from fsnn_lava.cli.parsers.parser import Parser
 from fsnn_lava.cli.parsers.threshold_options import add_threshold_options
 
 
 def parser() -> Parser:
+    """The parser of fsnn-compare."""
     options = Parser(prog="fsnn-compare", description="Judge a finished run: every link of the chain separately.")
     options.add_argument("results", type=Path, help="results.h5, written by fsnn-run")
     options.add_argument(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from fsnn_lava.cli.command import Parser
+from fsnn_lava.cli.parsers.parser import Parser
 
 
 def parser() -> Parser:
+    """The parser of fsnn-doctor."""
     options = Parser(prog="fsnn-doctor", description="Show what is installed, which backends can run here, and what the others lack.")
     options.add_argument("--json", action="store_true", help="print it as JSON")
     options.add_argument("--install-lava", action="store_true", help="install lava-nc if it is missing, and check it with two neurons")

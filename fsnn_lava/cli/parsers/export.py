@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsnn_lava.cli.command import Parser
 from fsnn_lava.cli.parsers.data_options import add_data_options
+from fsnn_lava.cli.parsers.parser import Parser
 from fsnn_lava.limits import WEIGHT_BITS
+from fsnn_lava.placement.board import board_names
 
 SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
 
 
 def parser() -> Parser:
+    """The parser of fsnn-export."""
     options = Parser(
         prog="fsnn-export", description="Turn a trained model into an integer network, and check that it is still the same network."
     )
@@ -29,6 +31,10 @@ def parser() -> Parser:
     options.add_argument("--format", choices=tuple(SUFFIXES), help="file format (default: from the file name)")
     options.add_argument(
         "--input", choices=("pixels", "current", "events"), help="how the input enters the chip (default pixels; events for sequences)"
+    )
+    options.add_argument("--target", choices=("loihi2",), help="choose the most bits, at most --bits, with which --board runs the network")
+    options.add_argument(
+        "--board", default="oheo-gulch", help=f"of --target: {', '.join(board_names())}, or a .toml file (default: %(default)s)"
     )
     options.add_argument("--per-channel", action="store_true", help="give every channel its own unit and threshold")
     options.add_argument(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsnn_lava.cli.command import Parser
+from fsnn_lava.cli.parsers.parser import Parser
 from fsnn_lava.placement.board import board_names
 
 
 def parser() -> Parser:
+    """The parser of fsnn-map."""
     options = Parser(prog="fsnn-map", description="Place a network on a board, without the board.")
     options.add_argument("network", help="net.h5, as fsnn-export writes it, or the name of a shipped network")
     options.add_argument("--board", default="oheo-gulch", help=f"{', '.join(board_names())}, or a .toml file (default: %(default)s)")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from fsnn_lava.backends.availability import BACKENDS, GRAPHS
-from fsnn_lava.cli.command import Parser
 from fsnn_lava.cli.parsers.data_options import add_data_options
+from fsnn_lava.cli.parsers.parser import Parser
 from fsnn_lava.cli.parsers.threshold_options import add_threshold_options
 
 DEFAULT = "digits"
 
 
 def parser() -> Parser:
+    """The parser of fsnn-run."""
     options = Parser(prog="fsnn-run", description="Run a network on samples and check the results.")
     options.add_argument("network", nargs="?", default=DEFAULT, help="net.h5, or the name of a shipped network (default: %(default)s)")
     options.add_argument(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsnn_lava.cli.command import Parser
 from fsnn_lava.cli.parsers.data_options import add_data_options
+from fsnn_lava.cli.parsers.parser import Parser
 
 
 def parser() -> Parser:
+    """The parser of fsnn-train."""
     options = Parser(
         prog="fsnn-train",
         description="Train a feedback spiking network from a recipe. Every epoch writes best.pt, last.pt, state.pt and a line of the log.",

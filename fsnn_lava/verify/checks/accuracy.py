@@ -115,6 +115,7 @@ class AccuracyCheck(MergedFindings):
         return float(np.mean(np.concatenate([~s.reshape(-1) for s in self.spiked]))) if self.samples else 0.0
 
     def check(self) -> Check:
+        """The finding on the accuracy."""
         problems = []
         accuracy = self.right / self.labelled if self.labelled else None
         agreement = self.agreeing / self.judged if self.judged else None

@@ -82,6 +82,7 @@ class CertificateCheck(MergedFindings):
         return self.norms * FAILURE
 
     def check(self) -> Check:
+        """The finding on the certificates."""
         if self.certifier is None:
             return not_done("certificate", LINK, "no feedback: the equilibrium is unique and is reached in one pass")
         if self.samples == 0:

@@ -41,6 +41,7 @@ class ChargeCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
+        """Check the charge of every neuron of a batch."""
         for index, layer in enumerate(self.chip.layers):
             self._add_layer(batch, index, layer)
         self._add_readout(batch)
@@ -119,6 +120,7 @@ class ChargeCheck(MergedFindings):
         self.width = max(self.width, float(np.max(expected.high - expected.low, initial=0)))
 
     def check(self) -> Check:
+        """The finding on the charge."""
         numbers = {
             "samples": self.samples,
             "neurons": self.neurons,  # times samples, the readout included

@@ -43,11 +43,13 @@ class ContractionCheck(MergedFindings):
             self.offenders.append({"sample": offset + int(row), "what": what})
 
     def state(self) -> Contraction:
+        """How the contraction is shown: "certified", "local" (at the equilibria found), or "none"."""
         if self.certificate.certified:
             return "certified"
         return "local" if self.unsolved == 0 and self.radii and max(self.radii) < 1.0 else "none"
 
     def check(self) -> Check:
+        """The finding on the contraction."""
         state, radius, wanted = self.state(), self.certificate.radius, self.thresholds.contraction
         missed = () if _RANK[state] >= _RANK[wanted] else (f"contraction must be {wanted}",)
         numbers = {

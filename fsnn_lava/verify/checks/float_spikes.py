@@ -72,6 +72,7 @@ class FloatSpikesCheck(MergedFindings):
             self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron_index(layer, flat), "what": what})
 
     def check(self) -> Check:
+        """The finding on the float network's spikes."""
         summary = f"the float network's residual exceeds its bound in {self.above} neurons x samples (E11)"
         if self.above == 0:
             residual = f"in float, |f(a) - a| is at most {self.residual_max:.4g}, within its bound (E11; {self.samples} samples)"

@@ -55,6 +55,7 @@ class MessagesCheck(SpikesCheck):
         return {"what": "what is under way, clip counts or the steps of messages differ; rates and sums do not"}
 
     def check(self) -> Check:
+        """The finding on the number of messages."""
         found = super().check()
         numbers = {**found.numbers, "messages": self.spikes}
         return Check(name="messages", link=LINK, passed=found.passed, summary=self._sentence(), numbers=numbers, offenders=found.offenders)

@@ -175,6 +175,7 @@ class RecordCheck(MergedFindings):
             self.offenders.append(offender)
 
     def check(self) -> Check:
+        """The finding on the consistency of the record."""
         rest = f", and the rows of {self.rows} samples agree with themselves" if self.rows else ""
         summary = f"counts, traces, late spikes and totals of {self.samples} samples are possible and agree{rest}"
         if self.wrong:

@@ -83,6 +83,7 @@ class SettlingCheck(MergedFindings):
         )
 
     def check(self, settled: Settled) -> Check:
+        """The finding on whether the rates settled."""
         numbers = {name: getattr(settled, name) for name in settled.__dataclass_fields__}
         return Check(name="settled", link=LINK, passed=True, judges=False, summary=str(settled), numbers=numbers)
 

@@ -84,6 +84,7 @@ class ShiftCheck(MergedFindings):
             self.offenders.append({"sample": batch.sample(row), **where, "what": what})
 
     def check(self) -> Check:
+        """The finding on the shift of the equilibrium."""
         wrong, farthest = self.rounding.wrong, float(self.shift_max.max())
         if wrong:
             first = wrong[0]["what"]

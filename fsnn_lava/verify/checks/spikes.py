@@ -51,22 +51,23 @@ class SpikesCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
+        """Compare the spikes of some samples of a batch with the reference."""
         self._repeat(batch)
         self._refer(batch)
 
     def _refer(self, batch: Batch) -> None:
         """Compare with the reference, sample by sample."""
         chip = self.emulator.chip
-        for number in referenced_samples(chip, batch.steps):
+        for number in _referenced_samples(chip, batch.steps):
             row = number - batch.offset
             if not 0 <= row < batch.samples:
                 continue
             one = slice(row, row + 1)
             got, expected = batch.result.part(one), run_reference(chip, batch.values[one], steps=batch.steps, stock=self.stock)
             if self.stock:
-                got = with_unreported_clips(got, expected, chip)
+                got = _with_unreported_clips(got, expected, chip)
             self.referenced += 1
-            if differing(got, expected).any():
+            if differing_samples(got, expected).any():
                 self.unlike_reference += 1
                 if len(self.offenders) < LOCATED and number not in [offender["sample"] for offender in self.offenders]:
                     self.offenders.append(locate_from_reference(chip, got, expected, sample=number))
@@ -81,8 +82,8 @@ class SpikesCheck(MergedFindings):
         part = batch.result.part(slice(0, rows))
         expected = self.emulator.run(batch.values[:rows], steps=batch.steps, spikes=part.spikes is not None)
         if self.stock:
-            part = with_unreported_clips(part, expected, self.emulator.chip)
-        wrong = differing(part, expected)
+            part = _with_unreported_clips(part, expected, self.emulator.chip)
+        wrong = differing_samples(part, expected)
         self.samples += rows
         self.repeated += rows if batch.result.backend == "emu" else 0
         self.recorded += rows if part.spikes is not None else 0
@@ -99,6 +100,7 @@ class SpikesCheck(MergedFindings):
         return locate_divergence(self.emulator, values, got, sample=sample)
 
     def check(self) -> Check:
+        """The finding on the spikes."""
         numbers = {
             "samples": self.samples,
             "different": self.different,
@@ -129,21 +131,21 @@ class SpikesCheck(MergedFindings):
         return f"{differ}, first in sample {first['sample']}, {place}{step}"
 
 
-def referenced_samples(chip: ChipNetwork, steps: int) -> list[int]:
+def _referenced_samples(chip: ChipNetwork, steps: int) -> list[int]:
     """Numbers of the samples that the reference computes: spread over a run of any length, at least one, as many as are affordable."""
     number = int(np.clip(_REFERENCE_BUDGET // (max(1, equilibrium_multiplications(chip)) * steps), 1, REFERENCE_SAMPLES))
     return [0, *(2**power for power in range(number - 1))]
 
 
-def with_unreported_clips(got: Result, expected: Result, chip: ChipNetwork) -> Result:
+def _with_unreported_clips(got: Result, expected: Result, chip: ChipNetwork) -> Result:
     """`got` with the emulator's flags for the layers whose stock neuron does not report clipping (ATRLIF with a leak)."""
     silent = [runs_as_atrlif(layer) for layer in chip.layers]
     clipped = tuple(b if quiet else a for a, b, quiet in zip(got.clipped, expected.clipped, silent, strict=True))
     return replace(got, clipped=clipped, clip_count=np.where([*silent, False], expected.clip_count, got.clip_count))
 
 
-def differing(got: Result, expected: Result) -> NDArray[np.bool_]:
-    """[B] samples in which any part of the result differs. Traces may differ by the rounding of 2 T operations."""
+def differing_samples(got: Result, expected: Result) -> NDArray[np.bool_]:
+    """[B] samples whose spikes or any other part of the result differ. Traces may differ by the rounding of 2 T operations."""
     wrong = np.any(got.readout != expected.readout, axis=1) | np.any(got.clip_count != expected.clip_count, axis=1)
     for name in ("counts", "late", "potentials", "clipped", "spikes"):
         left, right = getattr(got, name), getattr(expected, name)

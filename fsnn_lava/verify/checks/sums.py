@@ -37,6 +37,7 @@ class SumsCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
+        """Check the sums of every neuron of a batch."""
         clipped = batch.result.clip_count
         for index, layer in enumerate(self.chip.layers):
             flags = batch.result.clipped[index] != 0
@@ -58,7 +59,7 @@ class SumsCheck(MergedFindings):
         self.neurons += off.size
         self.violated += int(np.count_nonzero(off))
         self.worst = max(self.worst, int(np.abs(off).max(initial=0)))
-        for row, flat in first_places(off != 0):
+        for row, flat in _first_places(off != 0):
             sum_, wanted, by = (int(a[row].reshape(-1)[flat]) for a in (got, expected, off))
             what = f"its sum is {sum_}, but what arrived makes {wanted}: {abs(by)} {'too much' if by > 0 else 'missing'}"
             self.offenders.append(self._offender(batch, row, position, flat, "sum", what))
@@ -76,6 +77,7 @@ class SumsCheck(MergedFindings):
         }
 
     def check(self) -> Check:
+        """The finding on the sums."""
         numbers = {
             "samples": self.samples,
             "neurons": self.neurons,  # times samples, the readout included
@@ -113,6 +115,7 @@ class BandCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
+        """Check the dead band of every neuron of a batch."""
         delta = encoding_of(batch)
         for index, layer in enumerate(self.chip.layers):
             told, reached, band = told_rates(batch, index), reached_rates(batch, layer), delta.dead_bands[index]
@@ -121,7 +124,7 @@ class BandCheck(MergedFindings):
             self.neurons += off.size
             self.violated += int(np.count_nonzero(wrong))
             self.share = max(self.share, float(off.max(initial=0)) / band)
-            for row, flat in first_places(wrong):
+            for row, flat in _first_places(wrong):
                 one, other = int(reached[row].reshape(-1)[flat]), int(told[row].reshape(-1)[flat])
                 what = f"its rate is {one}, but it told {other} (units of 2^-{delta.rate_bits}); the dead band is {band}"
                 if len(self.offenders) < OFFENDERS_KEPT:
@@ -129,6 +132,7 @@ class BandCheck(MergedFindings):
                     self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron, "what": what})
 
     def check(self) -> Check:
+        """The finding on the dead bands."""
         if self.violated:
             summary = f"{self.violated} of {self.neurons} neurons x samples told a rate that is not within their dead band (E14)"
         else:
@@ -138,7 +142,7 @@ class BandCheck(MergedFindings):
         return Check(name="dead band", link=LINK, passed=passed, summary=summary, numbers=numbers, offenders=tuple(self.offenders))
 
 
-def first_places(mask: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+def _first_places(mask: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
     """(row, flat index) of the first OFFENDERS_KEPT set entries of [B, ...]."""
     for position in np.flatnonzero(mask)[:OFFENDERS_KEPT]:
         row, flat = divmod(int(position), mask[0].size)

@@ -1,4 +1,4 @@
-"""fsnn-doctor --install-lava shows the command, asks, installs by version and hash, and checks; pip is a stand-in here."""
+"""fsnn-doctor --install-lava shows the command, asks, installs by version and hash, and checks; pip is a mock here."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def test_on_a_terminal_it_asks_first(machine, capsys, monkeypatch, answer, code,
     assert ("nothing was installed" in captured.err) == (runs == 0)
 
 
-def test_where_nobody_can_answer_yes_is_asked_for(machine, capsys, monkeypatch):
+def test_without_a_terminal_the_yes_option_is_required(machine, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     assert doctor.main(["--install-lava"]) == 2
     assert machine.ran == []
     assert capsys.readouterr().err == "fsnn-doctor: cannot ask for confirmation, standard input is not a terminal: add --yes\n"
 
 
-def test_a_lava_that_is_there_is_only_checked(machine, capsys):
+def test_an_installed_lava_is_only_checked(machine, capsys):
     machine.found = "0.10.0"
     assert doctor.main(["--install-lava"]) == 0
     assert machine.ran == []
@@ -100,13 +100,13 @@ def test_what_lava_imports_is_installed_where_it_is_missing(machine, monkeypatch
     assert machine.ran == [[sys.executable, "-m", "pip", "install", "asteval"]]
 
 
-def test_pip_that_fails_is_one_sentence_and_exit_code_3(machine, capsys):
+def test_pip_that_fails_is_reported_in_one_sentence_and_exit_code_3(machine, capsys):
     machine.code = 1
     assert doctor.main(["--install-lava", "--yes"]) == 3
     assert re.fullmatch(r"fsnn-doctor: pip failed \(see above\)\. It needs a package index; .*\n", capsys.readouterr().err)
 
 
-def test_without_pip_it_is_said_how_to_get_it(machine, capsys, monkeypatch):
+def test_without_pip_there_is_advice_on_how_to_get_it(machine, capsys, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "pip" else find(name, *rest))
     assert doctor.main(["--install-lava", "--yes"]) == 3
@@ -129,7 +129,7 @@ def test_a_system_without_fork_is_refused(machine, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("code", [1, 3])
-def test_a_check_that_fails_is_told_with_its_reason_and_exit_code(machine, capsys, code):
+def test_a_check_that_fails_is_reported_with_its_reason_and_exit_code(machine, capsys, code):
     machine.check = (code, "", "Traceback\nthe last line\n")
     assert doctor.main(["--install-lava", "--yes"]) == code
     assert capsys.readouterr().err == "fsnn-doctor: Lava is installed, but a network of two neurons did not run: the last line\n"
@@ -159,13 +159,13 @@ def test_two_neurons_that_compute_something_else_fail_the_check(monkeypatch):
         found.potentials[0][0, 0] += 1
         return found
 
-    monkeypatch.setattr(self_check, "run_on_lava", wrong)
+    monkeypatch.setattr(self_check, "_run_on_lava", wrong)
     with pytest.raises(CheckFailed, match=r"Lava ran, but two neurons \(batched graph\)"):
-        self_check.check_lava()
+        self_check.run_self_check()
 
 
 def test_two_neurons_both_spike_and_neither_is_the_other():
-    chip = self_check.two_neurons()
+    chip = self_check.self_check_network()
     assert isinstance(chip, ChipNetwork)
     counts = run(chip, self_check.VALUES, backend="emu").counts[0]
     assert (counts > 0).all() and len({*counts.flatten().tolist()}) == counts.size

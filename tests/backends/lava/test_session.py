@@ -16,7 +16,8 @@ from tests.backends.lava.needs import needs_lava
 
 needs_lava()
 
-from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
+from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.requirement import require_lava  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.errors import BackendFailed, BackendMissing  # noqa: E402
@@ -54,12 +55,12 @@ def test_runs_and_stops():
         ("exit", r"'second' ended with exit code 5 at step 1 … 9"),
     ],
 )
-def test_a_model_that_fails_ends_in_a_sentence(fault, sentence):
+def test_a_model_that_fails_ends_with_a_message(fault, sentence):
     with ring(fault) as session, pytest.raises(BackendFailed, match=sentence):
         session.run(9)
 
 
-def test_a_model_that_cannot_be_made_ends_in_a_sentence():
+def test_a_model_that_cannot_be_made_ends_with_a_message():
     with pytest.raises(BackendFailed, match=r"'second' raised RuntimeError during set-up: born broken"):
         ring("raise at once")
 
@@ -137,7 +138,7 @@ def test_the_root_logger_keeps_its_handlers():
     assert logging.getLogger().handlers == before
 
 
-def test_too_little_memory_is_a_sentence(monkeypatch):
+def test_too_little_memory_is_reported(monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 

@@ -1,4 +1,4 @@
-"""What a backend recorded must be possible and agree with itself, beyond what charge can see: every sample, every layer."""
+"""What a backend recorded must be possible and consistent, beyond what the charge check covers, in every sample and layer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_correct_record_is_possible(decay, kind):
 @pytest.mark.parametrize("offset", [0, 1000])
 @pytest.mark.parametrize("decay", [0, 205])
 def test_more_spikes_than_steps_are_impossible_even_if_charge_is_conserved(decay, offset):
-    """20 spikes more and 20 thresholds less: charge cannot tell. Beyond the samples that are emulated again nobody else looks."""
+    """20 spikes more and 20 thresholds less: charge is conserved. In samples that are not emulated again, no other check notices."""
     chip, values, result = run_of(decay)
     place = (1, 0, 2, 3)
     more = chip.steps + 1 - int(result.counts[1][place])

@@ -45,7 +45,7 @@ def run_on_loihi2(
     timeout: float | None = None,
     profile: str | Path | None = None,
 ) -> Result:
-    """Run `stock_equivalent(chip)` on a chip, one sample after the other; the Result carries that network's digest. There is no fallback.
+    """Backend 'loihi2': run `stock_equivalent(chip)` on a chip, sample by sample; the Result has that network's digest. No fallback.
 
     `timeout` is the number of seconds without a finished sample after which the job is ended (default: FSNN_TIMEOUT, or 600).
     `profile` names a JSON file for the measurements of the vendor's profilers (default: FSNN_PROFILE, or none).

@@ -66,17 +66,17 @@ class ChipGraph:
 
     @property
     def process(self) -> Any:
-        """One of the connected processes; running it runs all of them."""
+        """One of the graph's connected processes; running it runs all of them."""
         return self.neurons[0].process
 
     def idle(self, run: RunSteps) -> None:
-        """Run one window without input or bias, in which nothing may spike; then a sample can start."""
+        """Run the graph for one window without input or bias, in which nothing may spike; then a sample can start."""
         run(self.window.length)
         self._check_silence(0, "a network at rest")
         self._rest()
 
     def sample(self, values: NDArray[np.uint8], run: RunSteps) -> Recorded:
-        """Run one sample, [*shape] or [T, *shape] of events, and leave the network silent and at rest."""
+        """Run the graph on one sample, [*shape] or [T, *shape] of events, and leave the network silent and at rest."""
         if self._events:
             self._load(values)
         stops = self._stops(self._biases(values))

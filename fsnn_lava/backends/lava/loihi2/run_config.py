@@ -27,6 +27,7 @@ class OnChip(Loihi2HwCfg):
         super().__init__(select_sub_proc_model=True, exception_proc_model_map=_named_models(), callback_fxs=list(callbacks))
 
     def select(self, process: Any, proc_models: list[Any]) -> Any:
+        """Called by Lava for this run config: our own processes get the model with their tag, others the one that Loihi2HwCfg selects."""
         tag = process.proc_params.get("tag")
         tagged = [model for model in proc_models if tag is not None and tag in getattr(model, "tags", ())]
         model = tagged[0] if tagged else super().select(process, proc_models)

@@ -113,7 +113,7 @@ def test_events_are_streamed_and_no_spike_reaches_the_next_sample(tmp_path):
     ],
     ids=["board down", "wrong generation", "no ATRLIF", "wrong model", "no Dense", "hang", "raise", "die", "job killed", "bad timeout"],
 )  # fmt: skip
-def test_what_breaks_ends_in_a_sentence_and_leaves_nothing_running(tmp_path, environment, code, words):
+def test_what_breaks_ends_with_a_message_and_leaves_nothing_running(tmp_path, environment, code, words):
     done, found = on_the_mock(tmp_path, one_neuron(threshold=10), np.array([[3]], dtype=np.uint8), **environment)
     assert (done.returncode, found) == (code, None), done.stderr
     assert words in done.stdout

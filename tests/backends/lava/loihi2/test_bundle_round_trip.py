@@ -1,4 +1,4 @@
-"""The whole way of deploy/README.md on the mock board: package at home, check and run there, compare at home."""
+"""The whole procedure of deploy/README.md on the mock board: package locally, check and run on the board, compare locally."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def in_the_cloud(job, *arguments):
-    """run.sh of a package, with the mock vendor's package but not this repository's code."""
+    """Run run.sh of a package with the mock vendor's package, without this repository's code."""
     environment = mock_environment(PARTITION="oheogulch", PYTHON=sys.executable)
     environment["PYTHONPATH"] = environment["PYTHONPATH"].split(":")[1]
     return subprocess.run(

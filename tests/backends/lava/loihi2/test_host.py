@@ -1,4 +1,4 @@
-"""Choosing and opening a way to a board: the environment is the mock vendor's, each case in a process of its own."""
+"""Choosing and opening a connection to a board: the environment is the mock vendor's, and each case runs in its own process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ except FsnnError as error:
 
 
 def ask(arguments: str = "", *, commands: bool = True, **environment: str) -> str:
-    """What choosing and opening a host says, with the mock vendor's package and commands."""
+    """Return what choosing and opening a host prints, with the mock vendor's package and commands."""
     done = run_python("-c", SCRIPT.format(arguments=arguments), commands=commands, **environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -74,7 +74,7 @@ def test_a_queue_without_controller_is_named():
     assert "SLURM controller is not available" in said
 
 
-def test_a_machine_without_sinfo_is_told_so():
+def test_a_machine_without_sinfo_gets_a_message():
     said = ask(commands=False)
     assert said.startswith("3 backend 'loihi2': the command 'sinfo' is not on this machine")
 

@@ -16,7 +16,7 @@ from fsnn_lava.backends.lava.neuron_record import NeuronRecord
 from fsnn_lava.backends.lava.processes.neuron.process import SoftResetNeuron
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.compiled.arithmetic import first_firing
-from fsnn_lava.compiled.lava_step import fire
+from fsnn_lava.compiled.lava_step import lava_neuron_step
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS
 
@@ -75,7 +75,7 @@ class _Integer(_Model):
 
     def _step(self, current: NDArray[Any], spikes: NDArray[Any]) -> None:
         record = self._record
-        fire(
+        lava_neuron_step(
             self.u,
             current,
             self._bias,
