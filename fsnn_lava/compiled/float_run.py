@@ -1,6 +1,6 @@
-"""The float network in time (E1, E2), spike by spike: every spike adds its weights to the currents of its targets.
+"""The float simulation (E1, E2), spike by spike: every spike adds its weights to the currents of its targets.
 
-A sample's potentials stay in the processor's cache: no step writes memory that samples share. Where the weights are many, several
+A sample's potentials stay in the processor's cache, since no step writes memory that samples share. If there are many weights, several
 samples are stepped together, so that each part of the weights is read once for all of them.
 """
 
@@ -16,7 +16,7 @@ from fsnn_lava.compiled.scatter import BUSY, scatter, scatter_by_taps
 from fsnn_lava.compiled.vectors import Floats, Number
 
 # Columns of the table of layers: the layer's neurons, and the one connection into them from the layer before (or around the loop).
-# The rest of a row, from FORM_START, is the form of that connection as `scatter` takes it.
+# The rest of a row, from FORM_START, is the form of that connection as `scatter` reads it.
 OFFSET, SIZE, SOURCE, DELAY, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, FORM_START = range(11)
 NO_SOURCE = -1
 
@@ -55,9 +55,9 @@ def _step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, lea
 @compiled
 def _receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, begin: int,
             lengths: Integers, starts: Indices, fired: Bytes) -> None:  # fmt: skip
-    """current[b] <- current[b] + the weights that the spikes of sample b have onto the layer of `row`.
+    """current[b] <- current[b] + the weights from the spikes of sample b to the layer of `row`.
 
-    They are lists[b, begin : begin + lengths[b]]. `lists` is passed whole: a slice of it would be compiled once more for its strides.
+    They are lists[b, begin : begin + lengths[b]]. `lists` is passed as a whole: a slice has other strides and would be compiled again.
     """
     own = weight[row[WEIGHT] : row[WEIGHT_END]]
     if in_blocks:

@@ -1,4 +1,4 @@
-"""How a network's connections are laid out for the event-driven simulation: tables by shape, and weights in the order spikes use them."""
+"""The layout of a network's connections for the event-driven simulation: tables for each shape, and weights in the order of their use."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from fsnn_lava.compiled.scatter import FORM
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, TransposedConvolution
 
-ONE_PLACE = np.array([[0, 0, 1]], dtype=np.int32)  # the rows, and the columns, of a dense connection
-TOGETHER = 64  # samples that take their steps together where all connections are dense
-CONVOLVED_TOGETHER = 8  # the same where one is not, and there are MANY_WEIGHTS
+ONE_PLACE = np.array([[0, 0, 1]], dtype=np.int32)  # rows and columns of a dense connection
+TOGETHER = 64  # samples that are stepped together if all connections are dense
+CONVOLVED_TOGETHER = 8  # the same if one is not dense and there are MANY_WEIGHTS
 MANY_WEIGHTS = 2**18  # more than the cache of one core holds
 
 
 class ConnectionLayout:
-    """One connection: which targets each source position meets, and its weight in that order.
+    """One connection: which targets each source position reaches, and its weight in that order.
 
     `in_blocks` (dense only): the weight as `add_blocks` reads it.
     """
@@ -46,17 +46,17 @@ class ConnectionLayout:
             channels, taps, width = source[0], operator.kernel, target[2]
         else:
             raise BadArgument(f"events: cannot lay out a {type(operator).__name__}; simulate with events=False")
-        whole_rows = isinstance(operator, Dense)  # all weights of a spike are contiguous, however many
+        whole_rows = isinstance(operator, Dense)  # all weights of a spike are contiguous
         self.form = np.array([channels, len(self.columns), *taps, width, target[0], 1, whole_rows], dtype=np.int64)
 
     @property
     def products(self) -> int:
-        """Weights that are touched in a step in which every source fires."""
+        """Weights that are used in a step in which every source fires."""
         return int(self.rows[:, 2].sum()) * int(self.columns[:, 2].sum()) * int(self.form[0]) * self.operator.out_shape[0]
 
     @property
     def stored_weights(self) -> int:
-        """Numbers that `ordered` returns."""
+        """Number of weights that `ordered` returns."""
         targets = self.operator.out_shape[0]
         padded = -(-targets // BLOCK) * BLOCK if self.in_blocks else targets
         return int(np.prod(self.form[[0, 2, 3]])) * padded
@@ -124,5 +124,5 @@ class NetworkLayout:
 
 @lru_cache(maxsize=16)
 def network_layout(shapes: tuple[Shape, ...], forward: tuple[Operator, ...], feedback: Operator | None, delay: int) -> NetworkLayout:
-    """The layout for these shapes; made once."""
+    """The layout for these shapes, created once."""
     return NetworkLayout(shapes, forward, feedback, delay=delay)

@@ -73,5 +73,5 @@ def _positive_definite(matrix: NDArray[np.complex128]) -> bool:
 
 
 def spectral_radius(gains: NDArray[np.float64]) -> float:
-    """Below 1 the equilibrium is unique and every start converges to it (E6, E11)."""
+    """The spectral radius; below 1 the equilibrium is unique and reached from every start (E6, E11)."""
     return float(np.abs(np.linalg.eigvals(gains)).max())

@@ -19,7 +19,7 @@ from fsnn_lava.nn.operators import Convolution, Operator
 class Stage(nn.Module):
     """F of one layer: linear operation, average pooling, batch norm (E7).
 
-    `rounding`, if set, maps the stored weight to the one that is used everywhere; gradients go through it to the stored one.
+    `rounding`, if set, maps the stored weight to the one that is used everywhere; gradients pass through it to the stored weight.
     """
 
     def __init__(self, spec: LayerSpec, *, batch_norm: bool) -> None:
@@ -40,7 +40,7 @@ class Stage(nn.Module):
                 self.linear.bias.zero_()
 
     def used_weight(self) -> Tensor:
-        """The weight that is used, rounded if it is trained through the rounding."""
+        """The weight that is used, rounded if the network is fake-quantised."""
         stored = self.linear.weight
         return stored if self.rounding is None else self.rounding(stored)
 
@@ -78,7 +78,7 @@ class Stage(nn.Module):
         return self.operator.pooled(self.pool), self.operator.fold_pooling(weight, self.pool), bias
 
     def simulated(self, mask: Tensor | None) -> Current:
-        """Values -> current with every constant worked out, as a simulation needs it."""
+        """Values -> current with every constant computed in advance, for a simulation."""
         operator, weight, bias = self.folded()
         return Current(operator=operator, weight=weight, bias=bias, mask=mask)
 

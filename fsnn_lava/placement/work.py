@@ -1,7 +1,7 @@
-"""The work of a sample on the chip, counted from the messages of a run, whatever backend and graph ran it.
+"""The work that a sample causes on the chip, counted from the messages of a run on any backend and graph.
 
 With rate coding the chip runs stock processes: a static input is written once, as a bias, and costs no synaptic operation; the readout may
-be the host's; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py). Delta encoding has no graph for the
+be on the host; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py). Delta encoding has no graph for the
 chip yet; it is counted as if it had one of the same kind, with graded messages.
 """
 
@@ -29,14 +29,14 @@ Floats = NDArray[np.float64]
 
 
 def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values: NDArray[np.uint8] | None = None) -> ChipCost:
-    """What a sample of this run costs on the board of `placement`.
+    """The work of a sample of this run on the board of `placement`, as a ChipCost.
 
     `values` [B, T, *shape] of the run's samples are needed for a network with event input, whose events are messages.
     """
     if result.digest not in {chip.digest(), _chip_network(chip).digest()}:
         raise BadArgument("the result belongs to another network: pass the network that was run")
     if chip.input.kind == "events" and values is None:
-        raise BadArgument("a network with event input costs what its events cost: pass the values of the run")
+        raise BadArgument("the cost of a network with event input depends on its events: pass the values of the run")
     events = None if values is None or chip.input.kind != "events" else np.count_nonzero(values, axis=1).mean(axis=0)
     return cost_of_messages(chip, [counts.mean(axis=0) for counts in result.counts], placement, steps=result.steps, events=events)
 
@@ -44,7 +44,7 @@ def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values
 def cost_of_messages(
     chip: ChipNetwork, messages: Sequence[Floats], placement: Placement, *, steps: int, events: Floats | None = None
 ) -> ChipCost:
-    """The cost of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
+    """The work of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
     graph = _graph(chip, messages, events)
     window = ChipWindow(steps=steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1)
     cores = {layer.name: layer.cores for layer in placement.layers}

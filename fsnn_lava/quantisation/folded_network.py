@@ -1,4 +1,4 @@
-"""FoldedNetwork: the float network as the chip will see it, in float64 and physical units. It can be simulated and solved."""
+"""FoldedNetwork: the float network in the chip's form, in float64 and physical units. It can be simulated and solved."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class FoldedLayer:
         return self.connection.apply(values) + self.bias
 
     def simulated(self) -> Current:
-        """The same as a simulation needs it."""
+        """The layer in the form that a simulation needs."""
         return Current(operator=self.connection.operator, weight=self.connection.weight, bias=self.bias)
 
 

@@ -12,7 +12,7 @@ from fsnn_lava.nn.fan_out import expected_operations, fan_out
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.process_group import ProcessGroup
 
-BATCH = 250  # samples at once
+BATCH = 250  # samples per batch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = Non
     group = group or ProcessGroup()
     net.eval()
     synapses = fan_out(net)
-    sums = torch.zeros(2 + len(net.stages), dtype=torch.float64)  # right answers, operations, then spikes per neuron of each layer
+    sums = torch.zeros(2 + len(net.stages), dtype=torch.float64)  # correct answers, operations, then spikes per neuron of each layer
     for first in range(group.rank * BATCH, len(samples), group.size * BATCH):
         chosen = slice(first, first + BATCH)
         logits = net(torch.from_numpy(samples.batch(chosen)).to(group.device))

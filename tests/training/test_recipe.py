@@ -81,7 +81,7 @@ def test_the_recipes_say_what_the_paper_says(path):
             r"'data' must be one of 'digits'.*, or a \.npz file, or tonic:NAME, or a folder, .*got 'imagenet'",
         ),
         ({"augment": True}, "'augment' .* is for CIFAR only"),
-        ({"shift": 2, "augment": True, "data": "cifar10"}, "'augment' shifts images already, got 'shift' = 2 too"),
+        ({"shift": 2, "augment": True, "data": "cifar10"}, "'augment' already shifts images, but 'shift' = 2 is set too"),
         ({"drop_events": 1.0}, "'drop_events' must be a number >= 0 and < 1, got 1.0"),
         ({"augment": 1}, "'augment' must be true or false, got 1"),
         ({"optimiser": {"momentum": 1.5}}, "'optimiser.momentum' must be a number >= 0 and < 1, got 1.5"),
@@ -98,7 +98,7 @@ def test_the_recipes_say_what_the_paper_says(path):
         ({"phases": [{"steps": 3}]}, "key 'phases 1: after' is missing; it must be a whole number >= 1"),
         ({"phases": [{"after": 1}, {"after": 2, "step": 3}]}, r"unknown key 'phases 2: step'; did you mean 'phases 2: steps'\?"),
         ({"phases": [{"after": 2}, {"after": 1}]}, r"'after' must be in increasing order, got \[2, 1\]"),
-        ({"data": "cifar10", "augment": True, "phases": [{"after": 1, "shift": 2}]}, "'augment' shifts images already"),
+        ({"data": "cifar10", "augment": True, "phases": [{"after": 1, "shift": 2}]}, "'augment' already shifts images"),
     ],
 )
 def test_a_bad_recipe_is_refused_with_file_and_key(change, sentence):

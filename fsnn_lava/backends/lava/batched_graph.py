@@ -35,7 +35,7 @@ _PROCESS = {DenseSynapse: Dense, ConvSynapse: Conv, TransposedConvSynapse: Trans
 
 
 class BatchedGraph:
-    """Processes for B samples of T steps, and the shared memory that values and results pass through."""
+    """Processes for B samples of T steps, and the shared memory for values and results."""
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, spikes: bool) -> None:
         self.chip, self.batch, self.steps = chip, batch, steps

@@ -1,6 +1,6 @@
 """A network with delta encoding as our own Lava processes, for all B samples of a batch at once (see batched_graph.py).
 
-The input's synapse ends on a port of its own: its current is read once, in the first step of layer 1.
+The input's synapse is connected to a separate port: its current is read once, in the first step of layer 1.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _PROCESS = {DenseSynapse: Dense, ConvSynapse: Conv, TransposedConvSynapse: Trans
 
 
 class DeltaGraph:
-    """Processes for B samples of T steps, and the shared memory that values and results pass through."""
+    """Processes for B samples of T steps, and the shared memory for values and results."""
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, spikes: bool) -> None:
         if chip.delta is None:
-            raise BadArgument("this network is rate coded; see BatchedGraph")
+            raise BadArgument("this network uses rate coding; use BatchedGraph")
         self.chip, self.delta, self.batch, self.steps = chip, chip.delta, batch, steps
         self.period = len(chip.layers) + steps
         self._beat = shared_array((1,), np.int64)
@@ -159,4 +159,4 @@ def check_delta_input(chip: ChipNetwork) -> None:
         axes = (0, 2, 3) if isinstance(synapse, TransposedConvSynapse) else tuple(range(1, synapse.weight.ndim))
         largest = int(np.abs(synapse.weight.astype(np.int64)).sum(axis=axes).max()) * limits.MESSAGE_MAX
         if synapse.source == INPUT and largest << max(0, limits.STATE_FRACTION_BITS + synapse.exponent) > limits.INT32_MAX:
-            raise BadArgument(f"{synapse}: the input's current may exceed 32 bits; run it on 'emu', or lower its exponent")
+            raise BadArgument(f"{synapse}: the input current may exceed 32 bits; run the network on 'emu', or lower the exponent")

@@ -90,7 +90,7 @@ class DeltaSimulator:
         )
 
     def _late(self, number: int) -> NDArray[np.int32]:
-        """Changes of feedback synapse `number` that were under way."""
+        """Changes of feedback synapse `number` that were in flight."""
         synapse = self.chip.feedback[number]
         place = [s for s in self.chip.feedback if s.source == synapse.source].index(synapse)
         return self._graph.records[self.chip.index(synapse.source)].late[place][1]
