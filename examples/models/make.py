@@ -46,7 +46,7 @@ CARD = """# {name}
 | accuracy, float | {float:.2%} ({samples} test samples; 95 % interval {low:.2%} – {high:.2%}) |
 | accuracy, {bits}-bit integers | {integer:.2%} |
 | same answer in float and integers | {alike:.2%} |
-| synaptic operations | {operations:.0f} per sample on the emulator, {chip_operations:.0f} on the chip, which gets a static input only once |
+| synaptic operations | {operations:.0f} per sample on the emulator, {chip_operations:.0f} on the chip, which gets a static input once |
 | messages | {messages:.0f} per sample |
 | certificate (E6) | gain {before:.3f} in float, {after:.3f} in integers: {certified} |
 | certificate, sample by sample (E18) | {local} |
