@@ -187,7 +187,7 @@ def local_certificates(made: Quantised, data: Dataset) -> str:
     drive = rate_map.drive(values)
     solved = solve_equilibria(rate_map, drive, rates)
     found = LocalCertifier(rate_map).certify(solved.rates, rates, drive)
-    return f"{int(found.certified.sum())} of {len(values)}; ||J|| at the equilibrium at most {float(found.norm.max()):.3g}"
+    return f"{int(found.certified.sum())} of {len(values)}; ‖J‖ at the equilibrium at most {float(found.norm.max()):.3g}"
 
 
 def card(args: argparse.Namespace, net: fl.FSNN, made: Quantised, figures: dict[str, Any], data: str, digest: str) -> str:
