@@ -7,6 +7,7 @@ weight ~ integer * 2**exponent * unit. Scaling a neuron's inputs, bias and thres
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import ceil, floor, log2
 from typing import Any
 
@@ -15,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from fsnn_lava import limits
+from fsnn_lava.nn.operators import Convolution
 from fsnn_lava.quantisation.folded_network import FoldedConnection
 from fsnn_lava.quantisation.layer_problem import LayerProblem
 
@@ -41,6 +43,7 @@ SHARES = (
     0.34,
 )  # clipping ranges to try, relative to the largest weight
 HEADROOM = 4.0  # times what the potentials of a calibration run need, as far as the threshold window allows
+SEARCHED_CONNECTIONS = 4  # up to so many into a layer, both roundings of every exponent are tried
 _SHORTLIST = 5
 NUMBERS_AT_ONCE = 2**16  # weights whose rounding errors are summed together
 
@@ -106,14 +109,15 @@ def largest_integer(bits: int) -> int:
 
 
 def _relative_exponents(connections: tuple[FoldedConnection, ...]) -> list[tuple[int, ...]]:
-    """Exponents, relative to that of the first connection, with which both use their integer range, rounded down and up."""
-    if len(connections) < 2:
-        return [(0,) * len(connections)]
-    first, second = (float(c.weight.abs().max()) for c in connections)
-    if first == 0.0 or second == 0.0:
-        return [(0, 0)]
-    ratio = log2(second / first)
-    return [(0, e) for e in sorted({floor(ratio), ceil(ratio)})]
+    """Exponents relative to the first connection's with which all use their integer range, rounded down and up (of many: to nearest)."""
+    sizes = [float(c.weight.abs().max()) for c in connections]
+    if len(sizes) < 2 or sizes[0] == 0.0:
+        return [(0,) * len(sizes)]
+    choices = []
+    for size in sizes[1:]:
+        ratio = log2(size / sizes[0]) if size > 0.0 else 0.0
+        choices.append(sorted({floor(ratio), ceil(ratio)}) if len(sizes) <= SEARCHED_CONNECTIONS else [round(ratio)])
+    return [(0, *exponents) for exponents in product(*choices)]
 
 
 def _grids(problem: LayerProblem, expected: ExpectedError, relative: tuple[int, ...], top: int, per_channel: bool) -> list[Grid]:
@@ -186,12 +190,13 @@ class ExpectedError:
     def __init__(self, problem: LayerProblem, top: int) -> None:
         self.channels, self.vth, self.top = problem.shape[0], problem.vth, top
         self.weights: list[FloatArray] = []  # [C, sources, taps] per connection
-        self.moments: list[tuple[FloatArray, FloatArray]] = []  # mean and variance of its messages, [sources] each
+        self.moments: list[tuple[FloatArray, FloatArray]] = []  # mean and variance of its messages, [1 or C, sources] each
         for connection, messages in zip(problem.connections, problem.messages, strict=True):
             by_target = connection.weight.transpose(0, connection.target_axis)
             self.weights.append(by_target.reshape(self.channels, by_target.shape[1], -1).contiguous().numpy())
             samples = messages.flatten(1) if connection.kind == "dense" else messages.transpose(0, 1).flatten(1).T
-            self.moments.append((samples.mean(0).numpy(), samples.var(0, unbiased=False).numpy()))
+            moments = samples.mean(0).numpy(), samples.var(0, unbiased=False).numpy()
+            self.moments.append((_per_source(connection, moments[0]), _per_source(connection, moments[1])))
 
     def per_channel(self, grid: Grid) -> FloatArray:
         """[C] of the weights rounded to `grid`."""
@@ -209,6 +214,15 @@ class ExpectedError:
             exact = weight[rows] / step[rows, None, None]
             off = np.clip(np.rint(exact), -self.top, self.top)
             off -= exact
-            bias = off.sum(2) @ mean
-            out[rows] = bias**2 + np.square(off, out=off).sum(2) @ variance
+            own_mean, own_variance = (part[rows] if len(part) > 1 else part for part in (mean, variance))
+            bias = (off.sum(2) * own_mean).sum(1)
+            out[rows] = bias**2 + (np.square(off, out=off).sum(2) * own_variance).sum(1)
         return out
+
+
+def _per_source(connection: FoldedConnection, values: FloatArray) -> FloatArray:
+    """[C_in] (dense: one per source neuron) as [1 or C, sources of a target channel]."""
+    operator = connection.operator
+    if not isinstance(operator, Convolution) or operator.groups == 1:
+        return values[None]
+    return values.reshape(operator.groups, -1).repeat(operator.channels // operator.groups, 0)

@@ -69,9 +69,11 @@ def test_the_expected_error_is_that_of_independent_messages(unit, monkeypatch):
     """Each weight's rounding error times a message with this mean and variance, for a dense connection and a transposed one."""
     monkeypatch.setattr(rounding, "NUMBERS_AT_ONCE", 8)  # several parts
     generator = torch.Generator().manual_seed(0)
-    dense = FoldedConnection(operator=Dense(in_shape=(4,), channels=3), weight=torch.randn(3, 4, generator=generator).double())
+    dense = FoldedConnection(
+        source="input", target="l1", operator=Dense(in_shape=(4,), channels=3), weight=torch.randn(3, 4, generator=generator).double()
+    )
     transposed = TransposedConvolution(in_shape=(2, 3, 3), channels=3, kernel=(2, 2))
-    back = FoldedConnection(operator=transposed, weight=torch.randn(2, 3, 2, 2, generator=generator).double())
+    back = FoldedConnection(source="l2", target="l1", operator=transposed, weight=torch.randn(2, 3, 2, 2, generator=generator).double())
     messages = torch.rand(6, 4, generator=generator).double(), torch.rand(6, 2, 3, 3, generator=generator).double()
     problem = SimpleNamespace(shape=(3,), vth=2.0, connections=(dense, back), messages=messages)
     top, wanted = 15, np.zeros(3)
