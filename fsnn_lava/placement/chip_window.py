@@ -13,6 +13,7 @@ class ChipWindow:
     layers: int  # N
     first: int = 1  # step at which layer 1 opens: 1, or later if events have to reach it first
     latency: int = 0  # steps that a spike takes from the chip to the host's record
+    longest: int = 1  # steps that a spike takes on the longest connection (`ChipNetwork.chip_delay`)
 
     @property
     def used(self) -> int:
@@ -21,8 +22,8 @@ class ChipWindow:
 
     @property
     def length(self) -> int:
-        """The smallest power of two that leaves at least one step to silence the network."""
-        return 1 << self.used.bit_length()
+        """The smallest power of two that leaves enough steps to silence the network: those of its longest connection."""
+        return 1 << (self.used + self.longest - 1).bit_length()
 
     def opens(self, layer: int) -> int:
         """The first step of a layer's window."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.ir.rate_map import Drive, RateMap, rows_of
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.stock_network import atrlif_error, executed_network
@@ -153,7 +153,7 @@ class Comparator:
             float_equilibria = self.network.solve(batch.values[: equilibria.samples])
             if self.float_spikes is not None:
                 self.float_spikes.add(batch, float_equilibria)
-            self.shift.add(batch, equilibria, float_equilibria, drive[: equilibria.samples])
+            self.shift.add(batch, equilibria, float_equilibria, rows_of(drive, slice(0, equilibria.samples)))
         self.samples += batch.samples
 
     def add_answers(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
@@ -241,16 +241,16 @@ class Comparator:
         }
         return {name: check for name, check in checks.items() if check is not None}
 
-    def _solve(self, batch: Batch, drive: NDArray[np.float64]) -> Equilibria | None:
+    def _solve(self, batch: Batch, drive: Drive) -> Equilibria | None:
         """a* of those samples of the batch that are among the first `equilibrium_samples`; also fed to the contraction check."""
         rows = min(self.equilibrium_samples - batch.offset, batch.samples)
         if rows <= 0:
             return None
-        equilibria = solve_equilibria(self.rate_map, drive[:rows], tuple(rate[:rows] for rate in batch.rates))
+        equilibria = solve_equilibria(self.rate_map, rows_of(drive, slice(rows)), rows_of(batch.rates, slice(rows)))
         radii = None
         few = min(rows, self.radius_samples - batch.offset)
         if few > 0 and not self.contraction.certificate.certified:
-            radii = jacobian_radius(self.rate_map, tuple(rate[:few] for rate in equilibria.rates), drive[:few])
+            radii = jacobian_radius(self.rate_map, rows_of(equilibria.rates, slice(few)), rows_of(drive, slice(few)))
         self.contraction.add(batch.offset, equilibria, radii)
         self.certificate.add(batch, equilibria)
         return equilibria

@@ -27,9 +27,10 @@ from fsnn_lava.errors import Remark
 from fsnn_lava.formats import model, netx, nir, results
 from fsnn_lava.limits import DECAY_UNIT
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.graph import Connection, Graph, Neurons
 from fsnn_lava.placement.board import FOLDER, load_board
 from fsnn_lava.training.recipe import load_recipe
-from tests.helpers.chip_networks import conv_network, dense_network
+from tests.helpers.chip_networks import conv_network, dense_network, skip_network
 from tests.helpers.data_files import event_bytes, idx_bytes, random_images, write_idx
 from tests.helpers.event_data import random_events
 from tests.helpers.naive_delta import as_delta
@@ -60,12 +61,14 @@ def originals(folder: Path) -> list[Original]:
             "hdf5",
             netx.read_netx,
         ),
+        ("network graph", "graph.h5", lambda path: netx.write_netx(skip_network(3), path), "hdf5", netx.read_netx),
         ("delta network", "delta.h5", lambda path: netx.write_netx(as_delta(dense_network(2)), path), "hdf5", netx.read_netx),
         ("delta results", "delta-results.h5", _delta_results, "hdf5", results.read_results),
         ("slayer", "slayer.net", _slayer, "hdf5", netx.read_netx),
         ("nir", "net.nir", lambda path: nir.write_nir(dense_network(3), path), "hdf5", nir.read_nir),
         ("results", "results.h5", _results, "hdf5", results.read_results),
         ("model", "model.pt", _model, "torch", model.read_model),
+        ("model of a graph", "graph.pt", _graph_model, "torch", model.read_model),
         ("npz", "samples.npz", _npz, "npz", load),
         ("recipe", "recipe.toml", lambda path: path.write_bytes((ROOT / "train/digits.toml").read_bytes()), "toml", load_recipe),
         ("board", "board.toml", lambda path: path.write_bytes((FOLDER / "oheo-gulch.toml").read_bytes()), "toml", load_board),
@@ -113,6 +116,22 @@ def _read_cifar_binary(path: Path) -> Any:
 def _model(path: Path) -> None:
     torch.manual_seed(0)
     FSNN("3C3s (F3C3)", input_shape=(1, 6, 6), classes=4, steps=5).save(path)
+
+
+def _graph_model(path: Path) -> None:
+    torch.manual_seed(0)
+    graph = Graph(
+        (1, 6, 6),
+        [Neurons("stem", (2, 3, 3), 1.5), Neurons("head", (2, 3, 3))],
+        [
+            Connection(source="input", target="stem", kind="conv", kernel=3, stride=2),
+            Connection(source="stem", target="head", kind="conv", kernel=3),
+            Connection(source="stem", target="head", kind="identity"),
+            Connection(source="head", target="stem", kind="conv", kernel=3),
+            Connection(source="head", target="head", kind="conv", kernel=1, limit=0.5),
+        ],
+    )
+    FSNN(graph, classes=4, steps=5).save(path)
 
 
 def _results(path: Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.network import INPUT, Layer
+from fsnn_lava.ir.network import Layer
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, total_shift, weighted_sum
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, input_synapses, total_shift, weighted_sum
 
 _FLOAT_SLACK = 1.0  # unit of 2**-6: the sums below are exact to far less
 _ATRLIF_SLACK = 3.0  # per step: the roundings of v, of r and of the offset's leak
@@ -35,11 +35,11 @@ def highest_potential(batch: Batch, layer: Layer) -> NDArray[np.float64]:
 def _highest_current(batch: Batch, layer: Layer) -> NDArray[np.float64]:
     """[B, *shape] the most that one step can add, if exactly the sources with positive weights fire."""
     chip = batch.chip
-    from_input = next((s for s in chip.into(layer) if s.source == INPUT), None)
-    if from_input is not None and chip.input.kind == "events":
-        bias = layer.bias.astype(np.float64) * 2.0**STATE_FRACTION_BITS
-        loudest = weighted_sum(from_input, batch.values.max(axis=1), weight=np.maximum(from_input.weight, 0))
-        total = bias + loudest * 2.0 ** total_shift(from_input)
+    if chip.input.kind == "events":
+        total = layer.bias.astype(np.float64) * 2.0**STATE_FRACTION_BITS
+        for synapse in input_synapses(chip, layer):
+            loudest = weighted_sum(synapse, batch.values.max(axis=1), weight=np.maximum(synapse.weight, 0))
+            total = total + loudest * 2.0 ** total_shift(synapse)
     else:
         total = batch.drives[chip.index(layer.name)] / chip.weight_sum(batch.steps)  # the same at every step
     for synapse in incoming_synapses(chip, layer):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.rate_map import RateMap, Rates
+from fsnn_lava.ir.rate_map import Drive, RateMap, Rates
 from fsnn_lava.solvers.lanczos_norm import norm_bounds
 from fsnn_lava.verify.bounds.loop_gains import LoopGains
 from fsnn_lava.verify.linearised_loop import LinearisedLoop, Loop
@@ -44,7 +44,7 @@ class LocalCertifier:
         self.loop = Loop(rate_map)
         self.gains = LoopGains(self.loop)
 
-    def certify(self, centre: Rates, rates: Rates, drive: Floats, *, first: int = 0, powers: tuple[int, ...] = POWERS) -> LocalCertificates:
+    def certify(self, centre: Rates, rates: Rates, drive: Drive, *, first: int = 0, powers: tuple[int, ...] = POWERS) -> LocalCertificates:
         """Certificates around `centre`, and from there the distance of the run's `rates`, one [B, *shape] per layer each.
 
         `first` is the number of the first sample: each has its own random starts, whatever the batches.
@@ -138,7 +138,8 @@ class LocalCertifier:
         found = []
         for position, rate in enumerate(rates):
             middle, moved = (own[position], 1.0) if position in own else (swept[position], self.gains.reach[position])
-            found.append(_lengths((rate - middle).reshape(len(rate), -1)) + moved * radius + _ROUNDING * np.sqrt(rate[0].size))
+            reached = moved * radius if moved else np.zeros(len(radius))  # an infinite radius does not reach a layer without feedback
+            found.append(_lengths((rate - middle).reshape(len(rate), -1)) + reached + _ROUNDING * np.sqrt(rate[0].size))
         return np.array(found)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.ir.rate_map import RateMap, rows_of
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.bounds.local_certificate import FAILURE, LocalCertifier
@@ -50,9 +50,9 @@ class CertificateCheck(MergedFindings):
         rows = min(equilibria.samples, self.most - batch.offset)
         if rows <= 0 or self.certifier is None:
             return
-        rates, drive = tuple(rate[:rows] for rate in batch.rates), batch.drive[:rows]
+        rates, drive = rows_of(batch.rates, slice(rows)), rows_of(batch.drive, slice(rows))
         at_run = self.certifier.certify(rates, rates, drive, first=batch.offset, powers=(1,))
-        solved = self.certifier.certify(tuple(rate[:rows] for rate in equilibria.rates), rates, drive, first=batch.offset)
+        solved = self.certifier.certify(rows_of(equilibria.rates, slice(rows)), rates, drive, first=batch.offset)
         by_gains = self._by_gains(batch, rows)
         local = np.minimum(_over_layers(at_run.distance), _over_layers(solved.distance))
         bound = np.minimum(local, by_gains)
