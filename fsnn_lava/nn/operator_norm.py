@@ -57,7 +57,7 @@ def _largest_symbol(kernel: NDArray[np.float64], torus: list[int]) -> float:
 
 def _symbols(kernel: NDArray[np.float64], torus: list[int]) -> Iterator[NDArray[np.complex128]]:
     """[C_out, C_in] of every frequency; the other half of them are complex conjugates."""
-    taps = kernel.reshape(kernel.shape[0] * kernel.shape[1], -1).T
+    taps = kernel.reshape(kernel.shape[0] * kernel.shape[1], -1).T.astype(np.complex128)
     rows, columns = (np.exp(-2j * np.pi / n * np.outer(np.arange(n), np.arange(k))) for n, k in zip(torus, kernel.shape[2:], strict=True))
     for row in rows:
         for column in columns[: torus[1] // 2 + 1]:
