@@ -61,6 +61,10 @@ class Operator(ABC):
         """[channels] in a shape that broadcasts against the weight."""
         return values.view([-1 if axis == self.target_axis else 1 for axis in range(len(self.weight_shape))])
 
+    def per_source(self, values: Tensor) -> Tensor:
+        """[C] of the source's channels (a source (N,) is one channel per neuron) in a shape that broadcasts against the weight."""
+        return values.view([-1 if axis == 1 - self.target_axis else 1 for axis in range(len(self.weight_shape))])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Dense(Operator):
@@ -89,6 +93,9 @@ class Dense(Operator):
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
         """The outer product of gradients and values, summed over the samples."""
         return grads.flatten(1).t() @ values.flatten(1)
+
+    def per_source(self, values: Tensor) -> Tensor:
+        return values.repeat_interleave(self.weight_shape[1] // len(values))[None]
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
         """The spectral norm of the matrix."""
@@ -139,6 +146,10 @@ class Convolution(Operator):
             values, self.weight_shape, grads, stride=self.stride, padding=self.padding, dilation=self.dilation, groups=self.groups
         )
 
+    def per_source(self, values: Tensor) -> Tensor:
+        by_group = values.view(self.groups, 1, -1).expand(-1, self.channels // self.groups, -1)
+        return by_group.reshape(self.channels, -1, 1, 1)
+
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
         """The largest bound of any group; see `convolution_norm_bound`."""
         inner = (self.in_shape[0] // self.groups, *self.in_shape[1:])
@@ -148,20 +159,20 @@ class Convolution(Operator):
         return max(convolution_norm_bound(part, in_shape=inner, stride=self.stride, padding=self.padding) for part in groups)
 
     def pooled(self, size: int) -> Convolution:
-        """The operator that also averages its output over size x size: kernel k + s (size - 1), stride s size."""
-        reach = [s * (size - 1) for s in self.stride]
-        kernel, stride = (self.kernel[0] + reach[0], self.kernel[1] + reach[1]), (self.stride[0] * size, self.stride[1] * size)
-        return replace(self, kernel=kernel, stride=stride)
+        """The operator that also averages its output over size x size: kernel k + s (size - 1), stride s size, no dilation."""
+        more = [s * (size - 1) for s in self.stride]
+        kernel, stride = (self.extent[0] + more[0], self.extent[1] + more[1]), (self.stride[0] * size, self.stride[1] * size)
+        return replace(self, kernel=kernel, stride=stride, dilation=(1, 1))
 
     def fold_pooling(self, weight: Tensor, size: int) -> Tensor:
         """The weight of `pooled(size)`, from the weight of this operator."""
         if size == 1:
             return weight
-        (rows, columns), (down, right) = self.kernel, self.stride
+        (rows, columns), (down, right), gaps = self.extent, self.stride, self.dilation
         wide = weight.new_zeros(self.pooled(size).weight_shape)
         for i in range(size):
             for j in range(size):
-                wide[:, :, i * down : i * down + rows, j * right : j * right + columns] += weight
+                wide[:, :, i * down : i * down + rows : gaps[0], j * right : j * right + columns : gaps[1]] += weight
         return wide / size**2
 
 
