@@ -221,15 +221,17 @@ def times(builders: dict[str, Callable[[str, int], Iteration]], architecture: st
     return _interleaved({name: build(architecture, steps) for name, build in builders.items()}, x, y, rounds)
 
 
-def _interleaved(runs: dict[str, Iteration], x: torch.Tensor, y: torch.Tensor, rounds: int) -> dict[str, float]:
+def _interleaved(
+    runs: dict[str, Iteration], x: torch.Tensor, y: torch.Tensor, rounds: int, *, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, float]:
     """Return the median milliseconds after two warm-up rounds."""
     seen: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(rounds + 2):
         for name, run in runs.items():
-            started = time.perf_counter()
+            started = clock()
             run(x, y)
             if turn >= 2:
-                seen[name].append(1e3 * (time.perf_counter() - started))
+                seen[name].append(1e3 * (clock() - started))
     return {name: statistics.median(values) for name, values in seen.items()}
 
 
@@ -261,12 +263,13 @@ def _status(key: str) -> int:
     return int(line.split()[1])
 
 
-def deep(rounds: int, folder: Path | None) -> list[dict]:  # type: ignore[type-arg]
+def deep(rounds: int, folder: Path | None, *, processor: bool) -> list[dict]:  # type: ignore[type-arg]
     """Measure AlexNet-F with new weights on random images in the shape of CIFAR-10."""
     steps = 30
     builders = {"ours": ours, "dense": dense} | ({} if folder is None else {"reference": reference(folder)})
     x, y = _samples(ALEXNET_F)
-    spent = _interleaved({name: build(ALEXNET_F, steps) for name, build in builders.items()}, x, y, rounds)
+    clock = time.process_time if processor else time.perf_counter
+    spent = _interleaved({name: build(ALEXNET_F, steps) for name, build in builders.items()}, x, y, rounds, clock=clock)
     net = _network(ALEXNET_F, steps)
     error, share = gradient_error(net, x, y), activity(net, x)
     print(f"{ALEXNET_F}, T = {steps}, batch {DEEP_BATCH}, {100 * share:.1f} % of all synapses are active per step")
@@ -333,6 +336,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default="", metavar="TEXT", help="only architectures that begin with this text, for example 64C5s")
     parser.add_argument("--deep", action="store_true", help="AlexNet-F instead")
+    parser.add_argument("--processor", action="store_true", help="with --deep: time of the processor, for a busy machine; use one thread")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--reference", type=Path, metavar="DIR", help="a checkout of the authors' code")
@@ -342,7 +346,7 @@ def main() -> None:
         _one(args.one[0], args.one[1], int(args.one[2]), args.reference)
         return
     if args.deep:
-        rows = deep(args.rounds, args.reference)
+        rows = deep(args.rounds, args.reference, processor=args.processor)
         if args.json:
             args.json.write_text(json.dumps(rows, indent=1))
         return

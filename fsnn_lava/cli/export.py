@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fsnn_lava.cli.command import command_line, run_command
 from fsnn_lava.cli.export_table import EXPLANATION, export_table
 from fsnn_lava.cli.parsers.export import SUFFIXES, parser
+from fsnn_lava.cli.progress import named_phase
 from fsnn_lava.data import Dataset, Split, load_data
 from fsnn_lava.errors import BadArgument, FsnnError
 from fsnn_lava.ir.network import ChipNetwork
@@ -22,10 +23,9 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.board import load_board
 from fsnn_lava.placement.chip_bits import bits_for_board
 from fsnn_lava.placement.placement import Placement, place
-from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise
-from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, export
+from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, affordable_run, export
 from fsnn_lava.verify.verdict import plain_values
 
 CALIBRATION_SAMPLES = 128
@@ -65,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
             max_drop=args.max_drop,
             force=args.force,
             notes=_notes(args, net),
+            phase=named_phase,
         )
     except ExportRefused as refused:
         _print(args, refused.outcome, note, kept=False)
@@ -175,8 +176,8 @@ def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -
 
 
 def _limit(net: FSNN, steps: int | None) -> int:
-    """500 test samples, or as many as take about a minute in float64."""
-    return affordable_calibration_samples(fold(net), 500, budget=2e11 / (steps or net.steps))
+    """500 test samples, or as many as take about half a minute in float64."""
+    return affordable_run(fold(net), 500, steps or net.steps)
 
 
 def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:

@@ -93,4 +93,6 @@ def _draw(placement: Placement, chip: int, cores: list[Core], colours: dict[str,
 
 def _square(axes: Axes, number: int, colour: str, alpha: float) -> Rectangle:
     row, column = divmod(number, _ACROSS)
-    return axes.add_patch(Rectangle((column - 0.44, row - 0.44), 0.88, 0.88, facecolor=colour, alpha=alpha, linewidth=0))
+    square = Rectangle((column - 0.44, row - 0.44), 0.88, 0.88, facecolor=colour, alpha=alpha, linewidth=0)
+    axes.add_patch(square)
+    return square
