@@ -58,20 +58,28 @@ def shell(furnished, tmp_path, monkeypatch, capfd):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in (NEWCOMER, HISTORY) and (blocks(page) or inline(page))], ids=named)
 def test_what_a_page_tells_to_run_runs_as_it_is_printed(page, shell):
-    shared = {"__name__": "block"} if page.stem.startswith("tutorial") else None  # a tutorial's blocks build on each other
+    names = {"__name__": "block"}  # the blocks of a page build on each other
+    training = [] if page.stem.startswith("tutorial") else None  # tutorials train little, and are run as they are
     for block in blocks(page):
         assert block.kind in ("sh", "python", "text", "toml"), f"say what the block is: ```sh, ```python, ```text or ```toml\n{block.body}"
         if block.kind == "python" and installed(block.body):
-            exec(compile(block.body, page.name, "exec"), shared or {"__name__": "block"})
+            exec(compile(block.body, page.name, "exec"), names)
         if block.kind == "sh":
-            run_all(lines(block), shell, training=None if shared is None else [])
+            run_all(lines(block), shell, training=training)
     run_all((command for command in inline(page) if command not in FRAGMENTS), shell)
 
 
 def installed(body):
     """Whether the other frameworks that a block imports are here."""
-    packages = {"fsnn_lava.backends.lava": "lava", "lava.lib.dl": "lava", "snntorch": "snntorch", "sinabs": "sinabs"}
-    return all(importlib.util.find_spec(package) for name, package in packages.items() if name in body)
+    packages = {"fsnn_lava.backends.lava": "lava", "lava.lib.dl": "lava.lib.dl", "snntorch": "snntorch", "sinabs": "sinabs"}
+    return all(found(package) for name, package in packages.items() if name in body)
+
+
+def found(package):
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # a parent is missing
+        return False
 
 
 def run_all(commands, shell, *, training=None):
