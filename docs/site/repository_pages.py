@@ -45,6 +45,11 @@ def on_page_content(html: str, page: Any, **options: Any) -> str:
     return "".join(parts)
 
 
+def on_post_page(output: str, **_: Any) -> str:
+    """The theme's search dialog has no name for screen readers."""
+    return output.replace('data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"')
+
+
 def _index(tag: str) -> Any:
     return lambda found: f"<{tag}>{found[1] or found[2]}</{tag}>"
 
