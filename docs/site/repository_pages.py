@@ -16,6 +16,7 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
 }
+BLOCK = re.compile(r"<pre(?=[ >])(?=[^>]*>(?:<span></span>)?<code)")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 FORMULAS = ("equations.md", "theory.md")
 RAISED = re.compile(r"\^(?:\{([^{}]+)\}|(\w+))")
@@ -46,7 +47,8 @@ def on_page_content(html: str, page: Any, **options: Any) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """The theme's search dialog has no name for screen readers."""
+    """What the theme lacks for keyboard and screen readers: blocks of code that can be scrolled, and a name for the search dialog."""
+    output = BLOCK.sub('<pre tabindex="0"', output)
     return output.replace('data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"')
 
 
