@@ -1,10 +1,11 @@
-"""What two levers save: a cost penalty in training, delta encoding in deployment, and both; 8 bits, full test sets.
+"""Measure what a cost penalty in training, delta encoding, and both together save, in 8 bits and on full test sets.
 
     python bench/budget.py [--networks mnist fashion-mnist] [--data-dir DIR] [--samples N] [--limit N] [--max-drop P] [--json]
 
-Rate coding runs for the steps of the recipe. Dead band and steps of delta encoding are chosen on held-out training images, as fsnn-tune
-does: the fewest messages that lose at most --max-drop points there. The test set is looked at once, for the row that is printed.
-Operations are those of the chip's own graph, to which a static input costs nothing; chip steps are T + N - 1, N layers.
+Rate coding runs for the number of steps in the recipe. The dead band and the steps of delta encoding are chosen on held-out training
+images, as fsnn-tune does: the fewest messages that lose at most --max-drop points there. The test set is used only for the rows that are
+printed. Operations are those of the chip's own graph, in which a static input costs nothing. A network of N layers takes T + N - 1 chip
+steps.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", nargs="+", choices=tuple(NETWORKS), default=list(NETWORKS))
     parser.add_argument("--data-dir", type=Path)
-    parser.add_argument("--samples", type=int, default=SAMPLES, help="held-out training images (default: %(default)s)")
-    parser.add_argument("--limit", type=int, help="test images (default: all)")
-    parser.add_argument("--max-drop", type=float, default=0.1, help="points that delta encoding may lose there (default: %(default)s)")
+    parser.add_argument("--samples", type=int, default=SAMPLES, help="how many held-out training images to use (default: %(default)s)")
+    parser.add_argument("--limit", type=int, help="how many test images to use (default: all)")
+    parser.add_argument("--max-drop", type=float, default=0.1, help="points that delta encoding may lose on them (default: %(default)s)")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     set_thread_count(1)
@@ -50,7 +51,7 @@ def main() -> int:
 
 
 def measure(data: str, args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Rate and delta of every network for a data set that is there; the first row is what the others are compared with."""
+    """Measure both encodings of every network for a data set; the other rows are compared with the first."""
     rows: list[dict[str, Any]] = []
     dataset = load(data, args.data_dir)
     for name in NETWORKS[data]:
@@ -69,21 +70,21 @@ def measure(data: str, args: argparse.Namespace) -> list[dict[str, Any]]:
 
 @torch.no_grad()
 def tuning_bench(net: fl.FSNN, dataset: Dataset, samples: int) -> Bench:
-    """Held-out training images, and whether the float network has each right."""
+    """Return held-out training images, and whether the float network classifies each correctly."""
     held = hold_out(dataset.train, net, samples=min(samples, len(dataset.train) - CALIBRATION_SAMPLES), seed=0)
     answers = [net(torch.from_numpy(held.values[s : s + 250])).argmax(1).numpy() for s in range(0, len(held.labels), 250)]
     return Bench(net, held.calibration, held.values, held.labels, np.concatenate(answers) == held.labels, load_board("oheo-gulch"))
 
 
 def test_bench(tuning: Bench, dataset: Dataset, limit: int | None) -> Bench:
-    """The same networks on test images."""
+    """Return the same networks with test images."""
     number = min(limit or len(dataset.test), len(dataset.test))
     values, labels = dataset.test.batch(range(number)), np.asarray(dataset.test.labels)[:number]
     return replace(tuning, values=values, labels=labels, reference=np.ones(number, np.bool_))
 
 
 def fewest_messages(bench: Bench, net: fl.FSNN, max_drop: float) -> Candidate:
-    """The delta candidate with the fewest messages that keeps the accuracy of the float network on held-out training images."""
+    """Return the delta candidate with the fewest messages that keeps the float network's accuracy on held-out training images."""
     wanted = candidates(steps=net.steps, layers=len(net.stages), encodings=("delta",), bits=(8,))
     trials: list[Trial] = [bench.try_out(candidate) for candidate in wanted]
     able = [trial for trial in trials if not trial.failure and 100.0 * trial.drop <= max_drop]

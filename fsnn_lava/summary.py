@@ -1,4 +1,4 @@
-"""Summary: what `print` and a notebook show of an object: a title, a table and a few notes."""
+"""Summary: what `print` and a notebook show for an object: a title, a table and a few notes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Summary:
 
 
 def _cell_text(cell: Cell) -> str:
-    """1234567 as 1,234,567 and floats with four digits; text unchanged."""
+    """Format 1234567 as 1,234,567 and floats with four digits; leave text unchanged."""
     if isinstance(cell, str):
         return cell
     return f"{cell:,}" if isinstance(cell, int) else f"{cell:.4g}"

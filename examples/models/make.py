@@ -30,7 +30,7 @@ CARD = """# {name}
 | accuracy, {bits}-bit integers | {integer:.2%} |
 | same answer in float and integers | {alike:.2%} |
 | firing rate | {rates} spikes per step and neuron |
-| synaptic operations | {operations:.0f} per image on the emulator, {chip_operations:.0f} on the chip, which is given a static input once |
+| synaptic operations | {operations:.0f} per image on the emulator, {chip_operations:.0f} on the chip, which gets a static input only once |
 | messages | {messages:.0f} per image |
 | certificate (E6) | gain {before:.3f} in float, {after:.3f} in integers: {certified} |
 | clips | {clips} |

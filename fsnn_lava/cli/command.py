@@ -1,4 +1,4 @@
-"""Shared by all commands: an error becomes one line and an exit code (0 done, 1 check failed, 2 bad input, 3 backend missing)."""
+"""What all commands share: an error becomes one line and an exit code (0 done, 1 check failed, 2 bad input, 3 backend missing)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INTERRUPTED = 130
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM arrived: clean up as for Ctrl-C."""
+    """SIGTERM was received: clean up as for Ctrl-C."""
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> None:
@@ -59,17 +59,17 @@ def run_command(name: str, function: Callable[[argparse.Namespace], int], args: 
         print(f"{name}: cannot read or write: {error.strerror or error}{where}", file=sys.stderr)
         return 2
     except ImportError as error:
-        print(f"{name}: a library cannot be loaded ({error}): out of memory, or a damaged installation", file=sys.stderr)
+        print(f"{name}: a library could not be loaded ({error}); memory may be full, or the installation damaged", file=sys.stderr)
         return 2
     except MemoryError:
-        print(f"{name}: out of memory: use a smaller --batch or --limit", file=sys.stderr)
+        print(f"{name}: out of memory; use a smaller --batch or --limit", file=sys.stderr)
         return 2
     finally:
         signal.signal(signal.SIGTERM, previous)
 
 
 def _show_remark(name: str, others: Callable[..., None], message: Warning | str, *where: Any, **more: Any) -> None:
-    """Print a Remark as a note on stderr, other warnings as Python does."""
+    """Print a Remark as a note on stderr; leave other warnings to Python."""
     if isinstance(message, Remark):
         print(f"{name}: note: {message}", file=sys.stderr)
     else:
@@ -83,7 +83,7 @@ def _open_streams() -> None:
             try:
                 os.fstat(number)  # another file already has this descriptor: leave it
             except OSError:
-                os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor: this one
+                os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor, which is this one
             setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115 (open until the process ends)
     codecs.register_error("escape", _escape)
     for stream in (sys.stdout, sys.stderr):
@@ -92,7 +92,7 @@ def _open_streams() -> None:
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:
-    """Print characters that the terminal lacks as \\uXXXX: readable, and still valid JSON."""
+    """Print characters that the terminal cannot show as \\uXXXX: readable, and still valid JSON."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
@@ -106,5 +106,5 @@ def _discard_stdout() -> None:
 
 
 def command_line() -> str:
-    """The command that the user typed, without the folder of the program."""
+    """The command line as the user typed it, without the path of the program."""
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])

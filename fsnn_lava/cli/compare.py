@@ -1,4 +1,4 @@
-"""fsnn-compare results.h5: is what ran still the network that was trained?"""
+"""fsnn-compare results.h5: check whether the network that ran is still the one that was trained."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         if value is not None and value < (1 if name == "limit" else 0):
             raise BadArgument(f"--{name} must be at least {1 if name == 'limit' else 0}, got {value}")
     if args.figures is not None and args.report is None:
-        raise BadArgument("--figures writes the figures of a report: give --report too")
+        raise BadArgument("--figures writes the figures of a report: add --report")
     wanted = thresholds(args)
     model = None if args.model is None else FSNN.load(find_model(args.model, file=MODEL))
     with reading_results(args.results) as reader:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 def _compare_file(reader: ResultsReader, *, model: FSNN | None, wanted: Thresholds, limit: int | None, equilibria: int | None) -> Verdict:
     """The verdict on the samples that a file keeps in detail; the accuracy counts all samples."""
     if reader.details == 0:
-        raise BadFile("these results keep no sample in detail, so there is nothing to compare; run again with a larger --detail")
+        raise BadFile("this file keeps no samples in detail, so there is nothing to compare; run again with a larger --detail")
     chip, graph = reader.chip, reader.provenance.graph
     comparator = Comparator(chip, model=model, thresholds=wanted, graph=graph, equilibrium_samples=equilibria)
     end = min(reader.details, limit or reader.details)
@@ -66,7 +66,7 @@ def _compare_file(reader: ResultsReader, *, model: FSNN | None, wanted: Threshol
 
 
 def _judge_rows(comparator: Comparator, reader: ResultsReader, end: int) -> None:
-    """What the file keeps of every sample: is it what was written, and does it agree with itself?"""
+    """Check what the file keeps of every sample: is it unchanged, and is it consistent?"""
     comparator.record.add_changed(reader.changed_columns())
     scale = comparator.chip.readout_scale
     for first in range(0, end, ROWS_AT_ONCE):

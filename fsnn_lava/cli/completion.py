@@ -1,4 +1,4 @@
-"""Shell completion: commands, their options, and the words that an option takes, from the parsers themselves."""
+"""Shell completion of commands, options and their values, generated from the parsers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def completion_script(shell: str) -> str:
 
 
 def _bash() -> str:
-    """One function for `fsnn` and every `fsnn-COMMAND`. The colon of tonic:NAME must not split words."""
+    """One function for `fsnn` and every `fsnn-COMMAND`. The colon in tonic:NAME must not split words."""
     lines = [
         "_fsnn() {",
         '    local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" cmd="${COMP_WORDS[0]##*/}" options values',

@@ -1,4 +1,4 @@
-"""fsnn-doctor: what is installed, which backends can run here, and what the others lack; installs Lava on request."""
+"""fsnn-doctor: what is installed, which backends can run here, and what the others are missing; installs Lava on request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     if args.install_lava:
         return _install_lava(args)
     if args.yes:
-        raise BadArgument("--yes confirms --install-lava: add that too")
+        raise BadArgument("--yes only applies to --install-lava: add it")
     found = _examine()
     print(json.dumps(found, indent=2) if args.json else _text(found))
     return 0
@@ -43,12 +43,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _install_lava(args: argparse.Namespace) -> int:
     if args.json:
-        raise BadArgument("--json prints the state of this machine: remove --install-lava")
+        raise BadArgument("--json cannot be combined with --install-lava: remove one of them")
     name, version = lava_install.pinned_version()
     there = lava_install.installed_version()
     print(f"{name} {there} is installed." if there else f"{name} {version} is not installed.")
     lava_install.install_lava(yes=args.yes)
-    print("Checking it with a network of two neurons; the first time, compiling takes half a minute …", flush=True)
+    print("Checking it with a network of two neurons; compiling takes about half a minute the first time …", flush=True)
     print(f"{name} {version} works: {lava_install.verify_install()}. fsnn-run --backend sim can run here.")
     return 0
 

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _format(args: argparse.Namespace) -> tuple[Write, Read]:
-    """Writer and reader for the format that the file name says; BadArgument if it says none."""
+    """Writer and reader for the format given by the file name; BadArgument if the ending is unknown."""
     name = args.format or next((key for key, endings in SUFFIXES.items() if args.network.suffix in endings), None)
     if name is None or args.network.suffix not in SUFFIXES[name]:
         endings = SUFFIXES[name] if name else tuple(e for group in SUFFIXES.values() for e in group)
@@ -123,7 +123,7 @@ def _dataset(args: argparse.Namespace, net: FSNN) -> tuple[Dataset | None, str]:
                 load_data(trained_on, args.data_dir, download=args.download), net, trained_on
             ), f"calibrated and tested on {trained_on}, its training data set"
         except FsnnError:
-            return None, f"calibrated on synthetic data: {trained_on} was not found (give --data-dir)"
+            return None, f"calibrated on synthetic data: {trained_on} was not found (use --data-dir)"
     return None, "calibrated on synthetic data: no --data was given"
 
 
@@ -142,9 +142,9 @@ def _first(split: Split, number: int) -> tuple[NDArray[np.uint8], NDArray[np.int
 
 def _check_report(args: argparse.Namespace, dataset: Dataset | None) -> None:
     if args.figures is not None and args.report is None:
-        raise BadArgument("--figures writes the figures of a report: give --report too")
+        raise BadArgument("--figures writes the figures of a report: add --report")
     if args.report is not None and dataset is None:
-        raise BadArgument("a report shows a run on data, and there is no data: give --data")
+        raise BadArgument("a report shows a run on data, but there is no data: add --data")
 
 
 def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -> None:

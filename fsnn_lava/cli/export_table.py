@@ -42,8 +42,8 @@ def export_table(outcome: Exported, note: str, *, kept: bool) -> str:
             "",
             *_columns(["layer", "threshold", "rounding", "drive", "shift", "bound", "room"], layers),
             "",
-            f"{note}; the integer and the folded network agree on {100 * outcome.agreement:.1f} % of the answers, "
-            f"rates of the last layer differ by {outcome.rate_error:.1e} on average",
+            f"{note}; the integer and the folded network agree on {100 * outcome.agreement:.1f} % of the answers, and "
+            f"the rates of the last layer differ by {outcome.rate_error:.1e} on average",
             *checks,
             end,
         ]

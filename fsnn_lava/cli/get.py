@@ -1,4 +1,4 @@
-"""fsnn-get NAME: download a trained network, by hash."""
+"""fsnn-get NAME: download a trained network and verify its hash."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def run(args: argparse.Namespace) -> int:
             print(f"{name:<20}{sum(file.bytes for file in files) / 1e6:6.1f} MB  {here.get(name, '-')}")
         return 0
     if args.network is None:
-        raise BadArgument("which network? Give a name; --list shows them")
+        raise BadArgument("no network given: give a name (--list shows all of them)")
     for path in download_network(args.network, downloads_folder()):
-        print(f"{path}: size and SHA-256 as in this release")
+        print(f"{path}: size and SHA-256 match this release")
     return 0
 
 

@@ -13,19 +13,19 @@ from fsnn_lava.cli.parsers.parser import UNDER_ONE_NAME, Parser, did_you_mean
 
 COMMANDS = {
     "train": "train a network from a recipe",
-    "export": "turn a trained model into an integer network, and check it",
-    "run": "run a network on a backend, and compare the results",
-    "compare": "judge a finished run",
-    "map": "place a network on a board, without the board",
+    "export": "convert a trained model to an integer network and check it",
+    "run": "run a network on a backend and check the results",
+    "compare": "check the results of a finished run",
+    "map": "place a network on a board (no board needed)",
     "tune": "find the cheapest network for a board that keeps the accuracy",
-    "get": "download a trained network, checked by its hash",
-    "doctor": "show what is installed, and which backends can run here",
+    "get": "download a trained network and verify its hash",
+    "doctor": "show what is installed and which backends can run here",
 }
 SHELLS = ("bash", "zsh", "fish")
 
 
 def enter(name: str, argv: Sequence[str] | None = None) -> int:
-    """Parse the arguments of the command `name`, then import what it needs, and run it: what every installed program calls."""
+    """Parse the arguments of the command `name`, import what it needs, and run it; every installed program calls this."""
     args = importlib.import_module(f"fsnn_lava.cli.parsers.{name}").parser().parse_args(argv)
     return run_command(f"fsnn-{name}", importlib.import_module(f"fsnn_lava.cli.{name}").run, args)
 
@@ -55,11 +55,11 @@ def _parser() -> Parser:
     options = Parser(
         prog="fsnn",
         description="Feedback spiking neural networks from PyTorch to Loihi 2.",
-        epilog=f"commands:\n{listed}\n\nfsnn COMMAND --help explains one of them; fsnn-COMMAND is the same.",
+        epilog=f"commands:\n{listed}\n\nfsnn COMMAND --help explains a command; fsnn-COMMAND is the same as fsnn COMMAND.",
     )
     options.formatter_class = RawDescriptionHelpFormatter
-    options.add_argument("command", nargs="?", metavar="COMMAND", help="one of those below")
-    options.add_argument("--completion", choices=SHELLS, help='print a script that completes commands: eval "$(fsnn --completion bash)"')
+    options.add_argument("command", nargs="?", metavar="COMMAND", help="one of the commands below")
+    options.add_argument("--completion", choices=SHELLS, help='print a shell completion script: eval "$(fsnn --completion bash)"')
     return options
 
 

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _measured(chip: ChipNetwork, path: Path, placement: Placement) -> tuple[dict[str, Any], ChipCost]:
-    """NeuroBench's counts of the run itself, and the cost of a sample on the chip."""
+    """NeuroBench's counts for the run, and the cost of a sample on the chip."""
     from fsnn_lava.formats import results
     from fsnn_lava.ir.stock_network import stock_equivalent
 

@@ -95,25 +95,25 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_arguments(args: argparse.Namespace) -> None:
-    """Options that only make sense together."""
+    """Check the options that only make sense together."""
     if args.no_compare and (args.report or args.model or thresholds(args) != Thresholds()):
-        raise BadArgument("--report, --model and thresholds need the comparison: remove --no-compare")
+        raise BadArgument("--report, --model and thresholds require the comparison: remove --no-compare")
     if args.figures is not None and args.report is None:
-        raise BadArgument("--figures needs a report: give --report too")
+        raise BadArgument("--figures needs a report: add --report")
     if args.detail is not None and args.detail < 0:
-        raise BadArgument(f"--detail must be 0 or more samples, got {args.detail}")
+        raise BadArgument(f"--detail must be at least 0, got {args.detail}")
     if args.resume and args.out is None:
-        raise BadArgument("--resume continues the run of a results file: add --out")
+        raise BadArgument("--resume needs the results file of the run to continue: add --out")
 
 
 def _execute(
     args: argparse.Namespace, job: Job, processes: Processes, comparator: Comparator | None, report_samples: _FirstSamples
 ) -> Totals | None:
-    """Run the job; returns None in a process whose share another process joins."""
+    """Run the job; returns None in processes other than the first, which joins the results."""
     if args.out is not None:
         return run_job_to_file(job, args.out, processes, comparator, run_progress, lambda text: print(f"fsnn-run: {text}", file=sys.stderr))
     if processes.size > 1:
-        raise BadArgument(f"{processes.size} processes join their shares in the results file: add --out")
+        raise BadArgument(f"{processes.size} processes need a results file in which to join their results: add --out")
     return run_job_in_memory(job, [report_samples] if comparator is None else [comparator, report_samples], run_progress)
 
 

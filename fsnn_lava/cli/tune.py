@@ -38,7 +38,7 @@ from fsnn_lava.tuning.search import search
 from fsnn_lava.tuning.trial import Bench, Trial
 
 SUFFIXES = (".h5", ".hdf5", ".net")
-BATCH = 250  # samples of the float network at once
+BATCH = 250  # samples per batch of the float network
 MARKS = "* chosen, + keeps the accuracy, - keeps it, but the board cannot run it; time and energy are estimates without host I/O"
 
 
@@ -81,14 +81,14 @@ def _check_arguments(args: argparse.Namespace) -> None:
 def _dataset(args: argparse.Namespace, net: FSNN) -> Dataset:
     name = args.data if args.data is not None else net.metrics.get("data")
     if not isinstance(name, str):
-        raise BadArgument("the model does not say what it was trained on: give --data")
+        raise BadArgument("the model does not say what it was trained on: add --data")
     dataset = load_data(name, args.data_dir, download=args.download)
     if not len(dataset.train):
         raise BadData(f"{name} has no training samples, and tuning never looks at test samples: add some as x_train and y_train")
     if tuple(dataset.shape) != net.architecture.input_shape:
         raise BadArgument(f"{name} has samples of shape {tuple(dataset.shape)}, but the model takes {net.architecture.input_shape}")
     if dataset.kind == "events":
-        raise BadArgument("fsnn-tune takes images: the steps of an event recording are those of its frames")
+        raise BadArgument("fsnn-tune needs images: the number of steps of an event recording is fixed by its frames")
     return dataset
 
 
@@ -100,7 +100,7 @@ def _wanted(args: argparse.Namespace, net: FSNN) -> tuple[Candidate, ...]:
 
 @torch.no_grad()
 def _float_answers(net: FSNN, held: HeldOut) -> NDArray[np.bool_]:
-    """Whether the float network has each sample right, in spikes and with its own steps."""
+    """Whether the float network classifies each sample correctly, in spikes and with its own number of steps."""
     starts = range(0, len(held.labels), BATCH)
     answers = [net(torch.from_numpy(held.values[start : start + BATCH])).argmax(1).numpy() for start in starts]
     return np.asarray(np.concatenate(answers) == held.labels)
@@ -120,14 +120,14 @@ def _search(args: argparse.Namespace, bench: Bench, wanted: Sequence[Candidate],
         with _progress(len(wanted)) as progress:
             trials = search(bench, wanted, journal, processes=args.processes or thread_count(), resume=args.resume, progress=progress)
     except KeyboardInterrupt as error:
-        raise Interrupted(f"interrupted; finished trials are kept in {journal.path}, --resume continues") from error
+        raise Interrupted(f"interrupted; finished trials are kept in {journal.path}: continue with --resume") from error
     journal.close()
     return trials
 
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, a line for every tenth in a log."""
+    """A bar on a terminal; a line for every tenth of the trials in a log."""
     if sys.stderr.isatty():
         with tqdm(total=total, leave=False, unit=" trials", file=sys.stderr) as bar:
             yield lambda done, _: bar.update(done - bar.n)
@@ -149,7 +149,7 @@ def _write(path: Path, bench: Bench, chosen: Trial, data: str) -> None:
     with atomic_path(path) as temporary:
         write_netx(chip, temporary)
         if not read_netx(temporary).digest() == chip.digest() == chosen.digest:
-            raise CheckFailed(f"{path}: the network that was read back is not the one that was tried")
+            raise CheckFailed(f"{path}: the file reads back as a different network from the one that was tried")
 
 
 def _print(
@@ -159,7 +159,10 @@ def _print(
         print(json.dumps(_values(args, held, reference, trials, best, chosen), indent=2, ensure_ascii=False))
         return
     failed = sum(bool(trial.failure) for trial in trials)
-    print(f"{len(trials)} candidates ({failed} cannot be made) on {held.sentence}; the float network has {reference:.2%} of them right")
+    print(
+        f"{len(trials)} candidates ({failed} cannot be made) on {held.sentence}; "
+        f"the float network classifies {reference:.2%} of them correctly"
+    )
     print(front_table(best, chosen, max_drop=args.max_drop))
     print(MARKS)
     if chosen is None:

@@ -1,6 +1,6 @@
 """Lava's ATRLIF neuron as this library configures it: two states that leak and are rounded separately (E9).
 
-`v` sums the currents, `r` what spikes have subtracted; the potential is u = v - r + offset. Without a leak that is E9 itself.
+`v` is the sum of the currents, `r` what spikes have subtracted; the potential is u = v - r + offset. Without a leak that is E9 itself.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The emulator's event-driven run with delta encoding (E15): one thread per sample, every message adds its patch times the change.
+"""The emulator's event-driven run with delta encoding (E15): one thread per sample, every message adds its weights times the change.
 
-S is the sum of everything received; a layer that receives nothing in a step cannot change, so it is not touched. Times are each layer's
+S is the sum of everything received; a layer that receives nothing in a step cannot change, so it is skipped. Times are each layer's
 own (see ir/network.py).
 """
 
@@ -50,18 +50,18 @@ class DeltaProgram(NamedTuple):
 
 
 class DeltaOutputs(NamedTuple):
-    """What a run fills, initially zero: B samples, M neurons, in the network's own order. Empty trains are not recorded."""
+    """What a run writes, initially zero: B samples, M neurons, in the network's own order. Empty trains are not recorded."""
 
     counts: Any  # [B, M] int32: messages sent
-    told: Any  # [B, M] int32: what the targets were told, units of 2**-q
-    late: Any  # [B, late neurons] int32: changes under way at the end
+    told: Any  # [B, M] int32: the rates that were sent, units of 2**-q
+    late: Any  # [B, late neurons] int32: changes in flight at the end
     sums: Any  # [B, M] int32: S
     readout: Any  # [B, classes] int32
     clipped: Any  # [B, M] uint8
     clip_count: Any  # [B, layers + 1] int64
     operations: Any  # [B, 1] int64
     messages: Any  # [B, T] int32: sent in each step, by all layers in their own time
-    hashes: Any  # [B, T] uint64: of what the targets were told, after each step
+    hashes: Any  # [B, T] uint64: of the rates that were sent, after each step
     trains: Any  # [B, T or 0, M] int16: every change
 
 
@@ -151,7 +151,7 @@ def _note_messages(indices: Any, order: Any, counts: Any) -> None:
 
 @compiled
 def _hash_changes(indices: Any, changes: Any, offset: int) -> Any:
-    """The sum of change times a number of the neuron's own, modulo 2**64: equal rates have equal sums, whatever led to them."""
+    """The sum over neurons of change times a number that is specific to the neuron, modulo 2**64, so that equal rates have equal sums."""
     total = np.uint64(0)
     for i in indices:
         total += np.uint64(changes[i]) * (np.uint64(2 * (offset + i) + 1) * ODD)
@@ -160,7 +160,7 @@ def _hash_changes(indices: Any, changes: Any, offset: int) -> Any:
 
 @compiled
 def _read_changes(state: Any, program: Any, indices: Any, changes: Any, total: Any) -> None:
-    """The readout's sums follow the changes of the last layer."""
+    """Add the changes of the last layer to the readout's sums."""
     total[:] = 0
     width = np.int64(len(total))
     add_rows_graded(

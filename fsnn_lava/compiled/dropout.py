@@ -7,7 +7,7 @@ import numpy as np
 from fsnn_lava.compiled.compiler import compiled
 from fsnn_lava.compiled.vectors import Floats, Number
 
-STEP, FIRST, SECOND = np.uint32(0x9E3779B9), np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)  # the golden ratio, and MurmurHash3's
+STEP, FIRST, SECOND = np.uint32(0x9E3779B9), np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)  # the golden ratio, and MurmurHash3's constants
 FIRST_SHIFT, SECOND_SHIFT = np.uint32(16), np.uint32(13)
 
 

@@ -12,7 +12,7 @@ from fsnn_lava.compiled.vectors import Floats, Number, add_multiple, dot, normal
 def restrict_feedback(matrix: Floats, left: Floats, right: Floats, out: Floats, alpha: Number, iterate: bool) -> Number:
     """out <- alpha matrix/||matrix||, the restricted feedback weight; returns the norm.
 
-    `left` is the tracked singular vector, moved by one step of power iteration if `iterate`; `right` <- matrix^T left, whose length is
+    `left` is the tracked singular vector, advanced by one step of power iteration if `iterate`; `right` <- matrix^T left, whose length is
     the estimate of the norm.
     """
     transposed_product(right, matrix, left)

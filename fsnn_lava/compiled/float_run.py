@@ -1,7 +1,7 @@
-"""The float network in time (E1, E2), spike by spike: every spike adds its weights to the currents of its targets.
+"""The float simulation (E1, E2), spike by spike: every spike adds its weights to the currents of its targets.
 
-A sample's potentials stay in the processor's cache: no step writes memory that samples share. Where all connections are dense,
-potentials are few and weights many; then several samples are stepped together, so that the weights stay in the cache instead.
+A sample's potentials stay in the processor's cache, since no step writes memory that samples share. If all connections are dense,
+there are few potentials and many weights; several samples are then stepped together, so that the weights stay in the cache instead.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, w
             lengths: Integers, starts: Indices, fired: Bytes) -> None:  # fmt: skip
     """current[b] <- current[b] + the weights that the spikes of sample b have through the wire of `row`.
 
-    They are lists[b, begin : begin + lengths[b]]. `lists` is passed whole: a slice of it would be compiled once more for its strides.
+    They are lists[b, begin : begin + lengths[b]]. `lists` is passed as a whole: a slice has other strides and would be compiled again.
     """
     own = weight[row[WEIGHT] : row[WEIGHT_END]]
     if in_blocks:

@@ -12,7 +12,7 @@ from fsnn_lava.compiled.vectors import Floats, add_multiple, dot
 def start_gmres(first: int, end: int, start: Floats, basis: Floats, target: Floats, gain: Floats, scaled: Floats) -> None:
     """GMRES: basis[0] <- the direction of the start, target[:, 0] <- its length; scaled <- gain times it, unless gain is empty."""
     for b in range(first, end):
-        length = np.sqrt(dot(start[b], start[b]))  # a tiny vector's square may underflow to 0: it then counts as zero
+        length = np.sqrt(dot(start[b], start[b]))  # the square of a tiny vector may underflow to 0; it then counts as zero
         new, target[b, 0] = basis[0, b], length
         for i in range(len(new)):
             new[i] = start[b, i] / length if length != 0 else length
@@ -48,10 +48,10 @@ def extend_gmres(first: int, end: int, k: int, basis: Floats, mapped: Floats, tr
             cosine, sine = rotations[b, j, 0], rotations[b, j, 1]
             column[j], column[j + 1] = cosine * column[j] + sine * column[j + 1], cosine * column[j + 1] - sine * column[j]
         length = np.sqrt(column[k] * column[k] + beyond * beyond)
-        if length == 0:  # v_k - A v_k is zero: a sample without gradient, or one without a solution, whose residual stays
+        if length == 0:  # v_k - A v_k is zero: a sample without a gradient, or one without a solution, whose residual remains
             rotations[b, k, 0], rotations[b, k, 1] = 0, 1
             column[k] = 1
-        else:  # NaN included: it propagates into the residual and the solution
+        else:  # also for NaN, which propagates into the residual and the solution
             rotations[b, k, 0], rotations[b, k, 1] = column[k] / length, beyond / length
             column[k] = length
         target[b, k + 1] = -rotations[b, k, 1] * target[b, k]

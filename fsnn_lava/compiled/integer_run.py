@@ -1,6 +1,6 @@
 """The emulator's event-driven run: one thread per sample, spikes add their patches, every neuron is updated once per step (E9).
 
-Where more than half of a layer fires, the silent neurons are the events: their weights are subtracted from the current of a layer
+If more than half of a layer fires, the silent neurons are the events: their weights are subtracted from the current of a layer
 in which all fire. A step therefore never adds more than half of all weights, and 95 % firing costs as much as 5 %.
 
 Times are each layer's own (see ir/network.py): what layer k fires at tau reaches layer l at tau if k < l, else at tau + k - l + 1.
@@ -47,7 +47,7 @@ from fsnn_lava.compiled.row_sums import add_rows
 from fsnn_lava.compiled.scatter import scatter, scatter_graded
 from fsnn_lava.limits import DECAY_UNIT, STATE_MAX
 
-NO = np.bool_(False)  # a literal False is a type of its own in numba: the function would be compiled once more
+NO = np.bool_(False)  # in numba a literal False has its own type, for which the function would be compiled again
 ONES = np.uint64(0x0101010101010101)
 GATHER = np.uint64(0x0102040810204080)  # eight bytes of 0 or 1 times this: bit i of the highest byte is byte i
 PLACES = np.array([sorted(range(8), key=lambda i: (not pattern >> i & 1, i)) for pattern in range(256)], dtype=np.int32)  # set bits first
@@ -55,7 +55,7 @@ SET_BITS = np.array([pattern.bit_count() for pattern in range(256)], dtype=np.in
 
 
 class Outputs(NamedTuple):
-    """What a run fills, initially zero: B samples, M neurons, in the network's own order. Empty traces or trains are not recorded."""
+    """What a run writes, initially zero: B samples, M neurons, in the network's own order. Empty traces or trains are not recorded."""
 
     counts: Any  # [B, M] int32
     traces: Any  # [B, M or 0] float64
@@ -119,7 +119,7 @@ def _fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flag
 def list_spikes(spikes: Any, words: Any, indices: Any, silent: Any) -> int:
     """Write the indices of the neurons that fired in a step (`silent`: that did not) into `indices`, ascending; returns how many.
 
-    `words` is `spikes`, eight at a time. A branch per neuron would be mispredicted too often: the positions within eight are looked up
+    `words` is `spikes`, eight at a time. A branch per neuron would be mispredicted too often, so the positions within eight are looked up
     and all eight are written.
     """
     number = 0
@@ -176,7 +176,7 @@ def _receive(u: Any, scratch: Any, synapse: Any, program: Any, indices: Any, sil
 
 @compiled
 def _read_out(state: Any, program: Any, indices: Any, silent: bool, total: Any) -> int:
-    """One step of the readout's integrators; returns the number of clips. `total` is scratch, as wide as the padded rows."""
+    """One step of the readout's integrators; returns the number of clips. `total` is scratch, as long as the padded rows."""
     clips = 0
     total[:] = 0
     width = np.int64(len(total))
@@ -238,7 +238,7 @@ def run_integer_sample(program: Any, steps: int, drive: Any, values: Any, u: Any
     layers, number_of_layers, slots = program.layers, len(program.layers), program.slots
     weighted, leak = program.keep != DECAY_UNIT, program.keep / DECAY_UNIT
     u[:] = 0
-    r = program.atrlif_offset.astype(u.dtype)  # what spikes subtracted from neurons that are computed as ATRLIF does
+    r = program.atrlif_offset.astype(u.dtype)  # what spikes have subtracted from neurons that are computed as ATRLIF
     constant, scratch = np.empty_like(u), np.zeros_like(u)
     mask = np.zeros(program.largest_layer + 8, np.uint8)
     words = mask[: (program.largest_layer + 7) // 8 * 8].view(np.uint64)

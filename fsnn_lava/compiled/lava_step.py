@@ -1,6 +1,6 @@
 """One step of a synapse and of a neuron for a whole batch, as Lava's processes run it.
 
-On one thread: a process forked from a program with threads must not start its own.
+Single-threaded, because a process forked from a program with threads must not start its own.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Dense, convolution and transposed convolution in one form: a message at (y, x, c) adds a patch of weights to a block of targets.
 
-All arrays are channels last. In a convolution of stride s a message meets every s-th tap of the kernel. Taps are therefore reordered,
-rows and columns alike, so that those which one message meets are adjacent and in the order of their targets: the patch is one block,
-whose rows (and columns) of targets are `row_step` (`column_step`) apart: 1 unless the convolution is dilated.
-Taps are the first axes of the weights, then come the source's channels, so the weights of one tap are contiguous. A transposed
-convolution is a block already; a dense connection has one tap.
+All arrays are channels last. In a convolution of stride s, a message meets every s-th tap of the kernel. Taps are therefore reordered,
+in rows and columns, so that the taps that one message meets are adjacent and in the order of their targets: the patch is one block.
+The targets of neighbouring taps are `row_step` rows (`column_step` columns) apart, which is 1 unless the convolution is dilated.
+Taps are the first axes of the weights, followed by the source's channels, so the weights of one tap are contiguous. A transposed
+convolution already is a block; a dense connection has one tap.
 
 A *span* describes one source row (or column): first target row, first tap, number of taps.
 """

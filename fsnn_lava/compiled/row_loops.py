@@ -1,4 +1,4 @@
-"""Sums of rows as plain loops: the same results in integers as row_vectors.py, for compilers that do not accept its code."""
+"""Sums of rows as plain loops: the same results in integers as row_vectors.py, for compilers that do not accept that code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""target += sum of rows of a matrix: the innermost loop of everything event-driven."""
+"""target += sum of rows of a matrix: the innermost loop of all event-driven code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from fsnn_lava.compiled import row_loops, row_vectors
 from fsnn_lava.compiled.compiler import compiled
 
-BLOCK = 16  # targets whose weights from some hundred sources stay in the nearest cache while many samples use them
+BLOCK = 16  # targets whose weights from a few hundred sources stay in the L1 cache while many samples use them
 
 
 def fastest_row_sums() -> ModuleType:
@@ -23,7 +23,9 @@ def fastest_row_sums() -> ModuleType:
         row_vectors.check_row_vectors()
     except Exception as error:  # whatever a future llvmlite raises
         problem = " ".join(str(error).split())[:200]
-        warnings.warn(f"LLVM does not accept the vector code ({problem}); plain loops are used, many times slower", stacklevel=2)
+        warnings.warn(
+            f"LLVM does not accept the vector code ({problem}); plain loops are used instead, which are many times slower", stacklevel=2
+        )
         return row_loops
     return row_vectors
 

@@ -1,7 +1,7 @@
 """Sums of rows in vector registers, as LLVM code: up to 64 sums stay in registers until all rows are added.
 
 A loop compiled from Python reads and writes the targets once per row. Bytes are added in 16 bits as long as no sum can overflow, twice
-as many at a time. Element types come from numba, never from an LLVM pointer: the code is the same for typed and for opaque pointers.
+as many at a time. Element types come from numba, never from an LLVM pointer, so the code is the same for typed and opaque pointers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 8  # numbers in one vector: 256 bits of float32 or int32; a processor with shorter vectors uses two
-BYTE_ROWS = 256  # rows of bytes whose sums fit 16 bits: 256 * -128 is the smallest 16-bit number
+BYTE_ROWS = 256  # rows of bytes whose sums fit in 16 bits: 256 * -128 is the smallest 16-bit number
 _INDEX = ir.IntType(64)
 
 
@@ -39,10 +39,10 @@ class Rows(NamedTuple):
 
 
 def adding(width: int, *, chains: int = 1) -> Callable[..., None]:
-    """add(target, into, weight, start, indices, first, end, stride), for `width` adjacent targets:
+    """Vector code of add(target, into, weight, start, indices, first, end, stride), for `width` adjacent targets:
 
     target[into + k] += sum of weight[start + indices[i] * stride + k] for first <= i < end and k < width.
-    `chains`: separate sums of every chains-th row, added up at the end, so that an addition need not wait for the previous one.
+    `chains`: number of separate sums, each over every chains-th row, so that an addition does not wait for the previous one.
     """
 
     @intrinsic
@@ -83,7 +83,7 @@ def adding_graded(width: int) -> Callable[..., None]:
 def check_row_vectors(*, opaque: bool = False) -> None:
     """Emit vector code for bytes, floats and amounts into a separate module and let LLVM verify it; raises if it is not valid.
 
-    `opaque`: with opaque pointers; by default with those that this llvmlite makes.
+    `opaque`: use opaque pointers; by default those that this llvmlite creates.
     """
     byte, number, index, real = ir.IntType(8), ir.IntType(32), ir.IntType(32), ir.FloatType()
     for target, weight, graded in ((number, byte, False), (real, real, False), (number, byte, True), (real, real, True)):
@@ -191,7 +191,7 @@ def _in_all_lanes(builder: Any, amount: Any, vector: Any) -> Any:
 
 
 def _opaque(pointer: Any) -> bool:
-    """llvmlite before 0.44 has typed pointers only."""
+    """Whether pointers are opaque; llvmlite before 0.44 has only typed ones."""
     return getattr(pointer.type, "is_opaque", False)
 
 

@@ -41,7 +41,7 @@ def scatter_form(patches: Patches) -> NDArray[np.int64]:
 def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row_spans: Any, column_spans: Any) -> int:
     """Add the patch of every source neuron in `indices` (ascending) to target [H * W * C]; returns the operations.
 
-    Messages are spikes if `amounts` is empty, else amounts[index]. weight is Patches.blocks. The messages of one place (and group)
+    Messages are spikes if `amounts` is empty, else amounts[index]. weight is Patches.blocks. The messages of one position (and group)
     share their targets, so they are added together.
     """
     channels, width, groups, taps = form[SOURCE_CHANNELS], form[SOURCE_WIDTH], form[GROUPS], form[COLUMN_TAPS]
@@ -57,7 +57,7 @@ def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row
         y, x = place // width, place % width
         into = np.int64((row_spans[y, 0] * form[TARGET_WIDTH] + column_spans[x, 0]) * form[TARGET_CHANNELS] + group * depth)
         if form[FUSED]:
-            # the indices contain place * channels already
+            # the indices already include position * channels
             start = np.int64((row_spans[y, 1] - place) * channels * taps + column_spans[x, 1]) * depth
             for i in range(row_spans[y, 2]):
                 here, there = into + i * down, start + i * channels * taps * depth
@@ -93,9 +93,9 @@ def _add(
 
 @compiled
 def scatter_by_taps(target: Any, weight: Any, indices: Any, form: Any, row_spans: Any, column_spans: Any, starts: Any) -> None:
-    """The same sums tap by tap of the kernel, so that a tap's weights stay in the nearest cache; no groups, not fused.
+    """The same sums, one tap of the kernel at a time, so that its weights stay in the L1 cache; without groups, not fused.
 
-    Faster where weights are wide and several neurons of a place fire. `starts` [H * W + 1] is scratch.
+    Faster if weights are wide and several neurons at a position fire. `starts` [H * W + 1] is scratch.
     """
     find_scatter_places(indices, form[SOURCE_CHANNELS], starts)
     for k in range(0, form[TARGET_CHANNELS], WIDEST):
@@ -132,7 +132,7 @@ def _add_tap(
 
 @compiled
 def find_scatter_places(indices: Any, channels: Any, starts: Any) -> None:
-    """starts[p] <- where the spikes of place p begin among `indices` (ascending); the last entry is where those of the last place end."""
+    """starts[p] <- where the spikes of position p begin in `indices` (ascending); the last entry is where those of the last one end."""
     place = 0
     starts[0] = 0
     for i in range(len(indices)):

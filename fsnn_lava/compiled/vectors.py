@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fsnn_lava.compiled.compiler import compiled
 
 Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64
-Number: TypeAlias = "float | np.floating[Any]"  # of the same precision as the arrays beside it
+Number: TypeAlias = "float | np.floating[Any]"  # of the same precision as the arrays
 
 
 @partial(compiled, reorder=True)

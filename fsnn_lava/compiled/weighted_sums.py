@@ -1,6 +1,6 @@
-"""weight @ messages for a whole batch, message by message: what does not fire costs nothing.
+"""weight @ messages for a whole batch, message by message, so that silent neurons cost nothing.
 
-The comparator's own arithmetic: it shares no code with the simulations, which it judges.
+This is the comparator's own arithmetic, which shares no code with the simulations that it checks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Taps:
-    """A convolution, or its transpose, by what one source channel adds to its targets; a dense connection is one place of 1 x 1 taps."""
+    """A convolution or its transpose: what one source channel adds to its targets. A dense connection is one position of 1 x 1 taps."""
 
     weight: NDArray[Any]  # [C_in, kH, kW, C_out / groups]
     source: tuple[int, int, int]  # C_in, H, W
@@ -44,7 +44,7 @@ class Taps:
         return out
 
     def _accumulator(self, messages: NDArray[Any]) -> np.dtype[Any]:
-        """int32 if no partial sum can leave it, else int64."""
+        """int32 if every partial sum fits, else int64."""
         per_source = np.abs(self.weight.astype(np.int64)).max(axis=(1, 2, 3), initial=0)
         taps = int(np.prod(self.weight.shape[1:3]))
         largest = max(abs(int(messages.max(initial=0))), abs(int(messages.min(initial=0))))

@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100: 32 x 32 colour images, in the binary or the python layout of their authors."""
+"""CIFAR-10 and CIFAR-100: 32 x 32 colour images, in their authors' binary or Python layout."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MOST_BYTES = 2**29  # a file has at most 155 MB
 
 @dataclass(frozen=True)
 class Layout:
-    """Names of the files of one set, and where the label of an image is."""
+    """File names of one data set, and where the label of an image is."""
 
     train: tuple[str, ...]
     test: tuple[str, ...]
-    label_bytes: int  # before the pixels of an image in the binary layout; the last one is the label
-    label_key: str  # of the python layout
+    label_bytes: int  # bytes before the pixels of an image in the binary layout; the last one is the label
+    label_key: str  # key in the Python layout
     normalisation: Normalisation  # mean and standard deviation over all training pixels of a channel
     class_names: tuple[str, ...]
 
@@ -91,11 +91,11 @@ def _read_binary(path: Path, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _read_python(path: Path, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """The same from one file of the python layout; nothing in it is executed."""
+    """The same from one file key in the Python layout; nothing in it is executed."""
     try:
         content = read_plain_pickle(_read(path))
         if not isinstance(content, dict):
-            raise NotPlain("a dictionary is missing")
+            raise NotPlain("its contents must be a dict")
         images = array_of(_entry(content, "data"))
         labels = _entry(content, layout.label_key)
     except NotPlain as error:
@@ -118,7 +118,7 @@ def _read(path: Path) -> bytes:
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
-            raise damaged_file(path, f"it has {size} bytes, more than any file of this set")
+            raise damaged_file(path, f"it has {size} bytes, more than any file of this data set")
         return path.read_bytes()
     except OSError as error:
         raise BadData(f"cannot read {path}: {error.strerror or error}") from error

@@ -46,7 +46,9 @@ def find_labelled_files(folder: Path, endings: frozenset[str]) -> LabelledFiles 
     names = tuple(sorted(whole))
     numbered = [(path, number, position % EVERY == 0) for number, name in enumerate(names) for position, path in enumerate(whole[name])]
     chosen = {which: tuple((path, number) for path, number, is_test in numbered if is_test == which) for which in (True, False)}
-    said = f"{folder} has no folders train and test: every {EVERY}th file of a class is a test sample ({len(chosen[True])} files)"
+    said = (
+        f"{folder} has no train and test folders: every {EVERY}th file of each class is used as a test sample ({len(chosen[True])} files)"
+    )
     return LabelledFiles(names, chosen[False], chosen[True], (said,))
 
 
@@ -54,7 +56,7 @@ def _by_class(folder: Path, endings: frozenset[str]) -> dict[str, list[Path]]:
     """The sorted files of every class that has some."""
     found = {child.name: sorted(path for path in child.rglob("*") if path.suffix.lower() in endings) for child in _folders(folder)}
     if sum(map(len, found.values())) > FILES_MAX:
-        raise BadData(f"{folder} holds more than {FILES_MAX} files; make an .npz file of them")
+        raise BadData(f"{folder} contains more than {FILES_MAX} files; convert them to an .npz file")
     return {name: paths for name, paths in found.items() if paths}
 
 

@@ -1,4 +1,4 @@
-"""Download a data set and verify its MD5 sum; files appear in place only when they are complete."""
+"""Download a data set and verify its MD5 sum; files appear only once they are complete."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _unpack(archive: Path, members: str, target: Path) -> list[Path]:
             shutil.copyfileobj(stream, file)
         paths.append(path)
     if not paths:
-        raise BadData(f"{archive.name} has no file that matches {members}")
+        raise BadData(f"{archive.name} contains no file that matches {members}")
     return paths
 
 

@@ -1,4 +1,4 @@
-"""Folders of event camera recordings, one per class, framed when a batch needs them."""
+"""Folders of event camera recordings, one per class, converted to frames when a batch needs them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENDINGS = frozenset(EVENT_ENDINGS)
 
 
 def load_event_folder(source: Source, folder: Path, files: LabelledFiles) -> Dataset:
-    """The recordings of `files` as frames (see `Framing`); files that do not say the size of their sensor need the option `sensor`."""
+    """The recordings of `files` as frames (see `Framing`); files that do not contain the size of their sensor need the option `sensor`."""
     source.check_keys(OPTIONS)
     framing = Framing.of(source, (*_sensor(source, files), 2))
     cached = source.choice("cache", ("yes", "no")) == "yes"
@@ -45,7 +45,7 @@ def _sensor(source: Source, files: LabelledFiles) -> tuple[int, int]:
     known = read_event_file(files.every[0])[1]
     if known is None:
         name = files.every[0].name
-        raise BadArgument(f"{name} does not say the size of its sensor: add it, for example --data {source.name},sensor=640x480")
+        raise BadArgument(f"{name} does not contain the size of its sensor: specify it, for example --data {source.name},sensor=640x480")
     return known
 
 

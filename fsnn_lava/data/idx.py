@@ -33,7 +33,9 @@ def read_idx(path: Path, *, axes: int) -> np.ndarray:
 def _read(stream: BinaryIO, path: Path, axes: int) -> np.ndarray:
     header = stream.read(4 + 4 * axes)
     if len(header) < 4 + 4 * axes or header[:4] != bytes((0, 0, UNSIGNED_BYTES, axes)):
-        raise damaged_file(path, f"it must start as an IDX file of unsigned bytes with {axes} axes, got {header[:4].hex(' ') or 'nothing'}")
+        raise damaged_file(
+            path, f"it must start as an IDX file of unsigned bytes with {axes} axes, got {header[:4].hex(' ') or 'an empty file'}"
+        )
     shape = struct.unpack(f">{axes}I", header[4:])
     count = math.prod(shape)
     if not 0 < count <= MOST_BYTES:
@@ -45,7 +47,7 @@ def _read(stream: BinaryIO, path: Path, axes: int) -> np.ndarray:
 
 
 def _read_at_most(stream: BinaryIO, size: int) -> bytes:
-    """Up to `size` bytes, read in chunks so that a wrong size in a header allocates nothing."""
+    """Up to `size` bytes, read in chunks, so that a wrong size in a header cannot allocate much memory."""
     chunks: list[bytes] = []
     while size > 0 and (chunk := stream.read(min(size, CHUNK))):
         chunks.append(chunk)

@@ -6,11 +6,11 @@ import numpy as np
 
 from fsnn_lava.nn.normalisation import Normalisation
 
-LEAST_STD = 1 / 255  # of a channel that never changes
+LEAST_STD = 1 / 255  # used for a constant channel
 
 
 def image_normalisation(train: np.ndarray) -> Normalisation:
-    """Mean and standard deviation per channel of the training samples, of flat ones over all values."""
+    """Mean and standard deviation of the training samples per channel; for flat samples, over all values."""
     if not train.size:
         return Normalisation()
     axes = (0, 2, 3) if train.ndim == 4 else (0, 1)

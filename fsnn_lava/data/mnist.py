@@ -1,4 +1,4 @@
-"""MNIST and Fashion-MNIST: 28 x 28 grey images of ten classes, in torchvision's folder layout."""
+"""MNIST and Fashion-MNIST: 28 x 28 greyscale images of ten classes, in torchvision's folder layout."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _split(name: str, folder: Path, stem: str, page: str) -> ArraySplit:
     if images.shape[1:] != (SIDE, SIDE):
         raise damaged_file(images_path, f"its images must be {SIDE} x {SIDE}, got {images.shape[1]} x {images.shape[2]}")
     if len(labels) != len(images):
-        raise damaged_file(labels_path, f"it holds {len(labels)} labels for {len(images)} images")
+        raise damaged_file(labels_path, f"it has {len(labels)} labels for {len(images)} images")
     if labels.max() >= CLASSES:
         raise damaged_file(labels_path, f"its labels must be between 0 and {CLASSES - 1}, got {labels.max()}")
     return ArraySplit(images[:, None], labels)

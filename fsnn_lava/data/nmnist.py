@@ -1,7 +1,7 @@
-"""N-MNIST: MNIST seen by a moving event camera, as frames of 3 ms.
+"""N-MNIST: MNIST recorded by a moving event camera, as frames of 3 ms.
 
 A pixel of a frame is 1 if its polarity fired at least once in those 3 ms, as in the preprocessing that the paper follows (several
-events of a pixel in one frame are rare). The first 30 frames are kept. Channel 0 holds the OFF events, channel 1 the ON events. The
+events of a pixel in one frame are rare). The first 30 frames are kept. Channel 0 contains the OFF events, channel 1 the ON events. The
 drift of the saccades is not removed.
 """
 
@@ -23,7 +23,7 @@ SIDE = 34
 FRAMES = 30
 FRAME_MICROSECONDS = 3000
 EVENT_BYTES = 5
-MOST_BYTES = 2**24  # a recording of 300 ms has some 20 kB
+MOST_BYTES = 2**24  # a recording of 300 ms has about 20 kB
 EVENT = np.dtype([("x", int), ("y", int), ("t", int), ("p", int)])
 
 
@@ -64,12 +64,12 @@ def load_nmnist(root: str | Path | None = None) -> Dataset:
 def _split(folder: Path) -> NMnistSplit:
     found = [(path, digit) for digit in range(10) for path in sorted((folder / str(digit)).glob("*.bin"))]
     if not found:
-        raise BadData(f"data set 'nmnist': there is no recording {folder}/DIGIT/*.bin. {remedy(PAGE)}")
+        raise BadData(f"data set 'nmnist': no recording was found at {folder}/DIGIT/*.bin. {remedy(PAGE)}")
     return NMnistSplit(tuple(path for path, _ in found), np.array([digit for _, digit in found], np.int64))
 
 
 def _draw(frames: np.ndarray, path: Path) -> None:
-    """Set frames[t, p, y, x], initially zero, to 1 for every event of the recording within them."""
+    """Set frames[t, p, y, x], initially zero, to 1 for every event of the recording that falls within them."""
     events = read_nmnist_events(path)
     time = events["t"] // FRAME_MICROSECONDS
     kept = time < len(frames)
@@ -83,12 +83,14 @@ def read_nmnist_events(path: Path) -> np.ndarray:
     try:
         size = path.stat().st_size
         if not 0 < size <= MOST_BYTES or size % EVENT_BYTES:
-            raise damaged_file(path, f"a recording must be whole {EVENT_BYTES}-byte events, at most {MOST_BYTES} bytes, got {size} bytes")
+            raise damaged_file(
+                path, f"a recording must consist of whole {EVENT_BYTES}-byte events, at most {MOST_BYTES} bytes, got {size} bytes"
+            )
         events = read_mnist_file(str(path), dtype=EVENT)
     except OSError as error:
         raise BadData(f"cannot read {path}: {error.strerror or error}") from error
     off_sensor = (events["x"] >= SIDE) | (events["y"] >= SIDE)
     if off_sensor.any():
         first = events[off_sensor][0]
-        raise damaged_file(path, f"an event is at x = {first['x']}, y = {first['y']}, off the {SIDE} x {SIDE} sensor")
+        raise damaged_file(path, f"an event is at x = {first['x']}, y = {first['y']}, outside the {SIDE} x {SIDE} sensor")
     return np.asarray(events)

@@ -1,4 +1,4 @@
-"""A user's own samples: an .npz file with `x` (raw uint8 values) and `y` (class numbers), to train on also `x_train` and `y_train`."""
+"""A user's own samples: an .npz file with `x` (raw uint8 values) and `y` (class numbers), and for training also `x_train` and `y_train`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ HOW_TO_WRITE = "write it with numpy.savez(path, x=uint8 values, y=class numbers)
 
 
 def load_npz(path: str | Path, *, targets: bool = False) -> Dataset:
-    """Load an .npz file: x and y are the test samples, x_train and y_train, if present, the training samples.
+    """Load an .npz file: x and y are the test samples; x_train and y_train, if present, are the training samples.
 
-    Other layouts than raw uint8 values with channels first are recognised and said in `Dataset.remarks`, or refused. Nothing in the file
+    Layouts other than raw uint8 values with channels first are recognised and noted in `Dataset.remarks`, or rejected. Nothing in the file
     is executed, and sizes are checked before memory is allocated. `targets`: y are numbers to answer, [N] or [N, outputs], not classes.
     """
     source = Path(path).expanduser()
@@ -68,7 +68,9 @@ def _dataset(archive: zipfile.ZipFile, source: Path, *, targets: bool) -> Datase
         splits[1] if len(splits) > 1 else ArraySplit(test.values[:0], test.labels[:0], None if test.targets is None else test.targets[:0])
     )
     if train.shape != test.shape:
-        raise BadData(f"{source}: the samples of x_train have shape {list(train.shape)}, those of x {list(test.shape)}: they must be equal")
+        raise BadData(
+            f"{source}: the samples of x_train have shape {list(train.shape)}, those of x {list(test.shape)}; they must be the same"
+        )
     return Dataset(
         name=source.stem,
         train=train,

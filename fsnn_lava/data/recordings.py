@@ -1,4 +1,4 @@
-"""Event recordings that are read and framed when a batch needs them."""
+"""Event recordings that are read and converted to frames when a batch needs them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fsnn_lava.data.frame_cache import FrameCache
 
 @dataclass(frozen=True, eq=False)
 class RecordingSplit(Subscriptable):
-    """One recording per sample; `read(index)` returns its events, `names[index]` says which file that is."""
+    """One recording per sample; `read(index)` returns its events, `names[index]` is the name of its file."""
 
     read: Callable[[int], np.ndarray]
     names: tuple[str, ...]
@@ -46,7 +46,7 @@ class RecordingSplit(Subscriptable):
 
 
 def _identity(name: str) -> str:
-    """The name with the size and time of its file, if there is one: a file that changed is read again."""
+    """The name with the size and modification time of its file, if there is one, so that a changed file is read again."""
     try:
         found = Path(name.partition("#")[0]).stat()
     except OSError:

@@ -22,9 +22,9 @@ from fsnn_lava.files.hdf5_heap import check_heaps
 BYTES_MAX = 2**30  # of everything that is read from one file
 TEXT_MAX = 2**16  # characters of one text
 CHILDREN_MAX = 1024  # members of one numbered list
-CHUNK_MAX = 2**27  # bytes of one chunk: a chunk is always unpacked as a whole
-SMALL = 2**26  # bytes of an array that any file may hold …
-RATIO_MAX = 100  # … and how many times its file a larger one may be
+CHUNK_MAX = 2**27  # bytes of one chunk, which is always unpacked as a whole
+SMALL = 2**26  # bytes of an array that any file may contain …
+RATIO_MAX = 100  # … and how many times the size of its file a larger one may be
 _COMPRESS_FROM = 4096  # bytes; smaller arrays are stored uncompressed
 
 _DAMAGE = (
@@ -95,7 +95,7 @@ class Hdf5Node:
 
     def has(self, name: str) -> bool:
         """Whether the group has a member of this name."""
-        return self._group.id.links.exists(name.encode())  # h5py's `in` would follow a link out of the file
+        return self._group.id.links.exists(name.encode())  # h5py's `in` would follow a link to another file
 
     def has_attribute(self, name: str) -> bool:
         """Whether the group has an attribute of this name."""
@@ -132,12 +132,12 @@ class Hdf5Node:
         if not isinstance(item, h5py.Dataset):
             raise self.fail(f"{name!r} must be an array")
         if item.shape is None or item.dtype.shape:
-            raise self.fail(f"{name!r} must hold plain numbers, got {item.dtype}")
+            raise self.fail(f"{name!r} must contain plain numbers, got {item.dtype}")
         if item.external or item.is_virtual:
-            raise self.fail(f"{name!r} is stored in another file, which is not opened")
+            raise self.fail(f"{name!r} is stored in another file; external files are not opened")
         size, stored = _bytes(item.shape, item), self._budget[1]
         if size > max(SMALL, RATIO_MAX * stored):
-            raise self.fail(f"{name!r} takes {size} bytes, too many for a file of {stored}")
+            raise self.fail(f"{name!r} takes {size} bytes, too much for a file of {stored} bytes")
         if item.chunks is not None and _bytes(item.chunks, item) > CHUNK_MAX:
             raise self.fail(f"{name!r} is stored in chunks of {_bytes(item.chunks, item)} bytes, at most {CHUNK_MAX} are allowed")
         return item
@@ -146,11 +146,11 @@ class Hdf5Node:
         """A dataset of one of the numpy `kinds` ("iu", "f", …) with one of these numbers of axes."""
         item = self.dataset(name)
         if item.dtype.kind not in kinds:
-            raise self.fail(f"{name!r} must hold {_kind_names(kinds)}, got {item.dtype}")
+            raise self.fail(f"{name!r} must contain {_kind_names(kinds)}, got {item.dtype}")
         if axes is not None and len(item.shape) not in axes:
             raise self.fail(f"{name!r} must have {' or '.join(map(str, axes))} axes, got shape {item.shape}")
         if item.dtype.kind == "O" and item.size > CHILDREN_MAX:
-            raise self.fail(f"{name!r} holds {item.size} strings, at most {CHILDREN_MAX} are allowed")
+            raise self.fail(f"{name!r} contains {item.size} strings, at most {CHILDREN_MAX} are allowed")
         size = _bytes(item.shape, item)
         if size > self._budget[0]:
             raise self.fail(f"{name!r} takes {size} bytes, but at most {BYTES_MAX} are read from one file")

@@ -1,4 +1,4 @@
-"""The group /fsnn of a network file: the exact ChipNetwork. Stock NetX ignores it; if it exists, we read nothing else."""
+"""The group /fsnn of a network file: the exact ChipNetwork. Stock NetX ignores it; if it exists, it is all that we read."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def read_exact(root: Hdf5Node) -> ChipNetwork:
     version = root.integer("version")
     if not VERSION <= version <= GRAPH_VERSION:
         newer = "install a newer fsnn-lava" if version > GRAPH_VERSION else "export it again"
-        raise root.fail(f"written in version {version} of the format, but this version reads {VERSION} to {GRAPH_VERSION}: {newer}")
+        raise root.fail(f"it has format version {version}, but this release reads {VERSION} to {GRAPH_VERSION}: {newer}")
     chip = ChipNetwork(
         input=_read_input(root.group("input")),
         layers=tuple(_read_layer(node) for node in root.numbered("layers")),

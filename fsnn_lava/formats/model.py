@@ -1,7 +1,8 @@
-"""model.pt: a float network with everything that export needs. Read as data: an untrusted file cannot execute anything."""
+"""model.pt: a float network with everything that export needs. It is read as plain data, so an untrusted file cannot execute anything."""
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -53,15 +54,15 @@ def read_model(path: str | Path) -> FSNN:
     except FsnnError as error:
         raise BadFile(f"{path} is damaged: {error}") from error
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError, ArithmeticError, MemoryError, RecursionError) as error:
-        raise BadFile(f"{path} is damaged: its parts do not make a network ({type(error).__name__})") from error
+        raise BadFile(f"{path} is damaged: its contents do not form a network ({type(error).__name__})") from error
     for name, tensor in net.state_dict().items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise BadFile(f"{path} is damaged: {name} holds NaN or infinity")
+            raise BadFile(f"{path} is damaged: {name} contains NaN or infinity")
     return net.eval()
 
 
 def _range(kept: Any) -> tuple[float, float] | None:
-    """Two numbers; None in files of older versions."""
+    """Two numbers; None in files written by older versions."""
     if kept is None:
         return None
     low, high = kept
@@ -79,5 +80,7 @@ def _check_sizes(path: Path, config: Any, state: Any) -> None:
         tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in state.values()
     }
     held = sum(storages.values())  # each storage once, even if several tensors share it
-    if architecture.parameters > held:
+    graph = architecture.graph
+    vectors = 0 if config.get("norm") == "kernel" else sum(prod(graph.shape(one.target)) for one in graph.feedback)  # of power iterations
+    if architecture.parameters + vectors > held:
         raise BadFile(f"{path} is damaged: {architecture} has {architecture.parameters} weights, the file holds {held} numbers")

@@ -1,6 +1,6 @@
-"""Network files: one HDF5 file that stock NetX loads (group /layer) and that holds the ChipNetwork exactly (group /fsnn).
+"""Network files: one HDF5 file that stock NetX loads (group /layer) and that contains the exact ChipNetwork (group /fsnn).
 
-Reading back what was written gives the same network: `read_netx(path).digest() == chip.digest()`. Files without /fsnn, as lava-dl's slayer
+Reading a file back gives the same network: `read_netx(path).digest() == chip.digest()`. Files without /fsnn, as lava-dl's slayer
 exports them, can be read too (reset to zero, no feedback except dense_rec). The name may end in .h5 or .net.
 """
 
@@ -32,5 +32,5 @@ def read_netx(path: str | Path) -> ChipNetwork:
             return exact_group.read_exact(root.group(exact_group.GROUP))
         if root.has(standard_group.GROUP):
             return slayer_group.read_slayer(root)
-        raise root.fail("an HDF5 file, but not a network: it has neither a group 'fsnn' nor a group 'layer'")
+        raise root.fail("it is an HDF5 file, but not a network: it has neither a group 'fsnn' nor a group 'layer'")
     raise AssertionError("unreachable")

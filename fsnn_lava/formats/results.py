@@ -1,4 +1,4 @@
-"""results.h5: a run with its provenance. One row per sample, every neuron of the first `detail` samples, and the network itself.
+"""results.h5: a run with its provenance: one row per sample, every neuron of the first `detail` samples, and the network itself.
 
     /             attributes: backend, graph, steps, digest, samples, detail, data, data_sha256, command, date, versions, …
     /network      uint8, the bytes of net.h5
@@ -104,11 +104,11 @@ def write_results(
 
 
 class ResultsWriter:
-    """Takes a run batch by batch."""
+    """Writes a run batch by batch."""
 
     def __init__(self, file: h5py.File, chip: ChipNetwork, *, steps: int, detail: int, spikes: bool, residual: bool = False) -> None:
         if detail < 0:
-            raise BadArgument(f"detail must be 0 or more samples, got {detail}")
+            raise BadArgument(f"detail must be at least 0, got {detail}")
         self._file, self._chip, self._steps, self._detail, self._spikes = file, chip, steps, detail, spikes
         self._samples = self._kept = 0
         self._seconds = 0.0

@@ -17,7 +17,7 @@ from fsnn_lava.ir.result import Result
 
 FORMAT = 1
 CHUNK_BYTES = 2**19
-CHUNK_BYTES_MAX = 2**26  # of a file that is read
+CHUNK_BYTES_MAX = 2**26  # largest chunk accepted in a file that is read
 
 Take = Callable[[Result, NDArray[np.uint8], NDArray[np.int64]], NDArray[Any]]
 
@@ -33,7 +33,7 @@ class Column:
 
     @property
     def hashed(self) -> bool:
-        """Whether the file keeps its SHA-256: what the comparator cannot compute again from other columns."""
+        """Whether the file keeps the column's SHA-256, because the comparator cannot recompute it from other columns."""
         return self.name.startswith("rows/") or self.name == "detail/values"
 
     @property
@@ -135,7 +135,7 @@ def _of_messages(found: NDArray[np.int32] | None) -> NDArray[np.int32]:
 
 def _curve(result: Result) -> NDArray[np.float64]:
     if result.residual is None:
-        raise BadArgument("the residual after every step was requested, but the run has none")
+        raise BadArgument("the residual after every step was requested, but the run did not compute it")
     return result.residual
 
 

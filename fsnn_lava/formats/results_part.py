@@ -36,7 +36,7 @@ class Layout:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Part:
-    """Samples first … first + samples - 1; of the first `details` of them every neuron."""
+    """Samples first … first + samples - 1, with every neuron of the first `details` of them."""
 
     first: int
     samples: int
@@ -79,7 +79,7 @@ def write_part(
 
 
 class PartFile:
-    """An open part, not trusted."""
+    """An open, untrusted part."""
 
     def __init__(self, root: Hdf5Node, layout: Layout, *, run: str, first: int, samples: int) -> None:
         self._root, self._layout = root, layout
@@ -88,7 +88,7 @@ class PartFile:
         if root.text("run") != run:
             raise root.fail("it belongs to another run")
         if (root.integer("first"), root.integer("samples")) != (first, samples):
-            raise root.fail(f"it does not hold samples {first} … {first + samples - 1}, as its name says")
+            raise root.fail(f"it does not contain samples {first} … {first + samples - 1}, as its name says")
         self.first, self.samples, self.details = first, samples, root.integer("detail")
         if not 0 <= self.details <= samples:
             raise root.fail(f"detail must be between 0 and {samples}, got {self.details}")
@@ -117,6 +117,6 @@ class PartFile:
 
 @contextmanager
 def reading_part(path: Path, layout: Layout, *, run: str, first: int, samples: int) -> Iterator[PartFile]:
-    """Yield an open part; BadFile unless it belongs to the run and holds these samples."""
+    """Yield an open part; BadFile unless it belongs to the run and contains these samples."""
     with open_file(path) as root:
         yield PartFile(root, layout, run=run, first=first, samples=samples)

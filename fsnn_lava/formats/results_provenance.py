@@ -19,14 +19,14 @@ PACKAGES = ("numpy", "numba", "h5py", "torch", "lava-nc")
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """What a run was made from, and with what."""
+    """What a run was made from, and with which software."""
 
     backend: str
     graph: str
     steps: int
     digest: str  # of the network that ran
     data: str  # name of the data set, or of its file
-    data_sha256: str  # of the SHA-256 of all values followed by that of all labels (int64)
+    data_sha256: str  # SHA-256 of the SHA-256 of all values followed by that of all labels (int64)
     command: str
     date: str  # ISO 8601, UTC
     versions: dict[str, str]

@@ -1,6 +1,6 @@
 """Read the group /layer that lava-dl's slayer exports: a chain of dense and convolutional layers with reset to zero.
 
-Assumptions about what such a file leaves open: the readout counts the spikes of the last layer, a weight unit is worth 1, and the
+Where such a file leaves something open, we assume: the readout counts the spikes of the last layer, a weight unit is 1, and the
 number of steps is STEPS.
 """
 
@@ -17,7 +17,7 @@ from fsnn_lava.files.hdf5 import Hdf5Node
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
 
 STEPS = 32
-NEURONS_MAX = 2**20  # of one layer: a small file could describe a huge one
+NEURONS_MAX = 2**20  # of one layer, because a small file could describe a huge layer
 NUMBERS_MAX = 8  # of a shape, stride or decay
 COUNTED_MAX = 4096  # neurons of a last layer that is its own readout
 _READ = ("dense", "dense_rec", "conv")
@@ -85,7 +85,7 @@ class _Builder:
             raise root.fail("there is no layer with neurons")
         last = self.layers[-1]
         if self.readout is None and last.size > COUNTED_MAX:
-            raise root.fail(f"the last layer has one neuron per class and has {last.size} of them, at most {COUNTED_MAX} are supported")
+            raise root.fail(f"the last layer has {last.size} neurons, one per class; at most {COUNTED_MAX} are supported")
         weight, bias, exponent = self.readout or (np.eye(last.size, dtype=np.int8), np.zeros(last.size, np.int32), 0)
         readout = Readout(weight=weight, bias=bias, scale=np.array(1.0), exponent=exponent, decay=last.decay)
         notes = {"origin": "slayer"}
@@ -111,9 +111,9 @@ def _conv(node: Hdf5Node, source: str, target: str, weight: NDArray[Any], expone
 def _whole(node: Hdf5Node, name: str) -> NDArray[Any]:
     array = node.array(name, "iuf")
     if array.dtype.kind == "f" and not (np.all(np.isfinite(array)) and np.array_equal(array, np.rint(array))):
-        raise node.fail(f"{name!r} must hold integers; export a quantised network")
+        raise node.fail(f"{name!r} must contain integers; export a quantised network")
     if array.size and float(np.abs(array).max()) > 2**31:
-        raise node.fail(f"{name!r} holds numbers of more than 32 bits")
+        raise node.fail(f"{name!r} contains numbers of more than 32 bits")
     return array.astype(np.int64)
 
 
@@ -136,7 +136,7 @@ def _bias(node: Hdf5Node, shape: tuple[int, ...]) -> NDArray[Any]:
         return bias.transpose(2, 1, 0)
     flat = bias.reshape(-1)
     if flat.shape != shape[:1]:
-        raise node.fail(f"'bias' must be one per channel ({shape[0]}) or one per neuron {shape[::-1]}, got {bias.shape}")
+        raise node.fail(f"'bias' must have one entry per channel ({shape[0]}) or one per neuron {shape[::-1]}, got {bias.shape}")
     return np.broadcast_to(flat.reshape(-1, *(1,) * (len(shape) - 1)), shape)
 
 

@@ -1,7 +1,7 @@
 """The group /layer of a network file: the part of a ChipNetwork that lava-dl's NetX can load and run.
 
 NetX supports a chain of layers, one weight unit per layer, int8 weights, int16 biases, reset to zero and a spike at v > threshold.
-Each layer is therefore written in a unit that makes all its numbers integers if they fit (`exact`), and rounded to the range if they
+Each layer is therefore written in a unit that makes all its numbers integers if they fit (`exact`), and is rounded to the range if they
 do not. Feedback of a dense layer onto itself becomes `dense_rec`; NetX has no layer for any other feedback, which is left out
 (`complete` is false). The readout is a final dense layer whose threshold is never reached: its potentials are the answer.
 """
@@ -117,7 +117,7 @@ def _same_neuron(layer: Layer) -> bool:
 
 
 def _same_rounding(chip: ChipNetwork, layer: Layer, expressed: Expressed) -> bool:
-    """Whether a finer unit keeps E9's rounding, of a leaking potential and of a current below 2**-6."""
+    """Whether a finer unit preserves E9's rounding of a leaking potential and of a current below 2**-6."""
     fraction = min((s.exponent for s in chip.into(layer)), default=0)
     return expressed.factor == 1.0 or (layer.decay == 0 and fraction >= -limits.STATE_FRACTION_BITS)
 
@@ -128,7 +128,7 @@ def _written_shape(chip: ChipNetwork) -> tuple[int, ...]:
 
 
 def _first_layer(chip: ChipNetwork) -> tuple[str, Expressed]:
-    """Pixels are sent as values if that fits; otherwise the first layer is written for spikes at the pixels' rate."""
+    """The first layer's input and weights: for pixels sent as values if they fit, otherwise for spikes at the rate of the pixels."""
     layer = chip.layers[0]
     plain = _express_layer(chip, layer, 1)
     if chip.input.kind != "pixels" or plain.exact:

@@ -27,7 +27,7 @@ def input_current(chip: ChipNetwork, values: NDArray[np.uint8], *, position: int
 def input_current_channels_last(chip: ChipNetwork, values: NDArray[np.uint8], *, position: int = 0) -> NDArray[np.int32]:
     """The same as [B, H, W, C]; a layer of shape (N,) is [B, 1, 1, N]."""
     if chip.input.kind == "events":
-        raise BadArgument("a network with event input has no constant input current; step through the messages instead")
+        raise BadArgument("a network with event input has no constant input current; send the messages step by step instead")
     layer = chip.layers[position]
     if chip.host_drive is not None and position == 0:
         return _from_host(chip.host_drive, layer, values)
@@ -63,7 +63,7 @@ def _from_host(drive: HostDrive, layer: Layer, values: NDArray[np.uint8]) -> NDA
     largest = float(np.abs(weight_units).max(initial=0.0))
     if not largest <= BIAS_MAX:
         raise BadNetwork(
-            f"layer {layer.name!r}: the host's drive reaches {largest:.0f} weight units, but a bias holds at most {BIAS_MAX}; "
+            f"layer {layer.name!r}: the host's drive reaches {largest:.0f} weight units, but a bias can be at most {BIAS_MAX}; "
             "export with a larger scale"
         )
     return weight_units.astype(np.int32) << STATE_FRACTION_BITS

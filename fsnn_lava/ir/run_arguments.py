@@ -33,7 +33,7 @@ def check_values_argument(chip: ChipNetwork, values: object, steps: int) -> None
         remedy = "; pass values.numpy()" if type(values).__name__ == "Tensor" else ""
         raise BadArgument(f"{wanted}), got {type(values).__name__}{remedy}")
     if values.dtype != np.uint8:
-        raise BadArgument(f"{wanted}; the network normalises by itself), got {values.dtype}")
+        raise BadArgument(f"{wanted}; the network does the normalisation itself), got {values.dtype}")
     if values.shape[1:] != ((steps, *shape) if kind == "events" else shape):
         raise BadArgument(f"{wanted}{f', {steps} steps' if kind == 'events' else ''}), got shape {values.shape}")
     if len(values) < 1:

@@ -1,6 +1,6 @@
 """Rewrite a network with transposed convolutions as one with plain convolutions: the same neurons, packed into a coarser grid.
 
-A layer packed with factor (f, g) holds neuron (c, y, x) in channel ((y % f) * g + x % g) * C + c at (y // f, x // g). Between such
+A layer packed with factor (f, g) has neuron (c, y, x) in channel ((y % f) * g + x % g) * C + c at (y // f, x // g). Between such
 grids a transposed convolution of stride s is a convolution from factor f to factor s f with shared weights, which Loihi's convolution
 supports; a convolution between packed grids stays a convolution.
 """
@@ -35,7 +35,7 @@ class Tap(NamedTuple):
 def space_to_depth(chip: ChipNetwork) -> tuple[ChipNetwork, Factors]:
     """The network without transposed convolutions, and each layer's factor; `unpacked` restores the order of its results.
 
-    Where some layer's size is not a multiple of its factor, the network is returned unchanged, with all factors 1.
+    If the size of some layer is not a multiple of its factor, the network is returned unchanged, with all factors 1.
     """
     factors = _factors(chip)
     if factors is None:
@@ -132,7 +132,7 @@ def _packed_drive(chip: ChipNetwork, factor: Pair) -> HostDrive | None:
 
 def _convolution(synapse: ConvSynapse | TransposedConvSynapse, source: Shape, target: Shape, before: Pair, after: Pair) -> ConvSynapse:
     """The connection as one convolution between packed grids."""
-    weight, stride, padding = _packed_kernel(_by_target(synapse, source[0]), synapse, source, target, before, after)
+    weight, stride, padding = _packed_kernel(kernel_by_target(synapse, source[0]), synapse, source, target, before, after)
     return ConvSynapse(
         source=synapse.source, target=synapse.target, exponent=synapse.exponent, weight=weight, stride=stride, padding=padding
     )
@@ -154,8 +154,8 @@ def _packed_kernel(
     return whole, (down, right), (top, left)
 
 
-def _by_target(synapse: ConvSynapse | TransposedConvSynapse, channels: int) -> NDArray[np.int8]:
-    """[C_out, C_in, kH, kW], groups written out."""
+def kernel_by_target(synapse: ConvSynapse | TransposedConvSynapse, channels: int) -> NDArray[np.int8]:
+    """[C_out, C_in, kH, kW], with groups expanded."""
     if isinstance(synapse, TransposedConvSynapse):
         return synapse.weight.transpose(1, 0, 2, 3)
     out, inner, *kernel = synapse.weight.shape

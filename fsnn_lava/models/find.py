@@ -31,14 +31,14 @@ def find(name_or_path: str | Path, *, file: str = NETWORK) -> Path:
     """Find the file of a trained network by its name.
 
     Args:
-        name_or_path: "digits", which comes with the package, or another shipped name; or a file, which is returned as it is.
-        file: "net.h5" for the network in integers, "model.pt" for the float network it was made from.
+        name_or_path: "digits", which comes with the package, or the name of another shipped network; a path is returned unchanged.
+        file: "net.h5" for the integer network, "model.pt" for the float network that it was made from.
 
     Returns:
         The path, for `ChipNetwork.load` or `FSNN.load`.
 
     Raises:
-        BadFile: there is neither such a file nor such a name here; the message says how to get it, or lists the names.
+        BadFile: there is no such file or name on this machine; the message says how to get it, or lists the names.
 
     Examples:
         >>> chip = fl.ChipNetwork.load(fl.find("digits"))
@@ -52,8 +52,8 @@ def find(name_or_path: str | Path, *, file: str = NETWORK) -> Path:
     if name in catalogue_names():
         raise BadFile(f"{file} of the shipped network {name} is not on this machine: fsnn get {name} downloads it")
     close = difflib.get_close_matches(name, catalogue_names(), n=1)
-    hint = f"; did you mean {close[0]}?" if close else f" (shipped: {', '.join(catalogue_names())})"
+    hint = f"; did you mean {close[0]}?" if close else f" (available: {', '.join(catalogue_names())})"
     raise BadFile(f"there is no file {path} and no shipped network of that name{hint}")
 
 
-find_model = find  # its name inside the library
+find_model = find  # the name used inside the library

@@ -1,4 +1,4 @@
-"""What couples the samples of a batch in training: dropout masks drawn together, batch norm's statistics, the scale of residuals."""
+"""What couples the samples of a batch in training: jointly drawn dropout masks, batch norm's statistics, and the scale of residuals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fsnn_lava.solvers.solution import every_sample, lengths
 class SampleCoupling:
     """The batch of this forward pass is the whole batch.
 
-    Where it is a share of a joint batch, a subclass takes each of these over all shares (training/distributed.py).
+    If it is only part of a joint batch, a subclass computes each of these over all parts (training/distributed.py).
     """
 
     def draw_masks(self, shapes: Sequence[tuple[int, ...]], samples: int, dropped: float, like: Tensor) -> list[Tensor]:
@@ -28,7 +28,7 @@ class SampleCoupling:
         return nnf.batch_norm(current, None, None, norm.weight, norm.bias, True, 0.0, norm.eps)
 
     def scale(self, constant: Tensor) -> Tensor:
-        """[B] what the lengths of the residuals of a linear system with this constant are divided by."""
+        """[B] the scale by which the residual lengths of a linear system with this constant are divided."""
         return lengths(constant)
 
     def stop(self, solved: Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""How a network's connections are laid out for the event-driven simulation: tables by shape, and weights in the order spikes use them."""
+"""The layout of a network's connections for the event-driven simulation: tables for each shape, and weights in the order of their use."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from fsnn_lava.compiled.scatter import FORM
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, TransposedConvolution
 
-ONE_PLACE = np.array([[0, 0, 1]], dtype=np.int32)  # the rows, and the columns, of a dense connection
-TOGETHER = 64  # samples that take their steps together where all connections are dense
+ONE_PLACE = np.array([[0, 0, 1]], dtype=np.int32)  # rows and columns of a dense connection
+TOGETHER = 64  # samples that are stepped together if all connections are dense
 
 
 class ConnectionLayout:
-    """One connection: which targets each source position meets, and its weight in that order.
+    """One connection: which targets each source position reaches, and its weight in that order.
 
     `in_blocks` (dense only): the weight as `add_blocks` reads it.
     """

@@ -1,4 +1,4 @@
-"""How many synapses leave every neuron: what one spike of it costs in synaptic operations (E17)."""
+"""The number of outgoing synapses of every neuron: what each of its spikes costs in synaptic operations (E17)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def fan_out(net: FSNN) -> tuple[Tensor, ...]:
 
 @torch.no_grad()
 def synapses_per_source(operator: Operator, like: Tensor) -> Tensor:
-    """[*in_shape] synapses that leave every source neuron: the transposed operator with all weights 1, applied to ones.
+    """[*in_shape] outgoing synapses (fan-out) of every source neuron: the transposed operator with all weights 1, applied to ones.
 
-    Borders and strides make them differ from neuron to neuron.
+    Because of borders and strides they differ between neurons.
     """
     return operator.transpose(like.new_ones(operator.weight_shape), like.new_ones(1, *operator.out_shape))[0]
 

@@ -28,7 +28,7 @@ class RestrictedFeedback(nn.Module):
 
     `norm` "kernel" is the paper's: the largest singular value of the kernel as a matrix, tracked by power iteration in training.
     "operator" tracks that of the zero-padded operator itself. Both are estimates from below; `Operator.norm_bound` is a guarantee.
-    "loop" is "operator", but `limit` is that of the gain once around the loop, ||W|| prod ||F|| / vth**N, and is guaranteed after `clip_`.
+    "loop" is "operator", but `limit` bounds the gain around the loop, ||W|| prod ||F|| / vth**N, and is guaranteed after `clip_`.
 
     `rounding`, if set, maps W to the weight that is used.
     """
@@ -40,7 +40,7 @@ class RestrictedFeedback(nn.Module):
         if not limit > 0:
             raise BadArgument(f"limit must be positive, got {limit}")
         if norm == "loop" and not limit < 1:
-            raise BadArgument(f"with norm 'loop', limit is the gain once around the loop and must be below 1, for example 0.9; got {limit}")
+            raise BadArgument(f"with norm 'loop', limit bounds the gain around the loop and must be below 1, for example 0.9; got {limit}")
         self.operator, self.norm, self.limit = operator, norm, float(limit)
         self.rounding: Callable[[Tensor], Tensor] | None = None
         self.rest_of_loop: Callable[[], float] = lambda: 1.0  # for "loop": the gain of everything but W; set by the network
@@ -60,9 +60,9 @@ class RestrictedFeedback(nn.Module):
         return self.operator.apply(self.weight(), spikes)
 
     def weight(self) -> Tensor:
-        """alpha W^/||W^||, with gradients to both, rounded if it is trained through the rounding.
+        """alpha W^/||W^||, with gradients to both, rounded if the network is fake-quantised.
 
-        In training each call first brings an alpha that the optimiser moved beyond its limit back to it, and moves the power iteration by
+        In training, each call first clips an alpha that the optimiser has moved beyond its limit, and advances the power iteration by
         one step.
         """
         if self.training and torch.is_grad_enabled():
@@ -72,18 +72,18 @@ class RestrictedFeedback(nn.Module):
 
     @property
     def alpha_limit(self) -> float:
-        """The largest |alpha|; for "loop" there is none of its own, since `clip_` sees to the product."""
+        """The largest |alpha|; none for "loop", where `clip_` limits the product instead."""
         return math.inf if self.norm == "loop" else self.limit
 
     def limited(self, alpha: Tensor) -> Tensor:
-        """alpha clipped to [-limit, limit]; for "loop" as it is."""
+        """alpha clipped to [-limit, limit]; unchanged for "loop"."""
         return alpha.clamp(-self.alpha_limit, self.alpha_limit)
 
     @torch.no_grad()
     def clip_(self) -> None:
         """Clip alpha in place, to [-limit, limit], or so that the gain around the loop is at most `limit`.
 
-        A graph that was built before stays usable: it has seen the clipped value.
+        An autograd graph that was built before stays valid: it used the clipped value.
         """
         self.alpha.data.clamp_(-self.alpha_limit, self.alpha_limit)
         if self.norm == "loop":
@@ -113,7 +113,7 @@ class RestrictedFeedback(nn.Module):
         return self.operator.weight_gradient(right.view(1, *self.operator.in_shape), left.view(1, *self.operator.out_shape))
 
     def iterate_(self) -> None:
-        """Move the tracked singular vector by one step of power iteration."""
+        """Advance the tracked singular vector by one step of power iteration."""
         right = nnf.normalize(self.transposed_singular(), dim=0)
         if self.norm == "kernel":
             left = self.direction.flatten(1) @ right
@@ -132,7 +132,7 @@ class _Restricted(torch.autograd.Function):
             weight, right = torch.empty_like(direction), direction.new_empty(direction[0].numel())
             matrix, out = direction.detach().flatten(1).numpy(), weight.flatten(1).numpy()
             kind = matrix.dtype.type
-            given, limit = kind(alpha.item()), kind(feedback.alpha_limit)  # compared in the weights' precision: clipped values are within
+            given, limit = kind(alpha.item()), kind(feedback.alpha_limit)  # in the weights' precision, where clipped values are within
             ctx.within, ctx.factor = abs(given) <= limit, min(max(given, -limit), limit)
             ctx.norm = kind(restrict_feedback(matrix, feedback.singular.numpy(), right.numpy(), out, ctx.factor, iterate))
         else:
@@ -141,13 +141,13 @@ class _Restricted(torch.autograd.Function):
             right = feedback.transposed_singular()
             ctx.norm = right.norm()
             weight = direction * (feedback.limited(alpha) / ctx.norm)
-        ctx.save_for_backward(direction, alpha, feedback.singular.clone(), right)  # a copy: the next forward pass moves it
+        ctx.save_for_backward(direction, alpha, feedback.singular.clone(), right)  # a copy, since the next forward pass changes it
         return weight
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """dL/dW^ = s (G - <G, W^>/||W^|| u v^T) with s = alpha/||W^||; alpha has a gradient while it is within its limit."""
+        """dL/dW^ = s (G - <G, W^>/||W^|| u v^T) with s = alpha/||W^||; alpha has a gradient as long as it is within its limit."""
         direction, alpha, left, right = ctx.saved_tensors
         feedback, grad = ctx.feedback, grads[0].contiguous()
         if ctx.compiled:

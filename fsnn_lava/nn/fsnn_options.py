@@ -1,4 +1,4 @@
-"""The options of an FSNN, each checked with a sentence that names it."""
+"""Checks of the options of an FSNN; each error message names the option."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from fsnn_lava.nn.operators import Convolution, Dense, Operator, Pair, Shape, Tr
 
 INPUT = "input"
 READOUT = "readout"
+DIAGONAL_MAX = 4096  # neurons
 SIZE_MAX = 2**31 - 1  # neurons, channels and all other sizes of a graph
 ConnectionKind = Literal["dense", "conv", "transposed", "pool", "identity"]
 CONNECTION_KINDS: tuple[ConnectionKind, ...] = get_args(ConnectionKind)
@@ -237,6 +238,11 @@ class Connection:
         if source != target:
             raise BadArchitecture(f"{self}: an identity needs equal shapes, got {source} and {target}; use a 1 x 1 convolution or pooling")
         if len(source) == 1:
+            if source[0] > DIAGONAL_MAX:
+                raise BadArchitecture(
+                    f"{self}: an identity of {source[0]} neurons without channels is a diagonal matrix, at most {DIAGONAL_MAX}; give both "
+                    f"layers the shape ({source[0]}, 1, 1)"
+                )
             return Dense(in_shape=source, channels=source[0])
         return Convolution(in_shape=source, channels=source[0], kernel=(1, 1), groups=source[0])
 

@@ -11,8 +11,9 @@ from fsnn_lava.nn.graph_paths import reachable
 if TYPE_CHECKING:
     from fsnn_lava.nn.graph import Connection, Graph
 
-LAYERS_MAX = 1000
-CONNECTIONS_MAX = 10_000
+Reached = dict[int, frozenset[int]]  # by position: which layers it leads to
+LAYERS_MAX = 200
+CONNECTIONS_MAX = 1000
 
 
 def check_graph(graph: Graph) -> None:
@@ -20,10 +21,11 @@ def check_graph(graph: Graph) -> None:
     _check_layers(graph)
     for connection in graph.connections:
         _check_ends(graph, connection)
+    reached = {position: reachable(graph.edges, position) for position in range(-1, len(graph.layers))}
     for connection in graph.connections:
         graph.operator(connection)
-        _check_feedback(graph, connection)
-    _check_paths(graph)
+        _check_feedback(graph, connection, reached)
+    _check_paths(graph, reached)
 
 
 def _check_layers(graph: Graph) -> None:
@@ -54,7 +56,7 @@ def _check_ends(graph: Graph, connection: Connection) -> None:
         raise BadArchitecture(f"{connection}: nothing can connect to the input; feedback ends in a layer, usually the first")
 
 
-def _check_feedback(graph: Graph, connection: Connection) -> None:
+def _check_feedback(graph: Graph, connection: Connection, reached: Reached) -> None:
     if graph.is_forward(connection):
         if connection.limit is not None:
             raise BadArchitecture(f"{connection}: limit belongs to feedback, but this connection goes forward")
@@ -69,7 +71,7 @@ def _check_feedback(graph: Graph, connection: Connection) -> None:
     if connection.pool > 1:
         raise BadArchitecture(f"{connection}: feedback cannot be averaged (pool); use a stride")
     source, target = graph.ends(connection)
-    if source not in reachable(graph.edges, target):
+    if source not in reached[target]:
         names = [layer.name for layer in graph.layers]
         raise BadArchitecture(
             f"{connection}: it goes back, but closes no cycle: nothing leads from {connection.target!r} to {connection.source!r}. "
@@ -77,13 +79,13 @@ def _check_feedback(graph: Graph, connection: Connection) -> None:
         )
 
 
-def _check_paths(graph: Graph) -> None:
+def _check_paths(graph: Graph, reached: Reached) -> None:
     """Every layer must depend on the input, and the readout on every layer."""
-    reached, last = reachable(graph.edges, -1), len(graph.layers) - 1
+    last = len(graph.layers) - 1
     for position, layer in enumerate(graph.layers):
-        if position not in reached:
+        if position not in reached[-1]:
             raise BadArchitecture(f"layer {layer.name!r}: nothing leads to it from the input; connect it, or remove it")
-        if position != last and last not in reachable(graph.edges, position):
+        if position != last and last not in reached[position]:
             raise BadArchitecture(
                 f"layer {layer.name!r}: nothing leads from it to the last layer, {graph.layers[last].name!r}, which is read out; "
                 "connect it, or list the layer to be read out last"

@@ -15,7 +15,7 @@ from fsnn_lava.solvers.solver import Solver
 def layer_rates(loop: LoopMap, last: Tensor) -> tuple[Tensor, ...]:
     """The rates of every layer; `last` are the last layer's, which carry the implicit gradient (E5).
 
-    A loss of an inner layer's rates then reaches the parameters twice: directly, and through `last`, where it adds to the right-hand side
+    The gradient of an inner layer's rates reaches the parameters directly and through `last`, where it adds to the right-hand side
     of beta's system. Batch norm's running statistics are not updated a second time.
     """
     if len(loop.graph.layers) == 1:

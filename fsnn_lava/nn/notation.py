@@ -88,13 +88,7 @@ def parse_notation(text: str, *, input_shape: Shape) -> Graph:
     for item in path:
         _append(layers, item, shape)
     neurons, connections = [layer.neurons for layer in layers], [layer.connection for layer in layers]
-    for item in extras:
-        connections.append(_extra(item, neurons, shape))
-        try:
-            Graph(shape, neurons, connections)
-        except BadArchitecture as error:
-            raise item.fail(str(error)) from error
-    return Graph(shape, neurons, connections)
+    return Graph(shape, neurons, connections + [_extra(item, neurons, shape) for item in extras])
 
 
 def _split(text: str) -> tuple[list[_Item], list[_Item]]:
@@ -214,19 +208,27 @@ def _extra(item: _Item, layers: list[Neurons], input_shape: Shape) -> Connection
         remedy = "a skip (S)" if source < target else "feedback (F)"
         raise item.fail(f"a connection from layer {source} to layer {target} is {remedy}")
     names = INPUT if source == 0 else f"l{source}", f"l{target}"
+    shapes = input_shape if source == 0 else layers[source - 1].out_shape, layers[target - 1].out_shape
     inner = _Item(item.text[match.end() :], item.column + match.end())
     if not inner.text:
         if not skip:
             raise inner.fail("feedback needs an operation, such as F64C5")
-        return Connection(source=names[0], target=names[1], kind="identity")
+        return _fitting(item, Connection(source=names[0], target=names[1], kind="identity"), *shapes)
     operation = _operation(inner, "supdg")
-    shapes = input_shape if source == 0 else layers[source - 1].out_shape, layers[target - 1].out_shape
     connection = operation.connection(*names)
     name = "the first layer" if target == 1 else f"layer {target}"
     if not skip:
         _check_feedback(operation, connection, *shapes, name)
     elif operation.channels not in (0, shapes[1][0]):
         raise inner.fail(f"a skip must have {name}'s {shapes[1][0]} channels or neurons, got {operation.channels}")
+    return _fitting(item, connection, *shapes)
+
+
+def _fitting(item: _Item, connection: Connection, source: Shape, target: Shape) -> Connection:
+    try:
+        connection.operator(source, target)
+    except BadArchitecture as error:
+        raise item.fail(str(error)) from error
     return connection
 
 

@@ -88,7 +88,7 @@ class Stage(nn.Module):
         return self.operator.pooled(self.pool), self.operator.fold_pooling(weight, self.pool), bias
 
     def simulated(self, mask: Tensor | None) -> Current:
-        """Values -> current with every constant worked out, as a simulation needs it."""
+        """Values -> current with every constant computed in advance, for a simulation."""
         operator, weight, bias = self.folded()
         return Current(operator=operator, weight=weight, bias=bias, mask=mask)
 

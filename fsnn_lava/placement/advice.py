@@ -1,4 +1,4 @@
-"""The verdict on a placement in words, and what would make a network fit; every suggestion is tried before it is made."""
+"""The verdict on a placement in words, and what would make a network fit; every suggestion has been tried."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def verdict_and_advice(placement: Placement) -> str:
     size = _fit_in_words(placement)
     if placement.answer == "does not fit":
         return size
-    loss = f"; it may lose charge or be refused: {'; '.join(placement.risks)}" if placement.risks else ""
+    loss = f"; it may lose charge or be rejected: {'; '.join(placement.risks)}" if placement.risks else ""
     return f"{placement.answer}: {size}{loss}"
 
 
@@ -40,7 +40,7 @@ def _fit_in_words(placement: Placement) -> str:
         where = f"layer {largest.name!r} alone takes {largest.cores}, limited by {largest.use.tightest(board)}"
         return f"does not fit: the network needs {placement.cores} cores, {board.name} has {board.cores}; {where}{_suggestions(placement)}"
     host = "; the readout is computed by the host from the spike counts" if placement.readout == "host" else ""
-    tight = "; this is tight: the compiler may need up to a third more cores than this model" if placement.tight else ""
+    tight = "; this is a tight fit: the compiler may need up to a third more cores than this model" if placement.tight else ""
     return f"it takes {placement.cores} of {board.cores} cores of {board.name}{host}{tight}"
 
 

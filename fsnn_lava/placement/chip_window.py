@@ -11,7 +11,7 @@ class ChipWindow:
 
     steps: int  # T
     layers: int  # N
-    first: int = 1  # step at which layer 1 opens: 1, or later where events have to reach it first
+    first: int = 1  # step at which layer 1 opens: 1, or later if events have to reach it first
     latency: int = 0  # steps that a spike takes from the chip to the host's record
     longest: int = 1  # steps that a spike takes on the longest connection (`ChipNetwork.chip_delay`)
 

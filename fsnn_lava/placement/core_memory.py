@@ -6,7 +6,7 @@ Assumptions, besides the numbers of the board file:
 - Dense and Sparse: one list and one in-axon per source neuron that reaches the tile; zeros of a Dense are stored;
 - AxonMap: one entry per pixel where the target is a convolution, per neuron where it is dense or sparse;
 - AxonMem: one entry per pixel and group of target channels for convolutions, none for dense targets (as the public tables show);
-- a transposed convolution is a Sparse, or the network is packed by space-to-depth and has none, as the stock graph decides;
+- a transposed convolution is stored as Sparse, or removed by packing the network (space-to-depth), whichever the stock graph uses;
 - static input is written as a bias once per sample and takes no synapse; event input does.
 """
 
@@ -133,7 +133,7 @@ def _dense_words(weights: int, bits: int, board: Board) -> int:
 
 
 def _pairs(sources: int, targets: int, kernel: int, stride: int, padding: int) -> int:
-    """(source, tap) pairs of a transposed convolution that land inside, along one axis."""
+    """Number of (source, tap) pairs of a transposed convolution that fall inside, along one axis."""
     return sum(0 <= stride * i - padding + k < targets for i in range(sources) for k in range(kernel))
 
 

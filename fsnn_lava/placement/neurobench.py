@@ -1,4 +1,4 @@
-"""NeuroBench's metrics of a network and of a run, by NeuroBench's names. They count what the backend did; cost.py is about the chip."""
+"""NeuroBench's metrics of a network and of a run, under NeuroBench's names. They count what the backend did; cost.py is about the chip."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def connection_sparsity(chip: ChipNetwork) -> float:
 
 
 def static_metrics(chip: ChipNetwork) -> dict[str, Any]:
-    """Those that do not need a run."""
+    """NeuroBench's metrics that do not need a run."""
     return {"footprint": footprint(chip), "connection_sparsity": connection_sparsity(chip)}
 
 
 def workload_metrics(chip: ChipNetwork, result: Result) -> dict[str, Any]:
-    """All of them, per sample of a run of `chip`."""
+    """All of NeuroBench's metrics, per sample of a run of `chip`."""
     if result.digest != chip.digest():
         raise BadArgument("the result belongs to another network: pass the network that was run")
     spikes = sum(float(counts.reshape(result.samples, -1).sum(axis=1).mean()) for counts in result.counts)

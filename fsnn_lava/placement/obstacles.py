@@ -1,4 +1,4 @@
-"""What keeps a network from running on the chip, found before a job is queued. Bit widths are those of Lava's bit-accurate models."""
+"""What prevents a network from running on the chip, found before a job is queued. Bit widths are those of Lava's bit-accurate models."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def risks(chip: ChipNetwork, *, steps: int | None = None) -> list[str]:
 def _obstacles_of(layer: Layer) -> list[str]:
     what, threshold, said = f"layer {layer.name!r}", int(layer.threshold.max()), []
     if np.any(layer.threshold != threshold):
-        said.append(f"{what}: the chip has one threshold per layer, this layer has one per channel; export without --per-channel")
+        said.append(f"{what}: the chip has one threshold per layer, but this layer has one per channel; export without --per-channel")
     most = limits.CHIP_ATRLIF_THRESHOLD_MAX
     if layer.reset == "subtract" and threshold > most:
         said.append(
-            f"{what}: ATRLIF on the chip holds a threshold of at most {most} weight units, this layer has {threshold}; "
+            f"{what}: ATRLIF on the chip supports thresholds up to {most} weight units, but this layer has {threshold}; "
             f"{_fewer_bits(threshold, most)}"
         )
     return said
@@ -63,7 +63,7 @@ def _risks_of(layer: Layer, steps: int) -> list[str]:
 
 
 def _fewer_bits(threshold: int, most: int) -> str:
-    """How to export with a threshold of at most `most`: one bit less halves it."""
+    """How to export with a threshold of at most `most`: each bit less halves it."""
     bits = _MOST_BITS
     while bits > 2 and threshold * 2 ** (bits - _MOST_BITS) > most:
         bits -= 1

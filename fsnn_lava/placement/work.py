@@ -1,7 +1,7 @@
-"""The work of a sample on the chip, counted from the messages of a run, whatever backend and graph ran it.
+"""The work that a sample causes on the chip, counted from the messages of a run on any backend and graph.
 
 With rate coding the chip runs stock processes: a static input is written once, as a bias, and costs no synaptic operation; the readout may
-be the host's; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py). Delta encoding has no graph for the
+be on the host; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py). Delta encoding has no graph for the
 chip yet; it is counted as if it had one of the same kind, with graded messages.
 """
 
@@ -30,14 +30,14 @@ Floats = NDArray[np.float64]
 
 
 def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values: NDArray[np.uint8] | None = None) -> ChipCost:
-    """What a sample of this run costs on the board of `placement`.
+    """The work of a sample of this run on the board of `placement`, as a ChipCost.
 
     `values` [B, T, *shape] of the run's samples are needed for a network with event input, whose events are messages.
     """
     if result.digest not in {chip.digest(), _chip_network(chip).digest()}:
         raise BadArgument("the result belongs to another network: pass the network that was run")
     if chip.input.kind == "events" and values is None:
-        raise BadArgument("a network with event input costs what its events cost: pass the values of the run")
+        raise BadArgument("the cost of a network with event input depends on its events: pass the values of the run")
     events = None if values is None or chip.input.kind != "events" else np.count_nonzero(values, axis=1).mean(axis=0)
     return cost_of_messages(chip, [counts.mean(axis=0) for counts in result.counts], placement, steps=result.steps, events=events)
 
@@ -45,21 +45,20 @@ def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values
 def cost_of_messages(
     chip: ChipNetwork, messages: Sequence[Floats], placement: Placement, *, steps: int, events: Floats | None = None
 ) -> ChipCost:
-    """The cost of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
+    """The work of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
     graph = _graph(chip, messages, events)
     first = 2 if chip.input.kind == "events" else 1
-    window = ChipWindow(steps=steps, layers=len(chip.layers), first=first, longest=graph.chip.longest_chip_delay)
+    window = ChipWindow(steps=steps, layers=len(chip.layers), first=first, longest=chip.longest_chip_delay)
     cores = {layer.name: layer.cores for layer in placement.layers}
     layers = [_layer_cost(graph, layer, window.length, cores.get(layer.name)) for layer in graph.chip.layers]
-    last = layers[-1].messages
-    layers += _relay_costs(graph, window.length, cores, delays=placement.board.synapse_delay_max > 0)
     classes = chip.readout.classes if placement.readout == "chip" else 0
     if classes:
-        layers.append(_readout_cost(last, classes, window.length, cores.get(READOUT)))
+        layers.append(_readout_cost(layers[-1].messages, classes, window.length, cores.get(READOUT)))
     written, read = _host_numbers(chip, classes)
+    relays = _relay_costs(graph, window.length, cores, delays=placement.board.synapse_delay_max > 0)
     return ChipCost(
         board=placement.board,
-        layers=tuple(layers),
+        layers=(*layers, *relays),
         chips=max(1, placement.chips or 1),
         steps=window.length,
         written=written,
@@ -112,12 +111,11 @@ def _layer_cost(graph: _Graph, layer: Layer, steps: int, cores: int | None) -> L
 
 
 def _relay_costs(graph: _Graph, steps: int, cores: Mapping[str, int | None], *, delays: bool) -> list[LayerCost]:
-    """Relays repeat the messages of their layer, each by one weight."""
+    """Relays, which the host does not read, repeat the messages of their layer, each by one weight."""
     found = []
     for name, length in relay_chains(graph.chip, delays=delays).items():
         messages, size = float(graph.sent[name].sum()), graph.chip.layer(name).size
-        for number in range(1, length + 1):
-            relay = relay_name(name, number)
+        for relay in (relay_name(name, number) for number in range(1, length + 1)):
             found.append(
                 LayerCost(
                     name=relay,

@@ -1,4 +1,4 @@
-"""The axes to draw on; matplotlib is imported here, when something is drawn."""
+"""The axes to draw on; matplotlib is imported only here, when something is drawn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def layer_arrays(source: object, name: str) -> tuple[NDArray[Any], ...]:
 
 
 def chosen_layer(arrays: Sequence[NDArray[Any]], layer: int) -> NDArray[Any]:
-    """The array of the layer to draw, counted from 0, or from the end below 0."""
+    """The array of the layer to draw, counted from 0; negative numbers count from the end."""
     if not -len(arrays) <= layer < len(arrays):
         raise BadArgument(f"layer must be between {-len(arrays)} and {len(arrays) - 1}, got {layer}")
     return arrays[layer]

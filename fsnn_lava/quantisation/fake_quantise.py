@@ -1,4 +1,4 @@
-"""Training through the rounding: weights are rounded as export will round them, and gradients pass straight through.
+"""Fake quantisation for training: weights are rounded as in export, and gradients pass straight through.
 
 The grid is that of the folded network (batch norm and input normalisation folded in): one unit per target channel, shared by all
 connections into a layer up to powers of two, exactly as `quantise(..., per_channel=True)` finds it afterwards. Identity and pooling,
@@ -20,13 +20,13 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.graph import INPUT
 from fsnn_lava.nn.operators import Operator
 
-# By bits: the share of the largest weight that the largest integer stands for; what is beyond is clipped. Near the least squared error
-# for weights that are about normal.
+# By bits: the share of the largest weight that the largest integer represents; larger weights are clipped. Close to the least squared error
+# for normally distributed weights.
 SHARES = {2: 0.6, 3: 0.65, 4: 0.75, 5: 0.85, 6: 0.95, 7: 1.0, 8: 1.0}
 
 
 def fake_quantise(weight: Tensor, bits: int, *, step: Tensor | None = None) -> Tensor:
-    """`weight` rounded to `bits` signed bits of `step` each (by default one step for all); the gradient is that of `weight`."""
+    """`weight` rounded to integers of `bits` signed bits times `step` (by default one for all); the gradient passes straight through."""
     top = _largest_integer(bits)
     if step is None:
         step = (weight.detach().abs().max() * SHARES[bits] / top).clamp_min(torch.finfo(weight.dtype).tiny)
@@ -35,10 +35,10 @@ def fake_quantise(weight: Tensor, bits: int, *, step: Tensor | None = None) -> T
 
 
 def enable_fake_quantisation(net: FSNN, bits: int, *, per_channel: bool = True) -> None:
-    """From now on `net` uses rounded weights everywhere; parameters, optimiser and state dict are unchanged."""
+    """Make `net` use rounded weights everywhere; parameters, optimiser and state dict are unchanged."""
     _largest_integer(bits)
     if is_fake_quantised(net):
-        raise BadArgument("the network already trains through the rounding; call disable() first")
+        raise BadArgument("the network is already fake-quantised; call disable() first")
     grid = QuantisationGrid(net, bits, per_channel)
     for index, stage in enumerate(net.stages):
         stage.rounding = StageRounding(grid, index) if stage.linear is not None else None
@@ -53,7 +53,7 @@ def is_fake_quantised(net: FSNN) -> bool:
 
 
 def disable_fake_quantisation(net: FSNN) -> None:
-    """From now on `net` uses its weights unrounded."""
+    """Make `net` use its unrounded weights again."""
     net.readout.rounding = None
     for stage in net.stages:
         stage.rounding = None
@@ -90,7 +90,7 @@ def _largest_integer(bits: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class QuantisationGrid:
-    """What one integer is worth, for every weight of a network in its present state."""
+    """The value of one integer step for every weight of a network in its current state."""
 
     net: FSNN
     bits: int
@@ -197,7 +197,7 @@ class FeedbackRounding:
 
 @dataclass(frozen=True, eq=False)
 class ReadoutRounding:
-    """Rounds the weight of the readout, which has a grid of its own."""
+    """Rounds the weight of the readout, which has its own grid."""
 
     bits: int
 

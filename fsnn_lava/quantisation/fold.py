@@ -1,6 +1,6 @@
-"""Folding: the float network as nothing but weights, biases and thresholds, exact in float64 (E7, E8).
+"""Folding: the float network reduced to weights, biases and thresholds, exact in float64 (E7, E8).
 
-Batch norm goes into weight and bias, average pooling into the convolution before it, the input's normalisation into the first
+Batch norm is folded into weight and bias, average pooling into the convolution before it, the input's normalisation into the first
 layer (which then takes raw values and has one bias per neuron), alpha W^/||W^|| into one feedback weight.
 Biases of several connections into a layer add up.
 """

@@ -1,4 +1,4 @@
-"""FoldedNetwork: the float network as the chip will see it, in float64 and physical units. It can be simulated and solved."""
+"""FoldedNetwork: the float network in the chip's form, in float64 and physical units. It can be simulated and solved."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One layer in integers: unit and exponents are chosen so that the layer's rates on calibration data change least.
+"""Rounding one layer: unit and exponents are chosen so that the layer's rates on calibration data change as little as possible.
 
 All synapses into a layer share one weight unit (per layer, or per channel), and each has a power-of-two exponent:
-weight ~ integer * 2**exponent * unit. Scaling a neuron's inputs, bias and threshold together changes nothing, so the unit is free.
+weight ~ integer * 2**exponent * unit. Scaling a neuron's inputs, bias and threshold together changes nothing, so any unit will do.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[Any]  # int64; ChipNetwork checks the range and narrows it
 
 THRESHOLD_WINDOW = (500.0, 4000.0)  # weight units: fine enough for bias and threshold, small enough for headroom
-THRESHOLD_MIN = 64.0  # thresholds below the window, down to this, only keep one step from overflowing the state
+THRESHOLD_MIN = 64.0  # thresholds below the window, down to this one, are used only to keep a step from overflowing the state
 SHARES = (
     1.0,
     0.98,

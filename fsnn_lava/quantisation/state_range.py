@@ -68,7 +68,7 @@ def check_step_bounds(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MA
 
 
 def state_headroom(chip: ChipNetwork, largest: tuple[float, ...]) -> tuple[float, ...]:
-    """Per layer: how many times the largest |potential| of a run (physical units) fits the state; below 1 it is clipped."""
+    """Per layer: how many times the largest |potential| of a run (physical units) fits into the state; below 1 it is clipped."""
     room = limits.STATE_MAX / 2**limits.STATE_FRACTION_BITS
     return tuple(
         room * float(layer.scale.min()) / potential if potential else float("inf")
@@ -79,7 +79,7 @@ def state_headroom(chip: ChipNetwork, largest: tuple[float, ...]) -> tuple[float
 def sum_headroom(
     delta: DeltaEncoding, drive: tuple[NDArray[np.float64], ...], currents: tuple[NDArray[np.float64], ...]
 ) -> tuple[float, ...]:
-    """Per layer of a network with delta encoding: how many times the largest |sum| or |drive| at the equilibrium fits the state (E15).
+    """Per layer of a network with delta encoding: how many times the largest |sum| or |drive| at the equilibrium fits into the state (E15).
 
     `drive` and `currents` are those of every layer, in weight units.
     """

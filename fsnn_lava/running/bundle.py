@@ -44,7 +44,7 @@ FSNN_PROFILE="$PWD/results.profile.json" export FSNN_PROFILE
 set -- network.h5 --backend loihi2 --data inputs.npz --steps @STEPS@ --no-compare --out results.h5 "$@"
 exec "${PYTHON:-python3}" -m fsnn_lava.cli.run "$@"
 """
-_CHIP_PYTHON = "3.10"  # on the boards' machines: lava-loihi is built for it
+_CHIP_PYTHON = "3.10"  # of the machines with boards; lava-loihi is built for it
 _READ_ME = """\
 Made by fsnn-run --package on Python @MADE@, to be run on Python @CHIP@. It has not been run on silicon.
 
@@ -71,7 +71,7 @@ def write_bundle(
     """
     chip = ChipNetwork.load(chip_path)
     if chip.delta is not None:
-        raise BackendMissing("a package is made for backend 'loihi2', which does not run networks with delta encoding")
+        raise BackendMissing("packages are for backend 'loihi2', which does not support delta encoding")
     steps = checked_steps(chip, steps)
     check_values_argument(chip, values, steps)
     _check_board(chip, values, board, steps)
@@ -103,7 +103,7 @@ def _check_board(chip: ChipNetwork, values: NDArray[np.uint8], board: str | Path
         raise CheckFailed(f"no package was made: on {placement.board.name} this network {placement.verdict}")
     refused = sample_bias_obstacle(stock_equivalent(chip)[0], values)
     if refused:
-        raise CheckFailed(f"no package was made: these samples cannot be given to the chip. {refused}")
+        raise CheckFailed(f"no package was made: the chip cannot take these samples. {refused}")
 
 
 def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArray[np.uint8], labels: NDArray[np.int64], steps: int) -> None:

@@ -19,7 +19,7 @@ from fsnn_lava.running.run import open_backend
 
 @dataclass(frozen=True, eq=False)
 class SampleBatch:
-    """Consecutive samples of a data set, the first of them number `first`, in the shape of the network's input."""
+    """Consecutive samples of a data set, starting with number `first`, in the shape of the network's input."""
 
     first: int
     values: NDArray[np.uint8]

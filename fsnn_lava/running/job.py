@@ -1,4 +1,4 @@
-"""Run a data set into a results file, on one process or many, interrupted or not: the results are the same."""
+"""Run a data set and write a results file; the results do not depend on the number of processes or on interruptions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fsnn_lava.version import __version__
 
 
 class JobProgress(Protocol):
-    """Shows how far a run is."""
+    """Shows the progress of a run."""
 
     def phase(self, name: str) -> None:
         """Show which phase the job is in."""
@@ -47,14 +47,14 @@ class Job:
     number: int
     data: str  # name of the data set
     options: RunOptions
-    detail: int | None = None  # samples to keep every neuron of; None: as many as fit in a moderate amount of disk space
+    detail: int | None = None  # samples to keep in full detail; None: as many as fit in a moderate amount of disk space
     comparison: str = "no"  # what the comparison depends on besides the run itself
     resume: bool = False
     resume_command: str = "the same command with --resume"  # continues the run after an interruption
 
     @property
     def detailed_samples(self) -> int:
-        """Samples of the job to keep every neuron of."""
+        """Number of samples of the job to keep in full detail, every neuron."""
         if self.detail is not None:
             return self.detail
         return results.default_detail(self.chip, self.options.steps, spikes=self.options.spikes)
@@ -119,7 +119,11 @@ def run_job_to_file(
     ):
         if job.resume and processes.first:
             kept = journal.kept
-            say(f"{kept} of {job.number} samples are kept" if kept else f"nothing is kept in {journal.folder}: starting from the beginning")
+            say(
+                f"{kept} of {job.number} samples are kept"
+                if kept
+                else f"{journal.folder} contains no finished samples: starting from the beginning"
+            )
         data = _hash_kept_data(job, journal)
         _run_share(job, journal, comparator, data, progress)
         if not processes.first:
@@ -151,7 +155,7 @@ def _run_share(job: Job, journal: Journal, comparator: ComparatorSink | None, da
 
 
 def _hash_kept_data(job: Job, journal: Journal) -> DataHash:
-    """The hash of the data set's beginning, as far as it is kept. BadArgument if a kept sample is not the data set's."""
+    """The hash of the samples that are kept from the beginning. BadArgument if a kept sample differs from the data set."""
     so_far = DataHash()
     first, end = journal.processes.share(job.number)
     for span in journal.spans:
@@ -173,7 +177,7 @@ def _hash_kept_data(job: Job, journal: Journal) -> DataHash:
 
 
 def _join_parts(job: Job, journal: Journal, out: Path, comparator: ComparatorSink | None, data: DataHash) -> Totals:
-    """Write all parts to `out` as one file; it is built inside the journal's folder, so a kill leaves nothing beside it."""
+    """Write all parts to `out` as one file; it is built inside the journal's folder, so a killed process leaves nothing next to it."""
     options, totals = job.options, Totals(job.chip, job.options.steps)
     spans, assembled = journal.spans, journal.folder / "assembled.h5"
     if spans[-1].end != job.number:
@@ -203,7 +207,7 @@ def _join_parts(job: Job, journal: Journal, out: Path, comparator: ComparatorSin
 
 @contextmanager
 def _saying_what_is_kept(job: Job, journal: Journal) -> Iterator[None]:
-    """An error or Ctrl-C that ends the block also says what is kept, and how to continue."""
+    """Add what was kept and how to continue to the message of an error or Ctrl-C that ends the block."""
     try:
         yield
     except (KeyboardInterrupt, FsnnError) as error:

@@ -1,4 +1,4 @@
-"""RunOptions: how a network is run. Checked once, with every default filled in."""
+"""RunOptions: how to run a network, checked once and with every default filled in."""
 
 from __future__ import annotations
 

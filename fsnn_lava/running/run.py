@@ -142,11 +142,11 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
 
 
 def require_encoding(chip: ChipNetwork, options: RunOptions) -> None:
-    """BackendMissing unless the requested backend has this network's encoding."""
+    """BackendMissing unless the requested backend supports this network's encoding."""
     if chip.delta is None or options.backend == "emu" or (options.backend == "sim" and options.graph == "batched"):
         return
     raise BackendMissing(
-        f"backend {options.backend!r}{' with stock processes' if options.backend == 'sim' else ''} does not run networks with delta "
+        f"backend {options.backend!r}{' with stock processes' if options.backend == 'sim' else ''} does not support delta "
         "encoding; run it on 'emu' or on 'sim' with our own processes, or export with encoding 'rate'"
     )
 

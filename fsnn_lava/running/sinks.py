@@ -12,14 +12,14 @@ from fsnn_lava.ir.result import Result
 
 
 class Sink(Protocol):
-    """Takes the batches of a run: totals, the samples of a report."""
+    """Receives the batches of a run, for totals or for the samples of a report."""
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
-        """Take in the results of one batch."""
+        """Receive the results of one batch."""
 
 
 class ComparatorSink(Protocol):
-    """The comparison of a run (`verify.comparator.Comparator`), as far as a run feeds it.
+    """The part of `verify.comparator.Comparator` that a run uses.
 
     What it found in some batches can be kept in a file (`hand_over`) and added to another comparator of the same run (`take_in`).
     """

@@ -13,7 +13,7 @@ from fsnn_lava.formats.results_layout import row_columns
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 
-STEPS_SHOWN = 8  # whose messages the text lists
+STEPS_SHOWN = 8  # for which the text lists the messages
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What a solver returns, and what all of them share: the best iterate so far, norms, and when to stop."""
+"""What a solver returns, and what all solvers share: the best iterate so far, norms, and when to stop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Solution:
 
 
 def every_sample(solved: Tensor) -> bool:
-    """The default rule of when a solution is good enough to stop: every sample is solved."""
+    """The default stopping rule for a solution: stop when every sample is solved."""
     return bool(solved.all())
 
 

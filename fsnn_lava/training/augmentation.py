@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-MARGIN = 4  # pixels by which the crop of CIFAR may shift
+MARGIN = 4  # pixels by which the crop for CIFAR may shift
 
 
 def augmented(
@@ -20,9 +20,9 @@ def augmented(
 ) -> Tensor:
     """Shift every image [B, C, H, W] by up to `margin` pixels, padding with zeros; with `flip`, mirror half of them.
 
-    The frames of a sequence [B, T, C, H, W] are all changed alike.
+    All frames of a sequence [B, T, C, H, W] are changed in the same way.
 
-    `cutout` is the side of a square at a random place, partly outside of the image at its borders, that is set to zero.
+    `cutout` is the side of a square at a random position that is set to zero; at the borders, part of it is outside the image.
 
     `images` may be the part `mine` of a joint batch of `samples`: each is then augmented as it would be in the joint batch.
     """
@@ -50,7 +50,7 @@ def without_some_events(
 ) -> Tensor:
     """Set every entry of the frames to zero with probability `share`: a pixel of a frame loses all its events.
 
-    Every sample has a random generator of its own, so that a part of a joint batch loses what it would in the joint batch.
+    Every sample has its own random generator, so that a part of a joint batch loses what it would in the joint batch.
     """
     seeds = torch.randint(0, 2**62, (len(frames) if samples is None else samples,), generator=random)[mine]
     for sample, seed in zip(frames, seeds.tolist()):
@@ -59,7 +59,7 @@ def without_some_events(
 
 
 def _in_span(size: int, length: int, samples: int, random: torch.Generator) -> Tensor:
-    """[samples, size] whether a place lies in a span of `length` around a random one."""
+    """[samples, size] whether a position is within a span of `length` around a random one."""
     begin = torch.randint(0, size, (samples, 1), generator=random) - length // 2
     place = torch.arange(size)
     return (place >= begin) & (place < begin + length)

@@ -1,4 +1,4 @@
-"""The samples of every batch and their augmentation, determined by (seed, epoch, batch) alone, so that a resumed run repeats them."""
+"""The samples of every batch, determined by (seed, epoch) alone, so that a resumed run uses the same ones."""
 
 from __future__ import annotations
 

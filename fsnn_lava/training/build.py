@@ -15,13 +15,13 @@ from fsnn_lava.training.momentum_sgd import MomentumSGD
 from fsnn_lava.training.random_streams import stream_seed
 from fsnn_lava.training.recipe import Recipe
 
-INITIALISE = 4  # the stream of random numbers that the initial weights are drawn from
+INITIALISE = 4  # the stream of random numbers for the initial weights
 
 
 def build_network(
     recipe: Recipe, *, input_shape: tuple[int, ...], classes: int, normalisation: Normalisation | None, class_names: tuple[str, ...] = ()
 ) -> FSNN:
-    """The network of a recipe, with fresh weights drawn by its seed or with those of the model it starts from."""
+    """The network of a recipe, with new weights drawn from its seed, or those of the model that it starts from."""
     if recipe.start:
         net = _loaded_start(recipe, input_shape=input_shape, classes=classes)
     else:
@@ -72,7 +72,7 @@ def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int)
     if plan.graph != own.graph:
         differing.insert(0, ("architecture", plan.text, own.text))
     for key, theirs, value in differing[:1]:
-        raise BadArgument(f"the network in {recipe.start} (start) has {key} {theirs!r}, the recipe says {value!r}; they must agree")
+        raise BadArgument(f"the network in {recipe.start} (start) has {key} {theirs!r}, but the recipe says {value!r}; they must agree")
     net.steps, net.schedule, net.dropout = recipe.steps, recipe.schedule, recipe.dropout
     return net
 

@@ -1,7 +1,7 @@
-"""Many processes train one network: everything that couples the samples of a batch is taken over the joint batch.
+"""Several processes train one network: everything that couples the samples of a batch is computed over the joint batch.
 
 Each process has its share of every batch. Batch norm's statistics are those of all shares, dropout masks are drawn for the joint batch
-and cut, residuals are divided by the joint batch's scale, and gradients are summed: the same step as one process makes with the joint
+and split, residuals are divided by the joint batch's scale, and gradients are summed: the step is that of one process with the joint
 batch, up to the order in which floats are added. Where no batch norm couples the samples of a solve, each process stops when its own
 samples are solved; steps then agree to the solver's tolerance.
 """
@@ -23,7 +23,7 @@ from fsnn_lava.training.process_group import ProcessGroup
 
 
 def distributed_coupling(group: ProcessGroup, samples: int) -> SampleCoupling:
-    """The coupling of a joint batch of `samples`, of which each process has its share."""
+    """The coupling of a joint batch of `samples`, which is divided among the processes."""
     return WHOLE_BATCH if group.size == 1 else DistributedCoupling(group, samples)
 
 
@@ -46,7 +46,7 @@ class DistributedCoupling(SampleCoupling):
     samples: int
 
     def draw_masks(self, shapes: Sequence[tuple[int, ...]], samples: int, dropped: float, like: Tensor) -> list[Tensor]:
-        """Drawn for the joint batch, then cut, so that the masks do not depend on the number of processes."""
+        """Draw the masks for the joint batch, then split them, so that they do not depend on the number of processes."""
         mine = self.group.share(self.samples)
         return [mask[mine] for mask in draw_masks(shapes, self.samples, dropped, like)]
 

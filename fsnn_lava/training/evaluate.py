@@ -14,7 +14,7 @@ from fsnn_lava.training.process_group import ProcessGroup
 from fsnn_lava.training.task import Classes, Task
 
 CLASSES = Classes()
-BATCH = 250  # samples at once
+BATCH = 250  # samples per batch
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The record of an epoch: one JSON line in DIR/log.jsonl, and one line or a progress bar on the terminal."""
+"""The log of a training run: one JSON line per epoch in DIR/log.jsonl."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fsnn_lava.training.run_folder import LOG
 
 @dataclasses.dataclass(frozen=True)
 class EpochRecord:
-    """One epoch. Rates and residual are those on the evaluation samples; solver figures are means over the epoch.
+    """One epoch. Rates and residual are measured on the evaluation samples; solver figures are means over the epoch.
 
     Epochs are evaluated on the validation samples if the recipe holds some out, on the test samples otherwise; the other accuracy is
     None.
@@ -42,7 +42,7 @@ class EpochRecord:
 
     @property
     def accuracy(self) -> float:
-        """The accuracy that decides which epoch is the best."""
+        """The accuracy by which the best epoch is chosen."""
         accuracy = self.test_accuracy if self.validation_accuracy is None else self.validation_accuracy
         assert accuracy is not None
         return accuracy
@@ -69,6 +69,6 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
 
 
 def rewrite_records(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """Replace the log by `records`, without the lines of epochs that will be repeated."""
+    """Replace the contents of the log by `records`, dropping epochs that will be repeated."""
     with atomic_path(path) as temporary:
         temporary.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")

@@ -36,7 +36,7 @@ from fsnn_lava.training.run_table import column_titles, epoch_row, limit_remark,
 from fsnn_lava.training.schedule import learning_rate
 from fsnn_lava.training.task import make_task
 
-PATIENCE = 20  # consecutive backward solves that may end no better than they started before the feedback counts as diverging
+PATIENCE = 20  # consecutive backward solves without any improvement after which the feedback counts as diverging
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Outcome:
     best_epoch: int
     last_accuracy: float
     seconds: float  # of all epochs, including those before a resume
-    judged_by: str  # "validation" or "test": the samples that best_accuracy and last_accuracy are of
+    judged_by: str  # "validation" or "test": the samples of best_accuracy and last_accuracy
     test_accuracy: float | None  # of best.pt, if it was chosen on the validation samples
 
 
@@ -67,10 +67,10 @@ def train(
     Args:
         recipe: what to train.
         data: its samples (see `load_samples`).
-        folder: where the run is kept.
+        folder: output folder of the run.
         resume: continue the run in `folder`.
-        progress: where progress is shown; by default on stderr.
-        group: the processes that train together; by default this one alone.
+        progress: shows the progress; by default on stderr.
+        group: the processes that train together; by default only this one.
 
     Raises:
         Diverged: the loss or the gradient is not finite; the folder keeps the last good epoch.
@@ -93,7 +93,7 @@ def train(
             progress.say(f"stopped in epoch {run.epoch + 1}; {run.kept()}" + ("; --resume continues from there" if run.epoch else ""))
             raise
         except BackendFailed as error:
-            raise BackendFailed(f"{error} (in epoch {run.epoch + 1}); {run.kept()}; start again with --resume") from error
+            raise BackendFailed(f"{error} (in epoch {run.epoch + 1}); {run.kept()}; restart with --resume") from error
         return run.outcome()
 
 
@@ -119,10 +119,10 @@ class TrainingLoop:
         self.iteration = 0
         self.best_accuracy, self.best_epoch = -1.0, 0
         self.history: list[dict[str, Any]] = []
-        self.unsolved = 0  # backward solves in a row that ended no better than they started
+        self.unsolved = 0  # consecutive backward solves without any improvement
 
     def introduce(self) -> None:
-        """Say what is trained on what, and the titles of the table that follows."""
+        """Print what is trained on which data, and the titles of the table that follows."""
         judged_by = "test" if self.data.validation is None else "validation"
         for line in (*run_header(self.net, self.data, self.group), "", column_titles(judged_by, penalised=self.recipe.penalty is not None)):
             self.progress.say(line)
@@ -181,7 +181,7 @@ class TrainingLoop:
         torch.manual_seed(stream_seed(DROPOUT, self.recipe.seed, self.epoch, batch.index))
         self.net.train()
         for parameter in self.net.parameters():
-            parameter.grad = None  # as zero_grad does, in a twentieth of its time
+            parameter.grad = None  # like zero_grad, but in a twentieth of the time
         logits, penalty = self._answer(batch)
         loss = self.task.loss(logits, batch.targets) / batch.samples
         value = float(self.group.total(loss))
@@ -212,11 +212,13 @@ class TrainingLoop:
         self._check_solver(index)
 
     def _check_solver(self, index: int) -> None:
-        """Raise Diverged if PATIENCE backward solves in a row ended no better than they started."""
+        """Raise Diverged after PATIENCE consecutive backward solves without any improvement."""
         steps, residual = self.net.last_solve or (0, math.nan)
         self.unsolved = self.unsolved + 1 if steps > 0 and not residual < 1.0 else 0
         if self.unsolved >= PATIENCE:
-            text = f"the feedback is diverging: {PATIENCE} backward solves in a row ended with relative residual >= 1 (now {residual:.3g})"
+            text = (
+                f"the feedback is diverging: {PATIENCE} backward solves in a row ended with a relative residual >= 1 (now {residual:.3g})"
+            )
             raise Diverged(self._sentence(text, index))
 
     def _sentence(self, what: str, index: int) -> str:
@@ -227,7 +229,7 @@ class TrainingLoop:
         return f"the checkpoint of epoch {self.epoch} is kept in {self.folder}" if self.epoch else "no epoch was finished"
 
     def _keep(self, record: EpochRecord) -> None:
-        """Write the epoch's files, the state first: all others can be written again from it."""
+        """Write the epoch's files, the state first, because all others can be recreated from it."""
         if not all(bool(torch.isfinite(value).all()) for value in self.net.state_dict().values()):
             self.epoch -= 1
             last = batch_count(len(self.targets), self.recipe.batch) - 1
@@ -276,7 +278,7 @@ class TrainingLoop:
             net.save(self.folder / name)
 
     def _rounded(self) -> FSNN:
-        """The network with the rounded weights it was trained with, for export."""
+        """The network with the rounded weights that it was trained with, for export."""
         from fsnn_lava.quantisation.fake_quantise import materialised
 
         return materialised(self.net)
@@ -311,7 +313,7 @@ class TrainingLoop:
         if then != now:
             self.progress.say(
                 f"note: the run so far used {then[0]} processes with {then[1]} threads each, this one uses {now[0]} with {now[1]}: sums "
-                f"may round differently; with the same numbers it continues bit for bit"
+                f"may round differently; with the same numbers the result is bit-identical"
             )
 
     def _tested(self) -> float:
@@ -365,7 +367,7 @@ class _Sums:
 
 
 def _check_augmentation(recipe: Recipe, data: Dataset) -> None:
-    """Images and frames of images can be shifted, mirrored and cut, and events left out."""
+    """BadFile unless the samples can be augmented as requested: images can be shifted, mirrored and cut out, events dropped."""
     plans = [recipe.at(epoch) for epoch in (0, *(phase.after for phase in recipe.phases))]
     if any(plan.shift or plan.flip or plan.cutout for plan in plans) and len(data.shape) != 3:
         raise BadFile(f"'shift', 'flip' and 'cutout' change images [C, H, W]; the samples of {data.name} have shape {list(data.shape)}")
@@ -374,11 +376,11 @@ def _check_augmentation(recipe: Recipe, data: Dataset) -> None:
 
 
 def _check_shares(recipe: Recipe, samples: int, group: ProcessGroup) -> None:
-    """Every process must have a sample of every batch, the last one included."""
+    """BadArgument unless every process gets a sample of every batch, including the last one."""
     smallest = min(chunk for chunk in (recipe.batch, samples % recipe.batch or recipe.batch, samples) if chunk > 1)
     if smallest < group.size:
         raise BadArgument(
-            f"a batch of {smallest} samples cannot be shared by {group.size} processes; change 'batch', or start fewer processes"
+            f"a batch of {smallest} samples cannot be divided among {group.size} processes; change 'batch', or start fewer processes"
         )
 
 

@@ -1,4 +1,4 @@
-"""How much the cost penalty of a recipe weighs in an iteration (E17)."""
+"""The weight of a recipe's cost penalty in an iteration (E17)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fsnn_lava.training.recipe import Recipe
 def penalty_weight(recipe: Recipe, *, iteration: int) -> float:
     """mu of the run's iteration `iteration` (0 first, counted over all epochs); 0 without a penalty.
 
-    Warm-up reaches the full weight in its last iteration, as that of the learning rate does.
+    Warm-up reaches the full weight in its last iteration, like that of the learning rate.
     """
     plan = recipe.penalty
     if plan is None:

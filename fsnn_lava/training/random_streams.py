@@ -9,10 +9,10 @@ SHUFFLE, AUGMENT, DROPOUT, DROP_EVENTS = 1, 2, 3, 5  # independent streams of ra
 
 
 def stream_seed(stream: int, *where: int) -> int:
-    """A 63-bit seed for one stream at one place (seed, epoch, batch, …); different places give unrelated numbers."""
+    """A 63-bit seed for one stream at one point (seed, epoch, batch, …); different points give unrelated numbers."""
     return int(np.random.SeedSequence([stream, *where]).generate_state(1, np.uint64)[0]) >> 1
 
 
 def generator(stream: int, *where: int) -> torch.Generator:
-    """A random generator seeded for one stream at one place."""
+    """A random generator seeded for one stream at one point."""
     return torch.Generator().manual_seed(stream_seed(stream, *where))

@@ -53,7 +53,7 @@ class SolverChoice:
 
 @dataclasses.dataclass(frozen=True)
 class Quantise:
-    """Train through the rounding to `bits`-bit weights."""
+    """Fake-quantise to `bits`-bit weights during training."""
 
     bits: int = key_rule(int, low=2, high=8)
 
@@ -71,7 +71,7 @@ class Penalty:
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """What changes once `after` epochs are done, until the next phase; a key that is not given keeps the recipe's own value."""
+    """What changes after `after` epochs, until the next phase; a key that is not given keeps the recipe's own value."""
 
     after: int = key_rule(int, low=1)
     steps: int | None = key_rule(int, None, low=1)
@@ -85,30 +85,30 @@ class Phase:
     max_steps: int | None = key_rule(int, None, low=0)  # in place of solver.max_steps
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Recipe:
     """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
 
     data: str = key_rule(str, choices=NAMES, ending=".npz", prefix=TONIC, folders=True)
+    architecture: str = key_rule(str, "")  # in the paper's notation; or give a graph
+    graph: GraphKeys | None = dataclasses.field(default=None, metadata=nested_keys(GraphKeys))
     neuron: str = key_rule(str, choices=("if", "lif"))
     steps: int = key_rule(int, low=1)
     epochs: int = key_rule(int, low=1)
-    architecture: str = key_rule(str, "")  # in the paper's notation; or give a graph
-    graph: GraphKeys | None = dataclasses.field(default=None, metadata=nested_keys(GraphKeys))
     task: TaskName = key_rule(str, "classes", choices=TASKS)  # what the outputs are
-    turns: int = key_rule(int, 0, low=0)  # in training, rates come from so many turns of f (E4) instead of spikes; 0: from spikes
+    turns: int = key_rule(int, 0, low=0)  # in training, rates come from this many iterations of f (E4) instead of spikes; 0: from spikes
     leak: float = key_rule(float, 1.0, low=0.0, open_low=True, high=1.0)
     vth: float = key_rule(float, 2.0, low=0.0, open_low=True)
     schedule: Schedule = key_rule(str, "sequential", choices=SCHEDULES)
     norm: NormKind = key_rule(str, "kernel", choices=NORMS)
     limit: float = key_rule(float, 1.0, low=0.0, open_low=True)
     dropout: float = key_rule(float, 0.2, low=0.0, high=1.0, open_high=True)
-    augment: bool = key_rule(bool, False)  # CIFAR's: crop and flip
-    shift: int = key_rule(int, 0, low=0, high=16)  # pixels by which training images are moved at random
+    augment: bool = key_rule(bool, False)  # for CIFAR: crop and flip
+    shift: int = key_rule(int, 0, low=0, high=16)  # pixels by which training images are shifted at random
     flip: bool = key_rule(bool, False)  # mirror half of the training images
     cutout: int = key_rule(int, 0, low=0)  # side of the square that is set to zero in every training image
     drop_events: float = key_rule(float, 0.0, low=0.0, high=1.0, open_high=True)  # share of the events that training leaves out
-    start: str = key_rule(str, "")  # a model.pt to start from, instead of fresh weights
+    start: str = key_rule(str, "")  # a model.pt to start from, instead of new weights
     seed: int = key_rule(int, 1, low=0, high=2**31 - 1)
     batch: int = key_rule(int, 128, low=2)
     label_smoothing: float = key_rule(float, 0.0, low=0.0, high=1.0, open_high=True)
@@ -187,7 +187,7 @@ def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
 
 def _check_augmentation(recipe: Recipe, where: str) -> None:
     if recipe.shift and recipe.augment:
-        raise BadFile(f"{where}: 'augment' shifts images already, got 'shift' = {recipe.shift} too")
+        raise BadFile(f"{where}: 'augment' already shifts images, but 'shift' = {recipe.shift} is set too")
 
 
 def recipe_differences(first: Recipe, second: Recipe) -> list[str]:

@@ -1,4 +1,4 @@
-"""The folder of a training run: one run at a time writes to it, and after a kill at any moment it holds the last complete epoch."""
+"""The folder of a training run: one run at a time writes to it, and it contains the last complete epoch even if the process is killed."""
 
 from __future__ import annotations
 

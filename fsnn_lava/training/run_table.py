@@ -1,4 +1,4 @@
-"""What a training run prints: what is trained on what, then a table with one row per epoch, at most 100 characters wide."""
+"""What a training run prints: a header, then a table with one row per epoch, at most 100 characters wide."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fsnn_lava.training.process_group import ProcessGroup
 
 WIDTHS = (9, 8, 7, 7, 13, 8, 13, 7, 8, 7)  # of the columns
 AT_LIMIT = 1e-6  # relative distance at which alpha counts as at its limit
-PATIENCE = 3  # epochs in a row after which that is worth a remark
+PATIENCE = 3  # consecutive epochs after which a remark is printed
 
 
 def run_header(net: FSNN, data: Dataset, group: ProcessGroup) -> list[str]:
-    """Data, network, parameters, device and solver, a line each."""
+    """Data, network, parameters, device and solver, one line each."""
     held_out = "" if data.validation is None else f", {len(data.validation):,} to choose the epoch"
     samples = f"{len(data.train):,} samples to train{held_out}, {len(data.test):,} to test"
     parameters = sum(parameter.numel() for parameter in net.parameters())
@@ -27,7 +27,7 @@ def run_header(net: FSNN, data: Dataset, group: ProcessGroup) -> list[str]:
     outputs = "classes" if data.test.targets is None else "outputs"
     solver = net.solver
     solving = (
-        f"{solver.method} to {solver.tol:g}, at most {solver.max_steps} products" if solver.max_steps else "none: Jacobian-free gradient"
+        f"{solver.method} to {solver.tol:g}, at most {solver.max_steps} products" if solver.max_steps else "none (Jacobian-free gradient)"
     )
     threads = f", {_counted(torch.get_num_threads(), 'thread')}" if group.device.type == "cpu" else ""
     processes = f", {_counted(group.size, 'process', 'es')}" if group.size > 1 else ""
@@ -72,11 +72,11 @@ def _at_limit(alpha: float | None, limit: float | None) -> bool:
 
 
 def limit_remark(history: Sequence[dict[str, Any]], limit: float | None) -> str | None:
-    """What to say, once, when alpha has been at its limit for PATIENCE epochs in a row."""
+    """A remark, made once, when alpha has been at its limit for PATIENCE consecutive epochs."""
     at = [_at_limit(record.get("alpha"), limit) for record in history]
     if limit is None or len(at) < PATIENCE or not all(at[-PATIENCE:]) or all(at[-PATIENCE - 1 : -PATIENCE] or [False]):
         return None
     return (
-        f"note: alpha has been at its limit, {limit:g}, for {PATIENCE} epochs: it would learn stronger feedback. A larger 'limit' "
-        "allows it; the verdict says whether the network still contracts (E6)"
+        f"note: alpha has been at its limit, {limit:g}, for {PATIENCE} epochs: training wants stronger feedback. A larger 'limit' "
+        "allows that; the verdict says whether the network still contracts (E6)"
     )

@@ -1,4 +1,4 @@
-"""The recipes that come with the package, by name: those of the folder train/."""
+"""The recipes that come with the package, by name: those in the folder train/."""
 
 from __future__ import annotations
 
@@ -52,10 +52,12 @@ def _shortened(text: str) -> str:
 def copy_shipped_recipe(target: Path, source: Path, *, data: str | None = None) -> None:
     """Copy a recipe, comments included, to a file that does not exist yet; `data` replaces its data set."""
     if target.exists():
-        raise BadArgument(f"{target} exists already; choose another name")
+        raise BadArgument(f"{target} already exists; choose another name")
     text = source.read_text(encoding="utf-8")
     if data is not None:
         line = f"data = {json.dumps(data, ensure_ascii=False)}"
         text = re.sub(r"(?m)^data = .*$", lambda _: line, text, count=1)
     with atomic_path(target) as temporary:
-        temporary.write_text(f"# Made from the recipe {source.stem}. Every key is explained in train/README.md.\n{text}", encoding="utf-8")
+        temporary.write_text(
+            f"# Copied from the recipe {source.stem}. Every key is explained in train/README.md.\n{text}", encoding="utf-8"
+        )

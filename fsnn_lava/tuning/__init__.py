@@ -1,1 +1,1 @@
-"""Search encoding, steps or dead band, and bits of a network for the cheapest one that keeps its accuracy."""
+"""Search over encoding, steps or dead band, and bits for the cheapest network that keeps its accuracy."""

@@ -1,4 +1,4 @@
-"""Candidate: one way to export a network, and the list of those that are tried."""
+"""Candidate: one way to export a network; and the list of candidates to try."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WINDOWS = (3, 4, 5, 6, 7)  # 2**k chip steps
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Candidate:
-    """What `quantise` is asked for; candidates of one `family` differ only in steps and dead band, so they are rounded once."""
+    """The arguments for `quantise`; candidates of one `family` differ only in steps and dead band, so the family is rounded once."""
 
     encoding: Encoding
     bits: int
@@ -45,7 +45,7 @@ class Candidate:
 def candidates(
     *, steps: int, layers: int, encodings: Iterable[Encoding] = ("rate", "delta"), bits: Iterable[int] = BITS, loop: int | None = None
 ) -> tuple[Candidate, ...]:
-    """All that are tried for a network that was trained with `steps` steps; `loop` are the steps once around its longest loop."""
+    """All candidates for a network that was trained with `steps` steps; `loop` is the number of steps around its longest loop."""
     found: list[Candidate] = []
     for encoding, width in product(dict.fromkeys(encodings), dict.fromkeys(bits)):
         if encoding == "rate":
@@ -58,12 +58,12 @@ def candidates(
 
 
 def rate_steps(steps: int, layers: int) -> list[int]:
-    """Shares of the trained steps, and those that fill a window of the chip, which cost no more than fewer in the same window."""
+    """Candidate steps with rate coding: shares of the trained steps, and the numbers that fill a window of the chip."""
     return sorted({max(1, round(share * steps)) for share in SHARES} | set(_window_steps(layers, most=steps)))
 
 
 def delta_steps(steps: int, layers: int, loop: int) -> list[int]:
-    """Whole turns around the longest loop, and those that fill a window; never more than the trained steps."""
+    """Candidate steps with delta encoding: whole turns around the longest loop, and numbers that fill a window; at most those trained."""
     turns = {1 + turn * loop for turn in TURNS} | set(_window_steps(layers, most=steps))
     return sorted(t for t in turns if t <= max(steps, 1 + loop))
 

@@ -1,4 +1,4 @@
-"""The trade-offs of a search as a picture: accuracy against energy, or against operations where no energy is known."""
+"""The trade-offs of a search as a picture: accuracy against energy, or against operations if the energy is unknown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def write_front(path: Path, trials: Sequence[Trial], best: Sequence[Trial], chosen: Trial | None, *, reference: float) -> None:
-    """Draw all trials, those on the front `best`, and the chosen one, into a file."""
+    """Draw all trials, the Pareto front `best` and the chosen one to a file."""
     check_suffix(path)
     with canvas.figure_style(), atomic_path(path) as temporary:
         draw_front(trials, best, chosen, reference=reference).savefig(
@@ -26,9 +26,9 @@ def write_front(path: Path, trials: Sequence[Trial], best: Sequence[Trial], chos
 
 
 def check_suffix(path: Path) -> None:
-    """BadArgument if a picture cannot be written to `path`."""
+    """BadArgument unless the front can be drawn to a file with this ending."""
     if path.suffix not in SUFFIXES:
-        raise BadArgument(f"{path}: a picture must end in {', '.join(SUFFIXES)}")
+        raise BadArgument(f"{path}: the name of a picture must end in {', '.join(SUFFIXES)}")
 
 
 def draw_front(trials: Sequence[Trial], best: Sequence[Trial], chosen: Trial | None, *, reference: float) -> Figure:

@@ -13,7 +13,7 @@ _HEAD = ("", "accuracy", "chip steps", "messages", "operations", "cores", "time"
 
 
 def front_table(trials: Sequence[Trial], chosen: Trial | None, *, max_drop: float) -> str:
-    """One line per trial, the chosen one marked *, those that keep the accuracy and that the board cannot run marked -."""
+    """One line per trial, the chosen one marked *, those that keep the accuracy but that the board cannot run marked -."""
     rows = [_HEAD] + [_row(trial, chosen, max_drop) for trial in trials]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     return "\n".join(
@@ -23,13 +23,13 @@ def front_table(trials: Sequence[Trial], chosen: Trial | None, *, max_drop: floa
 
 
 def chosen_sentence(trial: Trial, reference: float, *, max_drop: float) -> str:
-    """What was chosen, what it keeps, and how sure that is."""
+    """What was chosen from the front, its accuracy, and how certain the choice is."""
     points = 100.0 * trial.drop
     change = f"{abs(points):.2f} points {'below' if points > 0 else 'above'}" if points else "the same as"
     return (
         f"{trial.candidate}: {trial.accuracy:.2%}, {change} the float network's {reference:.2%} ({trial.lost} answers lost, "
-        f"{trial.gained} gained); that new samples show a drop of at most {max_drop:g} points has a confidence of "
-        f"{confidence(trial, max_drop=max_drop):.0%}, not allowing for the choice among many"
+        f"{trial.gained} gained); new samples show a drop of at most {max_drop:g} points with a confidence of "
+        f"{confidence(trial, max_drop=max_drop):.0%}, not accounting for the choice among many"
     )
 
 

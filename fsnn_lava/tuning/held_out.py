@@ -1,4 +1,4 @@
-"""Samples to tune on: training samples only, those that training held out if it did."""
+"""Samples to tune on: only training samples, and those that training held out if there are any."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ SAMPLES_MAX = 10_000
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Disjoint samples to calibrate on and to judge by, all of the training set."""
+    """Disjoint samples for calibration and evaluation, all from the training set."""
 
     calibration: NDArray[np.uint8]
     values: NDArray[np.uint8]
     labels: NDArray[np.int64]
-    unseen: bool  # training held the judging ones out
+    unseen: bool  # training held out the evaluation samples
 
     @property
     def sentence(self) -> str:
-        """What they are."""
-        seen = "which training held out" if self.unseen else "which it was trained on: accuracies are too high, differences are what counts"
+        """A description of the held-out samples."""
+        seen = "which training held out" if self.unseen else "which it was trained on: only differences in accuracy are meaningful"
         return f"{len(self.labels):,} training samples, {seen}"
 
 
 def hold_out(split: Split, net: FSNN, *, samples: int | None, seed: int) -> HeldOut:
-    """`samples` to judge by, and CALIBRATION_SAMPLES others; if the recipe had a `validation`, those that it held out.
+    """Hold out `samples` for evaluation and CALIBRATION_SAMPLES others; if the recipe had a `validation`, those that it held out.
 
-    Otherwise they are drawn by `seed`; by default all, at most SAMPLES_MAX.
+    Otherwise they are drawn with `seed`; by default all, at most SAMPLES_MAX.
     """
     kept_back = int(net.metrics.get("validation", 0))
     order = np.random.RandomState(1).permutation(len(split))  # as training does (training/samples.py)
@@ -44,6 +44,6 @@ def hold_out(split: Split, net: FSNN, *, samples: int | None, seed: int) -> Held
     most = len(pool) if unseen else len(pool) - min(CALIBRATION_SAMPLES, len(pool) // 2)
     wanted = min(SAMPLES_MAX, most) if samples is None else samples
     if not 1 <= wanted <= most:
-        raise BadArgument(f"--samples must be between 1 and {most}, the training samples that can be judged by; got {wanted}")
+        raise BadArgument(f"--samples must be between 1 and {most}, the number of available training samples; got {wanted}")
     judged, calibration = np.sort(pool[:wanted]), np.sort(rest[-CALIBRATION_SAMPLES:] if unseen else rest[wanted:][:CALIBRATION_SAMPLES])
     return HeldOut(split.batch(calibration), split.batch(judged), np.asarray(split.labels)[judged], unseen)

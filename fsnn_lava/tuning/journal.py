@@ -1,4 +1,4 @@
-"""The journal of an unfinished search: a line of JSON for what is searched, and one for every finished trial."""
+"""The journal of an unfinished search: one line of JSON that identifies the search, and one for every finished trial."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ BYTES_MAX = 2**26
 
 
 class TuningJournal:
-    """Finished trials of one search, in a file beside the network that will be written; gone when the search is done.
+    """Finished trials of one search, in a file next to the network that will be written; removed when the search is done.
 
-    `identity` says what is searched: JSON values under names that the user knows. Trials of another search are refused.
+    `identity` identifies the search: JSON values under names that the user knows. Trials of another search are rejected.
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
         self.path, self.identity = path, json.loads(json.dumps(dict(identity)))
 
     def open(self, *, resume: bool) -> list[Trial]:
-        """The trials that are kept; BadArgument if there is a journal and `resume` is False, or if it is of another search."""
+        """The trials in the journal; BadArgument if there is a journal and `resume` is False, or if it belongs to another search."""
         if not self.path.exists():
             self._append(self.identity)
             return []
         if not resume:
-            raise BadArgument(f"{self.path} holds an unfinished search; continue it with --resume, or delete it")
+            raise BadArgument(f"{self.path} contains an unfinished search; continue it with --resume, or delete it")
         identity, trials = self._read()
         changed = [name for name in self.identity if identity.get(name) != self.identity[name]]
         if changed:
-            raise BadArgument(f"{self.path} is of another search: {', '.join(changed)} differ; repeat its options, or delete it")
+            raise BadArgument(f"{self.path} belongs to another search: {', '.join(changed)} differ; repeat its options, or delete it")
         return trials
 
     def add(self, trial: Trial) -> None:
@@ -41,7 +41,7 @@ class TuningJournal:
         self._append(trial.to_dict())
 
     def close(self) -> None:
-        """The search is done."""
+        """Remove the journal, since the search is done."""
         self.path.unlink(missing_ok=True)
 
     def _append(self, values: Mapping[str, Any]) -> None:
@@ -51,7 +51,7 @@ class TuningJournal:
             os.fsync(file.fileno())
 
     def _read(self) -> tuple[dict[str, Any], list[Trial]]:
-        """Identity and trials. A line without an end was being written when the search was killed: it is cut off."""
+        """Identity and trials. An incomplete last line, left by a killed search, is removed."""
         if self.path.stat().st_size > BYTES_MAX:
             raise BadFile(f"{self.path} is too large for a journal of a search")
         whole, _, torn = self.path.read_bytes().rpartition(b"\n")
@@ -59,7 +59,7 @@ class TuningJournal:
             head, *lines = [json.loads(line) for line in whole.decode("utf-8").split("\n")]
             trials = [Trial.from_dict(line) for line in lines]
             if not isinstance(head, dict):
-                raise BadFile("the first line must say what is searched")
+                raise BadFile("the first line must identify the search")
         except (ValueError, TypeError, RecursionError) as error:
             raise BadFile(f"{self.path} is damaged: {error}; delete it to start again") from error
         if torn:

@@ -1,4 +1,4 @@
-"""Try all candidates, in several processes; the outcome depends neither on their number nor on the order in which they finish."""
+"""Search: try all candidates in several processes; the outcome does not depend on their number or the order in which they finish."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def _in_turn(bench: Bench, left: Sequence[Candidate]) -> Iterator[Trial]:
 
 
 def _in_processes(bench: Bench, left: Sequence[Candidate], processes: int) -> Iterator[Trial]:
-    """Trials as they finish. Leaving early ends the processes too."""
+    """Yield trials as they finish. Closing the generator also ends the processes."""
     context = multiprocessing.get_context("spawn")  # a fork would inherit torch's threads
     pool = ProcessPoolExecutor(min(processes, max(1, len(left))), mp_context=context, initializer=_start, initargs=(bench,))
     try:
         for future in as_completed([pool.submit(_try_out, candidate) for candidate in left]):
             yield future.result()
     except BrokenProcessPool as error:
-        raise BackendFailed("a process of the search died (out of memory?); --resume continues, with fewer --processes") from error
+        raise BackendFailed("a process of the search died (out of memory?); continue with --resume and fewer --processes") from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():

@@ -1,4 +1,4 @@
-"""Trial: what one candidate does on held-out samples, and what it costs."""
+"""Trial: the accuracy of one candidate on held-out samples, and its cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fsnn_lava.quantisation.quantise import Encoding, quantise
 from fsnn_lava.running.run import run_batches
 from fsnn_lava.tuning.candidate import Candidate
 
-BATCH = 256  # samples at once
+BATCH = 256  # samples per batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Trial:
     candidate: Candidate
     samples: int = 0
     right: int = 0
-    lost: int = 0  # answers that the float network has right and this one has not
+    lost: int = 0  # answers that only the float network has right
     gained: int = 0  # the reverse
     answer: str = ""  # of the placement: "runs", "runs with loss", "cannot run", "does not fit"
     cores: int | None = None
@@ -45,21 +45,21 @@ class Trial:
 
     @property
     def accuracy(self) -> float:
-        """Share of right answers."""
+        """Share of correct answers of the trial."""
         return self.right / max(1, self.samples)
 
     @property
     def drop(self) -> float:
-        """Accuracy that the float network has more, as a share."""
+        """The drop in accuracy compared with the float network, as a share."""
         return (self.lost - self.gained) / max(1, self.samples)
 
     @property
     def runs(self) -> bool:
-        """Whether the board runs it."""
+        """Whether the board can run the trial's network."""
         return self.answer in ("runs", "runs with loss")
 
     def price(self) -> tuple[float, ...]:
-        """What is compared to find the cheapest: energy in the middle of its range if it is known, then steps, operations, messages."""
+        """What trials are compared by to find the cheapest: the middle of the energy range if known, then steps, operations, messages."""
         middle = 0.0 if self.energy is None else sqrt(self.energy[0] * self.energy[1])
         return middle, self.chip_steps, self.operations, self.messages
 
@@ -69,27 +69,27 @@ class Trial:
 
     @staticmethod
     def from_dict(values: Any) -> Trial:
-        """The reverse of `to_dict`; BadFile if it is something else."""
+        """The inverse of `to_dict`; BadFile if the values do not describe a trial."""
         names, options = {f.name for f in fields(Trial)}, {f.name for f in fields(Candidate)}
         if not isinstance(values, dict) or set(values) != names or not isinstance(values["candidate"], dict):
-            raise BadFile("a trial must have the fields of one")
+            raise BadFile("a trial must have exactly the fields of Trial")
         if set(values["candidate"]) != options:
-            raise BadFile("a trial's candidate must have the fields of one")
+            raise BadFile("a trial's candidate must have exactly the fields of Candidate")
         pairs = {name: None if values[name] is None else tuple(values[name]) for name in ("time", "energy", "energy_with_host")}
         return Trial(**{**values, **pairs, "candidate": Candidate(**values["candidate"])})
 
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """What every candidate is tried on; arrays are raw uint8 samples."""
+    """What every trial uses: the float network, the samples and the board; arrays are raw uint8 samples."""
 
     net: FSNN
     calibration: NDArray[np.uint8]
     values: NDArray[np.uint8]
     labels: NDArray[np.int64]
-    reference: NDArray[np.bool_]  # whether the float network has a sample right
+    reference: NDArray[np.bool_]  # whether the float network classifies a sample correctly
     board: Board
-    families: dict[tuple[Encoding, int, bool], ChipNetwork] = field(default_factory=dict)  # rounded so far, by this process
+    families: dict[tuple[Encoding, int, bool], ChipNetwork] = field(default_factory=dict)  # rounded so far by this process
 
     def rounded(self, encoding: Encoding, bits: int, per_channel: bool) -> ChipNetwork:
         """The network of a family; its steps and dead bands are replaced by those of a candidate."""
@@ -110,7 +110,7 @@ class Bench:
         return replace(chip, steps=candidate.steps, delta=replace(chip.delta, dead_bands=(band,) * len(chip.layers)))
 
     def try_out(self, candidate: Candidate) -> Trial:
-        """Build a candidate, run it on all samples, and work out what one costs."""
+        """Build a candidate, run it on all samples, and compute the cost of a sample."""
         try:
             chip = self.build(candidate)
         except FsnnError as error:

@@ -16,7 +16,7 @@ from fsnn_lava.ir.rate_map import Drive, RateMap, Rates, rows_of
 from fsnn_lava.solvers.damped import damped
 
 TOLERANCE = 1e-9
-DEFAULT_SAMPLES = 256  # of a run for which a* is solved, if the network is small enough
+DEFAULT_SAMPLES = 256  # samples of a run for which a* is solved, if the network is small enough
 _BUDGET = 5e10  # multiplications that solving may take
 _TYPICAL_STEPS = 60
 _STEPS = 500
@@ -43,7 +43,7 @@ class Equilibria:
 
 
 def affordable_equilibria(chip: ChipNetwork) -> int:
-    """For how many samples a* is solved by default: as many as take some tens of seconds, at least 4."""
+    """For how many samples a* is solved by default: as many as take a few tens of seconds, but at least 4."""
     return int(max(4, min(DEFAULT_SAMPLES, _BUDGET // (_TYPICAL_STEPS * max(1, equilibrium_multiplications(chip))))))
 
 
@@ -58,7 +58,7 @@ def equilibrium_multiplications(chip: ChipNetwork) -> int:
 
 
 def solve_equilibria(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibria:
-    """a* for every sample. `start` are rates near it (E11); where they do not lead there, a start from rest does, or a damped iteration."""
+    """a* for every sample. `start` are rates near it (E11); if that does not converge, a start from rest or a damped iteration is tried."""
     found = _in_rounds(rate_map, drive, start)
     for attempt in (_from_rest, _damped_from(start)):
         rows = np.flatnonzero(~found.converged)
@@ -68,7 +68,7 @@ def solve_equilibria(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibri
 
 
 def _in_rounds(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibria:
-    """Changes of the currents in float32, around rates whose currents are known in float64: each round adds about six digits."""
+    """Solve for changes in float32 around rates whose currents are known in float64; each round adds about six digits."""
     rates = start
     for tolerance in _ROUND_TOLERANCES:
         rates = NearbyRateMap(rate_map, rates).solve_drive(drive, tol=tolerance, max_steps=_STEPS, start=rates).rates
@@ -90,7 +90,7 @@ def _damped_from(start: Rates) -> Callable[[RateMap, Drive, NDArray[np.intp]], E
 
 
 def _better(found: Equilibria, again: Equilibria, rows: NDArray[np.intp]) -> Equilibria:
-    """`found`, with those of its `rows` replaced that `again` solves better."""
+    """`found`, with those `rows` replaced for which `again` has a smaller residual."""
     rates, residual = tuple(rate.copy() for rate in found.rates), found.residual.copy()
     better = again.residual < residual[rows]
     residual[rows[better]] = again.residual[better]

@@ -1,4 +1,4 @@
-"""Export: fold, quantise, write, read back, run, and check that the integers are still the network. A failed check leaves no file."""
+"""Export: fold, quantise, write, read back, run, and check that it is still the same network. No file is written if a check fails."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ def export(
     force: bool = False,
     notes: dict[str, str] | None = None,
 ) -> Exported:
-    """Write the network in integers to `path`. If a check fails, raise ExportRefused and leave `path` unchanged, unless `force`.
+    """Quantise the network and write it to `path`. If a check fails, raise ExportRefused and leave `path` unchanged, unless `force`.
 
     `write` and `read` decide the format. `bits`, `input`, `reset`, `per_channel`, `steps`, `encoding`, `dead_band` and
     `calibration` are those of `quantise`.
-    `max_drop`: percentage points of accuracy that the integers may lose on `test`, besides chance.
+    `max_drop`: percentage points of accuracy that the integers may lose on `test`, allowing for chance.
     """
     target = Path(path)
     with atomic_path(target) as temporary:
@@ -120,7 +120,7 @@ def export(
 
 
 class ExportRefused(CheckFailed):
-    """A check failed and nothing was written; `outcome` says which."""
+    """A check failed and nothing was written; `outcome` says which check."""
 
     def __init__(self, outcome: Exported) -> None:
         failed = "; ".join(check.summary for check in outcome.checks if not check.passed)

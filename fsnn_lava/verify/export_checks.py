@@ -76,14 +76,14 @@ def check_exported_equilibrium(found: QuantisationReport) -> Check:
 
 
 def check_exported_clips(result: Result) -> Check:
-    """A clip is harmless at the bottom in a silent neuron, and at the top in a saturated one; otherwise a rate or an answer is wrong."""
+    """Clipping is harmless at the bottom in a silent neuron, and at the top in a saturated one; otherwise a rate or an answer is wrong."""
     harmful = int(result.clip_count[:, :-1].sum()) if result.messages is not None else 0  # every clip of a sum is a failure (E15)
     for clipped, counts in zip(result.clipped, result.counts, strict=True):
         harmless = (clipped == 0) | ((clipped == 1) & (counts == 0)) | ((clipped == 2) & (counts == result.steps))
         harmful += int(np.sum(~harmless))
     readout = int(result.clip_count[:, -1].sum())
     if harmful or readout:
-        summary = f"{harmful} neurons lost charge to clipping and the readout was clipped {readout} times"
+        summary = f"{harmful} neurons lost charge by clipping, and the readout was clipped {readout} times"
         return Check(name="head-room", passed=False, summary=summary)
     clips = int(result.clip_count[:, :-1].sum())
     return Check(name="head-room", passed=True, summary="nothing was clipped" if clips == 0 else f"{clips} clips, all of them harmless")

@@ -9,11 +9,11 @@ from fsnn_lava.compiled.slopes import rises
 from fsnn_lava.ir.network import INPUT
 from fsnn_lava.ir.rate_map import Drive, RateMap, Rates
 
-_TURNS = 24  # of the power iteration around the loop; the first half is discarded
+_TURNS = 24  # iterations of the power method around the loop; the first half is discarded
 
 
 def jacobian_radius(rate_map: RateMap, rates: Rates, drive: Drive) -> NDArray[np.float64]:
-    """[B] spectral radius of the Jacobian of f at `rates`, by power iteration. Only neurons inside (0, 1) pass a change on."""
+    """[B] spectral radius of the Jacobian of f at `rates`, by power iteration. Only neurons with rates inside (0, 1) propagate changes."""
     chip = rate_map.chip
     thresholds = [layer.per_neuron(layer.threshold).astype(np.float64) for layer in chip.layers]
     currents = rate_map.currents(rates, drive)
@@ -25,7 +25,7 @@ def jacobian_radius(rate_map: RateMap, rates: Rates, drive: Drive) -> NDArray[np
     for step in range(steps):
         vector = _apply_jacobian(rate_map, slopes, vector)
         length = np.sqrt(sum(np.square(v).reshape(samples, -1).sum(axis=1) for v in vector))
-        alive = length > np.finfo(float).tiny  # otherwise no active neuron feeds itself: the radius is 0
+        alive = length > np.finfo(float).tiny  # otherwise no active neuron feeds back to itself, and the radius is 0
         vector = tuple(v / np.where(alive, length, 1.0).reshape(-1, *[1] * (v.ndim - 1)) for v in vector)
         if step >= steps // 2:
             growth += np.log(np.where(alive, length, 1.0))

@@ -1,4 +1,4 @@
-"""The map once around the loops of a network, and its derivative at one point: both from the feedback's sources onto themselves (E18)."""
+"""The map of one pass around the loops of a network, and its derivative at a point; both map the feedback's sources to themselves (E18)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 class Loop:
     """g: rates of the feedback's sources -> the same rates after one pass over all layers, each from those just computed (E18).
 
-    Vectors [B, n] hold the sources one after the other.
+    Vectors [B, n] contain the sources, concatenated.
     """
 
     def __init__(self, rate_map: RateMap) -> None:
@@ -57,7 +57,7 @@ class Loop:
 
 
 class LinearisedLoop:
-    """J, the derivative of g where the pieces of sigma are `active`: one boolean [B, *shape] per layer."""
+    """J, the derivative of g where `active` says which neurons are on the rising piece of sigma, one boolean [B, *shape] per layer."""
 
     def __init__(self, loop: Loop, active: tuple[NDArray[np.bool_], ...]) -> None:
         self.loop = loop

@@ -1,6 +1,6 @@
-"""E9 once more, written as plainly as NumPy allows: a second implementation, which judges the emulator.
+"""A second implementation of E9, written as plainly as NumPy allows, to check the emulator.
 
-It shares no arithmetic with the backends. Slow: only a few samples of a run are computed with it.
+It shares no arithmetic with the backends. It is slow, so only a few samples of a run are computed with it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fsnn_lava.ir.result import Result
 
 Ints = NDArray[np.int64]
 TOP = 2**23 - 1
-_TIE = 1e-6  # a drive of the host this close to a half may be rounded either way, because float64 sums depend on their order
+_TIE = 1e-6  # a host drive this close to a half may be rounded either way, because float64 sums depend on their order
 
 
 def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, stock: bool = False) -> Result:
@@ -94,7 +94,7 @@ class _Atrlif(_Neuron):
 
 
 def _arriving(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], spikes: list[Ints], own: int) -> Ints | int:
-    """What a synapse delivers in step `own`, from 0, of its target's own time, units 2**-6."""
+    """What a synapse delivers in step `own` (from 0) of its target's own time, units 2**-6."""
     messages: NDArray[Any] = values[:, own] if chip.input.kind == "events" else values
     if synapse.source != INPUT:
         sent = own - chip.delay(synapse)
@@ -140,7 +140,7 @@ def _spread(synapse: Any, weight: NDArray[np.float64], sent: NDArray[np.float64]
 
 
 def _host_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> Ints:
-    """What the host writes as a bias, without the layer's own, units 2**-6. Ties of the rounding are taken as the host rounded them."""
+    """What the host writes as a bias, without the layer's own, units 2**-6. Rounding ties follow what the host did."""
     drive, layer = chip.host_drive, chip.layers[0]
     assert drive is not None
     sent = values.astype(np.float64)

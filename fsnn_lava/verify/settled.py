@@ -1,4 +1,4 @@
-"""Settled: how far the rates of a run are from reproducing themselves, beside what its steps can resolve (E11)."""
+"""Settled: how far the rates of a run are from the equilibrium equation, compared with what its steps can resolve (E11)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Settled:
         residual: the largest |f(a) - a|, spikes per step.
         typical: its root mean square over the neurons that fire or should.
         resolution: 1/A, what the run can resolve.
-        level: what the residual is held against: the user's `residual_max`, by default `resolution`.
+        level: what the residual is compared with: the user's `residual_max`, by default `resolution`.
         beyond: share of these neurons' rates whose residual is above `level`, 0 to 1.
         slope: of log ||f(a) - a|| over log T, measured between T/4 and T steps; None for fewer than 8 steps or a residual of 0.
         expected_slope: what E11 predicts: that of log 1/A, which is -1 without a leak. None with reset to zero, which E11 does not cover.
         steps: about how many steps bring every residual to `level`, by E11's 1/A; None if no number does.
-        floor: what the largest residual falls to in the end: 0 without a leak; None with reset to zero.
+        floor: what the largest residual converges to: 0 without a leak; None with reset to zero.
         distance: the largest |a - a*| over the samples whose equilibrium was found; None if there are none.
         without: samples for which no equilibrium was found.
 
@@ -62,8 +62,8 @@ class Settled:
     def sentence(self) -> str:
         """The finding in one sentence."""
         most = f"|f(a) - a| is at most {self.residual:.4g} spikes per step"
-        level = f"the {self.level:.4g} that the run can resolve" if self.level == self.resolution else f"the allowed {self.level:.4g}"
-        share = f"{self.beyond:.2%} of the rates of neurons that fire or should are beyond {level}"
+        level = f"{self.level:.4g}, which is what the run can resolve" if self.level == self.resolution else f"the allowed {self.level:.4g}"
+        share = f"{self.beyond:.2%} of the rates of neurons that fire or should fire are off by more than {level}"
         parts = [f"{most}; {share}", *([text] if (text := self._trend()) else [])]
         if self.distance is not None:
             parts.append(f"|a - a*| is at most {self.distance:.4g}")
@@ -84,7 +84,7 @@ class Settled:
             return "reset to zero discards charge, so more steps do not settle it"
         if self.steps is None:
             return f"the leak leaves up to {self.floor:.3g} however long it runs"
-        return f"about {self.steps} steps bring all within {self.level:.3g}"
+        return f"about {self.steps} steps would bring all of them within {self.level:.3g}"
 
 
 def steps_to_settle(residual: float, level: float, *, weight_sum: float, leak: float) -> int | None:

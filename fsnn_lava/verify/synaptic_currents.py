@@ -1,4 +1,4 @@
-"""Currents that synapses make of messages, exact in integers, else in float64; shares no code with the backends, which it judges."""
+"""Synaptic currents, exact in integers, else in float64; shares no code with the backends that it checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fsnn_lava.limits import STATE_FRACTION_BITS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_BUSY = 0.15  # share of messages that are not 0 from which a dense float32 sum is faster than message by message
+_BUSY = 0.15  # share of non-zero messages above which a dense float32 sum is faster than going message by message
 
 
 def total_shift(synapse: Synapse | Readout) -> int:
@@ -33,7 +33,7 @@ def weighted_sum(synapse: Synapse | Readout, messages: NDArray[Any], *, weight: 
     taps = _taps(synapse, weight, messages.shape[1:])
     if messages.dtype.kind != "f" and _suits_float32(synapse, messages):
         found = _in_float32(synapse, weight, messages)
-        if np.array_equal(found[:1], _sums(synapse, taps, messages[:1])):  # a library's convolution need not be exact: try it on one sample
+        if np.array_equal(found[:1], _sums(synapse, taps, messages[:1])):  # a library's convolution may not be exact: try it first
             return found
     return _sums(synapse, taps, messages)
 
@@ -75,7 +75,7 @@ def _space(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _suits_float32(synapse: Synapse | Readout, messages: NDArray[Any]) -> bool:
-    """Whether every partial sum is an integer that float32 holds, and enough neurons sent something that summing all of them is faster."""
+    """Whether float32 holds every partial sum exactly, and so many neurons sent something that a dense sum is faster."""
     if np.count_nonzero(messages) < _BUSY * messages.size:
         return False
     return row_sum(synapse) * max(abs(int(messages.max(initial=0))), abs(int(messages.min(initial=0)))) < 2**24

@@ -31,7 +31,7 @@ def test_every_supported_python_gets_the_one_command_that_installs_lava(monkeypa
     assert main(["--backend", "sim"]) == 3
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "backend 'sim' cannot run here, it lacks: lava-nc 0.10.0 (fsnn-doctor --install-lava installs it)." in said
+    assert "backend 'sim' cannot run here; missing: lava-nc 0.10.0 (fsnn-doctor --install-lava installs it)." in said
 
 
 def test_lava_without_what_it_imports_gets_the_same_command(monkeypatch):
@@ -47,7 +47,7 @@ def test_a_python_that_lava_was_not_tested_on_is_named(monkeypatch):
 
 def test_another_system_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(BackendMissing, match=r"it lacks: Linux \(Lava forks its processes; this is darwin\)"):
+    with pytest.raises(BackendMissing, match=r"missing: Linux \(Lava forks its processes; this is darwin\)"):
         require_lava()
 
 

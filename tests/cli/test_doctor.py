@@ -81,7 +81,7 @@ def test_a_queue_that_is_switched_off_does_not_lead_to_a_board(lava_folder, monk
 
 def test_what_is_required_and_missing_is_reported_in_one_sentence(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 14, 0))
-    with pytest.raises(BackendMissing, match=r"'sim' cannot run here, it lacks: Python 3\.10 to 3\.13 .*fsnn-doctor shows") as caught:
+    with pytest.raises(BackendMissing, match=r"'sim' cannot run here; missing: Python 3\.10 to 3\.13 .*Run fsnn-doctor") as caught:
         backends.require_backend("sim")
     assert caught.value.exit_code == 3
     backends.require_backend("emu")

@@ -62,7 +62,7 @@ def test_what_the_chips_neurons_cannot_hold_is_reported_before_a_job_is_queued(t
     assert main([str(tmp_path / "net.h5")]) == 1
     out = capsys.readouterr().out
     assert out.splitlines()[1].startswith("cannot run on the chip: layer 'l1'")
-    assert "cannot run on the chip: layer 'l1': ATRLIF on the chip holds a threshold of at most 8190 weight units, this" in out
+    assert "cannot run on the chip: layer 'l1': ATRLIF on the chip supports thresholds up to 8190 weight units, but this" in out
     one_neuron(threshold=8000, steps=30).save(tmp_path / "lossy.h5")
     assert main([str(tmp_path / "lossy.h5")]) == 0
     out = capsys.readouterr().out
@@ -103,5 +103,5 @@ def test_bad_input_exits_2_with_one_line(files, tmp_path, capsys):
     assert main([str(tmp_path / "none.h5")]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
-    assert "there is no board 'moon'" in lines[0]
+    assert "unknown board 'moon'" in lines[0]
     assert "none.h5" in lines[1]

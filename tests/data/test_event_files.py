@@ -51,5 +51,5 @@ def test_damaged_and_empty_files_are_refused(tmp_path):
         with pytest.raises(BadData, match="must have between 1 and"):
             read_event_file(path)
         path.write_bytes(b"% evt 3.0\n% end\n" if ending == ".raw" else b"something else")
-        with pytest.raises(BadData, match=r"holds no events|is damaged or not a recording"):
+        with pytest.raises(BadData, match=r"contains no events|is damaged or not a recording"):
             read_event_file(path)

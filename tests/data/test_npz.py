@@ -68,9 +68,9 @@ def test_what_is_concluded_about_a_file_is_reported(tmp_path):
     assert (data.shape, data.class_names, data.test.labels.tolist()) == ((3, 8, 10), ("a", "b", "c"), [1, 0, 2])
     assert [str(warning.message) for warning in caught] == list(data.remarks)
     assert [remark.split(": ")[-1].split(",")[0] for remark in data.remarks] == [
-        "taken as channels last",
+        "interpreted as channels last",
         "multiplied by 255 and rounded to raw values",
-        "taken as classes in alphabetical order (a",
+        "interpreted as classes in alphabetical order (a",
     ]
 
 

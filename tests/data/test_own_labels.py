@@ -26,14 +26,14 @@ def test_names_are_numbered_in_alphabetical_order_over_all_samples(dtype):
     found = read(np.array(["owl", "cat"]).astype(dtype), np.array(["dog", "owl", "cat"]).astype(dtype))
     assert [array.tolist() for array in found.arrays] == [[2, 0], [1, 2, 0]]
     assert found.class_names == ("cat", "dog", "owl")
-    assert found.remarks == ("y holds 3 names: taken as classes in alphabetical order (cat, dog, owl)",)
+    assert found.remarks == ("y holds 3 names: interpreted as classes in alphabetical order (cat, dog, owl)",)
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.float32])
 def test_one_hot_rows_are_the_place_of_their_1(dtype):
     found = read(np.eye(4)[[2, 0]].astype(dtype), np.eye(4)[[3, 3, 1]].astype(dtype))
     assert [array.tolist() for array in found.arrays] == [[2, 0], [3, 3, 1]]
-    assert found.remarks == ("y has shape [2, 4]: taken as one-hot rows of 4 classes",)
+    assert found.remarks == ("y has shape [2, 4]: interpreted as one-hot rows of 4 classes",)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_only_large_arrays_are_compressed(path):
         (lambda root: root.array("outside", "i"), "'outside' is a link; links are not followed"),
         (lambda root: root.array("list", "i"), "'list' must be an array"),
         (lambda root: root.group("small"), "'small' must be a group"),
-        (lambda root: root.array("floats", "iu"), "'floats' must hold integers, got float64"),
+        (lambda root: root.array("floats", "iu"), "'floats' must contain integers, got float64"),
         (lambda root: root.array("small", "i", (1, 3)), r"'small' must have 1 or 3 axes, got shape \(2, 3\)"),
         (lambda root: root.text("none"), "attribute 'none' is missing"),
         (lambda root: root.text("count"), "attribute 'count' must be a string"),
@@ -88,7 +88,7 @@ def test_a_file_is_read_up_to_its_budget(path, monkeypatch):
 def test_an_array_that_claims_more_than_its_file_could_hold_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(hdf5, "SMALL", 0)
     write_file(tmp_path / "a.h5", lambda file: file.create_dataset("huge", (10**12,), np.int8, chunks=(1000,)))
-    with pytest.raises(BadFile, match="'huge' takes 1000000000000 bytes, too many for a file of"), open_file(tmp_path / "a.h5") as root:
+    with pytest.raises(BadFile, match="'huge' takes 1000000000000 bytes, too much for a file of"), open_file(tmp_path / "a.h5") as root:
         root.dataset("huge")
 
 

@@ -135,7 +135,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     ("name", "harm", "sentence"),
     [
         ("no mark", lambda f: f.attrs.__delitem__("fsnn_results"), "not a results file"),
-        ("newer", lambda f: f.attrs.modify("fsnn_results", 99), "format 99, but this version reads format 1"),
+        ("newer", lambda f: f.attrs.modify("fsnn_results", 99), "format 99, but this release reads format 1"),
         ("more samples", lambda f: f.attrs.modify("samples", 10**9), "must be int64 \\(1000000000,\\)"),
         ("no steps", lambda f: f.attrs.modify("steps", 0), "are inconsistent"),
         ("other steps", lambda f: f.attrs.modify("steps", 70000), "are inconsistent"),
@@ -151,7 +151,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
             "links are not followed",
         ),
         ("no network", lambda f: f.__delitem__("network"), "'network' is missing"),
-        ("broken network", lambda f: f["network"].__setitem__(slice(0, 64), 0), "the network in it is damaged"),
+        ("broken network", lambda f: f["network"].__setitem__(slice(0, 64), 0), "the network in the file is damaged"),
         ("other network", lambda f: f.attrs.modify("digest", "0" * 64), "but the run used 000000000000"),
         ("versions", lambda f: f.attrs.modify("versions", "{"), "must be JSON"),
         ("group", lambda f: (f.__delitem__("detail/values"), f.create_group("detail/values")), "'values' must be an array"),

@@ -54,7 +54,8 @@ def graphs(draw: st.DrawFn, *, layers_max: int = 6, feedbacks_max: int = 4, feed
     for position, shape in enumerate(shapes):
         name = f"n{position}"
         usable = [(source, one) for source, one in known if any(how["kind"] not in ("pool", "identity") for how in fitting(one, shape))]
-        for source, one in {draw(st.sampled_from(usable)) for _ in range(draw(st.integers(1, 2)))}:
+        drawn = [draw(st.sampled_from(usable)) for _ in range(draw(st.integers(1, 2)))]
+        for source, one in dict.fromkeys(drawn):
             how = [option for option in fitting(one, shape) if source != "input" or option["kind"] != "identity"]
             connections.append(fl.Connection(source=source, target=name, **draw(st.sampled_from(how))))
         known.append((name, shape))

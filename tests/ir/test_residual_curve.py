@@ -95,7 +95,7 @@ def test_it_is_written_and_read_back(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.rows["residual"], result.residual)
     np.testing.assert_array_equal(found.result.residual, result.residual[:2])  # type: ignore[index, arg-type]
     with (
-        pytest.raises(BadArgument, match="was requested, but the run has none"),
+        pytest.raises(BadArgument, match="was requested, but the run did not compute it"),
         results.writing_results(tmp_path / "x.h5", chip, steps=result.steps, residual=True) as writer,
     ):
         writer.add(fl.run(chip, values), values)

@@ -47,7 +47,7 @@ def test_results_of_different_runs_are_not_mixed(name, value):
 
 
 def test_no_result_is_refused():
-    with pytest.raises(BadArgument, match="at least one result, got none"):
+    with pytest.raises(BadArgument, match="at least one result to concatenate"):
         concatenate_results([])
 
 

@@ -25,7 +25,7 @@ def test_steps_are_the_networks_own_unless_given_and_at_most_what_16_bits_count(
     [
         ([[1] * 7], r"values must be raw uint8 \[B, 7\] for this network \(input kind 'pixels'\), got list"),
         (torch.zeros(2, 7), r"got Tensor; pass values\.numpy\(\)"),
-        (np.zeros((2, 7)), "the network normalises by itself.*, got float64"),
+        (np.zeros((2, 7)), "the network does the normalisation itself.*, got float64"),
         (np.zeros((2, 6), np.uint8), r"got shape \(2, 6\)"),
         (np.zeros((0, 7), np.uint8), "with at least one sample, got none"),
     ],

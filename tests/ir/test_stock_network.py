@@ -119,7 +119,7 @@ def test_the_equivalent_of_an_equivalent_is_itself(seed):
 
 def test_pixels_through_a_transposed_convolution_are_refused():
     chip = random_network(np.random.default_rng(11), layers=2)
-    with pytest.raises(BadNetwork, match="cannot take pixels through a transposed convolution; use the batched graph"):
+    with pytest.raises(BadNetwork, match="do not support pixels through a transposed convolution; use the batched graph"):
         stock_equivalent(chip)
 
 

@@ -44,7 +44,7 @@ def test_a_downloaded_network_and_a_file_are_found(installed):
 def test_a_name_that_does_not_exist_is_answered_with_those_that_do(installed):
     with pytest.raises(fl.BadFile, match=r"no shipped network of that name; did you mean digits\?"):
         fl.find("digit")
-    with pytest.raises(fl.BadFile, match=r"no shipped network of that name \(shipped: .*digits"):
+    with pytest.raises(fl.BadFile, match=r"no shipped network of that name \(available: .*digits"):
         fl.find("net.h5")
 
 

@@ -244,4 +244,4 @@ def test_damaged_and_hostile_model_files_are_refused_with_a_message(tmp_path, ca
     state = {k: v.clone() for k, v in content["state"].items()}
     state["readout.bias"][0] = float("nan")
     torch.save({**content, "state": state}, bad)
-    refused("readout.bias holds NaN")
+    refused("readout.bias contains NaN")

@@ -34,7 +34,7 @@ def test_a_bias_is_refused_in_the_layer_that_has_it(units, held):
     sentence = bias_obstacle(layer, layer.bias.astype(np.int64) << 6)
     assert (sentence == "") is held
     assert held or f"1 neurons need more, up to {units * 64}/64 weight units" in sentence
-    assert held or sentence.startswith("layer 'l1': the chip holds a bias of 13 bits with an exponent up to 7; ")
+    assert held or sentence.startswith("layer 'l1': the chip stores a bias as 13 bits with an exponent of at most 7; ")
 
 
 def test_layers_are_judged_by_their_bias_and_the_first_by_that_of_a_blank_input():
@@ -42,7 +42,7 @@ def test_layers_are_judged_by_their_bias_and_the_first_by_that_of_a_blank_input(
     second = replace(chip.layers[1], bias=np.array([3, 4097, -5000, 4101]))
     network, _ = stock_equivalent(replace(chip, layers=(chip.layers[0], second)))
     (sentence,) = constant_bias_obstacles(network)
-    assert "layer 'l2': the chip holds a bias of 13 bits with an exponent up to 7; 2 neurons need more, up to 262464/64" in sentence
+    assert "layer 'l2': the chip stores a bias as 13 bits with an exponent of at most 7; 2 neurons need more, up to 262464/64" in sentence
     assert constant_bias_obstacles(stock_equivalent(chip)[0]) == []
 
 

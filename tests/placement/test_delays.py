@@ -10,10 +10,10 @@ import pytest
 import fsnn_lava as fl
 from fsnn_lava.errors import BadFile
 from fsnn_lava.placement.board import load_board
-from fsnn_lava.placement.cost import chip_cost
 from fsnn_lava.placement.delays import delays_in_words
 from fsnn_lava.placement.placement import place
 from fsnn_lava.placement.placement_table import placement_table
+from fsnn_lava.placement.work import chip_cost
 from tests.helpers.chip_networks import conv_network, skip_network
 from tests.ir.test_graph_checks import CHAIN, graph
 

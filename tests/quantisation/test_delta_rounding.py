@@ -77,7 +77,7 @@ def test_sums_of_the_calibration_data_have_twice_the_room():
     ("options", "sentence"),
     [
         ({"encoding": "spikes"}, "encoding must be 'rate' or 'delta', got 'spikes'"),
-        ({"dead_band": 0.1}, "dead_band belongs to encoding 'delta'"),
+        ({"dead_band": 0.1}, "dead_band only applies to encoding 'delta'"),
         ({"encoding": "delta", "reset": "zero"}, "leave out reset and per_channel"),
         ({"encoding": "delta", "per_channel": True}, "leave out reset and per_channel"),
         ({"encoding": "delta", "input": "events"}, "encoding 'delta' does not support event input"),

@@ -191,7 +191,7 @@ def test_a_step_that_can_wrap_24_bits_is_refused():
         ({"input": "audio"}, "input must be pixels, events or current"),
         ({"calibration": np.zeros((2, 2, 9, 8))}, "dtype uint8, got float64"),
         ({"calibration": np.zeros((2, 9, 8), np.uint8)}, r"calibration must be \[B, 2, 9, 8\]"),
-        ({"input": "events", "calibration": np.zeros((2, 2, 9, 8), np.uint8)}, "does not go with a calibration batch"),
+        ({"input": "events", "calibration": np.zeros((2, 2, 9, 8), np.uint8)}, "does not match a calibration batch"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, sentence):

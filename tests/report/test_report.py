@@ -331,13 +331,13 @@ def test_run_and_compare_write_the_same_figures_on_request(case, tmp_path, capsy
     assert len(list((tmp_path / "run").glob("*.png"))) == len(list((tmp_path / "compare").glob("*.png"))) > 8
     for command, arguments in ((run_command, ran), (compare_command, judged[:1])):
         assert command([*arguments, "--figures", str(tmp_path / "run")]) == 2
-        assert "give --report too" in capsys.readouterr().err
+        assert "add --report" in capsys.readouterr().err
 
 
 def test_an_export_can_show_what_it_wrote(case, tmp_path, capsys):
     case.model.save(tmp_path / "model.pt")
     exported = [str(tmp_path / "model.pt"), str(tmp_path / "net.h5"), "--force", "--limit", "6"]
-    for wrong, match in ((["--figures", "x", "--data", "digits"], "give --report too"), (["--report", "x.html"], "give --data")):
+    for wrong, match in ((["--figures", "x", "--data", "digits"], "add --report"), (["--report", "x.html"], "give --data")):
         assert export_command([*exported, *wrong]) == 2
         assert match in capsys.readouterr().err
     assert not (tmp_path / "net.h5").exists()

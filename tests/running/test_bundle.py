@@ -126,7 +126,7 @@ def test_a_network_or_samples_that_the_board_cannot_run_are_not_packaged(tmp_pat
     with pytest.raises(CheckFailed, match=r"no package was made: on oheo-gulch this network .*does not fit: the network needs"):
         write_bundle(tmp_path / "large.h5", large, tmp_path / "job")
     one_neuron(threshold=10, bias=4090).save(tmp_path / "odd.h5")
-    with pytest.raises(CheckFailed, match=r"these samples cannot be given to the chip\. layer 'l1': the chip holds a bias of 13 bits"):
+    with pytest.raises(CheckFailed, match=r"the chip cannot take these samples\. layer 'l1': the chip stores a bias as 13 bits"):
         write_bundle(tmp_path / "odd.h5", np.array([[3], [7]], dtype=np.uint8), tmp_path / "job")
     assert not (tmp_path / "job").exists()
     np.savez(tmp_path / "data.npz", x=value, y=np.array([0]))

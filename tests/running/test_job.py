@@ -136,7 +136,7 @@ def test_a_report_of_a_resumed_run_draws_its_first_samples(folder: Path, after: 
 
 def test_without_anything_kept_it_starts_from_the_beginning_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(folder, "r.h5", "--resume", "--no-compare")) == 0
-    assert said(capsys) == [f"fsnn-run: nothing is kept in {folder / 'r.h5.part'}: starting from the beginning"]
+    assert said(capsys) == [f"fsnn-run: {folder / 'r.h5.part'} contains no finished samples: starting from the beginning"]
     assert results.read_results(folder / "r.h5").samples == SAMPLES
 
 
@@ -203,7 +203,7 @@ def test_a_command_that_is_started_once_more_continues_by_itself(
 
 def test_resume_needs_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(folder / "net.h5"), "--data", str(folder / "own.npz"), "--backend", "emu", "--resume"]) == 2
-    assert "--resume continues the run of a results file: add --out" in capsys.readouterr().err
+    assert "--resume needs the results file of the run to continue: add --out" in capsys.readouterr().err
 
 
 def test_a_damaged_part_is_named(folder: Path, after: Callable[[int | None], None], capsys: pytest.CaptureFixture[str]) -> None:
@@ -334,7 +334,7 @@ def test_gaps_are_what_no_part_holds(tmp_path: Path) -> None:
     assert journal.missing(2, 5) == []
     assert journal.kept == 4
     (tmp_path / Span(3, 6).name).touch()
-    with pytest.raises(Exception, match="hold the same samples"):
+    with pytest.raises(Exception, match="contain the same samples"):
         journal.missing(0, 10)
 
 

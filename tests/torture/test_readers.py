@@ -113,7 +113,7 @@ def test_a_training_state_of_something_else_is_refused(name, value, sentence, tm
     path = tmp_path / "training/state.pt"
     kept_run.train(path)
     torch.save({**torch.load(path, weights_only=True), name: value}, path)
-    with pytest.raises(BadFile, match=f"{sentence}.*; last.pt and best.pt beside it may still be loaded"):
+    with pytest.raises(BadFile, match=f"{sentence}.*; last.pt and best.pt in the same folder may still be usable"):
         kept_run.resume_training(path)
 
 

@@ -90,7 +90,7 @@ def test_a_process_that_dies_ends_the_job_with_a_message_and_a_checkpoint(tmp_pa
     last = first.communicate()[1].splitlines()[-1]
     assert first.returncode == 1
     assert last.startswith("fsnn-train: another process of this job has died (in epoch ")
-    assert "start again with --resume" in last
+    assert "restart with --resume" in last
     done = torch.load(tmp_path / "run/state.pt", weights_only=True)["epoch"]
     assert f"the checkpoint of epoch {done} is kept in {tmp_path / 'run'}" in last
     short = small(architecture="12 (F12)", epochs=done + 1)
@@ -137,7 +137,7 @@ def test_masks_and_crops_of_a_share_are_those_of_the_joint_batch():
 
 def test_every_process_needs_a_sample_of_every_batch(tmp_path):
     recipe = small(train_samples=150, batch=37)  # 150 = 4 * 37 + 2
-    with pytest.raises(BadArgument, match="a batch of 2 samples cannot be shared by 3 processes"):
+    with pytest.raises(BadArgument, match="a batch of 2 samples cannot be divided among 3 processes"):
         TrainingLoop(recipe, load_samples(recipe), tmp_path, QUIET, ProcessGroup(Processes(0, 3)))
 
 

@@ -23,5 +23,5 @@ def test_the_picture_is_written_by_its_suffix(tmp_path):
     trials = [trial(4), trial(8, right=95)]
     write_front(tmp_path / "front.svg", trials, trials, None, reference=0.9)
     assert "<svg" in (tmp_path / "front.svg").read_text()
-    with pytest.raises(BadArgument, match=r"front\.gif: a picture must end in \.png, \.svg, \.pdf"):
+    with pytest.raises(BadArgument, match=r"front\.gif: the name of a picture must end in \.png, \.svg, \.pdf"):
         write_front(tmp_path / "front.gif", trials, trials, None, reference=0.9)

@@ -52,5 +52,5 @@ def _keys(recipe):
 
 @pytest.mark.parametrize("samples", [0, 501])
 def test_more_than_there_are_is_refused(samples):
-    with pytest.raises(BadArgument, match="--samples must be between 1 and 472, the training samples"):
+    with pytest.raises(BadArgument, match="--samples must be between 1 and 472, the number of available training samples"):
         hold_out(numbered(600), network(), samples=samples, seed=0)

@@ -17,9 +17,9 @@ def test_finished_trials_are_kept_until_the_search_is_done(tmp_path):
     for one in made:
         journal.add(one)
     assert TuningJournal(path, IDENTITY).open(resume=True) == made
-    with pytest.raises(BadArgument, match="holds an unfinished search; continue it with --resume, or delete it"):
+    with pytest.raises(BadArgument, match="contains an unfinished search; continue it with --resume, or delete it"):
         TuningJournal(path, IDENTITY).open(resume=False)
-    with pytest.raises(BadArgument, match="is of another search: samples differ"):
+    with pytest.raises(BadArgument, match="belongs to another search: samples differ"):
         TuningJournal(path, {**IDENTITY, "samples": 11}).open(resume=True)
     journal.close()
     assert not path.exists()

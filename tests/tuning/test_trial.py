@@ -60,5 +60,5 @@ def test_a_candidate_that_cannot_be_made_is_a_failure_and_not_the_end():
 def test_a_trial_with_other_fields_is_refused():
     values = Trial(candidate=RATE).to_dict()
     for damaged in ({**values, "more": 1}, {**values, "candidate": {"bits": 8}}, {**values, "candidate": 3}, []):
-        with pytest.raises(BadFile, match="must have the fields of one"):
+        with pytest.raises(BadFile, match="must have exactly the fields of"):
             Trial.from_dict(damaged)

@@ -59,11 +59,11 @@ def bars() -> tuple[np.ndarray, np.ndarray]:
 
 
 LAYOUTS = {  # what a newcomer may write: the arrays, and what the note says of them
-    "grey": (lambda x, y: (x[:, 0], y), "taken as grey images [B, H, W]"),
-    "channels last": (lambda x, y: (x.transpose(0, 2, 3, 1), y), "taken as channels last"),
+    "grey": (lambda x, y: (x[:, 0], y), "interpreted as greyscale images [B, H, W]"),
+    "channels last": (lambda x, y: (x.transpose(0, 2, 3, 1), y), "interpreted as channels last"),
     "floats": (lambda x, y: ((x / 255).astype(np.float32), y), "multiplied by 255 and rounded to raw values"),
-    "names": (lambda x, y: (x, np.array(["across", "down"])[y]), "taken as classes in alphabetical order (across, down)"),
-    "one-hot": (lambda x, y: (x, np.eye(2)[y]), "taken as one-hot rows of 2 classes"),
+    "names": (lambda x, y: (x, np.array(["across", "down"])[y]), "interpreted as classes in alphabetical order (across, down)"),
+    "one-hot": (lambda x, y: (x, np.eye(2)[y]), "interpreted as one-hot rows of 2 classes"),
 }
 
 

@@ -24,7 +24,7 @@ class DeltaEmulator:
 
     def __init__(self, chip: ChipNetwork) -> None:
         if chip.delta is None:
-            raise BadArgument("this network is rate coded; run it with fsnn_lava.backends.emulator.run.Emulator")
+            raise BadArgument("this network uses rate coding; run it with fsnn_lava.backends.emulator.run.Emulator")
         self.chip, self.encoding = chip, chip.delta
         self.layout = lay_out(chip)
         self.digest = chip.digest()
@@ -98,8 +98,8 @@ class DeltaEmulator:
 def limit_cycles(hashes: NDArray[np.uint64], messages: NDArray[np.int32], *, longest_delay: int) -> NDArray[np.int32]:
     """[B] with delta encoding: the shortest period with which the rates repeat at the end of a run; 0 if silent or not periodic.
 
-    What a network does next follows from the rates of the last `longest_delay` + 1 steps, so as many equal ones are a cycle. Rates are
-    equal if their 64-bit hashes are.
+    The next step of a network depends on the rates of the last `longest_delay` + 1 steps, so that many equal ones make a cycle. Rates are
+    taken as equal if their 64-bit hashes are.
     """
     samples, steps = hashes.shape
     periods = np.zeros(samples, np.int32)
@@ -113,7 +113,7 @@ def limit_cycles(hashes: NDArray[np.uint64], messages: NDArray[np.int32], *, lon
 
 def _delta_program(chip: ChipNetwork, delta: DeltaEncoding) -> DeltaProgram:
     thresholds: list[NDArray[Any]] = [flatten_channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers]
-    shifts = np.log2(np.concatenate(thresholds)).astype(np.int64)  # powers of two: exact
+    shifts = np.log2(np.concatenate(thresholds)).astype(np.int64)  # exact, since they are powers of two
     return DeltaProgram(shifts=shifts, bands=np.array(delta.dead_bands, dtype=np.int64), rate_bits=delta.rate_bits)
 
 

@@ -28,7 +28,7 @@ class Layout:
     offsets: tuple[int, ...]  # of each layer among the M neurons
     late_offsets: tuple[int, ...]  # of each feedback synapse among the late counts
     late_size: int
-    wide: bool  # a sum could exceed 32 bits before the clip: compute in 64
+    wide: bool  # a sum could exceed 32 bits before it is clipped: compute in 64 bits
 
 
 def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:

@@ -1,4 +1,4 @@
-"""Run a ChipNetwork on the emulator: inputs in the order of the kernels, the run itself, results in the order of the network."""
+"""Run a ChipNetwork on the emulator: convert inputs to the order of the kernels, run, and convert results to the order of the network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Emulator:
 
     def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
         if chip.delta is not None:
-            raise BadArgument("this network has delta encoding; run it with fsnn_lava.backends.emulator.delta.DeltaEmulator")
+            raise BadArgument("this network uses delta encoding; run it with fsnn_lava.backends.emulator.delta.DeltaEmulator")
         self.chip = chip
         self.layout = lay_out(chip, stock=stock)
         self.digest = chip.digest()

@@ -1,4 +1,4 @@
-"""Set up every forked Lava process: it ends with its parent, leaves Ctrl-C to it, and reports its stack on a signal."""
+"""Set up every forked Lava process so that it ends with its parent, leaves Ctrl-C to the parent, and reports its stack on a signal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _stacks = -1  # anonymous file, shared by all children, that stacks are written 
 def set_up_children() -> Iterator[None]:
     """Prepare every child process that this thread forks inside the block, as described at the top of this file.
 
-    The kernel ends them with the *thread* that forked them: a runtime must be closed before its thread returns.
+    The kernel ends them together with the *thread* that forked them, so a runtime must be closed before its thread returns.
     """
     global _parent
     _open_stacks()
@@ -46,7 +46,7 @@ def _after_fork() -> None:
     if not parent:
         return
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # it died before prctl took effect
+    if os.getppid() != parent:  # the parent died before prctl took effect
         os._exit(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -24,7 +24,7 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int) -> None:
         if chip.delta is None:
-            raise BadArgument("this network is rate coded; see BatchedGraph")
+            raise BadArgument("this network uses rate coding; use BatchedGraph")
         self.delta = chip.delta
         compile_lava_delta_step()
         super().__init__(chip, batch=batch, steps=steps, trains=np.int16, recorder="stock")

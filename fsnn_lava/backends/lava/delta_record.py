@@ -24,7 +24,7 @@ class DeltaRecord:
     clipped: NDArray[np.uint8]
     clip_count: NDArray[np.int64]  # [B]
     messages: NDArray[np.int32]  # [B, T]
-    hashes: NDArray[np.uint64]  # [B, T] of what was told after each step
+    hashes: NDArray[np.uint64]  # [B, T] of the rates after each step
     late: tuple[tuple[int, NDArray[np.int32]], ...]  # delay of a feedback synapse, changes [B, n] that it no longer delivers
 
     def clear(self) -> None:

@@ -1,4 +1,4 @@
-"""Select the process model by its tag; keep Lava's handlers out of the root logger."""
+"""Select the process model by its tag."""
 
 from __future__ import annotations
 

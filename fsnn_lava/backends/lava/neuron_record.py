@@ -63,7 +63,7 @@ def neuron_record(batch: int, size: int, *, leaky: bool, delays: Sequence[int], 
 
 
 def _count(counts: NDArray[np.int32], spikes: NDArray[Any]) -> None:
-    np.add(counts, spikes, out=counts, casting="unsafe")  # spikes are 0 or 1, of whatever type
+    np.add(counts, spikes, out=counts, casting="unsafe")  # spikes are 0 or 1, of any type
 
 
 def _advance(trace: NDArray[np.float64], spikes: NDArray[Any], leak: float) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet_logging() -> Iterator[None]:
-    """Remove the handlers that Lava processes add to the root logger when they are made inside the block."""
+    """Remove the handlers that Lava processes add to the root logger when they are created inside the block."""
     root = logging.getLogger()
     before = list(root.handlers)
     try:

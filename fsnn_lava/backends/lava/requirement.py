@@ -1,4 +1,4 @@
-"""Whether Lava can run here, what is missing if not, and importing it. Importing this module does not import Lava."""
+"""Whether Lava can run here, what is missing otherwise, and how to import it. Importing this module does not import Lava."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def require_lava() -> None:
     Lava sets multiprocessing's start method while it is imported, which Python refuses once the program has used multiprocessing.
     """
     if lacking := missing_machine_requirements():
-        raise BackendMissing(f"backend 'sim' cannot run here, it lacks: {'; '.join(lacking)}. Use backend 'emu'")
+        raise BackendMissing(f"backend 'sim' cannot run here; missing: {'; '.join(lacking)}. Use backend 'emu'")
     chosen = multiprocessing.get_start_method(allow_none=True)
     if chosen not in (None, "fork"):
         raise BackendMissing(
@@ -82,7 +82,7 @@ def require_lava() -> None:
 
 @contextmanager
 def _start_method_fixed(fixed: bool) -> Iterator[None]:
-    """Inside the block, setting the start method again is ignored if it is already set."""
+    """Inside the block, setting the start method has no effect if it is already set."""
     if not fixed:
         yield
         return

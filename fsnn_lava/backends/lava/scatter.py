@@ -1,4 +1,4 @@
-"""A connection ready to run: its layout and compiled loop, prepared in the parent so that no child has to compile."""
+"""A connection ready to run: its layout and compiled loop, prepared in the parent process so that no child has to compile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fsnn_lava.limits import STATE_FRACTION_BITS
 class Scatter:
     """`scatter(messages, out)`: out [B, targets] = shift(weight @ messages, 6 + exponent), units 2**-6.
 
-    messages [B, sources] uint8: spikes, or any numbers if `graded`. `wide`: 32 bits may not hold the sum. With `changes`, messages are
+    messages [B, sources] uint8: spikes, or any numbers if `graded`. `wide`: the sum may not fit in 32 bits. With `changes`, messages are
     the signed changes of delta encoding, int32, and out = 2**exponent (weight @ messages) (E15).
     """
 

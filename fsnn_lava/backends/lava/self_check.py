@@ -1,4 +1,4 @@
-"""python -m fsnn_lava.backends.lava.self_check: check in a few seconds that Lava computes what it should, with two neurons."""
+"""python -m fsnn_lava.backends.lava.self_check: check in a few seconds, with two neurons, that Lava computes correctly."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run_self_check() -> str:
                 "this Lava is not lava-nc 0.10.0, or a package it needs has an incompatible version; fsnn-doctor lists them"
             )
         spikes = int(expected.counts[0].sum())
-    return f"two neurons ran as Lava processes, our own and stock ones: {STEPS} steps, {spikes} spikes, all as in the emulator"
+    return f"two neurons ran on our own and on stock Lava processes: {STEPS} steps, {spikes} spikes, identical to the emulator"
 
 
 def _run_on_lava(chip: ChipNetwork, graph: str) -> Result:
@@ -59,7 +59,7 @@ def _equal(found: Result, expected: Result) -> bool:
 
 
 def main() -> int:
-    """Run the self-check as a process of its own; exit code 0 if Lava works."""
+    """Run the self-check as a separate process; exit code 0 if Lava works."""
     try:
         print(run_self_check())
     except FsnnError as error:

@@ -32,7 +32,7 @@ class Recorded:
 
 
 def stock_result(chip: ChipNetwork, values: NDArray[np.uint8], recorded: Recorded, *, steps: int, spikes: bool, seconds: float) -> Result:
-    """B = 1. Stock processes do not report clipping; where a layer must conserve charge (E10), missing charge reveals it."""
+    """The Result of one sample. Stock processes do not report clipping, but missing charge reveals it where charge is conserved (E10)."""
     trains = [train[None] for train in recorded.spikes]
     counts = tuple(train.sum(axis=1).astype(np.int32) for train in trains)
     late = [trains[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :] for s in chip.feedback]

@@ -1,4 +1,4 @@
-"""Run a ChipNetwork on the processes that Lava ships, one sample at a time: the graph that also goes to the chip."""
+"""Run a ChipNetwork on the processes that Lava ships, one sample at a time; the chip runs the same graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fsnn_lava.backends.lava.stock_result import stock_result  # noqa: E402
 
 
 class StockSimulator:
-    """Runs `stock_equivalent(chip)` on Lava's own processes, one sample at a time. Its Results carry that network's digest."""
+    """Runs `stock_equivalent(chip)` on Lava's own processes, one sample at a time. Its Results have that network's digest."""
 
     def __init__(self, chip: ChipNetwork, *, steps: int, spikes: bool = False) -> None:
         self.equivalent, _ = stock_equivalent(chip)

@@ -20,7 +20,7 @@ from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, Synapse, TransposedC
 from fsnn_lava.limits import DECAY_UNIT
 
 Shape = tuple[int, ...]
-GRADED_BITS = 8  # of an input message; spikes are binary: 0
+GRADED_BITS = 8  # of an input message; 0 for spikes, which are binary
 _RELAYED = 64  # the weight of a spike to its relay
 
 
@@ -82,7 +82,7 @@ def lava_order(shape: Shape) -> NDArray[np.int64]:
 
 
 def _convolution(synapse: ConvSynapse, source: Shape, bits: int, name: str) -> Conv:
-    """Lava convolves (kernel flipped) over (W, H, C). Its CPU model ignores weight_exp, so the weights carry it here."""
+    """Lava convolves (kernel flipped) over (W, H, C). Its CPU model ignores weight_exp, so the exponent is applied to the weights."""
     kernel = synapse.weight.astype(np.int32)[:, :, ::-1, ::-1].transpose(0, 3, 2, 1) << synapse.exponent
     return Conv(
         weight=np.ascontiguousarray(kernel),

@@ -20,9 +20,9 @@ def spelled(name: str) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """Knows --version, and reports a wrong argument as one line on stderr, with exit code 2 like all bad input.
+    """Adds --version, and reports a wrong argument as one line on stderr with exit code 2, like all bad input.
 
-    A misspelt option or choice is answered with the one that was probably meant.
+    For a misspelt option or choice, the message suggests the closest one.
     """
 
     def __init__(self, *, prog: str, description: str, epilog: str | None = None) -> None:
@@ -30,14 +30,14 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--version", action="version", version=f"fsnn-lava {__version__}", help="print the version and exit")
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """Parse the arguments; an unknown one is an error that suggests the option probably meant."""
+        """Parse the arguments; for an unknown one, the error suggests the closest option."""
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             self.error(f"unknown argument {unknown[0]}{did_you_mean(unknown[0].split('=')[0], list(self._option_string_actions))}")
         return found
 
     def error(self, message: str) -> NoReturn:
-        """Exit with code 2 and one line on stderr that says what is wrong and suggests the choice probably meant."""
+        """Exit with code 2 and one line on stderr that says what is wrong and suggests the closest choice."""
         choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if choice:
             message += did_you_mean(choice[1], [name.strip(" '") for name in choice[2].split(",")])

@@ -138,7 +138,8 @@ class LocalCertifier:
         found = []
         for position, rate in enumerate(rates):
             middle, moved = (own[position], 1.0) if position in own else (swept[position], self.gains.reach[position])
-            found.append(_lengths((rate - middle).reshape(len(rate), -1)) + moved * radius + _ROUNDING * np.sqrt(rate[0].size))
+            reached = moved * radius if moved else np.zeros(len(radius))  # an infinite radius does not reach a layer without feedback
+            found.append(_lengths((rate - middle).reshape(len(rate), -1)) + reached + _ROUNDING * np.sqrt(rate[0].size))
         return np.array(found)
 
 

@@ -14,12 +14,12 @@ from fsnn_lava.verify.thresholds import Contraction, Thresholds
 
 LINK = "equilibrium of the integer network"
 LOCAL_SAMPLES = 32  # for which the Jacobian is examined, at most
-_LISTED = 3  # samples without an equilibrium
+_LISTED = 3  # samples without an equilibrium that are listed
 _RANK: dict[Contraction, int] = {"none": 0, "local": 1, "certified": 2}
 
 
 class ContractionCheck(MergedFindings):
-    """certified, local or none: a property of the network, not of the run. It fails only if the user demands a better state."""
+    """Whether the network contracts: certified, local or none. A property of the network; it fails only if the user requires more."""
 
     RULES = {**dict.fromkeys(("solved", "unsolved", "radii"), merge_total), "residual": merge_largest, "offenders": merge_first(_LISTED)}
 
@@ -80,7 +80,7 @@ class ContractionCheck(MergedFindings):
             return "no feedback: the equilibrium is unique and is reached in one pass"
         if state == "certified":
             return f"certified: the spectral radius of the layer gains is at most {radius:.4g} < 1, so the equilibrium is unique (E6)"
-        bound = f"operator norms only bound the spectral radius by {radius:.3g}"
+        bound = f"the operator norms only bound the spectral radius by {radius:.3g}"
         if state == "local":
             found = f"at most about {max(self.radii):.3g} < 1 ({len(self.radii)} samples)"
             return f"local: {bound}, but at the equilibria that of the Jacobian is {found}"
@@ -89,4 +89,4 @@ class ContractionCheck(MergedFindings):
         if self.radii:
             found = f"about {max(self.radii):.3g}: equilibria exist, but the rates need not settle there"
             return f"none: {bound}, and at the equilibria that of the Jacobian reaches {found}"
-        return f"none: {bound}, and the Jacobian was examined for no sample"
+        return f"none: {bound}, and the Jacobian was not examined for any sample"

@@ -49,7 +49,7 @@ class FloatSpikesCheck(MergedFindings):
         self.solved += int(np.count_nonzero(equilibria.converged))
 
     def _bound(self, index: int, rate: Tensor, potential: Tensor, steps: int) -> Tensor:
-        """(|u| + sum |W| A_d) / (vth A): spikes that are under way change a trace by at most A_d (E11). Clipped to rates in [0, 1]."""
+        """(|u| + sum |W| A_d) / (vth A): spikes in flight change a trace by at most A_d (E11). Clipped to rates in [0, 1]."""
         folded = self.network.folded
         total = folded.neuron.weight_sum(steps)
         late: Tensor | float = 0.0

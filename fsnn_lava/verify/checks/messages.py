@@ -23,7 +23,7 @@ class MessagesCheck(SpikesCheck):
         super().__init__(chip, emulator=DeltaEmulator(chip))
 
     def _refer(self, batch: Batch) -> None:
-        """The reference of E9 has no delta encoding; sums and dead bands are checked without the emulator."""
+        """Does nothing: the reference of E9 has no delta encoding, and sums and dead bands are checked without the emulator."""
 
     def _locate(self, values: NDArray[np.uint8], got: Result, sample: int) -> Offender:
         expected = self.emulator.run(values, steps=got.steps, spikes=True)
@@ -52,7 +52,7 @@ class MessagesCheck(SpikesCheck):
             flat = int(wrong[0])
             what = f"ends with a sum of {int(got.readout[0, flat])}, the emulator with {int(expected.readout[0, flat])}"
             return {"layer": READOUT, "neuron": [flat], "what": what}
-        return {"what": "what is under way, clip counts or the steps of messages differ; rates and sums do not"}
+        return {"what": "messages in flight, clip counts or the steps of messages differ; rates and sums do not"}
 
     def check(self) -> Check:
         """The finding on the number of messages."""

@@ -1,4 +1,4 @@
-"""Every spike and potential of a backend against the emulator, and of some samples against a plain reference: where do they differ?
+"""Compares every spike and potential of a backend with the emulator, and some samples with a plain reference, and locates differences.
 
 The emulator shares its arithmetic with our Lava processes, and a run of the emulator itself can only be repeated on it. The reference
 shares nothing with either.
@@ -24,14 +24,14 @@ from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_
 from fsnn_lava.verify.reference_run import run_reference
 
 LINK = "integer spikes → backend"
-EMULATOR_SAMPLES = 256  # run again if the emulator itself made the run
+EMULATOR_SAMPLES = 256  # run again if the run itself was on the emulator
 LOCATED = 3  # samples for which the first divergence is searched
 REFERENCE_SAMPLES = 16  # computed by the reference, at most
-_REFERENCE_BUDGET = 3e9  # multiplications that they may take
+_REFERENCE_BUDGET = 3e9  # multiplications that the reference may take
 
 
 class SpikesCheck(MergedFindings):
-    """Runs the emulator on the same input. If the emulator itself made the run, only its first samples are run again.
+    """Runs the emulator on the same input. If the run itself was on the emulator, only its first samples are run again.
 
     The reference computes the samples 0, 1, 2, 4, 8, … as far as they are affordable.
     """
@@ -121,7 +121,7 @@ class SpikesCheck(MergedFindings):
             else:
                 said = f"every {what} and potential matches the emulator ({self.samples} samples, {self.spikes} spikes)"
             reference = "a plain second implementation of E9 in NumPy"
-            return f"{said}; {reference} gives the same in the {self.referenced} samples that it computed" if self.referenced else said
+            return f"{said}; {reference} agrees on the {self.referenced} samples that it computed" if self.referenced else said
         differ = f"{self.different} of {self.samples} samples differ from the emulator"
         if self.different == 0:
             differ = f"{self.unlike_reference} of {self.referenced} samples differ from the reference, not from the emulator"

@@ -288,7 +288,7 @@ def test_wrong_options_are_refused_with_a_message() -> None:
 def test_a_missing_backend_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
     monkeypatch.setattr("fsnn_lava.backends.availability.missing_for_backend", lambda backend: ("a board",))
-    with pytest.raises(BackendMissing, match="'loihi2' cannot run here, it lacks: a board"):
+    with pytest.raises(BackendMissing, match="'loihi2' cannot run here; missing: a board"):
         fl.run(chip, np.zeros((1, 2), np.uint8), backend="loihi2")
 
 

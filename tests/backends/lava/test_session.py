@@ -43,7 +43,7 @@ def test_runs_and_stops():
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
-    with pytest.raises(BackendFailed, match="stopped; build new ones"):
+    with pytest.raises(BackendFailed, match="stopped; create a new simulator"):
         session.run(1)
 
 
@@ -95,13 +95,13 @@ def test_a_deadlock_names_who_waits_for_what():
         session = Session([first, second], ByTag(), idle_limit=1.0)
     with (
         session,
-        pytest.raises(BackendFailed, match=r"no process has done anything for 1 s.*'first' waits for a message \(faulty/models.py"),
+        pytest.raises(BackendFailed, match=r"no process has made progress for 1 s.*'first' is waiting for a message \(faulty/models.py"),
     ):
         session.run(1)
 
 
 def test_a_process_that_never_returns_is_named():
-    with ring("spin", patience=1.0) as session, pytest.raises(BackendFailed, match=r"no step was finished for 1 s.*'second' is in run_spk"):
+    with ring("spin", patience=1.0) as session, pytest.raises(BackendFailed, match=r"no step has finished for 1 s.*'second' is in run_spk"):
         session.run(9)
 
 
@@ -143,7 +143,7 @@ def test_too_little_memory_is_reported(monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("lava.magma.compiler.channels.pypychannel.Semaphore", full)
-    with pytest.raises(BackendFailed, match=r"cannot be started.*No space left on device.*space in /dev/shm"):
+    with pytest.raises(BackendFailed, match=r"could not be started.*No space left on device.*space in /dev/shm"):
         ring()
 
 

@@ -1,4 +1,4 @@
-"""The stock graph on the chip, used for one sample after the other.
+"""The stock graph on the chip, used for one sample after another.
 
 Each layer has no bias until its window opens, then its bias is written; a static image is the bias of layer 1. Spikes come back
 through the vendor's adapters, potentials are read while the run is paused at the end of each window, and the remaining steps up to a
@@ -166,7 +166,7 @@ class ChipGraph:
             messages[late : late + len(moved)] = moved
 
     def _biases(self, values: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
-        """Per layer and for the readout, units 2**-6, packed like the layers."""
+        """The biases of every layer and the readout, units 2**-6, packed like the layers."""
         found = [layer.bias.astype(np.int64) << STATE_FRACTION_BITS for layer in self._chip.layers]
         if not self._events:
             current = input_current(self._network, values[None])[0].astype(np.int64)
@@ -193,7 +193,7 @@ class ChipGraph:
             spikes = int(np.count_nonzero(record[first:]))
             if spikes:
                 raise BackendFailed(
-                    f"backend 'loihi2': layer {layer.name!r} spikes {spikes} times {when}; these spikes would reach the next sample"
+                    f"backend 'loihi2': layer {layer.name!r} spikes {spikes} times {when}; these spikes would leak into the next sample"
                 )
 
     def _recorded(self, potentials: Potentials) -> Recorded:

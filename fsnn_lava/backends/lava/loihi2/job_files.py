@@ -1,4 +1,4 @@
-"""The files of a job on the chip: network, inputs and options in, result out, all in one folder."""
+"""The files of a job on the chip, all in one folder: network, inputs, options and the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ARRAYS = ("readout", "clip_count", "operations", "updates")
 
 @dataclass(frozen=True, kw_only=True)
 class ChipJob:
-    """The options of a job; network and inputs are in files of their own."""
+    """The options of a job; network and inputs are in separate files."""
 
     steps: int
     spikes: bool = False
@@ -59,7 +59,7 @@ def read_result(folder: Path, chip: ChipNetwork, steps: int) -> Result:
     try:
         with np.load(folder / "result.npz") as file:
             found = dict(file)
-    except (OSError, ValueError, EOFError, BadZipFile) as error:  # the job may have been killed while it wrote
+    except (OSError, ValueError, EOFError, BadZipFile) as error:  # the job may have been killed while writing
         raise BackendFailed(f"backend 'loihi2': the job ended without a result ({error})") from error
     parts: dict[str, Any] = {name: _tuple(found, name) for name in _TUPLES}
     parts["spikes"] = parts["spikes"] or None

@@ -1,4 +1,4 @@
-"""A layer as a stock neuron that is reused for every sample: without bias until its window opens, silenced when it has closed."""
+"""A layer as a stock neuron that is reused for every sample: it has no bias until its window opens, and is silenced once it has closed."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _chip_mantissa(value: NDArray[np.int64], name: str) -> tuple[NDArray[np.int6
     if np.any(wrong):
         worst = int(np.abs(value[wrong]).max())
         raise BadNetwork(
-            f"{name}: the chip holds a bias of 13 bits with an exponent up to {CHIP_BIAS_EXPONENT_MAX}; "
+            f"{name}: the chip stores a bias as 13 bits with an exponent of at most {CHIP_BIAS_EXPONENT_MAX}; "
             f"{int(wrong.sum())} neurons need more, up to {worst}/64 weight units: export with fewer bits, or without a leak"
         )
     return mantissa, exponent

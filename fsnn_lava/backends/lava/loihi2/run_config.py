@@ -1,4 +1,4 @@
-"""Select the model of each process on the chip. A neuron without a neuro-core model is refused; Lava would silently run it on the CPU."""
+"""Select the model of each process on the chip. A neuron without a neuro-core model is rejected: Lava would silently run it on the CPU."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class OnChip(Loihi2HwCfg):
 def _no_model_message(name: str) -> str:
     start = f"backend 'loihi2': this lava-loihi has no neuro-core model of {name}"
     if name == "ATRLIF":
-        return f"{start}, which resets by subtraction; name one of your own in {MODEL_VARIABLE} (module:Class), or export with --reset zero"
+        return f"{start}, which resets by subtraction; set {MODEL_VARIABLE} to your own model (module:Class), or export with --reset zero"
     if name == "DelayDense":
         return f"{start}, in which dense skips wait; set FSNN_RELAYS=1 to let them wait in relay neurons"
     return f"{start}; use a version that has one"

@@ -14,7 +14,7 @@ from hw_tests.networks import with_synapse
 from tests.backends.lava.loihi2.mock import mock_environment
 
 pytestmark = pytest.mark.skipif(
-    bool(missing_for_backend("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(missing_for_backend('sim'))}"
+    bool(missing_for_backend("sim")), reason=f"Lava cannot run here; missing: {'; '.join(missing_for_backend('sim'))}"
 )
 
 

@@ -8,7 +8,7 @@ from fsnn_lava.backends.availability import missing_for_backend
 from tests.backends.lava.loihi2.mock import run_python
 
 pytestmark = pytest.mark.skipif(
-    bool(missing_for_backend("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(missing_for_backend('sim'))}"
+    bool(missing_for_backend("sim")), reason=f"Lava cannot run here; missing: {'; '.join(missing_for_backend('sim'))}"
 )
 
 SCRIPT = """
@@ -76,7 +76,7 @@ def test_a_queue_without_controller_is_named():
 
 def test_a_machine_without_sinfo_gets_a_message():
     said = ask(commands=False)
-    assert said.startswith("3 backend 'loihi2': the command 'sinfo' is not on this machine")
+    assert said.startswith("3 backend 'loihi2': the command 'sinfo' was not found on this machine")
 
 
 def test_neither_queue_nor_host_names_the_variable():

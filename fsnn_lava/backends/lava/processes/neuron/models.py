@@ -22,7 +22,7 @@ from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS
 
 
 class _Model(PyLoihiProcessModel):
-    """Gates by the window, keeps the record; the arithmetic is `_step`."""
+    """Runs only inside the window and keeps the record; the arithmetic is in `_step`."""
 
     a_in: PyInPort
     s_out: PyOutPort
