@@ -60,7 +60,7 @@ def packed(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
 
 
 def unpacked(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
-    """The inverse of `packed`: [..., *shape]."""
+    """Space to depth undone, the inverse of `packed`: [..., *shape]."""
     if factor == (1, 1):
         return values
     lead = values.shape[: values.ndim - 3]

@@ -52,12 +52,12 @@ class ConnectionLayout:
 
     @property
     def products(self) -> int:
-        """Weights that are touched in a step in which every source fires."""
+        """Weights that are used in an event-driven step in which every source fires."""
         return int(self.rows[:, 2].sum()) * int(self.columns[:, 2].sum()) * int(self.form[0]) * self.depth
 
     @property
     def stored_weights(self) -> int:
-        """Numbers that `ordered` returns."""
+        """Number of weights in the event layout, as `ordered` returns them."""
         padded = -(-self.depth // BLOCK) * BLOCK if self.in_blocks else self.depth
         return int(np.prod(self.form[[0, 2, 3]])) * padded
 
@@ -144,5 +144,5 @@ class NetworkLayout:
 
 @lru_cache(maxsize=16)
 def network_layout(shapes: tuple[Shape, ...], wires: tuple[WireShape, ...], driven: tuple[bool, ...]) -> NetworkLayout:
-    """The layout for these shapes; made once."""
+    """The event-driven layout for these shapes, created once."""
     return NetworkLayout(shapes, wires, driven)

@@ -35,6 +35,6 @@ class ChipWindow:
 
     def __str__(self) -> str:
         return (
-            f"T = {self.steps} runs in windows of {self.length} chip steps, a power of two as the chip's reset requires; "
+            f"a run of T = {self.steps} steps takes a window of {self.length} chip steps, since the chip's reset needs a power of two; "
             f"steps after a layer's T are not counted"
         )

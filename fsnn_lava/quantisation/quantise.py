@@ -197,7 +197,7 @@ def _checked_network(net: FSNN) -> FSNN:
         remedy = "net.normalisation = Normalisation(255.0)" if unit else "net.normalisation = Normalisation(255.0, mean, std)"
         raise BadArgument(
             f"the network has no `normalisation` and was trained on floats from {low:.3g} to {high:.3g}, but the chip takes raw uint8 "
-            f"values: set {remedy}, which says how pixels became those floats"
+            f"values: set {remedy}, which describes how pixels were converted to those floats"
         )
     return net
 

@@ -30,16 +30,16 @@ class Loop:
         self._weights = {id(s): torch.from_numpy(s.weight * 2.0**s.exponent) for s in inner}
 
     def join(self, rates: Rates) -> Floats:
-        """[B, n] of the sources' rates, given those of all layers."""
+        """[B, n] of the rates of the loop's sources, given those of all layers."""
         return np.concatenate([rates[k].reshape(len(rates[k]), -1) for k in self.sources], axis=1)
 
     def split(self, vector: Floats) -> dict[int, Floats]:
-        """[B, *shape] of every source, by its position."""
+        """[B, *shape] of every source of the loop, by its position."""
         parts = np.split(vector, np.cumsum(self.sizes)[:-1], axis=1)
         return {k: part.reshape(len(vector), *self.chip.layers[k].shape) for k, part in zip(self.sources, parts, strict=True)}
 
     def sweep(self, vector: Floats, drive: Drive) -> tuple[Rates, Rates]:
-        """Rates of all layers, one after the other, and what sigma was applied to: current over threshold."""
+        """One pass around the loop: rates of all layers, one after the other, and what sigma was applied to: current over threshold."""
         given = self.split(vector)
         rates: list[Floats] = []
         inputs: list[Floats] = []
@@ -52,7 +52,7 @@ class Loop:
         return tuple(rates), tuple(inputs)
 
     def weight(self, synapse: Synapse) -> Tensor:
-        """The weight of a synapse of the loop as a tensor."""
+        """The weight of a synapse of the loop to be linearised, as a tensor."""
         return self._weights[id(synapse)]
 
 

@@ -59,7 +59,7 @@ class RecordCheck(MergedFindings):
         what = "the leak-weighted count is impossible for this number of spikes" if self.chip.decay else "the trace differs from the count"
         self._note(batch, (trace < low) | (trace > high), what, index)
         u = batch.result.potentials[index]
-        self._note(batch, np.abs(u.astype(np.int64)) > self.potential_max, f"a potential is beyond {self.potential_max}", index)
+        self._note(batch, np.abs(u.astype(np.int64)) > self.potential_max, f"a potential exceeds {self.potential_max}", index)
 
     def _add_late(self, batch: Batch, position: int) -> None:
         """Late spikes must be among the last d steps, all others among the first T - d."""
@@ -109,7 +109,7 @@ class RecordCheck(MergedFindings):
         self._note(batch, result.updates != self._updates(batch.steps), f"neuron updates must be {self._updates(batch.steps)}")
         self._note(batch, result.operations != self._operations(batch), "the number of synaptic operations does not match the spikes")
         beyond = np.abs(result.readout.astype(np.int64)) > STATE_MAX
-        self._note(batch, np.any(beyond, axis=1), f"a potential of the readout is beyond {STATE_MAX}", len(self.chip.layers))
+        self._note(batch, np.any(beyond, axis=1), f"a potential of the readout exceeds {STATE_MAX}", len(self.chip.layers))
 
     def _updates(self, steps: int) -> int:
         return steps * (sum(layer.size for layer in self.chip.layers) + self.chip.readout.classes)

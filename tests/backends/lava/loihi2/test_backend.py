@@ -72,7 +72,7 @@ def test_samples_one_after_the_other_are_those_of_the_reference(tmp_path, kind, 
     done, found = on_the_mock(tmp_path, chip, values, FSNN_PROFILE=str(tmp_path / "profile.json"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert_as_the_reference(found, chip, values)
-    assert "T = 12 runs in windows of 16 chip steps" in done.stderr
+    assert "T = 12 steps takes a window of 16 chip steps" in done.stderr
     profile = json.loads((tmp_path / "profile.json").read_text())
     assert profile["Loihi2ExecutionTime"]["avg_time_per_step"] == 10.0
     assert profile["Loihi2Activity"]["syn_ops"] == [100, 200]
