@@ -25,7 +25,7 @@ def recurrent(shape: tuple[int, ...], sizes: tuple[int, ...]) -> fl.Graph:
     return fl.Graph(shape, layers, ahead + [fl.Connection(source=name, target=name, limit=0.5) for name in names])
 
 
-def train(net: fl.FSNN, data: fl.Dataset, epochs: int = 2) -> None:
+def train(net: fl.FSNN, data: fl.Dataset, epochs: int = 1) -> None:
     optimiser = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
     images, labels = torch.from_numpy(data.train.batch(slice(0, None))), torch.from_numpy(data.train.labels)
     for epoch in range(epochs):

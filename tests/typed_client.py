@@ -55,6 +55,25 @@ def look(net: fl.FSNN, images: Tensor) -> None:
     assert_type(net.config(), dict[str, Any])
 
 
+def build() -> tuple[fl.FSNN, fl.FSNN]:
+    """The same network as a graph and of torch modules."""
+    graph = fl.Graph(
+        input_shape=(1, 4, 4),
+        layers=[fl.Neurons("a", (2, 4, 4)), fl.Neurons("b", 5, vth=1.5)],
+        connections=[
+            fl.Connection(source="input", target="a", kind="conv", kernel=3),
+            fl.Connection(source="a", target="b"),
+            fl.Connection(source="b", target="b", limit=0.5),
+        ],
+    )
+    assert_type(graph.shape("a"), tuple[int, ...])
+    modules = {"a": torch.nn.Conv2d(1, 2, 3, padding=1), "b": torch.nn.Linear(32, 5)}
+    back = {("b", "b"): torch.nn.Linear(5, 5, bias=False)}
+    net = fl.FSNN(graph, classes=3)
+    assert_type(net.spectral_radius(), float)
+    return net, fl.from_modules(modules, connections=back, input_shape=(1, 4, 4), classes=3, vth=[2.0, 1.5])
+
+
 def draw(net: fl.FSNN, images: Tensor, result: fl.Result) -> list[str]:
     """Every figure, and the labels of their axes."""
     trace = net.simulate(images, steps=10, residuals=True)
@@ -166,6 +185,7 @@ def misspell(chip: fl.ChipNetwork, pixels: NDArray[np.uint8]) -> None:
 def main(folder: Path) -> fl.Verdict:
     net = train()
     pixels = np.random.default_rng(0).integers(0, 256, (8, 1, 4, 4), dtype=np.uint8)
+    build()
     look(net, torch.from_numpy(pixels))
     chip = fl.quantise(net, bits=8, calibration=pixels)
     assert_type(chip, fl.ChipNetwork)

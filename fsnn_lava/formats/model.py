@@ -17,6 +17,8 @@ from fsnn_lava.nn.fsnn_config import read_architecture
 FORMAT = "fsnn-lava model"
 VERSION = 2  # 1: a chain in the paper's notation, as every release reads it
 
+FIXED_MAX = 2**25  # numbers that identity and pooling take, which are not in the file
+
 
 def write_model(net: FSNN, path: str | Path) -> None:
     """Write a float model to a file that plain torch can read too."""
@@ -81,6 +83,9 @@ def _check_sizes(path: Path, config: Any, state: Any) -> None:
     }
     held = sum(storages.values())  # each storage once, even if several tensors share it
     graph = architecture.graph
+    fixed = sum(prod(graph.operator(one).weight_shape) for one in graph.connections if one.fixed)
+    if fixed > FIXED_MAX:
+        raise BadFile(f"{path} is damaged: identity and pooling take {fixed} numbers, more than {FIXED_MAX}")
     vectors = 0 if config.get("norm") == "kernel" else sum(prod(graph.shape(one.target)) for one in graph.feedback)  # of power iterations
     if architecture.parameters + vectors > held:
         raise BadFile(f"{path} is damaged: {architecture} has {architecture.parameters} weights, the file holds {held} numbers")

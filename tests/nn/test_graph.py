@@ -125,3 +125,15 @@ def test_the_spectral_radius_is_that_of_all_gains():
 def test_the_norm_of_one_loop_is_refused_where_there_are_several():
     with pytest.raises(fl.BadArgument, match="norm 'loop' restricts one loop, from the last layer of a chain to the first"):
         fl.FSNN("4-4 (F4, R2:4)", input_shape=(4,), classes=2, norm="loop", limit=0.9)
+
+
+def test_a_file_of_a_graph_reads_back_as_the_same_network(tmp_path):
+    net = fl.FSNN(graph({**AHEAD, "source": "b", "target": "a", "limit": 0.5}, {**AHEAD, "kind": "identity", "kernel": 1}), classes=3)
+    net.save(tmp_path / "graph.pt")
+    again = fl.FSNN.load(tmp_path / "graph.pt")
+    assert again.graph == net.graph
+    assert again.feedbacks[0].limit == 0.5
+    assert all(torch.equal(value, again.state_dict()[name]) for name, value in net.state_dict().items())
+    assert torch.load(tmp_path / "graph.pt", weights_only=True)["version"] == 2
+    fl.FSNN("4 (F4)", input_shape=(4,), classes=2).save(tmp_path / "chain.pt")
+    assert torch.load(tmp_path / "chain.pt", weights_only=True)["version"] == 1  # older releases read it too

@@ -30,6 +30,9 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.graph import Connection, Graph, Neurons
 from fsnn_lava.placement.board import FOLDER, load_board
 from fsnn_lava.training.recipe import load_recipe
+from fsnn_lava.tuning.candidate import Candidate
+from fsnn_lava.tuning.journal import TuningJournal
+from fsnn_lava.tuning.trial import Trial
 from tests.helpers.chip_networks import conv_network, dense_network, skip_network
 from tests.helpers.data_files import event_bytes, idx_bytes, random_images, write_idx
 from tests.helpers.event_data import random_events
@@ -96,6 +99,7 @@ def originals(folder: Path) -> list[Original]:
         ("part of a run", f"1.h5.part/{kept_run.PART}", kept_run.keep, "part", kept_run.resume),
         ("note of a run", "2.h5.part/run.json", kept_run.keep, "json", kept_run.resume),
         ("note of a process", "3.h5.part/error.1", kept_run.keep, "json", kept_run.listen),
+        ("journal of a search", "net.h5.tuning", _journal, "bytes", lambda path: TuningJournal(path, {}).open(resume=True)),
         ("lock", "4.h5.part/lock.0", kept_run.hold, "bytes", kept_run.meet),
     ]
     made = []
@@ -103,6 +107,14 @@ def originals(folder: Path) -> list[Original]:
         write(folder / file)
         made.append(Original(name, folder / file, read, kind))
     return made
+
+
+def _journal(path: Path) -> None:
+    journal = TuningJournal(path, {})
+    journal.open(resume=False)
+    for steps in (4, 8):
+        candidate = Candidate(encoding="delta", bits=8, per_channel=False, steps=steps, dead_band=0.1)
+        journal.add(Trial(candidate=candidate, samples=10, right=9, lost=1, answer="runs", cores=2, energy=(1e-6, 2e-6), digest="ab"))
 
 
 def _read_images(path: Path) -> np.ndarray:
