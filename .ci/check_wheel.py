@@ -31,6 +31,8 @@ COMMANDS = (
     ("fsnn", "train", "digits", "--set", "epochs=1"),
     ("fsnn", "export", "runs/digits/last.pt", "net.h5"),
     ("fsnn", "run", "net.h5", "--backend", "emu", "--model", "runs/digits/last.pt"),
+    ("fsnn", "run", "net.h5", "--backend", "emu", "--limit", "50", "--out", "other.h5"),
+    ("fsnn", "compare", "results.h5", "other.h5", "--limit", "50", "--report", "both.html"),
     ("fsnn", "map", "mnist"),
     ("fsnn", "get", "--list"),
 )

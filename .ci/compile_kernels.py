@@ -18,10 +18,11 @@ from fsnn_lava.ir.synapse_patches import synapse_patches
 
 def compile_training() -> None:
     """Compile the float32 simulation by running it on an empty batch."""
-    layers, tables = np.zeros((1, float_run.FORM_START + len(FORM)), np.int64), np.zeros((0, 3), np.int32)
+    layers, wires = np.zeros((1, float_run.LAYER_COLUMNS), np.int64), np.zeros((0, float_run.FORM_START + len(FORM)), np.int64)
+    tables, spikes = np.zeros((0, 3), np.int32), np.zeros((0, 0), np.int64)
     flat, table, drive = np.zeros(0, np.float32), np.zeros((0, 0), np.float32), np.zeros((0, 0, 0), np.float32)
-    one, spikes = np.float32(1), np.zeros((0, 0), np.int64)
-    float_run.run_samples(0, 0, layers, tables, flat, flat, drive, table, 1, 1, 1, one, one, table, table, table, table, spikes)
+    steps = (1, 1, 1, np.float32(1))  # of a run, of the longest delay, samples together, leak
+    float_run.run_samples(0, 0, True, layers, wires, tables, flat, table, drive, table, *steps, flat, table, table, table, table, spikes)
 
 
 def compile_inference() -> None:

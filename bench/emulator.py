@@ -284,29 +284,31 @@ def linearity(rows: list[dict[str, Any]]) -> dict[str, float]:
     return {"ms": float(base), "ns_per_spike": 1e6 * float(slope), "explained": explained}
 
 
+TITLES = {"rate": f"{CONV}, T = 30", "batch": f"{CONV}, T = 30", "dense": f"{DENSE}, T = 30, 512 samples"}
+LABELS = {
+    "rate": "spikes per step and neuron",
+    "dense": "spikes per step and neuron",
+    "batch": "samples in a batch",
+    "steps": "steps T",
+    "size": "channels",
+}
+LEGEND = {"emulator": "emulator: follows single spikes", "torch": "torch: dense products, step by step"}
+
+
 def plot(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
-    import matplotlib
+    """One picture per sweep: FILE-rate.png, FILE-dense.png, …"""
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 5, figsize=(20, 3.6), layout="constrained")
-    titles = {"rate": f"{CONV}, T = 30", "batch": f"{CONV}, T = 30", "dense": f"{DENSE}, T = 30, 512 samples"}
-    labels = {
-        "rate": "spikes per step and neuron",
-        "dense": "spikes per step and neuron",
-        "batch": "samples in a batch",
-        "steps": "steps T",
-        "size": "channels",
-    }
-    for axis, (which, rows) in zip(axes, found.items()):
+    for which, rows in found.items():
+        figure = Figure(figsize=(5.5, 3.6), layout="constrained")
+        axis = figure.subplots()
         draw = axis.plot if which in ("rate", "dense") else axis.loglog
-        for name in ("emulator", "torch"):
+        for name, legend in LEGEND.items():
             places = [row["rate" if which in ("rate", "dense") else "value"] for row in rows]
-            draw(places, [row["ms_per_sample"][name] for row in rows], "o-", label=name)
-        axis.set(xlabel=labels[which], ylabel="ms per sample", title=titles.get(which, ""))
+            draw(places, [row["ms_per_sample"][name] for row in rows], "o-", label=legend)
+        axis.set(xlabel=LABELS[which], ylabel="ms per sample", title=TITLES.get(which, ""))
         axis.legend()
-    figure.savefig(path, dpi=120)
+        figure.savefig(path.with_name(f"{path.stem}-{which}{path.suffix}"), dpi=150)
 
 
 def main() -> int:

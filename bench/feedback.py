@@ -6,11 +6,12 @@ feedback    the recipe's network
 none        the same network without its feedback
 wide        no feedback, and every layer widened by the same factor until it has at least as many parameters as the first
 
-digits means train/digits.toml; other recipes are named in the same way. Trained networks are kept in DIR (default: runs/feedback) and not
-trained again. The figures are means and standard deviations over the seeds, for the last epoch on the test samples, so that nothing was
-chosen on these: accuracy; spikes and synaptic operations per sample (spikes times outgoing connections, including readout and feedback but
-not the input); the largest |f(a) - a| in the last layer after T steps (mean over 250 samples); and the accuracy with Gaussian noise of a
-tenth of the range, with images shifted by one pixel to the right and down, and with half the steps.
+digits means train/digits.toml; other recipes are named in the same way (cifar10-feedback is a shortened one, made for this). Trained
+networks are kept in DIR (default: runs/feedback) and not trained again. The figures are means and standard deviations over the seeds, for
+the last epoch on the test samples, so that nothing was chosen on these: accuracy; spikes and synaptic operations per sample (spikes times
+outgoing connections, including readout and feedback but not the input); the largest |f(a) - a| in the last layer after T steps (mean over
+250 samples); and the accuracy with Gaussian noise of a tenth of the range, with images shifted by one pixel to the right and down, and
+with half the steps.
 """
 
 from __future__ import annotations

@@ -126,8 +126,9 @@ def limits(net: fl.FSNN, x: torch.Tensor, found: dict[str, float], rounds: int) 
         if laid.in_blocks:
             add_blocks(targets[first:end], ordered, everyone[first:end], 0, lengths[first:end], size)
             return
-        for b in range(first, end):
-            scatter_by_taps(targets[b], ordered, everyone[b], laid.form, laid.rows, laid.columns, places[b])
+        chosen = slice(first, end)
+        form = (laid.form, laid.rows, laid.columns)
+        scatter_by_taps(targets[chosen], ordered, everyone[chosen], 0, lengths[chosen], 0, *form, places[chosen])
 
     out["additions, loop alone"] = laid.products * BATCH / least(lambda: over_samples(alone, BATCH, least=BATCH // 2), rounds)
     if isinstance(laid.operator, Dense):

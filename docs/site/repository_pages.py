@@ -54,5 +54,8 @@ def _moved(text: str, target: str, *, folder: str) -> str:
         return f"[{text}]({target})"
     path, mark, anchor = target.partition("#")
     path = os.path.normpath(os.path.join(folder, path))
+    notebook = re.fullmatch(r"examples/(\w+)\.ipynb", path)
+    if notebook:  # notebook_pages.py makes a page of it
+        return f"[{text}](notebook-{notebook[1]}.md)"
     inside = PAGES.get(path, path.removeprefix("docs/") if path.startswith("docs/") else "")
     return f"[{text}]({inside}{mark}{anchor})" if inside else text

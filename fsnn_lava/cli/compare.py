@@ -1,4 +1,4 @@
-"""fsnn-compare results.h5: check whether the network that ran is still the one that was trained."""
+"""fsnn-compare results.h5 [other.h5]: check whether the network that ran is still the one that was trained, or compare two runs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from fsnn_lava.cli.command import command_line, run_command
+from fsnn_lava.cli.command import run_command
 from fsnn_lava.cli.parsers.compare import parser
 from fsnn_lava.cli.parsers.threshold_options import thresholds
 from fsnn_lava.errors import BadArgument, BadFile
@@ -15,10 +16,10 @@ from fsnn_lava.formats.results import ResultsReader, reading_results
 from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.comparator import Comparator
+from fsnn_lava.verify.run_pair import compare_runs
 from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import Verdict
 
-REPORT_SAMPLES = 256  # of a run, for a report
 ROWS_AT_ONCE = 4096
 JUDGED_ROWS = ("predictions", "logits", "readout", "layer_spikes", "updates", "clip_count")
 
@@ -38,12 +39,39 @@ def run(args: argparse.Namespace) -> int:
         raise BadArgument("--figures writes the figures of a report: add --report")
     wanted = thresholds(args)
     model = None if args.model is None else FSNN.load(find_model(args.model, file=MODEL))
+    if args.other is not None:
+        return _compare_two(args, model, wanted)
     with reading_results(args.results) as reader:
         verdict = _compare_file(reader, model=model, wanted=wanted, limit=args.limit, equilibria=args.equilibria)
         print(json.dumps(verdict.to_dict(), indent=2) if args.json else verdict.to_text())
         if args.report is not None:
             _report(args, reader, verdict, model)
     return 0 if verdict.passed else 1
+
+
+def _compare_two(args: argparse.Namespace, model: FSNN | None, wanted: Thresholds) -> int:
+    """Judge two runs and put them side by side; exit code 0 if both pass."""
+    if args.figures is not None:
+        raise BadArgument("--figures writes the figures of one run: give a single results file")
+    with reading_results(args.results) as first, reading_results(args.other) as second:
+        readers, names = (first, second), run_names(args.results, args.other)
+        verdicts = tuple(_compare_file(r, model=model, wanted=wanted, limit=args.limit, equilibria=args.equilibria) for r in readers)
+        pair = compare_runs(readers, (verdicts[0], verdicts[1]), names)
+        print(json.dumps(pair.to_dict(), indent=2) if args.json else pair.to_text())
+        if args.report is not None:
+            from fsnn_lava.report.pair_page import write_pair_report
+
+            write_pair_report(args.report, pair, readers)
+    return 0 if all(verdict.passed for verdict in verdicts) else 1
+
+
+def run_names(first: Path, second: Path) -> tuple[str, str]:
+    """What to call two results files: their names, with as many folders as tell them apart."""
+    for number in range(1, 1 + max(len(first.parts), len(second.parts))):
+        names = tuple("/".join(path.parts[-number:]) for path in (first, second))
+        if names[0] != names[1]:
+            return names[0], names[1]
+    return f"{first.name} (first)", f"{second.name} (second)"
 
 
 def _compare_file(reader: ResultsReader, *, model: FSNN | None, wanted: Thresholds, limit: int | None, equilibria: int | None) -> Verdict:
@@ -75,9 +103,12 @@ def _judge_rows(comparator: Comparator, reader: ResultsReader, end: int) -> None
 
 
 def _report(args: argparse.Namespace, reader: ResultsReader, verdict: Verdict, model: FSNN | None) -> None:
+    from fsnn_lava.report.evidence import Origin, samples_for_a_report
+    from fsnn_lava.report.mistakes import samples_to_show
     from fsnn_lava.report.report import write_report
 
-    end = min(reader.details, REPORT_SAMPLES)
+    end = min(reader.details, samples_for_a_report(reader.chip), args.limit or reader.details)
+    origin = reader.provenance
     labels = reader.row("labels", 0, end)
     write_report(
         args.report,
@@ -87,8 +118,9 @@ def _report(args: argparse.Namespace, reader: ResultsReader, verdict: Verdict, m
         values=reader.values(0, end),
         labels=None if (labels < 0).any() else labels,
         model=model,
+        inputs={sample: reader.values(sample, sample + 1)[0] for sample in samples_to_show(verdict)},
         figures=args.figures,
-        command=command_line(),
+        origin=Origin(data=origin.data, date=origin.date, command=origin.command),
     )
 
 

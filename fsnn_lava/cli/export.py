@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from datetime import datetime, timezone
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from fsnn_lava.cli.command import command_line, run_command
 from fsnn_lava.cli.export_table import EXPLANATION, export_table
 from fsnn_lava.cli.parsers.export import SUFFIXES, parser
+from fsnn_lava.cli.progress import named_phase
 from fsnn_lava.data import Dataset, Split, load_data
 from fsnn_lava.errors import BadArgument, FsnnError
 from fsnn_lava.ir.network import ChipNetwork
@@ -21,10 +23,9 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.board import load_board
 from fsnn_lava.placement.chip_bits import bits_for_board
 from fsnn_lava.placement.placement import Placement, place
-from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise
-from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, export
+from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, affordable_run, export
 from fsnn_lava.verify.verdict import plain_values
 
 CALIBRATION_SAMPLES = 128
@@ -64,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
             max_drop=args.max_drop,
             force=args.force,
             notes=_notes(args, net),
+            phase=named_phase,
         )
     except ExportRefused as refused:
         _print(args, refused.outcome, note, kept=False)
@@ -149,6 +151,7 @@ def _check_report(args: argparse.Namespace, dataset: Dataset | None) -> None:
 
 def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -> None:
     """Run the written file on the emulator, judge the run and write the report."""
+    from fsnn_lava.report.evidence import Origin
     from fsnn_lava.report.report import write_report
     from fsnn_lava.running.run import run as run_network
     from fsnn_lava.verify.comparator import compare
@@ -168,13 +171,13 @@ def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -
         labels=labels,
         model=net,
         figures=args.figures,
-        command=command_line(),
+        origin=Origin(data=dataset.name, date=datetime.now(timezone.utc).isoformat(timespec="seconds"), command=command_line()),
     )
 
 
 def _limit(net: FSNN, steps: int | None) -> int:
-    """500 test samples, or as many as take about a minute in float64."""
-    return affordable_calibration_samples(fold(net), 500, budget=2e11 / (steps or net.steps))
+    """500 test samples, or as many as take about half a minute in float64."""
+    return affordable_run(fold(net), 500, steps or net.steps)
 
 
 def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:

@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from fsnn_lava.formats.results import reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate_results
 from fsnn_lava.models.find import MODEL, find_model
+from fsnn_lava.running.evaluation import fit_to_input
 from fsnn_lava.running.job import Job, run_job_in_memory, run_job_to_file
 from fsnn_lava.running.options import RunOptions, run_options
 from fsnn_lava.running.run import require_encoding
@@ -37,8 +39,6 @@ if TYPE_CHECKING:  # these import torch
     from fsnn_lava.nn.fsnn import FSNN
     from fsnn_lava.verify.comparator import Comparator
     from fsnn_lava.verify.verdict import Verdict
-
-REPORT_SAMPLES = 256
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         resume=args.resume or processes.restarted,
         resume_command=command_line() if args.resume else f"{command_line()} --resume",
     )
-    report_samples = _FirstSamples(REPORT_SAMPLES if args.report and args.out is None else 0)
+    report_samples = _FirstSamples(_samples_for_a_report(chip) if args.report and args.out is None else 0)
     totals = _execute(args, job, processes, comparator, report_samples)
     if totals is None:
         return 0
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         verdict = None if comparator is None else comparator.verdict()
     if verdict is not None and args.report is not None:
         with named_phase("writing the report"):
-            _write_report(args, chip, verdict, report_samples, model)
+            _write_report(args, chip, dataset, verdict, report_samples, model)
     _print_result(args, chip, dataset, totals, verdict)
     return 0 if verdict is None or verdict.passed else 1
 
@@ -186,7 +186,16 @@ class _FirstSamples:
         return concatenate_results(parts), np.concatenate(values), None if labels[0] is None else np.concatenate(labels)
 
 
-def _write_report(args: argparse.Namespace, chip: ChipNetwork, verdict: Verdict, report_samples: _FirstSamples, model: FSNN | None) -> None:
+def _samples_for_a_report(chip: ChipNetwork) -> int:
+    from fsnn_lava.report.evidence import samples_for_a_report
+
+    return samples_for_a_report(chip)
+
+
+def _write_report(
+    args: argparse.Namespace, chip: ChipNetwork, dataset: Dataset, verdict: Verdict, report_samples: _FirstSamples, model: FSNN | None
+) -> None:
+    from fsnn_lava.report.evidence import Origin
     from fsnn_lava.report.report import write_report
 
     result, values, labels = report_samples.joined() if args.out is None else _detailed_samples(args.out)
@@ -198,15 +207,26 @@ def _write_report(args: argparse.Namespace, chip: ChipNetwork, verdict: Verdict,
         values=values,
         labels=labels,
         model=model,
+        inputs=_inputs_of_errors(chip, dataset, verdict),
         figures=args.figures,
-        command=command_line(),
+        origin=Origin(data=dataset.name, date=datetime.now(timezone.utc).isoformat(timespec="seconds"), command=command_line()),
     )
+
+
+def _inputs_of_errors(chip: ChipNetwork, dataset: Dataset, verdict: Verdict) -> dict[int, NDArray[np.uint8]]:
+    """The inputs of the samples that were answered wrongly or unlike the float network, wherever they are in the data set."""
+    from fsnn_lava.report.mistakes import samples_to_show
+
+    samples = samples_to_show(verdict)
+    if not samples:
+        return {}
+    return dict(zip(samples, fit_to_input(chip, dataset.test.batch(np.array(samples))), strict=True))
 
 
 def _detailed_samples(path: Path) -> tuple[Result | None, NDArray[np.uint8] | None, NDArray[np.int64] | None]:
     """The first samples that a results file keeps in detail."""
     with reading_results(path) as reader:
-        end = min(reader.details, REPORT_SAMPLES)
+        end = min(reader.details, _samples_for_a_report(reader.chip))
         return (reader.detail(0, end), reader.values(0, end), reader.row("labels", 0, end)) if end else (None, None, None)
 
 

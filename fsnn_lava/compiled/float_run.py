@@ -1,7 +1,7 @@
 """The float simulation (E1, E2), spike by spike: every spike adds its weights to the currents of its targets.
 
-A sample's potentials stay in the processor's cache, since no step writes memory that samples share. If all connections are dense,
-there are few potentials and many weights; several samples are then stepped together, so that the weights stay in the cache instead.
+A sample's potentials stay in the processor's cache, since no step writes memory that samples share. If there are many weights, several
+samples are stepped together, so that each part of the weights is read once for all of them.
 """
 
 from __future__ import annotations
@@ -67,12 +67,11 @@ def _receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, w
         return
     rows, columns = tables[row[ROWS] : row[ROWS_END]], tables[row[COLUMNS] : row[COLUMNS_END]]
     places = len(rows) * len(columns)
+    busy = BUSY * places if places > 1 and row[FORM_START + GROUPS] == 1 else lists.shape[1]
     for b in range(len(current)):
-        indices = lists[b, begin : begin + lengths[b]]
-        if len(indices) > BUSY * places and places > 1 and row[FORM_START + GROUPS] == 1:
-            scatter_by_taps(current[b], own, indices, row[FORM_START:], rows, columns, starts[: places + 1])
-        else:
-            scatter(current[b], own, indices, fired[:0], row[FORM_START:], rows, columns)
+        if lengths[b] <= busy:
+            scatter(current[b], own, lists[b, begin : begin + lengths[b]], fired[:0], row[FORM_START:], rows, columns)
+    scatter_by_taps(current, own, lists, begin, lengths, busy, row[FORM_START:], rows, columns, starts)
 
 
 @compiled
@@ -99,7 +98,7 @@ def _run_together(first: int, end: int, in_blocks: bool, layers: Integers, wires
     current = np.zeros((samples, width), u.dtype)
     masked = mask.shape[1] > 0
     joint = np.zeros((samples, width if masked else 0), u.dtype)  # masked currents of layers with several wires
-    starts = np.empty(largest + 1, np.int32)
+    starts = np.empty((samples, largest + 1), np.int32)
     fired = np.zeros((largest + 7) // 8 * 8, np.uint8)
     words = fired.view(np.uint64)
     lists = np.empty((slots, samples, total), np.int32)
@@ -152,12 +151,12 @@ def _run_together(first: int, end: int, in_blocks: bool, layers: Integers, wires
 
 
 @compiled
-def run_samples(first: int, end: int, layers: Integers, wires: Integers, tables: Indices, weight: Floats, constant: Floats, drive: Floats,
-                mask: Floats, steps: int, delay: int, together: int, leak: Number, vths: Floats, sums: Floats, counts: Floats, u: Floats,
-                returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
+def run_samples(first: int, end: int, in_blocks: bool, layers: Integers, wires: Integers, tables: Indices, weight: Floats,
+                constant: Floats, drive: Floats, mask: Floats, steps: int, delay: int, together: int, leak: Number, vths: Floats,
+                sums: Floats, counts: Floats, u: Floats, returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
     """Run samples first … end - 1 in float, `together` at a time. Each result is independent of the other samples and of the threads."""
     for b in range(first, end, together):
         _run_together(
-            b, min(b + together, end), together > 1, layers, wires, tables, weight, constant, drive, mask, steps, delay, leak, vths, sums,
+            b, min(b + together, end), in_blocks, layers, wires, tables, weight, constant, drive, mask, steps, delay, leak, vths, sums,
             counts, u, returned, spikes_of,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Connections of the chip: dense, convolution, transposed convolution; feed-forward and feedback alike."""
+"""Connections of the chip: dense, convolution, transposed convolution; both feed-forward and feedback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Synapse:
     Attributes:
         source: "input" or a layer's name.
         target: a layer's name.
-        weight: int8; its axes are those of the kind.
+        weight: int8; its axes depend on the kind of connection.
         exponent: the sum is multiplied by 2**exponent.
     """
 
@@ -45,7 +45,7 @@ class Synapse:
         return f"synapse {self.source!r} -> {self.target!r}"
 
     def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of the current that messages of shape `source` make.
+        """Return the shape of the current that messages of shape `source` cause.
 
         Args:
             source: shape of the source, (N,) or (C, H, W).
@@ -71,6 +71,7 @@ class DenseSynapse(Synapse):
     weight_form = "[N_target, N_source]"
 
     def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
+        """(N_target,) of a dense connection."""
         require(
             self.weight.shape[1] == int(np.prod(source)),
             f"{self}: weight has {self.weight.shape[1]} inputs, but the source has {int(np.prod(source))} neurons",
@@ -102,6 +103,7 @@ class ConvSynapse(Synapse):
     weight_form = "[C_out, C_in / groups, kH, kW]"
 
     def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
+        """(C, H, W) of a convolution's current."""
         require(len(source) == 3, f"{self}: a convolution needs a (C, H, W) source, got {source}")
         out, inner, *kernel = self.weight.shape
         require(
@@ -134,7 +136,7 @@ class TransposedConvSynapse(Synapse):
         weight: int8 [C_in, C_out, kH, kW].
         exponent: the sum is multiplied by 2**exponent.
         stride: along height and width of the output.
-        padding: rows and columns taken off on both sides of the output.
+        padding: rows and columns removed on both sides of the output.
         output_padding: rows and columns added at the end of the output.
     """
 
@@ -146,6 +148,7 @@ class TransposedConvSynapse(Synapse):
     weight_form = "[C_in, C_out, kH, kW]"
 
     def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
+        """(C, H, W) of a transposed convolution's current."""
         require(len(source) == 3, f"{self}: a transposed convolution needs a (C, H, W) source, got {source}")
         require(
             self.weight.shape[0] == source[0], f"{self}: weight has {self.weight.shape[0]} input channels, but the source has {source[0]}"

@@ -1,4 +1,4 @@
-"""What a network graph must fulfil: feedback closes a cycle, and the input reaches every layer (E13)."""
+"""Checks of a network graph: feedback closes a cycle, and the input reaches every layer (E13)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_graph(chip: ChipNetwork) -> None:
-    """BadNetwork unless every feedback connection closes a cycle, and what the network takes reaches every layer."""
+    """BadNetwork unless every feedback connection closes a cycle, and the network's input reaches every layer."""
     targets: dict[str, set[str]] = {INPUT: set(), **{layer.name: set() for layer in chip.layers}}
     for synapse in chip.synapses:
         targets[synapse.source].add(synapse.target)
@@ -26,12 +26,12 @@ def check_graph(chip: ChipNetwork) -> None:
     for synapse in chip.feedback:
         require(
             synapse.source == synapse.target or synapse.source in reached(targets, [synapse.target]),
-            f"{synapse}: it goes back to an earlier layer but closes no cycle, because nothing leads from {synapse.target!r} to "
+            f"{synapse}: it goes back to an earlier layer but does not close a cycle, because nothing leads from {synapse.target!r} to "
             f"{synapse.source!r}; put layer {synapse.source!r} before {synapse.target!r}",
         )
     fed = reached(targets, [INPUT])
     for layer in chip.layers:
-        require(layer.name in fed, f"layer {layer.name!r}: no connection leads to it from the input, directly or by way of other layers")
+        require(layer.name in fed, f"layer {layer.name!r}: no connection leads to it from the input, directly or through other layers")
 
 
 def is_chain(chip: ChipNetwork) -> bool:

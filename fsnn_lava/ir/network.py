@@ -1,4 +1,4 @@
-"""ChipNetwork: the network as the chip holds it, in integers. Everything after export reads only this.
+"""ChipNetwork: the integer network as the chip stores it. Everything after export uses only this.
 
 Layers have an order, 1 … N, and any connections (E13): k -> l is forward if k < l, also where it skips layers, and feedback if k >= l.
 The input has position 0 and may enter any layers.
@@ -46,7 +46,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ChipNetwork:
-    """A feedback network in integers, as the chip holds it. Every part is checked when it is made.
+    """An integer feedback network, as the chip stores it. Every part is checked when it is created.
 
     Get one from `quantise` or `ChipNetwork.load`; build one by hand only to import a network from elsewhere. It cannot be changed or
     trained: change the float network and quantise again. `print(chip)` lists layers and connections.
@@ -55,12 +55,12 @@ class ChipNetwork:
         input: what the network takes: kind, shape, normalisation.
         layers: the spiking layers in order, 1 … N.
         synapses: every connection, forward and feedback; several may end on one layer.
-        readout: the non-spiking integrators behind the last layer.
-        steps: T, the steps of a run unless `run` is told otherwise.
+        readout: the non-spiking integrators after the last layer.
+        steps: T, the default number of steps of a run.
         host_drive: what the host computes per sample; None unless `input.kind` is "current".
         class_names: one per class, or empty.
         notes: where the network came from: architecture, bits, version. Not part of `digest`.
-        delta: how rates travel if not as spikes: dead bands and the unit of messages (E15). None for rate coding.
+        delta: for delta encoding, the dead bands and the unit of messages (E15); None for rate coding.
 
     Raises:
         BadNetwork: the parts do not fit together, or exceed the chip's arithmetic.
@@ -119,7 +119,7 @@ class ChipNetwork:
     def _check_host_drive(self) -> None:
         require(
             (self.host_drive is not None) == (self.input.kind == "current"),
-            "host_drive belongs to input kind 'current' and to no other",
+            "host_drive must be given for input kind 'current', and only for that",
         )
         if self.host_drive is not None:
             require(
@@ -215,7 +215,7 @@ class ChipNetwork:
 
     @property
     def encoding(self) -> Literal["rate", "delta"]:
-        """How rates travel: "rate" sends spikes, "delta" graded changes (E14)."""
+        """How rates are sent: "rate" as spikes, "delta" as graded changes (E14)."""
         return "rate" if self.delta is None else "delta"
 
     @property
@@ -246,12 +246,12 @@ class ChipNetwork:
     def digest(self) -> str:
         """Return the SHA-256 of everything that determines a run (not the notes), in hexadecimal."""
         state = hashlib.sha256()
-        skipped = {"notes"} | ({"delta"} if self.delta is None else set())  # rate networks hash as they did before delta encoding
+        skipped = {"notes"} | ({"delta"} if self.delta is None else set())  # as before delta encoding existed
         _hash_into(state, {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skipped})
         return state.hexdigest()
 
     def save(self, path: str | Path) -> None:
-        """Write the network to an HDF5 file, from which `load` gets exactly the same integers back.
+        """Write the network to an HDF5 file, from which `load` reads exactly the same integers.
 
         Args:
             path: usually net.h5. An existing file is replaced only when the new one is complete.
@@ -276,7 +276,7 @@ class ChipNetwork:
             path: usually net.h5.
 
         Raises:
-            BadFile: the file is missing, damaged, written by a newer version, or something else.
+            BadFile: the file is missing, damaged, written by a newer version, or not a network.
         """
         from fsnn_lava.formats import netx
 

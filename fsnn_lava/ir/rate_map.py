@@ -69,7 +69,7 @@ class RateMap:
         if synapse.exponent >= -limits.STATE_FRACTION_BITS:  # no step is rounded: average first
             return self.apply_synapse(synapse, np.einsum("t,bt...->b...", shares, values.astype(np.float64)))
         total = np.zeros((len(values), *chip.layer(synapse.target).shape))
-        for step, share in enumerate(shares):  # below 2**-6 every step is rounded down on its own
+        for step, share in enumerate(shares):  # below 2**-6 every step is rounded down separately
             total += share * np.floor(self.apply_synapse(synapse, values[:, step]) * _ONE) / _ONE
         return total
 
@@ -209,5 +209,5 @@ def operator_of(synapse: Synapse, source: Shape) -> Operator:
 
 
 def apply_linear(synapse: Synapse, weight: Tensor, messages: Tensor) -> Tensor:
-    """weight @ messages, [B, *target] from [B, *source]: exact where both hold integers and the sums stay below 2**53."""
+    """weight @ messages, [B, *target] from [B, *source]: exact if both are integers and the sums stay below 2**53."""
     return operator_of(synapse, tuple(messages.shape[1:])).apply(weight, messages)

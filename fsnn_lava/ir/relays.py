@@ -1,4 +1,4 @@
-"""Relay neurons: how a skip over layers waits where a connection has no delay of its own.
+"""Relay neurons: how messages that skip layers are delayed where a connection cannot delay them itself.
 
 A relay fires one step after its source, so a chain of d - 1 relays behind a layer gives a connection over d layers the delay that
 `ChipNetwork.chip_delay` asks for. Connections from one layer share its chain.
@@ -10,7 +10,7 @@ from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, Synapse
 
 
 def waits_in_synapse(synapse: Synapse) -> bool:
-    """Whether the synapse itself can hold messages back: a dense one (Lava's DelayDense); convolutions have no delays."""
+    """Whether the synapse itself can delay messages, without relays: a dense one can (Lava's DelayDense), a convolution cannot."""
     return isinstance(synapse, DenseSynapse)
 
 

@@ -62,7 +62,10 @@ def download_network(name: str, folder: Path) -> list[Path]:
 def _fetched(relative: str, file: ShippedFile) -> bytes:
     base = os.environ.get(VARIABLE) or ADDRESS
     if not base:
-        raise BadFile(f"the networks have no public address yet: set {VARIABLE} to the folder or URL of examples/models in a clone")
+        raise BadFile(
+            f"cannot get {relative}: the package contains net.h5 of digits and mnist, and the other files have no public address yet; "
+            f"set {VARIABLE} to the folder examples/models of a clone, or to its URL"
+        )
     where = f"{base.rstrip('/')}/{relative}"
     try:
         content = _opened(where, file.bytes + 1)

@@ -51,12 +51,12 @@ class Architecture:
 
     @property
     def neurons(self) -> int:
-        """As the paper counts: inputs and spiking neurons."""
+        """The number of neurons as in the paper: inputs and spiking neurons."""
         return prod(self.input_shape) + sum(layer.size for layer in self.layers)
 
     @property
     def parameters(self) -> int:
-        """As the paper counts: the weights of every connection (no biases, no batch norm)."""
+        """The number of parameters as in the paper: the weights of every connection (no biases, no batch norm)."""
         learned = [one for one in self.graph.connections if not one.fixed]
         return sum(prod(self.graph.operator(one).weight_shape) for one in learned) + self.layers[-1].size * self.classes
 

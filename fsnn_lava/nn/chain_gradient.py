@@ -25,7 +25,7 @@ from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.nn.stage import Stage
 from fsnn_lava.solvers.solution import Solution
 
-Rows = NDArray[np.floating[Any]]  # [B, P, C]: samples, places, channels
+Rows = NDArray[np.floating[Any]]  # [B, P, C]: samples, positions, channels
 WORTH_A_THREAD = 2**17  # numbers
 
 
@@ -51,7 +51,7 @@ class Link:
     def parameter_gradients(self, grads: Tensor) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         """J^T grads, and the gradients of F's weight and bias and of batch norm's."""
         back, plain, along = self._before_norm(grads)
-        for_bias = back.transpose(0, 1).flatten(1).sum(1) if plain is None else torch.zeros_like(plain)  # batch norm takes a bias out again
+        for_bias = back.transpose(0, 1).flatten(1).sum(1) if plain is None else torch.zeros_like(plain)  # batch norm cancels a bias
         back = self._unpooled(back)
         for_weight = self.operator.weight_gradient(self.source, back)
         return self.operator.transpose(self.weight, back), (for_weight, for_bias, along, plain)
@@ -99,7 +99,7 @@ def link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float) -> tuple
 
 
 def _statistics(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Rows) -> tuple[Rows, Rows]:
-    """[C] mean and 1/deviation over samples and places; they update the running ones."""
+    """[C] mean and 1/deviation over samples and positions; they update the running ones."""
     samples, places, channels = values.shape
     means, squares = np.empty((2, samples, channels), values.dtype)
     _each_sample(sample_moments, values, means, squares)
@@ -174,7 +174,7 @@ def linearised(loop: LoopMap, own: Tensor, rates: Tensor) -> Chain:
 def implicit_chain(
     chain: Chain, loop: LoopMap, own: Tensor, *, value: Tensor, solve: Callable[[Tensor], Solution], report: Callable[[Solution], None]
 ) -> Tensor:
-    """`value`, with the gradient of the equilibrium that the rates of `chain` stand for, to `own` and to all parameters of `loop`."""
+    """`value`, with the gradient of the equilibrium that the rates of `chain` approximate, to `own` and to all parameters of `loop`."""
     parameters: list[Tensor | None] = []
     for stage in list(loop.stages)[1:]:
         norm = (None, None) if stage.norm is None else (stage.norm.weight, stage.norm.bias)
@@ -183,18 +183,18 @@ def implicit_chain(
 
 
 def channels_last(values: Tensor) -> Tensor:
-    """The same values; [B, C, H, W] with the channels of a place side by side."""
+    """The same values, with [B, C, H, W] stored channels last."""
     return values.contiguous(memory_format=torch.channels_last) if values.dim() == 4 else values.contiguous()
 
 
 def rows_of(values: Tensor) -> Rows:
-    """[B, C, H, W] or [B, N] as [B, places, channels]: a view where the channels of a place are side by side."""
+    """[B, C, H, W] or [B, N] as [B, positions, channels]: a view if the values are stored channels last."""
     ordered = values.permute(0, 2, 3, 1).contiguous().flatten(1, 2) if values.dim() == 4 else values.contiguous()[:, None]
     return ordered.numpy()
 
 
 def layer_of(rows: Rows, shape: torch.Size) -> Tensor:
-    """The reverse of `rows_of`, as a view."""
+    """The inverse of `rows_of`, as a view."""
     flat = torch.from_numpy(rows)
     return flat.unflatten(1, tuple(shape[2:])).permute(0, 3, 1, 2) if len(shape) == 4 else flat[:, 0]
 

@@ -1,4 +1,4 @@
-"""The float network in time, one matrix product or convolution per connection and step (E1, E2)."""
+"""The dense float simulation: one matrix product or convolution per connection and step (E1, E2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A float network ready to be simulated: all constants of a run, worked out for one batch."""
+"""A float network ready to be simulated: all constants of a run, computed for one batch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Wire:
     current: Current  # the source's spikes -> current of the target
 
     def part(self, rows: slice) -> Wire:
-        """The same for some samples of the batch."""
+        """The dynamics of some samples of the batch."""
         return replace(self, current=self.current.part(rows))
 
 
@@ -55,6 +55,7 @@ class Dynamics:
 
     @property
     def samples(self) -> int:
+        """Number of samples in the batch."""
         return len(self.values)
 
     @property
@@ -67,6 +68,6 @@ class Dynamics:
         return tuple(wire for wire in self.wires if wire.target == layer)
 
     def part(self, rows: slice) -> Dynamics:
-        """The same for some samples of the batch."""
+        """The dynamics of some samples of the batch."""
         drives = tuple(None if drive is None else drive.part(rows) for drive in self.drives)
         return replace(self, drives=drives, wires=tuple(wire.part(rows) for wire in self.wires))

@@ -21,6 +21,8 @@ from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, Transpos
 
 ONE_PLACE = np.array([[0, 0, 1]], dtype=np.int32)  # rows and columns of a dense connection
 TOGETHER = 64  # samples that are stepped together if all connections are dense
+CONVOLVED_TOGETHER = 8  # the same if one is not dense and there are MANY_WEIGHTS
+MANY_WEIGHTS = 2**18  # more than the cache of one core holds
 
 
 class ConnectionLayout:
@@ -104,8 +106,10 @@ class NetworkLayout:
         self.offsets = [int(n) for n in np.cumsum([0, *self.sizes])]
         self.delay = max([wire.delay for wire in wires], default=0)
         dense = all(isinstance(wire.operator, Dense) for wire in wires)
-        self.together = TOGETHER if dense else 1
+        self.in_blocks = dense
         self.connections = [ConnectionLayout(wire.operator, in_blocks=dense) for wire in wires]
+        weights = sum(one.stored_weights for one in self.connections)
+        self.together = TOGETHER if dense else CONVOLVED_TOGETHER if weights > MANY_WEIGHTS else 1
         pieces = [table for one in self.connections for table in (one.rows, one.columns)]
         self.tables = np.concatenate(pieces) if pieces else ONE_PLACE
         self.products = [0] * len(shapes)  # by source

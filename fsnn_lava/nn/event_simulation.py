@@ -113,8 +113,8 @@ class EventRun:
 
         def run(begin: int, stop: int) -> None:
             run_samples(
-                first + begin, first + stop, layout.layers, layout.wires, layout.tables, weight, constant, drive, mask, self.steps,
-                layout.delay, layout.together, leak, self.vths, sums, counts, potentials, returned, self.spikes,
+                first + begin, first + stop, layout.in_blocks, layout.layers, layout.wires, layout.tables, weight, constant, drive, mask,
+                self.steps, layout.delay, layout.together, leak, self.vths, sums, counts, potentials, returned, self.spikes,
             )  # fmt: skip
 
         least = max(WORTH_A_CALL // (self.steps * layout.offsets[-1]), layout.together)

@@ -1,4 +1,4 @@
-"""FSNN: the float network. It runs in spikes, has an equilibrium, and is trained by implicit differentiation at it."""
+"""FSNN: the float network. It runs in spikes, has an equilibrium, and is trained by implicit differentiation there."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class FSNN(nn.Module):
         classes: outputs of the readout.
         neuron: `IF()` (the default: its residual falls as 1/T) or `LIF(leak)`.
         vth: threshold; 2 is the paper's. One for each layer, or one for all layers that have none of their own.
-        steps: T, unless a call says otherwise. 30 is the paper's for MNIST.
+        steps: T, the default for calls. 30 is the paper's for MNIST.
         schedule: "sequential" is the paper's: a layer sees the new spikes of the one before it. "pipelined" is the chip's: every connection
             takes one step. Both have the same equilibrium.
         dropout: share of currents dropped in training, in [0, 1); one mask for all steps. Off by default.
@@ -70,7 +70,7 @@ class FSNN(nn.Module):
         limit: every feedback's alpha is kept in [-limit, limit]; 1 is the paper's. With norm "loop", `feedback.clip_()` keeps the product
             of all norms around the loop, over all thresholds, within it: below 1 the network is certified from the start.
         batch_norm: after every forward connection, never after the feedback (E7).
-        normalisation: how raw values become inputs. None takes them unchanged; then train on raw values too: `quantise` refuses a network
+        normalisation: how raw values become inputs. None takes them unchanged; then train on raw values too: `quantise` rejects a network
             that was trained on other floats, because the chip would see other inputs.
         class_names: one per class, or none; kept in files and reports.
         solver: how the gradient's linear system is solved; by default GMRES to a relative residual of 1e-2.
@@ -78,7 +78,7 @@ class FSNN(nn.Module):
     Attributes:
         architecture: its graph with every shape.
         feedbacks: the feedback connections in the order of the graph; a single one is also `feedback`.
-        last_trace: what the last pass in spikes left behind; None before the first.
+        last_trace: the Trace of the last simulation; None before the first.
         last_solve: products and relative residual of the last backward pass; None before the first.
         metrics: what a training run recorded; kept in model.pt.
         trained_range: smallest and largest float input of training without a `normalisation`, if they are not raw values 0 … 255; kept in
@@ -131,8 +131,8 @@ class FSNN(nn.Module):
         self.last_solve: tuple[int, float] | None = None  # steps and relative residual of the last backward pass
         self.last_trace: Trace | None = None  # of the last forward pass
         self.trained_range: tuple[float, float] | None = None  # of float inputs that are not raw values, if trained on such
-        self.event_driven = True  # False: simulate with dense products always
-        self.turns = 0  # in training, take the rates from so many turns of f, from zero, instead of a simulation; 0: simulate
+        self.event_driven = True  # False: always simulate with dense products
+        self.turns = 0  # in training, take the rates from this many iterations of f, from zero, instead of a simulation; 0: simulate
         graph = self.graph
         self.stages = Stages(Stage(one, graph.operator(one), batch_norm=batch_norm) for one in graph.forward)
         self.feedbacks = tuple(
@@ -170,8 +170,8 @@ class FSNN(nn.Module):
         Args:
             images: [B, *input_shape], raw uint8 or normalised float; [B, T, *input_shape] is a sequence of T frames.
             steps: T; by default the network's own.
-            coupling: takes dropout masks, batch statistics and residual scales over a joint batch of which `images` are only a share.
-                Leave it alone in a single process.
+            coupling: computes dropout masks, batch statistics and residual scales over a joint batch of which `images` are only a part.
+                Do not pass it in a single process.
 
         Returns:
             [B, classes]. After `backward`, `last_solve` says how well the gradient's system was solved.
@@ -272,7 +272,7 @@ class FSNN(nn.Module):
             images: as for a call: [B, *input_shape], or [B, T, *input_shape] for a sequence.
             steps: how many frames of a sequence are averaged; by default the network's own T. Unused for images.
             tol: largest |f(a) - a| of any neuron to accept, spikes per step; 1e-6 is near what float32 resolves.
-            max_steps: the most evaluations of f.
+            max_steps: the largest number of evaluations of f.
 
         Returns:
             The rates of every layer. Where `converged` is False, they are the best iterate found, not an equilibrium.
@@ -336,7 +336,7 @@ class FSNN(nn.Module):
             feedback.clip_()
 
     def average(self, values: Tensor, steps: int) -> Tensor:
-        """Return x* of E3: the weighted mean of a sequence's first `steps` frames; images as they are.
+        """Return x* of E3: the weighted mean of a sequence's first `steps` frames; images are returned unchanged.
 
         Args:
             values: normalised input, [B, *input_shape] or [B, T, *input_shape].
@@ -392,7 +392,7 @@ class FSNN(nn.Module):
         return self.normalise(images), steps
 
     def _note_inputs(self, images: Tensor) -> None:
-        """Remember that training uses floats that no raw value gives, for `quantise` to refuse them."""
+        """Remember that training uses floats that are not raw values, so that `quantise` can reject the network."""
         if self.normalisation is None and self.trained_range is None and images.is_floating_point():
             self.trained_range = fractional_range(images)
 
@@ -508,7 +508,7 @@ class FSNN(nn.Module):
             The network in eval mode, on the CPU; call `train()` to continue training.
 
         Raises:
-            BadFile: the file is missing, damaged, written by a newer version, or something else.
+            BadFile: the file is missing, damaged, written by a newer version, or not a model.
         """
         from fsnn_lava.formats import model
 

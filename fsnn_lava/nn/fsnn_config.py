@@ -36,7 +36,7 @@ def network_config(net: FSNN) -> dict[str, Any]:
 
 
 def constructor_arguments(config: dict[str, Any]) -> dict[str, Any]:
-    """What `FSNN` takes to make a network of this configuration."""
+    """The arguments with which `FSNN` creates a network of this configuration."""
     values = dict(config)
     leak, normalisation = values.pop("leak"), values.pop("normalisation")
     if normalisation is not None:

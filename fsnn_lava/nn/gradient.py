@@ -1,4 +1,4 @@
-"""Implicit differentiation on the equilibrium (E5): the simulation is never differentiated."""
+"""Implicit differentiation at the equilibrium (E5); the simulation itself is never differentiated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Report = Callable[[Solution], None]
 
 
 def attach_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
-    """The last layer's rates, with the gradient of the equilibrium they stand for (E5).
+    """The last layer's rates, with the gradient of the equilibrium that they approximate (E5).
 
     `loop` is f with batch norm in its training mode (E7). Every backward solve is passed to `report`. `turn`: the value is f of the
     rates, one turn closer to the equilibrium than the rates at which f is differentiated.
@@ -108,7 +108,7 @@ class _Implicit(torch.autograd.Function):
 
 
 def implicit(mapped: Tensor, rates: Tensor, solve: Solve, *, report: Report) -> Tensor:
-    """`rates` in value, with the gradient of the equilibrium they stand for.
+    """The values of `rates`, with the gradient of the equilibrium that they approximate.
 
     `mapped` is f(rates) with a graph to the parameters. In the backward pass `solve(dL/da)` returns beta = J_f^T beta + dL/da at
     `rates`, which becomes the gradient of `mapped`: dL/dtheta = beta^T df/dtheta (E5).

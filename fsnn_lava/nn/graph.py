@@ -1,7 +1,7 @@
-"""A network graph as plain data: named layers in an order, and the connections between them (E13).
+"""A network graph as plain data: named layers in order, and the connections between them (E13).
 
 A connection to a later layer goes forward; one to the same or an earlier layer is feedback. The input may enter any layer, and the
-readout sits on the last one.
+readout is on the last one.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ class Connection:
         stride: by default 1 for "conv", 2 for "transposed", and the kernel for "pool".
         padding: zeros on every side. By default that of "same" size, half of an odd kernel; 0 for "pool". Even kernels need one.
         dilation: of "conv": distance between the taps of the kernel.
-        groups: of "conv": channels are split into so many groups; as many as channels makes it depthwise.
+        groups: of "conv": channels are split into this many groups; as many groups as channels make it depthwise.
         pool: of "conv": its current is averaged over squares of this side before the neurons see it.
         gain: of "pool" and "identity": what the rates are multiplied by.
-        batch_norm: None follows the network's option, except for "pool" and "identity", which have none by default. Feedback never has one.
+        batch_norm: None follows the network's option, except for "pool" and "identity", which have none by default. Feedback never has any.
         limit: of feedback: alpha is kept in [-limit, limit] (E6); None takes the network's.
 
     Raises:
@@ -173,7 +173,7 @@ class Connection:
         return int(value)
 
     def made_shape(self, source: Shape, channels: int) -> Shape:
-        """Return the shape that it makes of a source, before `pool`.
+        """Return the output shape for a source, before `pool`.
 
         Args:
             source: (N,) or (C, H, W).
@@ -204,7 +204,7 @@ class Connection:
         """
         made = self._operator(source, target)
         if min(made.out_shape) < 1:
-            raise BadArchitecture(f"{self}: nothing is left of a source of shape {source}; use a smaller kernel, or more padding")
+            raise BadArchitecture(f"{self}: there is no output for a source of shape {source}; use a smaller kernel, or more padding")
         pooled = made.pooled(self.pool) if self.pool > 1 and isinstance(made, Convolution) else made
         if self.pool > 1 and any(n % self.pool for n in made.out_shape[1:]):
             raise BadArchitecture(f"{self}: pooling by {self.pool} does not divide {made.out_shape[1]} x {made.out_shape[2]}")
@@ -260,19 +260,19 @@ class Connection:
 
 @dataclass(frozen=True)
 class Graph:
-    """Named layers in an order, and any connections between them (E13). Checked when it is made.
+    """Named layers in order, and any connections between them (E13). It is checked when it is created.
 
     A connection from a layer to a later one, or from "input", goes forward; one to the same or an earlier layer is feedback, which must
-    close a cycle. Several connections into a layer add up. The readout sits on the last layer. For a chain of layers with a few loops and
+    close a cycle. Several connections into a layer add up. The readout is on the last layer. For a chain of layers with a few loops and
     skips, the notation that `FSNN` takes is shorter.
 
     Args:
         input_shape: (N,) or (C, H, W), without batch and time.
-        layers: in their order, the last one is read out.
+        layers: in order; the last one is read out.
         connections: in any order.
 
     Raises:
-        BadArchitecture: names what does not fit, and what would.
+        BadArchitecture: the message says what does not fit, and what would.
 
     Examples:
         >>> graph = fl.Graph(

@@ -1,4 +1,4 @@
-"""Whether a network graph makes sense: everything that one connection alone cannot know."""
+"""Checks of a whole network graph: everything that a single connection cannot check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONNECTIONS_MAX = 1000
 
 
 def check_graph(graph: Graph) -> None:
-    """BadArchitecture names what is wrong with a graph, and what would be right."""
+    """BadArchitecture unless a network graph is valid; the message says what is wrong and what would be right."""
     _check_layers(graph)
     for connection in graph.connections:
         _check_ends(graph, connection)
@@ -43,7 +43,7 @@ def _check_layers(graph: Graph) -> None:
     names = [layer.name for layer in graph.layers]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise BadArchitecture(f"two layers are called {twice!r}; every layer needs a name of its own")
+        raise BadArchitecture(f"two layers are called {twice!r}; every layer needs a different name")
 
 
 def _check_ends(graph: Graph, connection: Connection) -> None:

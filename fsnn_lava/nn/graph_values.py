@@ -1,4 +1,4 @@
-"""A network graph as lists, dicts, numbers and text, as files and recipes hold it."""
+"""A network graph as lists, dicts, numbers and text, as in files and recipes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CONNECTION = {field.name: field.default for field in dataclasses.fields(Connect
 
 
 def graph_values(graph: Graph) -> dict[str, Any]:
-    """Layers and connections as plain values, without what has its default; `graph_of` reverses it."""
+    """Layers and connections as plain values, without defaults; `graph_of` reverses it."""
     layers = [_layer_values(layer) for layer in graph.layers]
     return {"layers": layers, "connections": [_values(connection) for connection in graph.connections]}
 

@@ -1,4 +1,4 @@
-"""An FSNN composed of torch modules: each gives a connection its geometry and its weights."""
+"""An FSNN composed of torch modules: each provides the geometry and the weights of a connection."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def from_modules(
     normalisation: Normalisation | None = None,
     class_names: Sequence[str] = (),
 ) -> FSNN:
-    """Compose a network of torch modules, whose weights it takes over.
+    """Compose a network from torch modules, whose weights it copies.
 
-    Leave activations out: the neurons take their place. Feedback is restricted (E6), so a module whose weight is larger than `limit`
-    enters with its norm cut to it.
+    Leave activations out, since the neurons replace them. Feedback is restricted (E6), so a module whose norm is larger than `limit`
+    is scaled down to it.
 
     Args:
         layers: by name, the module that leads into each layer from the one before it, or from the input: nn.Linear, nn.Conv2d,
@@ -70,7 +70,7 @@ def from_modules(
         input_shape: (N,) or (C, H, W), without batch and time.
         classes: outputs of the readout.
         connections: further modules by (source, target): skips, recurrence and feedback. "input" is a source too.
-        readout: the module behind the last layer; by default a new one.
+        readout: the module after the last layer; by default a new one.
         neuron: as for `FSNN`, and so are all arguments that follow.
         vth: threshold of all layers, or one for each.
         steps: T.
@@ -147,7 +147,7 @@ def _part(modules: Sequence[nn.Module], source: str, target: str) -> _Part:
         elif isinstance(module, NORM) and part.norm is None:
             part = replace(part, norm=module, connection=replace(part.connection, batch_norm=True))
         else:
-            activation = "; leave activations out, the neurons take their place" if "activation" in type(module).__module__ else ""
+            activation = "; leave activations out, since the neurons replace them" if "activation" in type(module).__module__ else ""
             raise BadArgument(f"{where}: {type(module).__name__} cannot follow here; known are {_TAKEN}{activation}")
     return part
 

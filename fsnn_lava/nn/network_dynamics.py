@@ -1,4 +1,4 @@
-"""An FSNN as a simulation needs it: every current of a run, worked out for one batch."""
+"""An FSNN in the form that a simulation needs: every current of a run, computed for one batch."""
 
 from __future__ import annotations
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 Pair = tuple[int, int]
+SLACK = 1e-10  # relative: frequencies whose squared norm exceeds the largest one by less are not told apart from it
 
 
 def matrix_norm(weight: NDArray[np.float64]) -> float:
@@ -38,16 +41,35 @@ def _phases(weight: NDArray[np.float64], stride: Pair, padding: Pair, size: tupl
 
 
 def _largest_symbol(kernel: NDArray[np.float64], torus: list[int]) -> float:
-    """The maximum over all frequencies of the largest singular value of the kernel's Fourier transform."""
-    symbol = np.fft.rfft2(kernel, s=torus).transpose(2, 3, 0, 1).reshape(-1, *kernel.shape[:2])
+    """The maximum over all frequencies of the largest singular value of the kernel's Fourier transform.
+
+    Singular values are computed only where they may exceed the largest one so far: a Cholesky decomposition, four times as fast, shows
+    where they do not.
+    """
     largest = 0.0
-    for part in np.array_split(symbol, max(1, symbol.size // 2**22)):
-        if part.shape[1] > part.shape[2]:
-            gram = np.conj(part).transpose(0, 2, 1) @ part
-        else:
-            gram = part @ np.conj(part).transpose(0, 2, 1)
-        largest = max(largest, float(np.linalg.eigvalsh(gram)[:, -1].max()))
-    return float(np.sqrt(largest)) * (1 + 1e-12 * kernel.shape[0])
+    for symbol in _symbols(kernel, torus):
+        adjoint = np.conj(symbol).T
+        gram = adjoint @ symbol if symbol.shape[0] > symbol.shape[1] else symbol @ adjoint
+        if not _positive_definite(largest * (1 + SLACK) * np.eye(len(gram)) - gram):
+            largest = max(largest, float(np.linalg.eigvalsh(gram)[-1]))
+    return float(np.sqrt(largest * (1 + SLACK))) * (1 + 1e-12 * kernel.shape[0])
+
+
+def _symbols(kernel: NDArray[np.float64], torus: list[int]) -> Iterator[NDArray[np.complex128]]:
+    """[C_out, C_in] of every frequency; the other half of them are complex conjugates."""
+    taps = kernel.reshape(kernel.shape[0] * kernel.shape[1], -1).T.astype(np.complex128)
+    rows, columns = (np.exp(-2j * np.pi / n * np.outer(np.arange(n), np.arange(k))) for n, k in zip(torus, kernel.shape[2:], strict=True))
+    for row in rows:
+        for column in columns[: torus[1] // 2 + 1]:
+            yield (np.outer(row, column).ravel() @ taps).reshape(kernel.shape[:2])
+
+
+def _positive_definite(matrix: NDArray[np.complex128]) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def spectral_radius(gains: NDArray[np.float64]) -> float:

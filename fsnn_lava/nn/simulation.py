@@ -1,4 +1,4 @@
-"""The float network in time: spikes, step by step (E1, E2). Nothing here is ever differentiated."""
+"""The float simulation in spikes, step by step (E1, E2). It is never differentiated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def simulate(dynamics: Dynamics, steps: int, *, events: bool = True, observe: Ob
     Args:
         dynamics: the network and the batch.
         steps: T.
-        events: False runs with dense products always.
+        events: if False, always run with dense products.
         observe: called after every step with (step, weighted sums of spikes); runs with dense products.
         returned: the trace should hold W times the rates, if the simulation of a single layer knows it at no cost.
     """

@@ -1,4 +1,4 @@
-"""How the skips of a network graph wait on a board: in dense synapses with delays, or in relay neurons."""
+"""How the skips of a network graph are delayed on a board: in dense synapses with delays, or in relay neurons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fsnn_lava.placement.board import Board
 
 
 def delays_in_words(chip: ChipNetwork, board: Board) -> list[str]:
-    """One sentence for each way in which skips wait; empty for a chain of layers."""
+    """One sentence for each way in which skips are delayed; empty for a chain of layers."""
     has_delays = board.synapse_delay_max > 0
     skips = [s for s in chip.synapses if s.source != INPUT and chip.chip_delay(s) > 1]
     waiting = [s for s in skips if has_delays and waits_in_synapse(s)]

@@ -38,9 +38,9 @@ def residual(found: Trace | Result, *, axes: Axes | None = None) -> Axes:
     curves, unit = _curves(found)
     steps = np.arange(1, curves.shape[1] + 1)
     drawn = axes_or_new(axes)
-    drawn.plot(steps, curves.max(axis=0), label="largest")
-    drawn.plot(steps, np.median(curves, axis=0), label="median")
-    drawn.plot(steps, curves.max(axis=0)[0] / steps, color="grey", linestyle=":", label="1/T")
+    drawn.plot(steps, curves.max(axis=0), label="largest of all samples")
+    drawn.plot(steps, np.median(curves, axis=0), label="median of all samples")
+    drawn.plot(steps, curves.max(axis=0)[0] / steps, color="grey", linestyle=":", label="1/T, for comparison")
     drawn.set(xlabel="step", ylabel=f"residual {unit}", xscale="log", yscale="log")
     drawn.legend()
     return drawn

@@ -48,7 +48,7 @@ def largest_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tupl
     """Per layer the largest |potential| on the calibration batch, physical units; a potential that drifts grows linearly (E10)."""
     steps = min(folded.steps, SIMULATED_STEPS)
     growth = folded.neuron.weight_sum(folded.steps) / folded.neuron.weight_sum(steps)
-    trace = folded.simulate(torch.from_numpy(values), steps)
+    trace = folded.single().simulate(torch.from_numpy(values), steps)
     return tuple(float(potential.abs().max()) * growth for potential in trace.potentials)
 
 

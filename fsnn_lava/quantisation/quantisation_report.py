@@ -20,6 +20,7 @@ from fsnn_lava.quantisation.state_range import state_headroom, sum_headroom
 
 SAMPLES = 64  # of the calibration batch
 TOLERANCE = 1e-6  # of the equilibria: largest |f(a) - a|
+NEAR = 1e-5  # of the float32 rates that the search starts from
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,13 @@ def measure_quantisation(made: Quantised) -> QuantisationReport:
     chip, folded = made.chip, made.folded
     values = made.calibration[: affordable_calibration_samples(folded, SAMPLES)]
     tensor = torch.from_numpy(values)
-    point = folded.solve(tensor, tol=TOLERANCE, max_steps=200)
+    near = folded.single().solve(tensor, tol=NEAR, max_steps=200)
+    most = 200 if near.converged else 20
+    point = folded.solve(tensor, tol=TOLERANCE, max_steps=most, start=tuple(rate.double() for rate in near.rates))
+    exact = tuple(rates.numpy() for rates in point.rates)
     rate_map = RateMap(chip)
     drive = rate_map.drive(_run_values(chip, values))
-    shifted = rate_map.solve_drive(drive, tol=TOLERANCE, max_steps=200)
-    exact = tuple(rates.numpy() for rates in point.rates)
+    shifted = rate_map.solve_drive(drive, tol=TOLERANCE, max_steps=most, start=exact)
     layers = _layer_rows(made, rate_map, drive, exact, shifted.rates)
     wanted = folded.logits(point.rates[-1]).numpy()
     return QuantisationReport(

@@ -274,7 +274,7 @@ def _round_network(
     decay = round((1.0 - folded.neuron.leak) * limits.DECAY_UNIT) if encoding == "rate" else 0
     samples = torch.from_numpy(values[: affordable_calibration_samples(folded, SEARCH_SAMPLES)])
     raw = folded.average(samples, folded.steps)
-    rates = folded.solve(samples, tol=1e-4, max_steps=50).rates  # accurate enough to choose a scale
+    rates = tuple(rate.double() for rate in folded.single().solve(samples, tol=1e-4, max_steps=50).rates)
     potential_max = largest_potentials(folded, samples.numpy()) if encoding == "rate" else (0.0,) * len(folded.layers)
     layers, synapses, rate_bits = [], [], limits.RATE_BITS[-1]
     for position, layer in enumerate(folded.layers):

@@ -45,6 +45,7 @@ SHARES = (
 HEADROOM = 4.0  # times what the potentials of a calibration run need, as far as the threshold window allows
 SEARCHED_CONNECTIONS = 4  # up to so many into a layer, both roundings of every exponent are tried
 _SHORTLIST = 5
+NUMBERS_AT_ONCE = 2**16  # weights whose rounding errors are summed together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,16 +59,25 @@ class RoundedLayer:
     scale: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """What weights are rounded to: multiples of unit * 2**exponent, one exponent per connection; the unit is () or [C]."""
+
+    unit: FloatArray
+    exponents: tuple[int, ...]
+
+
 def round_layer(problem: LayerProblem, *, bits: int, per_channel: bool) -> RoundedLayer:
     """The candidate whose rates on the calibration data are closest to the float layer's (the layer's defect in E12)."""
-    candidates = [
-        (_expected_error(problem, rounded), rounded)
-        for relative in _relative_exponents(problem.connections)
-        for rounded in _candidates(problem, relative, bits, per_channel)
+    top, step_max = largest_integer(bits), problem.step_max()
+    expected = ExpectedError(problem, top)
+    grids = [
+        grid for relative in _relative_exponents(problem.connections) for grid in _grids(problem, expected, relative, top, per_channel)
     ]
-    candidates.sort(key=lambda pair: pair[0])
+    grids.sort(key=lambda grid: float(expected.per_channel(grid).mean()))
+    candidates = [_in_window(problem, grid, top, step_max) for grid in grids[:_SHORTLIST]]
     wanted = problem.current() / problem.vth
-    return min((rounded for _, rounded in candidates[:_SHORTLIST]), key=lambda rounded: rounding_defect(problem, rounded, wanted))
+    return min(candidates, key=lambda rounded: rounding_defect(problem, rounded, wanted))
 
 
 def rounding_defect(problem: LayerProblem, rounded: RoundedLayer, wanted: FloatArray) -> float:
@@ -110,24 +120,24 @@ def _relative_exponents(connections: tuple[FoldedConnection, ...]) -> list[tuple
     return [(0, *exponents) for exponents in product(*choices)]
 
 
-def _candidates(problem: LayerProblem, relative: tuple[int, ...], bits: int, per_channel: bool) -> list[RoundedLayer]:
-    top, step_max = largest_integer(bits), problem.step_max()
+def _grids(problem: LayerProblem, expected: ExpectedError, relative: tuple[int, ...], top: int, per_channel: bool) -> list[Grid]:
+    """Units to try: those of SHARES, or per channel the whole range and the best of SHARES."""
     if not problem.connections:
-        return [_in_window(problem, np.full(problem.shape[:1] if per_channel else (), problem.vth / 2048), (), top, step_max)]
+        return [Grid(np.full(problem.shape[:1] if per_channel else (), problem.vth / 2048), ())]
     whole = np.max([_largest(c, per_channel) / (top * 2.0**e) for c, e in zip(problem.connections, relative, strict=True)], axis=0)
     whole = _without_zeros(np.asarray(whole), problem.vth)
-    units = [whole * share for share in SHARES]
+    grids = [Grid(whole * share, relative) for share in SHARES]
     if per_channel:
-        errors = np.array([_expected_error_per_channel(problem, _rounded(problem, unit, relative, top)) for unit in units])
-        best = np.take_along_axis(np.array(units), errors.argmin(axis=0)[None], axis=0)[0]
-        units = [whole, best]
-    return [_in_window(problem, unit, relative, top, step_max) for unit in units]
+        errors = np.array([expected.per_channel(grid) for grid in grids])
+        best = np.take_along_axis(np.array([grid.unit for grid in grids]), errors.argmin(axis=0)[None], axis=0)[0]
+        grids = [grids[0], Grid(best, relative)]
+    return grids
 
 
-def _in_window(problem: LayerProblem, unit: FloatArray, relative: tuple[int, ...], top: int, step_max: float) -> RoundedLayer:
-    """The layer rounded with `unit` and `relative`; all exponents are shifted together so that threshold and headroom fit."""
-    shift = _exponent_shift(problem, unit, step_max)
-    return _rounded(problem, unit * 2.0**-shift, tuple(e + shift for e in relative), top)
+def _in_window(problem: LayerProblem, grid: Grid, top: int, step_max: float) -> RoundedLayer:
+    """The layer rounded to `grid`; all exponents are shifted together so that threshold and headroom fit."""
+    shift = _exponent_shift(problem, grid.unit, step_max)
+    return _rounded(problem, grid.unit * 2.0**-shift, tuple(e + shift for e in grid.exponents), top)
 
 
 def _largest(connection: FoldedConnection, per_channel: bool) -> FloatArray:
@@ -174,33 +184,45 @@ def _rounded(problem: LayerProblem, unit: FloatArray, exponents: tuple[int, ...]
     )
 
 
-def _expected_error(problem: LayerProblem, rounded: RoundedLayer) -> float:
-    return float(np.mean(_expected_error_per_channel(problem, rounded)))
+class ExpectedError:
+    """The expected squared error of current / vth if messages are independent, with the mean and variance of the calibration data."""
+
+    def __init__(self, problem: LayerProblem, top: int) -> None:
+        self.channels, self.vth, self.top = problem.shape[0], problem.vth, top
+        self.weights: list[FloatArray] = []  # [C, sources, taps] per connection
+        self.moments: list[tuple[FloatArray, FloatArray]] = []  # mean and variance of its messages, [1 or C, sources] each
+        for connection, messages in zip(problem.connections, problem.messages, strict=True):
+            by_target = connection.weight.transpose(0, connection.target_axis)
+            self.weights.append(by_target.reshape(self.channels, by_target.shape[1], -1).contiguous().numpy())
+            samples = messages.flatten(1) if connection.kind == "dense" else messages.transpose(0, 1).flatten(1).T
+            moments = samples.mean(0).numpy(), samples.var(0, unbiased=False).numpy()
+            self.moments.append((_per_source(connection, moments[0]), _per_source(connection, moments[1])))
+
+    def per_channel(self, grid: Grid) -> FloatArray:
+        """[C] of the weights rounded to `grid`."""
+        total = np.zeros(self.channels)
+        for weight, moments, exponent in zip(self.weights, self.moments, grid.exponents, strict=True):
+            step = np.broadcast_to(grid.unit * 2.0**exponent, (self.channels,))
+            total += self._of_connection(weight, *moments, step) * (step / self.vth) ** 2
+        return total
+
+    def _of_connection(self, weight: FloatArray, mean: FloatArray, variance: FloatArray, step: FloatArray) -> FloatArray:
+        """[C] in units of `step` [C]; a few channels at a time, so that they stay in the processor's cache."""
+        out, together = np.empty(self.channels), max(1, NUMBERS_AT_ONCE // weight[0].size)
+        for first in range(0, self.channels, together):
+            rows = slice(first, first + together)
+            exact = weight[rows] / step[rows, None, None]
+            off = np.clip(np.rint(exact), -self.top, self.top)
+            off -= exact
+            own_mean, own_variance = (part[rows] if len(part) > 1 else part for part in (mean, variance))
+            bias = (off.sum(2) * own_mean).sum(1)
+            out[rows] = bias**2 + (np.square(off, out=off).sum(2) * own_variance).sum(1)
+        return out
 
 
-def _expected_error_per_channel(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray:
-    """[C] expected squared error of current / vth if messages are independent, with the mean and variance of the calibration data."""
-    total = np.zeros(problem.shape[0])
-    for connection, messages, weight, exponent in zip(
-        problem.connections, problem.messages, rounded.weights, rounded.exponents, strict=True
-    ):
-        step = np.broadcast_to(rounded.scale * 2.0**exponent, problem.shape[:1])
-        off = torch.from_numpy(weight).double() - connection.weight / torch.from_numpy(step.copy()).view(
-            [-1 if i == connection.target_axis else 1 for i in range(connection.weight.dim())]
-        )
-        off = off.transpose(0, connection.target_axis)  # [C, sources, ...]
-        samples = messages.flatten(1) if connection.kind == "dense" else messages.transpose(0, 1).flatten(1).T
-        mean, variance = samples.mean(0), samples.var(0, unbiased=False)
-        each = off.flatten(2) if off.dim() > 2 else off.unsqueeze(2)
-        bias = (each * _per_source(connection, mean)).sum((1, 2))
-        noise = (each**2 * _per_source(connection, variance)).sum((1, 2))
-        total += (bias**2 + noise).numpy() * (step / problem.vth) ** 2
-    return total
-
-
-def _per_source(connection: FoldedConnection, values: torch.Tensor) -> torch.Tensor:
-    """[C_in] (dense: one per source neuron) as [1 or C, sources of a target channel, 1]."""
+def _per_source(connection: FoldedConnection, values: FloatArray) -> FloatArray:
+    """[C_in] (dense: one per source neuron) as [1 or C, sources of a target channel]."""
     operator = connection.operator
     if not isinstance(operator, Convolution) or operator.groups == 1:
-        return values.view(1, -1, 1)
-    return values.view(operator.groups, -1, 1).repeat_interleave(operator.channels // operator.groups, 0)
+        return values[None]
+    return values.reshape(operator.groups, -1).repeat(operator.channels // operator.groups, 0)

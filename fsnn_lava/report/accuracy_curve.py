@@ -1,4 +1,8 @@
-"""Accuracy after T/4, T/2, T and 2T steps: how many steps does the network need?"""
+"""Accuracy after T/4, T/2, T and 2T steps: how many steps does the network need?
+
+Every number of a page comes from one set of samples: where only some of the run's samples can be run again, the panel shows by how much
+the accuracy *changes* against T steps on those, not an accuracy of its own.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +15,33 @@ from fsnn_lava.report import canvas
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture, Table
 from fsnn_lava.verify.checks.accuracy import wilson_interval
+from fsnn_lava.verify.run_pair import mcnemar
 
 KEY, TITLE = "steps", "How many steps does it need?"
 
 
 @dataclass(frozen=True)
 class StepsPoint:
-    """Correct answers after a number of steps."""
+    """Right answers after a number of steps, beside those of the run itself on the same samples."""
 
     steps: int
     right: int
     samples: int
+    lost: int  # right after T steps, wrong after these
+    gained: int  # wrong after T steps, right after these
 
     @property
     def share(self) -> float:
         return self.right / self.samples
+
+    @property
+    def change(self) -> float:
+        return (self.gained - self.lost) / self.samples
+
+    @property
+    def by_chance(self) -> float:
+        """The probability of a difference at least this large if both numbers of steps were equally good (McNemar, exact)."""
+        return mcnemar(self.lost, self.gained)
 
 
 def accuracy_curve_panel(evidence: Evidence) -> Panel:
@@ -33,45 +49,110 @@ def accuracy_curve_panel(evidence: Evidence) -> Panel:
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
     points = measure_accuracy_curve(run)
-    what = "Accuracy" if run.labels is not None else f"Share of answers equal to those after T = {run.steps} steps,"
+    number = points[0].samples
+    whole = run.labels is None or number == evidence.samples
+    what = "Accuracy" if run.labels is not None else f"Share of answers equal to those after T = {run.steps} steps"
     note = " A recorded sequence cannot be extended." if run.events else ""
-    again = f"on the first {points[0].samples} samples, run again on the emulator"
-    caption = f"{what} for different numbers of steps, {again}. Error bars are 95% intervals.{note}"
-    rows = [(p.steps, p.right, p.samples, p.share, *wilson_interval(p.right, p.samples)) for p in points]
-    data = Table(columns=("steps", "right", "samples", "share", "low", "high"), rows=rows)
-    return Panel(key=KEY, title=TITLE, caption=caption, pictures=(_draw(run, points),), data=data)
+    on = f"all {number:,}" if number == evidence.samples else f"the first {number:,}"
+    if whole:
+        caption = f"{what} for different numbers of steps, on {on} samples; error bars are 95% intervals."
+    else:
+        caption = f"{what} for different numbers of steps, as the change against T = {run.steps} on {on} samples."
+    caption += f" The samples were run again on the emulator.{note}"
+    rows = [(p.steps, p.right, p.samples, p.share, *wilson_interval(p.right, p.samples), p.lost, p.gained) for p in points]
+    data = Table(columns=("steps", "right", "samples", "share", "low", "high", "lost", "gained"), rows=rows)
+    return Panel(
+        key=KEY,
+        title=TITLE,
+        caption=caption,
+        conclusion=steps_conclusion(points, run.steps) if run.labels is not None else "",
+        pictures=(_draw(run, points, whole),),
+        data=data,
+        numbers=_numbers(points, whole),
+    )
+
+
+def _numbers(points: list[StepsPoint], whole: bool) -> Table:
+    if whole:
+        rows = [(p.steps, p.right, p.samples, f"{p.share:.2%}", p.lost, p.gained) for p in points]
+        return Table(columns=("steps", "right", "of", "accuracy", "lost against T", "gained against T"), rows=rows)
+    changes = [(p.steps, f"{p.change:+.2%}", p.lost, p.gained, p.samples) for p in points]
+    return Table(columns=("steps", "change against T", "lost", "gained", "of"), rows=changes)
+
+
+def steps_conclusion(points: list[StepsPoint], steps: int) -> str:
+    """Do fewer steps do as well, or would more do better? Empty if the run has neither to compare with."""
+    fewer = [p for p in points if p.steps < steps]
+    more = [p for p in points if p.steps > steps and p.change > 0 and p.by_chance < 0.05]
+    if more:
+        return f"More steps help: after {more[0].steps} instead of {steps}, {_net(more[0])}."
+    equal = [p for p in fewer if p.change >= 0]
+    if equal:
+        return f"{_steps(equal[0].steps)} as well as {steps} on these {equal[0].samples:,} samples."
+    close = [p for p in fewer if p.by_chance >= 0.05]
+    if close:
+        return f"{_steps(close[0].steps)} about as well as {steps}: {_net(close[0])}, which can be chance (p = {close[0].by_chance:.2g})."
+    return f"Fewer steps cost accuracy: after {fewer[-1].steps} instead of {steps}, {_net(fewer[-1])}." if fewer else ""
+
+
+def _steps(number: int) -> str:
+    return f"{number} steps do" if number > 1 else "1 step does"
+
+
+def _net(point: StepsPoint) -> str:
+    number, more = abs(point.gained - point.lost), point.gained > point.lost
+    return f"{number} {'more' if more else 'fewer'} of {point.samples:,} answers {'is' if number == 1 else 'are'} right"
 
 
 def measure_accuracy_curve(run: RunEvidence) -> list[StepsPoint]:
-    """Correct answers (or, without labels, answers equal to the run's) after each number of steps."""
+    """Right answers (or, without labels, answers equal to the run's) after each number of steps."""
     samples = run.rerun_samples
-    wanted = run.result.predictions[:samples] if run.labels is None else run.labels[:samples]
+    own = run.result.predictions[:samples]
+    wanted = own if run.labels is None else run.labels[:samples]
     numbers = sorted({max(1, run.steps // 4), max(1, run.steps // 2), run.steps, *(() if run.events else (2 * run.steps,))})
-    answers = [run.result.predictions[:samples] if n == run.steps else run.rerun(n, samples).predictions for n in numbers]
-    return [StepsPoint(n, int(np.count_nonzero(a == wanted)), samples) for n, a in zip(numbers, answers, strict=True)]
+    points = []
+    for number in numbers:
+        right = (own if number == run.steps else run.rerun(number, samples).predictions) == wanted
+        lost, gained = (own == wanted) & ~right, (own != wanted) & right
+        points.append(StepsPoint(number, *(int(np.count_nonzero(x)) for x in (right, np.ones(samples), lost, gained))))
+    return points
 
 
-def _draw(run: RunEvidence, points: list[StepsPoint]) -> Picture:
+def _draw(run: RunEvidence, points: list[StepsPoint], whole: bool) -> Picture:
     figure = canvas.new_figure(340, 260)
     axes = figure.add_subplot()
-    steps, shares = [p.steps for p in points], np.array([p.share for p in points])
-    ends = np.array([wilson_interval(p.right, p.samples) for p in points]).T
-    axes.errorbar(steps, shares, yerr=np.abs(ends - shares), color=canvas.BLUE, marker="o", markersize=6, capsize=4, elinewidth=1.2)
-    for p in points:
-        axes.annotate(f"{p.share:.1%}", (p.steps, p.share), xytext=(8, -13), textcoords="offset points", color=canvas.INK)
+    steps = [p.steps for p in points]
+    if whole:
+        shares = np.array([p.share for p in points])
+        ends = np.array([wilson_interval(p.right, p.samples) for p in points]).T
+        axes.errorbar(steps, shares, yerr=np.abs(ends - shares), color=canvas.BLUE, marker="o", markersize=6, capsize=4, elinewidth=1.2)
+    else:
+        shares = np.array([p.change for p in points])
+        ends = np.stack([shares, shares])
+        axes.plot(steps, shares, color=canvas.BLUE, marker="o", markersize=6)
+    sign = "" if whole else "+"
+    for p, value in zip(points, shares, strict=True):
+        axes.annotate(f"{value:{sign}.1%}", (p.steps, value), xytext=(8, -13), textcoords="offset points", color=canvas.INK)
     axes.axvline(run.steps, color=canvas.SOFT, linewidth=0.8)
     axes.set_xscale("log", base=2)
     axes.set_xticks(steps, [f"{n}\n{_share_of(n, run.steps)}" for n in steps])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(steps[0] / 1.25, steps[-1] * 1.6)
     low, high = float(ends[0].min()), float(ends[1].max())
-    axes.set_ylim(max(0.0, low - 0.08 * (high - low + 0.02)), min(1.03, high + 0.12 * (high - low + 0.05)))
+    bottom = low - 0.08 * (high - low + 0.02)
+    axes.set_ylim(max(0.0, bottom) if whole else bottom, high + 0.12 * (high - low + 0.05))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if high - low > 0.06 else 1, symbol="%"))
-    axes.set_yticks([tick for tick in axes.get_yticks() if tick < 1.0 + 1e-9 and axes.get_ylim()[0] <= tick])
+    axes.set_yticks([tick for tick in axes.get_yticks() if tick < 1.0 + 1e-9 and axes.get_ylim()[0] <= tick <= axes.get_ylim()[1]])
     axes.set_xlabel("steps")
-    axes.set_ylabel("accuracy" if run.labels is not None else f"same answer as after {run.steps}")
-    alt = "Accuracy against steps: " + ", ".join(f"{p.share:.1%} after {p.steps}" for p in points)
+    what = "accuracy" if run.labels is not None else f"same answer as after {run.steps}"
+    axes.set_ylabel(what if whole else f"change of {what}")
+    canvas.add_tip_columns(axes, canvas.columns_around(steps, logarithmic=True), [_tip(p) for p in points])
+    alt = "Accuracy against steps: " + ", ".join(f"{value:{sign}.1%} after {p.steps}" for p, value in zip(points, shares, strict=True))
     return Picture(name=KEY, figure=figure, alt=alt)
+
+
+def _tip(point: StepsPoint) -> str:
+    return f"{point.steps} steps: {point.right} of {point.samples} right; against T, {point.lost} lost and {point.gained} gained"
 
 
 def _share_of(steps: int, total: int) -> str:

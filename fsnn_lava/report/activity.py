@@ -12,11 +12,12 @@ from fsnn_lava.ir.network import INPUT, READOUT, Synapse
 from fsnn_lava.placement.neurobench import workload_metrics
 from fsnn_lava.report import canvas
 from fsnn_lava.report.evidence import Evidence, RunEvidence
+from fsnn_lava.report.layer_names import layer_title
 from fsnn_lava.report.panel import Panel, Picture, Table
 
 KEY, TITLE = "activity", "Activity and cost"
 _KIND_COLOURS = {"input": canvas.TEAL, "forward": canvas.BLUE, "feedback": canvas.PURPLE, "readout": canvas.GOLD}
-_ROW = 30  # height of one bar, page units
+_ROW = 38  # height of one bar, page units
 
 
 def activity_panel(evidence: Evidence) -> Panel:
@@ -30,18 +31,38 @@ def activity_panel(evidence: Evidence) -> Panel:
     caption = (
         "Left: spikes per neuron and step, averaged over neurons and samples. Right: synaptic operations per sample (one per weight that a "
         "spike or a non-zero message touches), grouped by the layer that receives them. "
-        f"{_input_cost(run)} {run.averaged.samples} samples."
+        f"{_input_cost(run)} {_samples(evidence, run)}"
     )
     return Panel(
         key=KEY,
         title=TITLE,
         caption=caption,
-        pictures=(_draw_rates(rates), _draw_operations(operations)),
+        conclusion=_conclusion(run, operations),
+        pictures=(_draw_rates(run, rates), _draw_operations(run, operations)),
         data=Table(columns=("what", "layer", "connection", "value"), rows=rows),
+        numbers=Table(columns=("what", "layer", "connection", "value"), rows=[(*row[:3], short_number(row[3])) for row in rows]),
         arrange="grid",
         wide=True,
         facts=_costs(run),
     )
+
+
+def _samples(evidence: Evidence, run: RunEvidence) -> str:
+    number = run.result.samples
+    return f"All {number:,} samples." if number == evidence.samples else f"The first {number:,} of {evidence.samples:,} samples."
+
+
+def _conclusion(run: RunEvidence, operations: list[tuple[str, str, float]]) -> str:
+    """The connections that cost most."""
+    total = sum(value for _, _, value in operations)
+    if total == 0:
+        return ""
+    target, kind, value = max(operations, key=lambda entry: entry[2])
+    return f"The {kind} connection into {_titles(run).get(target, target)} takes {value / total:.0%} of the synaptic operations."
+
+
+def _titles(run: RunEvidence) -> dict[str, str]:
+    return {layer.name: layer_title(run.chip, layer) for layer in run.chip.layers}
 
 
 def _input_cost(run: RunEvidence) -> str:
@@ -52,13 +73,13 @@ def _input_cost(run: RunEvidence) -> str:
 
 def layer_rates(run: RunEvidence) -> list[tuple[str, float]]:
     """Spikes per neuron and step of every layer, not weighted by the leak."""
-    return [(layer.name, float(counts.mean()) / run.steps) for layer, counts in zip(run.chip.layers, run.averaged.counts, strict=True)]
+    return [(layer.name, float(counts.mean()) / run.steps) for layer, counts in zip(run.chip.layers, run.result.counts, strict=True)]
 
 
 def synapse_operations(run: RunEvidence) -> list[tuple[str, str, float]]:
     """(target, kind, operations per sample) of every connection: what arrived times the weights it touches."""
     found = [(s.target, kind_of(run, s), float((_arrived(run, s) @ run.fan_out[id(s)].reshape(-1)).mean())) for s in run.chip.synapses]
-    spikes = run.averaged.counts[-1].reshape(run.averaged.samples, -1).sum(axis=1)
+    spikes = run.result.counts[-1].reshape(run.result.samples, -1).sum(axis=1)
     return [*found, (READOUT, "readout", float(spikes.mean()) * run.chip.readout.classes)]
 
 
@@ -70,7 +91,7 @@ def kind_of(run: RunEvidence, synapse: Synapse) -> str:
 
 def _arrived(run: RunEvidence, synapse: Synapse) -> NDArray[np.float64]:
     """Messages per source neuron that reached the target in its window, [B, N]."""
-    result, samples = run.averaged, run.averaged.samples
+    result, samples = run.result, run.result.samples
     if synapse.source == INPUT:
         sent = run.values_of(run.steps, samples) != 0
         times = 1 if run.chip.delta is not None else run.steps
@@ -86,11 +107,15 @@ def _slots(rows: Sized) -> int:
     return max(2, len(rows))
 
 
-def _draw_rates(rates: list[tuple[str, float]]) -> Picture:
+def _draw_rates(run: RunEvidence, rates: list[tuple[str, float]]) -> Picture:
     figure = canvas.new_figure(340, 56 + _ROW * _slots(rates))
     axes = figure.add_subplot()
+    titles = _titles(run)
     names, values = [name for name, _ in rates], [value for _, value in rates]
-    bars = axes.barh(names, values, color=canvas.BLUE, height=0.6)
+    bars = axes.barh(range(len(names)), values, color=canvas.BLUE, height=0.6)
+    axes.set_yticks(range(len(names)), [titles[name].replace(" · ", "\n") for name in names])
+    for bar, name, value in zip(bars, names, values, strict=True):
+        canvas.add_tip(bar, f"{titles[name]}: {value:.4g} spikes per neuron and step")
     axes.bar_label(bars, [f"{value:.3g}" for value in values], padding=4, color=canvas.INK)
     axes.set_ylim(_slots(rates) - 0.5, -0.5)
     axes.set_xlim(0, max(0.001, max(values)) * 1.25)
@@ -101,20 +126,20 @@ def _draw_rates(rates: list[tuple[str, float]]) -> Picture:
     )
 
 
-def _draw_operations(operations: list[tuple[str, str, float]]) -> Picture:
+def _draw_operations(run: RunEvidence, operations: list[tuple[str, str, float]]) -> Picture:
     targets = list(dict.fromkeys(target for target, _, _ in operations))
     figure = canvas.new_figure(340, 82 + _ROW * _slots(targets))
     axes = figure.add_subplot()
-    start = dict.fromkeys(targets, 0.0)
+    start, titles = dict.fromkeys(targets, 0.0), _titles(run)
     for kind, colour in _KIND_COLOURS.items():
         of_kind = [(target, value) for target, k, value in operations if k == kind]
         if of_kind:
-            axes.barh(
-                [t for t, _ in of_kind], [v for _, v in of_kind], left=[start[t] for t, _ in of_kind], color=colour, height=0.6, label=kind
-            )
-            for target, value in of_kind:
+            rows, values = [targets.index(t) for t, _ in of_kind], [v for _, v in of_kind]
+            bars = axes.barh(rows, values, left=[start[t] for t, _ in of_kind], color=colour, height=0.6, label=kind)
+            for bar, (target, value) in zip(bars, of_kind, strict=True):
+                canvas.add_tip(bar, f"{kind} into {titles.get(target, target)}: {value:,.0f} operations per sample")
                 start[target] += value
-    axes.set_yticks(range(len(targets)), targets)
+    axes.set_yticks(range(len(targets)), [titles.get(target, target).replace(" · ", "\n") for target in targets])
     for row, target in enumerate(targets):
         axes.annotate(
             short_number(start[target]), (start[target], row), xytext=(4, 0), textcoords="offset points", va="center", color=canvas.INK
@@ -138,7 +163,7 @@ def short_number(value: float) -> str:
 
 
 def _costs(run: RunEvidence) -> tuple[tuple[str, str], ...]:
-    found = workload_metrics(run.exported if run.averaged.digest == run.exported.digest() else run.chip, run.averaged)
+    found = workload_metrics(run.exported if run.result.digest == run.exported.digest() else run.chip, run.result)
     return (
         ("spikes per sample", f"{found['spikes']:,.0f}"),
         ("synaptic operations per sample", f"{found['synaptic_operations']:,.0f}"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, cast
 import matplotlib
 import numpy as np
 from matplotlib import image as mpl_image
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -75,6 +76,28 @@ def new_figure(width: float = 400, height: float = 270) -> Figure:
     return Figure(figsize=(width / UNIT, height / UNIT), layout="constrained", dpi=UNIT)
 
 
+_TIP = "tip: "  # begins the id of a part of a figure that has a tip
+
+
+def add_tip(artist: Artist, text: str) -> None:
+    """Show `text` while the pointer is over this part of the figure; no script is needed."""
+    artist.set_gid(_TIP + text)
+
+
+def add_tip_columns(axes: Axes, edges: NDArray[np.float64], tips: Sequence[str]) -> None:
+    """Divide the axes at `edges` into invisible columns, each of which shows its tip."""
+    for left, right, text in zip(edges[:-1], edges[1:], tips, strict=True):
+        add_tip(axes.axvspan(float(left), float(right), facecolor=INK, alpha=0.0, linewidth=0, zorder=9), text)
+
+
+def columns_around(positions: Sequence[float], *, logarithmic: bool = False) -> NDArray[np.float64]:
+    """Edges of columns around these ascending positions, halfway between neighbours."""
+    places = np.log(positions) if logarithmic else np.asarray(positions, dtype=np.float64)
+    gap = np.diff(places).min() if len(places) > 1 else 1.0
+    edges = np.concatenate([[places[0] - gap / 2], (places[1:] + places[:-1]) / 2, [places[-1] + gap / 2]])
+    return np.exp(edges) if logarithmic else edges
+
+
 def figure_svg(figure: Figure, *, name: str, alt: str) -> str:
     """The figure as one <svg> element, valid XML, without ids that could clash with those of another figure."""
     text = io.StringIO()
@@ -85,6 +108,7 @@ def figure_svg(figure: Figure, *, name: str, alt: str) -> str:
     drawn = drawn[drawn.index("<svg") :].strip()
     for pattern in (r"<metadata>.*?</metadata>", r"<!--.*?-->", r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>"):
         drawn = re.sub(pattern, "", drawn, flags=re.DOTALL)
+    drawn = re.sub(rf"""<g id=(["']){_TIP}(.*?)\1([^>]*)>""", r"<g\3><title>\2</title>", drawn)
     drawn = re.sub(r'<g id="[^"]*"', "<g", drawn)
     drawn = re.sub(r"'DejaVu Sans'(, sans-serif)?", "var(--font)", drawn)
     head, body = drawn.split(">", 1)
@@ -93,10 +117,16 @@ def figure_svg(figure: Figure, *, name: str, alt: str) -> str:
         raise RuntimeError("matplotlib wrote an SVG without a viewBox")
     for colour, value in COLOURS.items():
         body = body.replace(value, f"var(--{colour})")
+    body = re.sub(r' d="[^"]*"', _shortened, body)
     body = re.sub(r"\n\s*", "\n", body).replace("<g>\n</g>\n", "")
     space = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
     width = round(LARGEST * figure.get_figwidth() * UNIT)
     return f'<svg {space} {box.group(0)} style="max-width: {width}px" role="img" aria-label="{escape(alt)}">{body}'
+
+
+def _shortened(path: re.Match[str]) -> str:
+    """The coordinates of a path to a hundredth of a page unit."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", path.group().replace("\n", " "))
 
 
 def write_png(figure: Figure, path: Path) -> None:

@@ -13,6 +13,7 @@ from fsnn_lava.report.panel import Panel, Picture, Table
 
 KEY, TITLE = "confusion", "Confusion matrix"
 _NUMBERED = 20  # with more classes the counts are only in the CSV file
+_LISTED = 200  # pairs of label and answer in the table
 _NAME = 14  # characters of a class name
 _STRONGEST = 0.9
 _DARK_TEXT = 0.7  # up to this strength the number has the text colour of the page
@@ -22,8 +23,7 @@ def confusion_panel(evidence: Evidence) -> Panel:
     matrix = confusion_counts(evidence)
     if matrix is None:
         return Panel(key=KEY, title=TITLE, missing="there are no labels")
-    chip = evidence.run.chip if evidence.run else None
-    names = list(chip.class_names) if chip and chip.class_names else [str(i) for i in range(len(matrix))]
+    names = [evidence.class_name(i) for i in range(len(matrix))]
     total, right = int(matrix.sum()), int(np.trace(matrix))
     worst = np.argwhere((matrix > 0) & ~np.eye(len(matrix), dtype=bool))
     worst = worst[np.argsort(-matrix[tuple(worst.T)], kind="stable")][:3]
@@ -31,15 +31,15 @@ def confusion_panel(evidence: Evidence) -> Panel:
     caption = (
         f"{right:,} of {total:,} correct. Rows are labels, columns are answers; the stronger the colour, the larger the share of its row."
     )
-    if mistakes:
-        caption += f" Most frequent errors: {mistakes}."
     rows = [(names[i], names[j], int(matrix[i, j])) for i in range(len(matrix)) for j in range(len(matrix))]
     return Panel(
         key=KEY,
         title=TITLE,
         caption=caption,
+        conclusion=f"Most frequent {'errors' if len(worst) > 1 else 'error'}: {mistakes}." if mistakes else "",
         pictures=(_draw(matrix, names),),
         data=Table(columns=("label", "answer", "samples"), rows=rows),
+        numbers=Table(columns=("label", "answer", "samples"), rows=[row for row in rows if row[2]][:_LISTED]),
     )
 
 
@@ -69,7 +69,9 @@ def _draw(matrix: NDArray[np.int64], names: list[str]) -> Picture:
     if classes <= _NUMBERED:
         for i, j in np.argwhere(matrix > 0):
             colour = canvas.BLUE if i == j else canvas.RED
-            axes.add_patch(_square(i, j, colour, float(strength[i, j])))
+            square = axes.add_patch(_square(i, j, colour, float(strength[i, j])))
+            said = "answered right" if i == j else f"taken for {names[j]}"
+            canvas.add_tip(square, f"{names[i]} {said}: {matrix[i, j]} of {matrix[i].sum()}")
             text = canvas.BRIGHT if strength[i, j] > _DARK_TEXT else canvas.INK
             axes.text(j, i, str(matrix[i, j]), ha="center", va="center", color=text, fontsize=min(9.5, 130 / classes), clip_on=True)
     else:

@@ -7,7 +7,8 @@ from matplotlib.patches import Rectangle
 
 from fsnn_lava.placement.placement import DISCLAIMER, Core, Placement
 from fsnn_lava.report import canvas
-from fsnn_lava.report.evidence import Evidence
+from fsnn_lava.report.evidence import Evidence, RunEvidence
+from fsnn_lava.report.layer_names import layer_kind
 from fsnn_lava.report.panel import Panel, Picture, Table
 
 KEY, TITLE = "cores", "Core map"
@@ -30,25 +31,40 @@ def cores_panel(evidence: Evidence) -> Panel:
     )
     said = placement.verdict if board.name in placement.verdict else f"{board.name}: {placement.verdict}"
     warning = "" if placement.answer == "runs" else "Warning: "
-    caption = f"{warning}{said[0].upper()}{said[1:]}. {legend} {DISCLAIMER}"
+    caption = f"{legend} {DISCLAIMER}"
     if hidden > 0:
         caption += f" {hidden} more chips are not drawn."
     rows = [(c.chip, c.core, c.layer, *c.size, *(float(v) for v in c.use.columns().values())) for c in cores]
     resources = tuple(cores[0].use.columns()) if cores else ()
     data = Table(columns=("chip", "core", "layer", "channels", "height", "width", *resources), rows=rows)
     return Panel(
-        key=KEY, title=TITLE, caption=caption, pictures=pictures, data=data, arrange="grid", wide=len(pictures) > 1, rows=_layers(placement)
+        key=KEY,
+        title=TITLE,
+        caption=caption,
+        conclusion=f"{warning}{said[0].upper()}{said[1:]}.",
+        pictures=pictures,
+        data=data,
+        arrange="grid",
+        wide=len(pictures) > 1,
+        rows=_layers(evidence.run, placement),
     )
 
 
-def _layers(placement: Placement) -> Table:
-    rows = []
+def _layers(run: RunEvidence, placement: Placement) -> Table:
+    kinds, rows = {layer.name: layer_kind(run.exported, layer) for layer in run.exported.layers}, []
     for layer in placement.layers:
         tightest = layer.use.tightest(placement.board)
         share = layer.use.shares(placement.board)[tightest]
         shape = "×".join(map(str, layer.shape))
-        rows.append((layer.name, shape, "does not fit" if layer.cores is None else str(layer.cores), f"{tightest} {share:.0%}"))
-    return Table(columns=("layer", "neurons", "cores", "fullest resource of a core"), rows=rows)
+        rows.append(
+            (
+                layer.name,
+                kinds.get(layer.name, shape),
+                "does not fit" if layer.cores is None else str(layer.cores),
+                f"{tightest} {share:.0%}",
+            )
+        )
+    return Table(columns=("layer", "kind", "cores", "fullest resource of a core"), rows=rows)
 
 
 def _draw(placement: Placement, chip: int, cores: list[Core], colours: dict[str, str]) -> Picture:
@@ -60,7 +76,10 @@ def _draw(placement: Placement, chip: int, cores: list[Core], colours: dict[str,
         if number not in taken:
             _square(axes, number, canvas.LINE, 0.5)
     for core in cores:
-        _square(axes, core.core, colours[core.layer], 0.35 + 0.65 * min(1.0, core.use.shares(placement.board)["Total"]))
+        shares = core.use.shares(placement.board)
+        square = _square(axes, core.core, colours[core.layer], 0.35 + 0.65 * min(1.0, shares["Total"]))
+        tightest = core.use.tightest(placement.board)
+        canvas.add_tip(square, f"core {core.core}: {core.layer}, {'×'.join(map(str, core.size))}; {tightest} {shares[tightest]:.0%}")
     axes.set_xlim(-0.6, _ACROSS - 0.4)
     axes.set_ylim(down - 0.4, -0.6)
     axes.set_aspect("equal")
@@ -72,6 +91,8 @@ def _draw(placement: Placement, chip: int, cores: list[Core], colours: dict[str,
     return Picture(name=f"{KEY}-chip{chip}", figure=figure, alt=alt, label=f"chip {chip}", note=alt)
 
 
-def _square(axes: Axes, number: int, colour: str, alpha: float) -> None:
+def _square(axes: Axes, number: int, colour: str, alpha: float) -> Rectangle:
     row, column = divmod(number, _ACROSS)
-    axes.add_patch(Rectangle((column - 0.44, row - 0.44), 0.88, 0.88, facecolor=colour, alpha=alpha, linewidth=0))
+    square = Rectangle((column - 0.44, row - 0.44), 0.88, 0.88, facecolor=colour, alpha=alpha, linewidth=0)
+    axes.add_patch(square)
+    return square

@@ -35,9 +35,9 @@ def costs_panel(evidence: Evidence) -> Panel:
 
 
 def cost_of(run: RunEvidence) -> ChipCost:
-    """Of the network that was exported, from the messages of the averaged samples."""
-    values = run.values_of(run.steps, run.averaged.samples) if run.events else None
-    return chip_cost(run.exported, run.averaged, run.placement, values=values)
+    """Of the network that was exported, from the messages of the run."""
+    values = run.values_of(run.steps, run.result.samples) if run.events else None
+    return chip_cost(run.exported, run.result, run.placement, values=values)
 
 
 def _caption(cost: ChipCost) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +15,7 @@ from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
-from fsnn_lava.ir.result import Result
+from fsnn_lava.ir.result import Result, concatenate_results
 from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.placement import Placement, place
@@ -26,13 +28,56 @@ from fsnn_lava.verify.synaptic_currents import message_fan_out
 from fsnn_lava.verify.verdict import Verdict
 
 CURVE_SAMPLES = 8  # whose residual is drawn over the steps
-AVERAGED_SAMPLES = 256  # over which activity is averaged
+RERUN_SAMPLES = 1024  # that are run again over other numbers of steps, at most
+SAMPLES_KEPT = 1024  # of a run, for its report, at most
+_KEPT_BYTES = 2**28  # that these samples take in memory, about
+_NEURON_BYTES = 32  # of one neuron in one sample of a Result
 _LARGE = 4_000_000  # weights used per sample and step: above, half as many samples are drawn
 _RERUN_OPERATIONS = 6.0e10  # synaptic operations that the runs for accuracy against steps may take
+_TRACE_OPERATIONS = 4.0e9  # synaptic operations that the runs for membrane potentials may take
+
+
+def samples_for_a_report(chip: ChipNetwork) -> int:
+    """How many samples of a run to keep for its report: SAMPLES_KEPT, fewer of a large network."""
+    return int(np.clip(_KEPT_BYTES // (_NEURON_BYTES * sum(layer.size for layer in chip.layers)), 16, SAMPLES_KEPT))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a report says about where a run came from, as far as it is known.
+
+    Attributes:
+        data: name of the data set.
+        date: of the run, ISO 8601.
+        command: the command line.
+    """
+
+    data: str = ""
+    date: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One sample that was answered wrongly, or not as the float network answers it; -1 is an unknown label or answer."""
+
+    sample: int
+    label: int
+    answer: int
+    float_answer: int
+    margin: float  # between the two largest logits
+
+    @property
+    def wrong(self) -> bool:
+        return self.label >= 0 and self.answer != self.label
+
+    @property
+    def unlike_float(self) -> bool:
+        return self.float_answer >= 0 and self.answer != self.float_answer
 
 
 class RunEvidence:
-    """A run of `chip` on `values`: the whole run or its first samples."""
+    """A run of `chip` on `values`: the whole run or its first samples. `inputs` are the values of single samples beyond those."""
 
     def __init__(
         self,
@@ -42,6 +87,7 @@ class RunEvidence:
         labels: NDArray[np.int64] | None,
         model: FSNN | None,
         placement: Placement | None,
+        inputs: Mapping[int, NDArray[np.uint8]] | None = None,
     ) -> None:
         if len(values) != result.samples or (labels is not None and len(labels) != result.samples):
             raise BadArgument(
@@ -52,6 +98,7 @@ class RunEvidence:
         self.result, self.values = result, values
         self.labels = None if labels is None or (labels < 0).any() else labels  # below 0: unknown
         self.model, self._placement = model, placement
+        self._inputs = inputs or {}
         self.steps = result.steps
         check_shapes(self.chip, result, self.values_of(result.steps, result.samples))
 
@@ -91,20 +138,30 @@ class RunEvidence:
     @cached_property
     def rerun_samples(self) -> int:
         """How many samples are run again over T/4, T/2 and 2T steps."""
-        each = 3.75 * max(1.0, float(self.result.operations[:AVERAGED_SAMPLES].mean()))
-        return int(min(self.result.samples, np.clip(_RERUN_OPERATIONS / each, 32, 512)))
+        each = 3.75 * max(1.0, float(self.result.operations.mean()))
+        return int(min(self.result.samples, np.clip(_RERUN_OPERATIONS / each, 32, RERUN_SAMPLES)))
 
     @cached_property
-    def averaged(self) -> Result:
-        """The samples over which activity is averaged."""
-        return self.result.part(slice(0, AVERAGED_SAMPLES))
+    def traced_samples(self) -> int:
+        """How many samples are run again once for every step, for their membrane potentials."""
+        each = self.steps / 2 * max(1.0, float(self.result.operations.mean()))
+        return int(_TRACE_OPERATIONS / each)
 
-    @cached_property
-    def first_sample(self) -> Result:
-        """The first sample with its spike trains: as recorded if the run recorded them, else from the emulator."""
-        if self.result.spikes is not None:
-            return self.result.part(slice(0, 1))
-        return self.emulator.run(self.values[:1], steps=self.steps, spikes=True)
+    def input_of(self, sample: int) -> NDArray[np.uint8] | None:
+        """The raw values of a sample of the run; None if they are not available."""
+        return self.values[sample] if sample < len(self.values) else self._inputs.get(sample)
+
+    def trains(self, samples: Sequence[int]) -> Result:
+        """These samples with their spike trains: as recorded if the run recorded them, else from the emulator."""
+        if self.result.spikes is None:
+            return self.emulator.run(self.values[list(samples)], steps=self.steps, spikes=True)
+        return concatenate_results([self.result.part(slice(sample, sample + 1)) for sample in samples])
+
+    def potentials(self, samples: Sequence[int]) -> tuple[NDArray[np.int32], ...]:
+        """The potential of every neuron after every step, [B, T, N] per layer in units of 2**-6: the emulator runs 1, 2, … T steps."""
+        values = self.values[list(samples)]
+        found = [self.emulator.run(values[:, :t] if self.events else values, steps=t).potentials for t in range(1, self.steps + 1)]
+        return tuple(np.stack([layer.reshape(len(samples), -1) for layer in after], axis=1) for after in zip(*found, strict=True))
 
     def rerun(self, steps: int, samples: int) -> Result:
         """The first samples over another number of steps, on the emulator."""
@@ -128,8 +185,26 @@ class RunEvidence:
 class Evidence:
     """A verdict, and the run it judges if that is available."""
 
-    def __init__(self, verdict: Verdict, run: RunEvidence | None) -> None:
-        self.verdict, self.run = verdict, run
+    def __init__(self, verdict: Verdict, run: RunEvidence | None, origin: Origin | None = None) -> None:
+        self.verdict, self.run, self.origin = verdict, run, origin or Origin()
+
+    @property
+    def samples(self) -> int:
+        """How many samples the verdict is about."""
+        return int(self.verdict.about.get("samples", 0))
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        return () if self.run is None else self.run.chip.class_names
+
+    def class_name(self, index: int) -> str:
+        return self.class_names[index] if 0 <= index < len(self.class_names) else str(index)
+
+    @property
+    def errors(self) -> list[Answer]:
+        """The first samples that were answered wrongly, or not as the float network answers them."""
+        rows = self.series("accuracy", "errors") or ()
+        return [Answer(sample=int(n), label=int(y), answer=int(a), float_answer=int(f), margin=float(m)) for n, y, a, f, m in rows]
 
     def check(self, name: str) -> Check | None:
         """The check of that name, if it was done."""

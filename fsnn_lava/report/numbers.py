@@ -31,10 +31,12 @@ def _fact(name: str, value: str) -> str:
     return f"<div{long}><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
 
 
-def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def table_html(name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table in a box that scrolls, also with the keyboard; `name` is what a screen reader calls it."""
     head = "".join(f'<th scope="col">{escape(str(c))}</th>' for c in columns)
     body = "".join("<tr>" + "".join(f"<td>{escape(number_text(v))}</td>" for v in row) + "</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    box = f'<div class="scroll" tabindex="0" role="group" aria-label="Table: {escape(name)}">'
+    return f"{box}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
 def number_text(value: Any) -> str:
@@ -63,6 +65,8 @@ def _rows(value: Any) -> bool:
 def _table(title: str, rows: list[Any]) -> str:
     if all(isinstance(row, dict) for row in rows):
         columns = list(dict.fromkeys(key for row in rows for key in row))
-        return f"<h4>{escape(title)}</h4>" + table_html([_title(c) for c in columns], [[row.get(c) for c in columns] for row in rows])
+        cells = [[row.get(c) for c in columns] for row in rows]
+        return f"<h4>{escape(title)}</h4>" + table_html(title, [_title(c) for c in columns], cells)
     width = max(len(row) for row in rows)
-    return f"<h4>{escape(title)}</h4>" + table_html(["", *map(str, range(1, width + 1))], [[i + 1, *row] for i, row in enumerate(rows)])
+    cells = [[i + 1, *row] for i, row in enumerate(rows)]
+    return f"<h4>{escape(title)}</h4>" + table_html(title, ["no.", *map(str, range(1, width + 1))], cells)

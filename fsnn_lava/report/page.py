@@ -1,35 +1,28 @@
-"""The page: one self-contained HTML file without scripts, and with a policy that forbids the browser to fetch anything."""
+"""The page of a run: header, verdict, and one section per panel."""
 
 from __future__ import annotations
 
 from html import escape
-from importlib import resources
 
 from fsnn_lava.report import canvas
+from fsnn_lava.report.document import document_html
 from fsnn_lava.report.evidence import Evidence
 from fsnn_lava.report.numbers import facts_html, table_html
 from fsnn_lava.report.panel import Panel, Picture
-from fsnn_lava.report.verdict_section import chain_html, checks_html, header_html
-
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+from fsnn_lava.report.verdict_section import chain_html, checks_list, header_html
 
 
 def page_html(evidence: Evidence, panels: list[Panel]) -> str:
     """The whole report as HTML; every string that comes from outside is escaped."""
     title = _title(evidence)
-    style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     links = "".join(f'<a href="#{panel.key}">{escape(panel.title)}</a>' for panel in panels)
-    sections = "".join(_section(panel, shape) for panel, shape in arranged_panels(panels))
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="color-scheme" content="light dark">\n'
-        f"<title>{evidence.verdict.word}: {escape(title)}</title>\n"
-        f'<link rel="icon" href="data:,">\n<style>\n{style}</style>\n</head>\n<body>\n'
-        f"{header_html(evidence, title)}\n<nav>{links}</nav>\n<main>\n"
+    sections = "".join(section_html(panel, shape) for panel, shape in arranged_panels(panels))
+    body = (
+        f'{header_html(evidence, title)}\n<nav aria-label="Sections">{links}</nav>\n<main>\n'
         '<section class="card wide" id="verdict"><h2>The verdict and its reasons</h2>'
-        f"{chain_html(evidence)}{checks_html(evidence)}</section>\n{sections}</main>\n</body>\n</html>\n"
+        f"{chain_html(evidence)}{checks_list(evidence.verdict)}</section>\n{sections}</main>"
     )
+    return document_html(f"{evidence.verdict.word}: {title}", body)
 
 
 def _title(evidence: Evidence) -> str:
@@ -50,27 +43,30 @@ def arranged_panels(panels: list[Panel]) -> list[tuple[Panel, str]]:
     return found
 
 
-def _section(panel: Panel, shape: str) -> str:
+def section_html(panel: Panel, shape: str) -> str:
+    """A panel as a <section> with that CSS class."""
     if panel.missing:
         body = f'<p class="missing">Not drawn: {escape(panel.missing)}.</p>'
     else:
         text = f'<p class="caption">{escape(panel.caption)}</p>' if panel.caption else ""
-        text += table_html(panel.rows.columns, panel.rows.rows) if panel.rows else ""
-        text += facts_html(panel.facts) if not panel.image else ""
-        body = f'{_beside(panel)}<div class="shown">{_pictures(panel)}<div class="told">{text}</div></div>'
+        text += table_html(panel.title, panel.rows.columns, panel.rows.rows) if panel.rows else ""
+        text += facts_html(panel.facts) + _numbers(panel)
+        conclusion = f'<p class="conclusion">{escape(panel.conclusion)}</p>' if panel.conclusion else ""
+        body = f'{conclusion}<div class="shown">{panel.body}{_pictures(panel)}<div class="told">{text}</div></div>'
     return f'<section class="card {shape}" id="{panel.key}"><h2>{escape(panel.title)}</h2>{body}</section>\n'
 
 
-def _beside(panel: Panel) -> str:
-    if not panel.image:
+def _numbers(panel: Panel) -> str:
+    """What hovering shows, for those who do not hover: a table that can be opened."""
+    if panel.numbers is None or not panel.numbers.rows:
         return ""
-    return f'<div class="beside"><img src="{panel.image}" alt="the sample" width="96" height="96">{facts_html(panel.facts)}</div>'
+    return (
+        f"<details><summary>The numbers as a table</summary>{table_html(panel.title, panel.numbers.columns, panel.numbers.rows)}</details>"
+    )
 
 
 def _pictures(panel: Panel) -> str:
     drawn = [_picture(picture) for picture in panel.pictures]
-    if panel.arrange == "tabs" and len(drawn) > 1:
-        return _tabs(panel, drawn)
     arrange = "grid" if panel.arrange == "grid" and len(drawn) > 1 else "stack"
     return f'<div class="pictures {arrange}">{"".join(drawn)}</div>' if drawn else ""
 
@@ -81,14 +77,3 @@ def _picture(picture: Picture) -> str:
     return (
         f'<figure id="picture-{picture.name}">{head}{canvas.figure_svg(picture.figure, name=picture.name, alt=picture.alt)}{note}</figure>'
     )
-
-
-def _tabs(panel: Panel, drawn: list[str]) -> str:
-    """One picture at a time, selected by radio buttons, without a script. All are shown in print."""
-    parts = []
-    for index, (picture, content) in enumerate(zip(panel.pictures, drawn, strict=True)):
-        name = f"{panel.key}-tab-{index + 1}"
-        checked = " checked" if index == 0 else ""
-        choice = f'<input type="radio" name="{panel.key}-tabs" id="{name}"{checked}><label for="{name}">{escape(picture.label)}</label>'
-        parts.append(f'{choice}<div class="tab">{content}</div>')
-    return f'<div class="tabs" role="group" aria-label="layer">{"".join(parts)}</div>'

@@ -48,11 +48,13 @@ class Panel:
     key: str  # its anchor in the page and its file name
     title: str
     caption: str = ""
+    conclusion: str = ""  # what follows from it, in one sentence
     pictures: tuple[Picture, ...] = ()
     data: Table | None = None
-    arrange: Literal["stack", "grid", "tabs"] = "stack"
+    arrange: Literal["stack", "grid"] = "stack"
     wide: bool = False
     facts: tuple[tuple[str, str], ...] = ()
-    image: str = ""  # a data: URL of a small picture beside the facts
     rows: Table | None = None  # a small table below the caption
+    numbers: Table | None = None  # what the pictures show, as a table that can be opened
+    body: str = ""  # HTML instead of pictures, already escaped
     missing: str = ""

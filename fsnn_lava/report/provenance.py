@@ -27,10 +27,12 @@ def where_it_ran(evidence: Evidence) -> str:
     return BACKENDS.get(backend, backend) + (f" ({about['graph']})" if about.get("graph") else "")
 
 
-def provenance_panel(evidence: Evidence, *, command: str = "") -> Panel:
-    about = evidence.verdict.about
+def provenance_panel(evidence: Evidence) -> Panel:
+    about, origin = evidence.verdict.about, evidence.origin
     silicon = "run on silicon" if on_silicon(evidence) else "not run on silicon"
     facts = [("backend", f"{about.get('backend', '?')}, {where_it_ran(evidence)}"), ("silicon", silicon)]
+    if origin.data:
+        facts.append(("data set", origin.data))
     facts += [("samples", f"{about.get('samples', 0):,}"), ("steps T", str(about.get("steps", "?")))]
     if about.get("seconds"):
         facts.append(("run time", f"{about['seconds']:.3g} s"))
@@ -42,8 +44,10 @@ def provenance_panel(evidence: Evidence, *, command: str = "") -> Panel:
         facts.append(
             ("neuron", f"{leak}, reset {'by subtraction' if chip.layers[0].reset == 'subtract' else 'to zero'}, input as {chip.input.kind}")
         )
-    if command:
-        facts.append(("command", command))
+    if origin.command:
+        facts.append(("command", origin.command))
+    if origin.date:
+        facts.append(("date of the run", origin.date))
     facts += [("fsnn-lava", __version__), ("Python", platform.python_version()), *_versions(), ("machine", platform.machine())]
     facts.append(("report written", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")))
     return Panel(key=KEY, title=TITLE, wide=True, facts=tuple(facts))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from fsnn_lava.report import canvas
 from fsnn_lava.report.evidence import Evidence, RunEvidence
+from fsnn_lava.report.layer_names import layer_title
 from fsnn_lava.report.panel import Panel, Picture, Table
 
 KEY, TITLE = "rates", "Rates against the equilibrium"
 POINTS = 3000  # of a layer
+STRIPS = 16  # of a layer, for tips and the table
 _VECTOR = 400  # with more points they are drawn as an image
 
 Pairs = dict[int, NDArray[np.float64]]  # layer → [points, 2]: a*, a
@@ -20,14 +23,25 @@ def rate_scatter_panel(evidence: Evidence) -> Panel:
     pairs, names, source = _pairs(evidence)
     if not pairs:
         return Panel(key=KEY, title=TITLE, missing="no equilibrium was solved")
-    pictures = tuple(_draw(index, names[index], points) for index, points in pairs.items() if len(points))
+    titles = names if evidence.run is None else [layer_title(evidence.run.chip, layer) for layer in evidence.run.chip.layers]
+    pictures = tuple(_draw(index, titles[index], points) for index, points in pairs.items() if len(points))
+    strips = [(titles[index], *row) for index, points in pairs.items() for row in strip_rows(points)]
     rows = [(names[index], float(target), float(rate)) for index, points in pairs.items() for target, rate in points]
     caption = (
         "Each dot is one neuron in one sample: its rate at the equilibrium a* = f(a*), and the rate that was measured. "
         f"On the diagonal they agree. {source}"
     )
     data = Table(columns=("layer", "equilibrium_rate", "measured_rate"), rows=rows)
-    return Panel(key=KEY, title=TITLE, caption=caption, pictures=pictures, data=data, arrange="grid", wide=len(pictures) > 1)
+    return Panel(
+        key=KEY,
+        title=TITLE,
+        caption=caption,
+        pictures=pictures,
+        data=data,
+        numbers=Table(columns=("layer", "a* from", "to", "dots", "smallest a", "mean a", "largest a"), rows=strips),
+        arrange="grid",
+        wide=len(pictures) > 1,
+    )
 
 
 def _pairs(evidence: Evidence) -> tuple[Pairs, list[str], str]:
@@ -55,6 +69,27 @@ def _thin(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return points[np.sort(np.random.default_rng(0).choice(len(points), POINTS, replace=False))]
 
 
+Strip = tuple[float, float, int, float, float, float]  # a* from, to; dots; smallest, mean and largest a
+
+
+def strip_rows(points: NDArray[np.float64]) -> list[Strip]:
+    """The dots in strips of equal width along a*: how many, and the rates that were measured. Empty strips are left out."""
+    target, rate = points.T
+    edges = np.linspace(0.0, max(0.1, float(target.max(initial=0.0))), STRIPS + 1)
+    strip = np.clip(np.digitize(target, edges[1:-1]), 0, STRIPS - 1)
+    found = []
+    for index in np.unique(strip):
+        own = rate[strip == index]
+        found.append((float(edges[index]), float(edges[index + 1]), len(own), float(own.min()), float(own.mean()), float(own.max())))
+    return found
+
+
+def _add_tips(axes: Axes, points: NDArray[np.float64]) -> None:
+    for left, right, number, low, mean, high in strip_rows(points):
+        text = f"a* {left:.3g} … {right:.3g}: {number} dots, measured {low:.3g} … {high:.3g}, mean {mean:.3g}"
+        canvas.add_tip_columns(axes, np.array([left, right]), [text])
+
+
 def _draw(index: int, name: str, points: NDArray[np.float64]) -> Picture:
     target, rate = points.T
     figure = canvas.new_figure(300, 290)
@@ -68,6 +103,7 @@ def _draw(index: int, name: str, points: NDArray[np.float64]) -> Picture:
     axes.set_aspect("equal")
     axes.set_xlabel("equilibrium rate a*")
     axes.set_ylabel("measured rate a")
+    _add_tips(axes, points)
     off = np.abs(target - rate)
     moving = target.std() > 0 and rate.std() > 0
     correlation = f", r = {np.corrcoef(target, rate)[0, 1]:.4f}" if moving else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,16 +19,18 @@ from fsnn_lava.report import (
     accuracy_curve,
     activity,
     canvas,
+    class_accuracy,
     confusion,
     cores,
     costs,
+    mistakes,
     provenance,
-    raster,
     rate_scatter,
     residual_curve,
+    sample_picker,
     weight_histograms,
 )
-from fsnn_lava.report.evidence import Evidence, RunEvidence
+from fsnn_lava.report.evidence import Evidence, Origin, RunEvidence
 from fsnn_lava.report.page import page_html
 from fsnn_lava.report.panel import Panel
 from fsnn_lava.verify.verdict import Verdict
@@ -47,9 +49,11 @@ class Section(NamedTuple):
 _SECTIONS = (
     Section(residual_curve.KEY, residual_curve.TITLE, residual_curve.residual_curve_panel),
     Section(accuracy_curve.KEY, accuracy_curve.TITLE, accuracy_curve.accuracy_curve_panel),
-    Section(rate_scatter.KEY, rate_scatter.TITLE, rate_scatter.rate_scatter_panel),
+    Section(class_accuracy.KEY, class_accuracy.TITLE, class_accuracy.class_accuracy_panel),
     Section(confusion.KEY, confusion.TITLE, confusion.confusion_panel),
-    Section(raster.KEY, raster.TITLE, raster.raster_panel),
+    Section(mistakes.KEY, mistakes.TITLE, mistakes.mistakes_panel),
+    Section(sample_picker.KEY, sample_picker.TITLE, sample_picker.sample_picker_panel),
+    Section(rate_scatter.KEY, rate_scatter.TITLE, rate_scatter.rate_scatter_panel),
     Section(activity.KEY, activity.TITLE, activity.activity_panel),
     Section(costs.KEY, costs.TITLE, costs.costs_panel),
     Section(weight_histograms.KEY, weight_histograms.TITLE, weight_histograms.weight_histograms_panel),
@@ -67,8 +71,9 @@ def write_report(
     labels: NDArray[np.int64] | None = None,
     model: FSNN | None = None,
     placement: Placement | None = None,
+    inputs: Mapping[int, NDArray[np.uint8]] | None = None,
     figures: str | Path | None = None,
-    command: str = "",
+    origin: Origin | None = None,
 ) -> None:
     """Write the report of a run. Some samples are run again on the emulator; the cost does not grow with the run.
 
@@ -77,15 +82,16 @@ def write_report(
         verdict: what the comparator found; all totals come from it.
         chip, result, values: the network, the run and its input, all three or none. The whole run or its first samples;
             a few hundred are enough. A section that needs them says so if they are missing.
+        inputs: the input of single samples beyond those, by number: wrong answers, for their images.
         labels: of the same samples.
         model: the float network, for its weights.
         placement: of the network on a board (default: `place(chip)`).
         figures: folder for every figure as PNG and its data as CSV.
-        command: the command line to show.
+        origin: data set, date and command of the run.
     """
-    evidence = Evidence(verdict, _run(chip, result, values, labels, model, placement))
+    evidence = Evidence(verdict, _run(chip, result, values, labels, model, placement, inputs), origin)
     with canvas.figure_style():
-        panels = [_panel(section, evidence) for section in _SECTIONS] + [provenance.provenance_panel(evidence, command=command)]
+        panels = [_panel(section, evidence) for section in _SECTIONS] + [provenance.provenance_panel(evidence)]
         text = page_html(evidence, panels)
         if figures is not None:
             write_figures(Path(figures), panels)
@@ -115,12 +121,13 @@ def _run(
     labels: NDArray[np.int64] | None,
     model: FSNN | None,
     placement: Placement | None,
+    inputs: Mapping[int, NDArray[np.uint8]] | None,
 ) -> RunEvidence | None:
     if chip is None and result is None and values is None:
         return None
     if chip is None or result is None or values is None:
         raise BadArgument("give a report the network, the result and the values together, or none of them")
-    return RunEvidence(chip, result, np.asarray(values), None if labels is None else np.asarray(labels), model, placement)
+    return RunEvidence(chip, result, np.asarray(values), None if labels is None else np.asarray(labels), model, placement, inputs)
 
 
 def _panel(section: Section, evidence: Evidence) -> Panel:

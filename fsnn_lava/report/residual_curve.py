@@ -52,7 +52,36 @@ def residual_curve_panel(evidence: Evidence) -> Panel:
         f"a* is the equilibrium. {bound if bounded else 'Reset to zero discards charge, so there is no bound. '}"
         f"Mean of {run.curve_samples} samples (range shaded), run again on the emulator. The square is the run itself, T = {run.steps}."
     )
-    return Panel(key=KEY, title=TITLE, caption=caption, pictures=(picture,), data=_table(moments))
+    return Panel(
+        key=KEY,
+        title=TITLE,
+        caption=caption,
+        conclusion=_conclusion(evidence),
+        pictures=(picture,),
+        data=_table(moments),
+        numbers=Table(columns=("steps", "residual", "smallest", "largest", "bound", "distance"), rows=[_row(m) for m in moments]),
+    )
+
+
+def _conclusion(evidence: Evidence) -> str:
+    """Whether it settles, and how many steps that takes."""
+    settled = evidence.verdict.settled
+    if settled is None:
+        return ""
+    if settled.answer == "yes":
+        return "It has settled: every rate is as close to the equilibrium as the run can resolve."
+    outlook = settled.outlook()
+    return f"{'Partly' if settled.answer == 'partly' else 'It has not settled'}: {outlook}." if outlook else ""
+
+
+def _row(moment: Moment) -> tuple[float | str, ...]:
+    residual, bound = moment.residual, "–" if moment.bound is None else float(moment.bound.mean())
+    return moment.steps, float(residual.mean()), float(residual.min()), float(residual.max()), bound, float(moment.distance.mean())
+
+
+def _tip(moment: Moment) -> str:
+    bound = "" if moment.bound is None else f", bound {moment.bound.mean():.3g}"
+    return f"t = {moment.steps}: residual {moment.residual.mean():.3g}{bound}, distance to a* {moment.distance.mean():.3g}"
 
 
 def _measure(run: RunEvidence, result: Result, bounded: bool) -> Moment:
@@ -100,6 +129,7 @@ def _draw(run: RunEvidence, moments: list[Moment], own: Moment) -> Picture:
     axes.set_ylabel("length, spikes per step")
     axes.legend(loc="lower left", borderaxespad=0.2)
     axes.margins(y=0.06)
+    canvas.add_tip_columns(axes, canvas.columns_around(steps, logarithmic=True), [_tip(m) for m in moments])
     alt = f"Residual against steps: {measured[0]:.3g} after 1 step, {own.residual.mean():.3g} after {run.steps}."
     return Picture(name=KEY, figure=figure, alt=alt)
 

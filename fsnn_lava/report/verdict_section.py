@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from html import escape
 
 from fsnn_lava.report.activity import short_number
 from fsnn_lava.report.evidence import Evidence
 from fsnn_lava.report.numbers import number_text, numbers_html
 from fsnn_lava.report.provenance import SHORT, on_silicon, where_it_ran
+from fsnn_lava.verify.accurate import Accurate
 from fsnn_lava.verify.check import Check, Offender, offender_text
+from fsnn_lava.verify.settled import Settled
 from fsnn_lava.verify.verdict import Verdict
 
 # the stages of the chain, and the checks that judge the link to the next stage
@@ -30,24 +33,70 @@ _STATES = {
 
 
 def header_html(evidence: Evidence, title: str) -> str:
+    """The first screen: what ran, the verdict, the three answers, the key numbers."""
     verdict = evidence.verdict
     word, state = verdict.word, "pass" if verdict.passed else "fail"
     silicon = "Ran on silicon." if on_silicon(evidence) else "Not run on silicon."
+    what = "".join(f"<span>{escape(text)}</span>" for text in _what_ran(evidence))
     return (
         f'<header class="{state}"><p class="kicker">{escape(title)}</p>'
         f'<h1><span class="badge {state}">{word}</span> <span>{escape(verdict_sentence(verdict))}</span></h1>'
-        f"{_answers_html(verdict)}"
-        f'<p class="where">Ran on {escape(where_it_ran(evidence))}. <strong>{silicon}</strong></p>{_key_numbers_html(evidence)}</header>'
+        f'<p class="ran">{what} Ran on {escape(where_it_ran(evidence))}. <strong>{silicon}</strong></p>'
+        f"{_answers_html(verdict)}{_key_numbers_html(evidence)}</header>"
     )
 
 
+def _what_ran(evidence: Evidence) -> list[str]:
+    """Data set, samples and steps, bits, date; what is not known is left out."""
+    about, origin = evidence.verdict.about, evidence.origin
+    notes = {} if evidence.run is None else evidence.run.exported.notes
+    data = f"data set {origin.data}" if origin.data else f"trained on {notes['data']}" if notes.get("data") else ""
+    run = f"{evidence.samples:,} samples, {about.get('steps', '?')} steps each"
+    bits = f"{notes['bits']}-bit weights" if notes.get("bits") else ""
+    written = f"report of {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC"
+    return [text for text in (data, bits, run, date_text(origin.date) or written) if text]
+
+
+def date_text(date: str) -> str:
+    """`2026-11-17 16:07 UTC` from ISO 8601; empty if it is unknown."""
+    try:
+        return datetime.fromisoformat(date).astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M UTC") if date else ""
+    except ValueError:
+        return date
+
+
 def _answers_html(verdict: Verdict) -> str:
-    """Is it settled, is it accurate? Faithful is the headline."""
+    """Faithful, settled, accurate: a word or number each, and the reason."""
     if verdict.settled is None:
         return ""
-    accurate = "unknown, no labels were given" if verdict.accurate is None else verdict.accurate.short()
-    answers = (("settled", str(verdict.settled)), ("accurate", accurate))
-    return '<dl class="answers">' + "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in answers) + "</dl>"
+    accurate = verdict.accurate
+    faithful = {True: "yes", False: "no", None: "not checked"}[verdict.faithful]
+    broken = ", ".join(check.name for check in verdict.checks if check.passed is False)
+    number = "unknown" if accurate is None else f"{accurate.accuracy:.2%}"
+    answers = (
+        ("Faithful", faithful, "the backend computed what the integers say" if not broken else f"failed: {broken}", verdict.faithful),
+        ("Settled", verdict.settled.answer, _settled_text(verdict.settled), verdict.settled.answer == "yes"),
+        ("Accurate", number, "no labels were given" if accurate is None else _accurate_text(accurate), None),
+    )
+    return '<dl class="answers">' + "".join(_answer(*answer) for answer in answers) + "</dl>"
+
+
+def _answer(name: str, word: str, why: str, good: bool | None) -> str:
+    state = "" if good is None else " pass" if good else " fail" if name == "Faithful" else " part"
+    return f'<div class="answer{state}"><dt>{name}</dt><dd><b>{escape(word)}</b> <span>{escape(why)}</span></dd></div>'
+
+
+def _settled_text(settled: Settled) -> str:
+    distance = f"|f(a) − a| is at most {settled.residual:.3g}; {settled.beyond:.2%} of the rates are beyond {settled.level:.3g}"
+    return f"{distance}; {outlook}" if (outlook := settled.outlook()) else distance
+
+
+def _accurate_text(accurate: Accurate) -> str:
+    low, high = accurate.interval
+    text = f"of {accurate.samples:,} answers are right (95% interval {low:.2%} … {high:.2%})"
+    if accurate.float_accuracy is not None:
+        text += f"; the float network has {accurate.float_accuracy:.2%}"
+    return text if accurate.agreement is None else f"{text} and agrees on {accurate.agreement:.2%}"
 
 
 def verdict_sentence(verdict: Verdict) -> str:
@@ -73,21 +122,17 @@ def _key_numbers_html(evidence: Evidence) -> str:
 def _key_numbers(evidence: Evidence) -> list[tuple[str, str, str]]:
     about = evidence.verdict.about
     accuracy, residual, contraction = (evidence.numbers(name) for name in ("accuracy", "residual", "contraction"))
-    samples = max(1, int(about.get("samples", 1)))
-    found = [("samples", f"{samples:,}", f"{about.get('steps', '?')} steps each")]
-    if accuracy.get("accuracy") is not None:
-        low, high = accuracy["accuracy_interval"]
-        found.append(("accuracy", f"{accuracy['accuracy']:.2%}", f"95% interval {low:.1%} … {high:.1%}"))
-    if accuracy.get("agreement") is not None:
-        own = accuracy.get("float_accuracy")
-        found.append(("agreement with float", f"{accuracy['agreement']:.2%}", "" if own is None else f"float accuracy {own:.2%}"))
+    found = []
     if residual:
         found.append(("largest residual", number_text(residual["residual_max"]), f"|f(a) − a|, bound {number_text(residual['bound_max'])}"))
     if contraction:
         found.append(("contraction", str(contraction["state"]), f"gains: radius at most {number_text(contraction['spectral_radius'])}"))
     if about.get("operations"):
-        spikes = short_number(about.get("spikes", 0) / samples)
-        found.append(("synaptic operations", short_number(about["operations"] / samples), f"per sample, {spikes} spikes"))
+        samples = max(1, evidence.samples)
+        found.append(("synaptic operations", short_number(about["operations"] / samples), "per sample"))
+        found.append(("spikes", short_number(about.get("spikes", 0) / samples), "per sample"))
+    if accuracy:
+        found.append(("silent neurons", f"{accuracy['dead']:.2%}", "that never spiked"))
     return found
 
 
@@ -113,8 +158,9 @@ def _pill(check: Check) -> str:
     return f'<a class="pill {state}" href="#check-{escape(check.name)}" title="{word}">{sign} {escape(check.name)}</a>'
 
 
-def checks_html(evidence: Evidence) -> str:
-    return '<div class="checks">' + "".join(_check(check) for check in evidence.verdict.checks) + "</div>"
+def checks_list(verdict: Verdict, *, prefix: str = "") -> str:
+    """Every check with its finding and numbers; `prefix` keeps the anchors of two verdicts on one page apart."""
+    return '<div class="checks">' + "".join(_check(check, prefix) for check in verdict.checks) + "</div>"
 
 
 def _offenders(offenders: Sequence[Offender]) -> str:
@@ -127,11 +173,12 @@ def _offenders(offenders: Sequence[Offender]) -> str:
     return f"<h4>where</h4><ol>{''.join(items[:few])}</ol>" + (rest if items[few:] else "")
 
 
-def _check(check: Check) -> str:
+def _check(check: Check, prefix: str) -> str:
     state, sign, word = _STATES[check.mark]
     listed = _offenders(check.offenders)
     numbers = numbers_html(check.numbers) if check.done else ""
     opened = " open" if state == "fail" else ""
     more = f"<details{opened}><summary>numbers</summary>{listed}{numbers}</details>" if listed or numbers else ""
     head = f'<span class="sign" title="{word}">{sign}</span> {escape(check.name)} <span class="link">{escape(check.link)}</span>'
-    return f'<article class="check {state}" id="check-{escape(check.name)}"><h3>{head}</h3><p>{escape(check.summary)}</p>{more}</article>'
+    anchor = f"{prefix}check-{escape(check.name)}"
+    return f'<article class="check {state}" id="{anchor}"><h3>{head}</h3><p>{escape(check.summary)}</p>{more}</article>'

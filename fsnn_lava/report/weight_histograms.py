@@ -36,8 +36,16 @@ def weight_histograms_panel(evidence: Evidence) -> Panel:
     )
     rows = [row for _, found in drawn for row in found]
     data = Table(columns=("connection", "from", "to", "integers", "floats"), rows=rows)
+    numbers = Table(columns=("connection", "numbers"), rows=[(picture.label, picture.note) for picture, _ in drawn])
     return Panel(
-        key=KEY, title=TITLE, caption=caption, pictures=tuple(picture for picture, _ in drawn), data=data, arrange="grid", wide=True
+        key=KEY,
+        title=TITLE,
+        caption=caption,
+        pictures=tuple(picture for picture, _ in drawn),
+        data=data,
+        numbers=numbers,
+        arrange="grid",
+        wide=True,
     )
 
 
@@ -77,6 +85,9 @@ def _draw(index: int, name: str, integers: NDArray[Any], floats: NDArray[np.floa
     axes.margins(x=0.08)
     figure.legend(loc="outside upper right", ncols=2, columnspacing=1.2)
     note = _note(integers, floats)
+    counts = [f"{x:,} integers" + ("" if before is None else f", {before[i]:,} floats") for i, x in enumerate(after)]
+    inside = [f"{np.ceil(left):g} … {np.floor(right):g}: {text}" for left, right, text in zip(edges[:-1], edges[1:], counts, strict=True)]
+    canvas.add_tip_columns(axes, edges, inside)
     columns = after, np.zeros_like(after) if before is None else before
     rows = [(name, float(a), float(b), int(x), int(y)) for a, b, x, y in zip(edges[:-1], edges[1:], *columns, strict=True)]
     return Picture(name=f"{KEY}-{index + 1}", figure=figure, alt=f"{name}: {note}", label=name, note=note), rows

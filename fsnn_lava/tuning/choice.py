@@ -10,7 +10,7 @@ from fsnn_lava.tuning.trial import Trial
 
 
 def check_resolution(samples: int, max_drop: float) -> None:
-    """BadArgument if a drop of `max_drop` percentage points is less than one answer out of `samples`."""
+    """BadArgument if too few samples make the choice: a drop of `max_drop` percentage points is less than one answer out of `samples`."""
     if not 0.0 <= max_drop <= 100.0:
         raise BadArgument(f"--max-drop must lie between 0 and 100 percentage points, got {max_drop:g}")
     if max_drop * samples < 100.0:
@@ -21,7 +21,7 @@ def check_resolution(samples: int, max_drop: float) -> None:
 
 
 def front(trials: Sequence[Trial]) -> list[Trial]:
-    """The Pareto front: no other trial is at least as accurate and as cheap in every count, and better in one; cheapest first."""
+    """The trials to choose from, cheapest first: the Pareto front, which no other trial beats in accuracy and all counts."""
     made = [trial for trial in trials if not trial.failure]
     kept = [trial for trial in made if not any(_beats(other, trial) for other in made)]
     return sorted(kept, key=lambda trial: (trial.price(), trial.candidate.family, trial.candidate.steps))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 
 from fsnn_lava.compiled.threads import set_thread_count
 from fsnn_lava.errors import BackendFailed
@@ -30,18 +31,19 @@ def search(
     kept = {trial.candidate: trial for trial in journal.open(resume=resume)}
     left = [candidate for candidate in wanted if candidate not in kept]
     progress(len(wanted) - len(left), len(wanted))
-    for trial in _in_turn(bench, left) if processes == 1 else _in_processes(bench, left, processes):
-        journal.add(trial)
-        kept[trial.candidate] = trial
-        progress(len(kept), len(wanted))
+    with closing(_in_turn(bench, left) if processes == 1 else _in_processes(bench, left, processes)) as trials:
+        for trial in trials:
+            journal.add(trial)
+            kept[trial.candidate] = trial
+            progress(len(kept), len(wanted))
     return [kept[candidate] for candidate in wanted]
 
 
-def _in_turn(bench: Bench, left: Sequence[Candidate]) -> Iterator[Trial]:
+def _in_turn(bench: Bench, left: Sequence[Candidate]) -> Generator[Trial, None, None]:
     return (bench.try_out(candidate) for candidate in left)
 
 
-def _in_processes(bench: Bench, left: Sequence[Candidate], processes: int) -> Iterator[Trial]:
+def _in_processes(bench: Bench, left: Sequence[Candidate], processes: int) -> Generator[Trial, None, None]:
     """Yield trials as they finish. Closing the generator also ends the processes."""
     context = multiprocessing.get_context("spawn")  # a fork would inherit torch's threads
     others = multiprocessing.active_children()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.quantisation.quantisation_report import QuantisationReport, measure_quantisation
 from fsnn_lava.quantisation.quantise import Encoding, Kind, Quantised, Reset, quantise_in_full
@@ -33,10 +35,17 @@ from fsnn_lava.verify.export_checks import (
 
 BATCH = 100
 FOLDING_SAMPLES = 8  # on which folding is checked
+RUN_BUDGET = 2e11  # multiplications of a run in float64, about half a minute
 EQUILIBRIUM_TOLERANCE = 1e-4  # of the rates that delta encoding is compared with
 
 Write = Callable[[ChipNetwork, Path], None]
 Read = Callable[[Path], ChipNetwork]
+Phase = Callable[[str], AbstractContextManager[None]]  # entered with the name of what takes long
+
+
+def silent(name: str) -> AbstractContextManager[None]:
+    """A phase of which nothing is said."""
+    return nullcontext()
 
 
 @dataclass(frozen=True)
@@ -90,33 +99,41 @@ def export(
     max_drop: float = 1.0,
     force: bool = False,
     notes: dict[str, str] | None = None,
+    phase: Phase = silent,
 ) -> Exported:
     """Quantise the network and write it to `path`. If a check fails, raise ExportRefused and leave `path` unchanged, unless `force`.
 
     `write` and `read` decide the format. `bits`, `input`, `reset`, `per_channel`, `steps`, `encoding`, `dead_band` and
     `calibration` are those of `quantise`.
-    `max_drop`: percentage points of accuracy that the integers may lose on `test`, allowing for chance.
+    `max_drop`: percentage points of accuracy that the integers may lose on `test`, allowing for chance. `phase` is told what takes long.
     """
     target = Path(path)
     with atomic_path(target) as temporary:
-        made = quantise_in_full(
-            net,
-            bits=bits,
-            input=input,
-            reset=reset,
-            per_channel=per_channel,
-            calibration=calibration,
-            steps=steps,
-            encoding=encoding,
-            dead_band=dead_band,
-        )
+        with phase("rounding to integers"):
+            made = quantise_in_full(
+                net,
+                bits=bits,
+                input=input,
+                reset=reset,
+                per_channel=per_channel,
+                calibration=calibration,
+                steps=steps,
+                encoding=encoding,
+                dead_band=dead_band,
+            )
         made.chip.notes.update(notes or {})
-        write(made.chip, temporary)
-        back = read(temporary)
-        outcome = _examine(net, made, back, test, max_drop, target, temporary.stat().st_size)
+        with phase("writing and reading back"):
+            write(made.chip, temporary)
+            back = read(temporary)
+        outcome = _examine(net, made, back, test, max_drop, target, temporary.stat().st_size, phase)
         if not outcome.passed and not force:
             raise ExportRefused(outcome)
     return outcome
+
+
+def affordable_run(folded: FoldedNetwork, most: int, steps: int) -> int:
+    """How many samples (2 … `most`) can be run in float64 with RUN_BUDGET."""
+    return affordable_calibration_samples(folded, most, budget=RUN_BUDGET / steps)
 
 
 class ExportRefused(CheckFailed):
@@ -128,15 +145,23 @@ class ExportRefused(CheckFailed):
         self.outcome = outcome
 
 
-def _examine(net: FSNN, made: Quantised, back: ChipNetwork, test: Samples | None, max_drop: float, target: Path, size: int) -> Exported:
-    found = measure_quantisation(made)
-    samples = test if test is not None else Samples(made.calibration, None)
+def _examine(
+    net: FSNN, made: Quantised, back: ChipNetwork, test: Samples | None, max_drop: float, target: Path, size: int, phase: Phase
+) -> Exported:
+    with phase("measuring the shift of the equilibrium"):
+        found = measure_quantisation(made)
+    samples = (
+        test if test is not None else Samples(made.calibration[: affordable_run(made.folded, len(made.calibration), back.steps)], None)
+    )
     values = samples.values[:, : back.steps] if back.input.kind == "events" else samples.values
-    result = run(back, values)
-    rates, answers = _folded_run(made.folded, values, spikes=back.delta is None)
+    with phase(f"running {len(values)} samples in integers"):
+        result = run(back, values)
+    with phase(f"running {len(values)} samples in float64"):
+        rates, answers = _folded_run(made.folded, values, spikes=back.delta is None)
     accuracies = None
     if samples.labels is not None:
-        accuracies = _accuracies(net, values, samples.labels, answers, result, back.steps if back.delta is None else net.steps)
+        with phase(f"running {len(values)} samples as trained"):
+            accuracies = _accuracies(net, values, samples.labels, answers, result, back.steps if back.delta is None else net.steps)
     checks = [
         check_exported_file(made.chip, back),
         check_exported_folding(net, made.folded, values[:FOLDING_SAMPLES]),

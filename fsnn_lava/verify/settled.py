@@ -75,9 +75,10 @@ class Settled:
         slope = "" if self.slope is None else f"it falls as T^{self.slope:.2f} so far"
         if slope and self.expected_slope is not None:
             slope += f" (E11: T^{self.expected_slope:.2f})"
-        return ", ".join(text for text in (slope, self._outlook()) if text)
+        return ", ".join(text for text in (slope, self.outlook()) if text)
 
-    def _outlook(self) -> str:
+    def outlook(self) -> str:
+        """What more steps would do; empty if it has settled."""
         if self.answer == "yes":
             return ""
         if self.floor is None:

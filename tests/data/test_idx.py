@@ -22,7 +22,7 @@ IMAGES = idx_bytes(random_images(12, 28, 28))
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "it must start as an IDX file of unsigned bytes with 3 axes, got nothing"),
+        (b"", "it must start as an IDX file of unsigned bytes with 3 axes, got an empty file"),
         (IMAGES[:7], "it must start as an IDX file"),
         (b"\x00\x00\x0d\x03" + IMAGES[4:], "must start as an IDX file of unsigned bytes with 3 axes, got 00 00 0d 03"),
         (IMAGES[:-1], "its header says 9408 bytes, but it contains 9407"),

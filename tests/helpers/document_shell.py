@@ -102,7 +102,7 @@ class Shell:
         name, *arguments = shlex.split(command)
         if name == "fsnn" and not arguments[0].startswith("-"):
             name = f"fsnn-{arguments.pop(0)}"
-        if name == "fsnn-train":
+        if name == "fsnn-train" and "--init" not in arguments:
             arguments += SMALL if training is None else training
         if name == "fsnn-run" and "sim" in arguments and "--limit" not in arguments:
             arguments += ["--limit", "24"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.rate_map import RateMap, Rates
+from fsnn_lava.ir.rate_map import Drive, RateMap, Rates
 
 
 def dense_weights(rate_map: RateMap) -> NDArray[np.float64]:
     """[n, n] of all layers together: current into every neuron per unit of rate of every neuron, over its threshold."""
     chip = rate_map.chip
     sizes = [layer.size for layer in chip.layers]
-    nothing = np.zeros((sum(sizes), *chip.layers[0].shape))
+    nothing = tuple(np.zeros((sum(sizes), *layer.shape)) for layer in chip.layers)
     units = np.split(np.eye(sum(sizes)), np.cumsum(sizes)[:-1], axis=1)
     rates = tuple(unit.reshape(-1, *layer.shape) for unit, layer in zip(units, chip.layers, strict=True))
     with_units = rate_map.currents(rates, nothing)
@@ -22,7 +22,7 @@ def dense_weights(rate_map: RateMap) -> NDArray[np.float64]:
     return np.concatenate(parts, axis=1).T
 
 
-def exact_equilibrium(rate_map: RateMap, near: Rates, drive: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def exact_equilibrium(rate_map: RateMap, near: Rates, drive: Drive) -> NDArray[np.float64] | None:
     """[n] a* of one sample, on the pieces of sigma that the rates `near` it are on; None if the solution is on other pieces."""
     thresholds = [layer.per_neuron(layer.threshold) for layer in rate_map.chip.layers]
 

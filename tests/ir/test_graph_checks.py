@@ -31,7 +31,7 @@ CHAIN = (("input", "a"), ("a", "b"), ("b", "c"))
 @pytest.mark.parametrize(
     ("pairs", "sentence"),
     [
-        ((("input", "a"), ("a", "c"), ("b", "a"), ("input", "b")), r"'b' -> 'a'.*closes no cycle.*nothing leads from 'a' to 'b'"),
+        ((("input", "a"), ("a", "c"), ("b", "a"), ("input", "b")), r"'b' -> 'a'.*does not close a cycle.*nothing leads from 'a' to 'b'"),
         ((("input", "a"), ("b", "c"), ("c", "b")), r"layer 'b': no connection leads to it from the input"),
         ((("input", "a"), ("a", "b")), r"layer 'c': no connection leads to it"),
         ((*CHAIN, ("c", "d")), r"there is no layer 'd'"),

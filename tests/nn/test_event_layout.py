@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from fsnn_lava.nn.event_layout import ConnectionLayout
+from fsnn_lava.nn.event_layout import CONVOLVED_TOGETHER, TOGETHER, ConnectionLayout, NetworkLayout, WireShape
 from fsnn_lava.nn.operators import Convolution, Dense, TransposedConvolution
 
 
@@ -22,3 +22,11 @@ def test_the_products_of_a_step_are_the_weights_that_meet_a_target(kind):
         operator = TransposedConvolution(in_shape=source, channels=3, kernel=(3, 3), stride=(2, 2), padding=(1, 1), output_padding=(1, 1))
         expected = int(functional.conv_transpose2d(ones, torch.ones(2, 3, 3, 3), stride=2, padding=1, output_padding=1).sum())
     assert ConnectionLayout(operator).products == expected
+
+
+def test_samples_are_stepped_together_where_the_weights_are_many():
+    small = Convolution(in_shape=(128, 2, 2), channels=200, kernel=(3, 3), padding=(1, 1))
+    large = Convolution(in_shape=(128, 2, 2), channels=256, kernel=(3, 3), padding=(1, 1))  # 294912 weights, more than 2**18
+    dense = Dense(in_shape=(4,), channels=3)
+    found = [NetworkLayout((one.in_shape, one.out_shape), [WireShape(0, 1, 0, one)], (True, False)) for one in (small, large, dense)]
+    assert [(layout.together, layout.in_blocks) for layout in found] == [(1, False), (CONVOLVED_TOGETHER, False), (TOGETHER, True)]

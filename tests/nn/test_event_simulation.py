@@ -166,3 +166,23 @@ def test_no_samples_are_no_samples(shape):
     trace = net.simulate(torch.zeros(shape), steps=10)
     assert [tuple(rates.shape) for rates in trace.rates] == [(0, *spec.out_shape) for spec in net.architecture.layers]
     assert net(torch.zeros(shape), steps=10).shape == (0, 3)
+
+
+def test_samples_that_are_stepped_together_do_not_change_each_other(monkeypatch):
+    """Of five samples stepped three at a time, some fire often enough to be added tap by tap and one not at all: no bit changes."""
+    torch.manual_seed(3)
+    net = fl.FSNN("9C3s-70C3 (F9C3)", input_shape=(1, 8, 8), classes=3, vth=1.0).eval()
+    x = torch.randn(5, 1, 8, 8) * torch.tensor([3.0, 0.1, 2.0, 0.0, 1.0]).view(5, 1, 1, 1)
+    with torch.no_grad():
+        dynamics = net._dynamics(x, net.feedback_weights(), net._no_masks())
+        run = event_simulation.EventRun(dynamics, 12, returned=False)
+        run.simulate(0, 5)
+        apart = run.trace(5)
+        assert run.layout.together == 1
+        monkeypatch.setattr(run.layout, "together", 3)
+        run = event_simulation.EventRun(dynamics, 12, returned=False)
+        run.simulate(0, 5)
+        together = run.trace(5)
+    assert float(apart.counts[0][0].mean()) > 0
+    for one, two in zip((*apart.counts, *apart.potentials), (*together.counts, *together.potentials), strict=True):
+        assert torch.equal(one, two)

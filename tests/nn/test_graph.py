@@ -43,7 +43,7 @@ def graph(*more, layers=(("a", (2, 4, 4)), ("b", (2, 4, 4))), first=(STEM, AHEAD
         (lambda: link(kind="conv", kernel=(3, 0)), "kernel must be a whole number of at least 1, got 0"),
         (lambda: link(kind="conv", stride=(1, 2, 3)), "stride must be a whole number or a pair"),
         (lambda: link(kind="identity", gain=0), "gain must be a finite number other than 0, got 0"),
-        (lambda: graph(layers=[("a", 2), ("a", 2)], first=()), "two layers are called 'a'; every layer needs a name of its own"),
+        (lambda: graph(layers=[("a", 2), ("a", 2)], first=()), "two layers are called 'a'; every layer needs a different name"),
         (lambda: graph(layers=[], first=()), "a graph needs at least one layer"),
         (lambda: graph({**AHEAD, "source": "aa"}), "there is no source 'aa'; did you mean 'a'?"),
         (lambda: graph({**AHEAD, "target": "input"}), "nothing can connect to the input; feedback ends in a layer"),

@@ -157,3 +157,16 @@ def test_weights_that_are_not_finite_are_refused():
         net.stages[0].linear.weight[3, 1] = float("nan")
     with pytest.raises(BadNetwork, match=r"stages.0.linear.weight: 1 of 720 values are not finite"):
         fold(net)
+
+
+@pytest.mark.parametrize("name", ["two dense", "transposed"])
+def test_in_single_precision_the_equilibrium_is_the_same_to_float32(name):
+    net = network(name)
+    folded, values = fold(net), raw(net)
+    exact, single = folded.solve(values), folded.single().solve(values, tol=1e-6)
+    assert single.rates[0].dtype == torch.float32
+    for one, two in zip(exact.rates, single.rates, strict=True):
+        torch.testing.assert_close(one, two.double(), rtol=0, atol=1e-4)  # rates in [0, 1] to some ten roundings of 2**-24, over 1 - gain
+    again = folded.solve(values, start=tuple(rate.double() for rate in single.rates))
+    assert again.steps < exact.steps
+    near(again.rates[-1], exact.rates[-1])

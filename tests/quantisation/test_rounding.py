@@ -7,9 +7,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from fsnn_lava import limits
+from fsnn_lava.nn.operators import Dense, TransposedConvolution
 from fsnn_lava.quantisation import quantise, rounding
+from fsnn_lava.quantisation.folded_network import FoldedConnection
 
 
 @pytest.mark.parametrize(
@@ -59,3 +62,36 @@ def test_shares_fall_from_the_whole_range():
 def test_the_largest_message_is_what_was_seen_or_the_full_scale_of_images(kind, divisor, largest, expected):
     folded = SimpleNamespace(normalisation=SimpleNamespace(divisor=divisor))
     assert quantise._message_max(folded, np.array([[0, largest]], np.uint8), kind) == expected
+
+
+@pytest.mark.parametrize("unit", [np.array(0.05), np.array([0.05, 0.07, 0.04])])
+def test_the_expected_error_is_that_of_independent_messages(unit, monkeypatch):
+    """Each weight's rounding error times a message with this mean and variance, for a dense connection and a transposed one."""
+    monkeypatch.setattr(rounding, "NUMBERS_AT_ONCE", 8)  # several parts
+    generator = torch.Generator().manual_seed(0)
+    dense = FoldedConnection(
+        source="input", target="l1", operator=Dense(in_shape=(4,), channels=3), weight=torch.randn(3, 4, generator=generator).double()
+    )
+    transposed = TransposedConvolution(in_shape=(2, 3, 3), channels=3, kernel=(2, 2))
+    back = FoldedConnection(source="l2", target="l1", operator=transposed, weight=torch.randn(2, 3, 2, 2, generator=generator).double())
+    messages = torch.rand(6, 4, generator=generator).double(), torch.rand(6, 2, 3, 3, generator=generator).double()
+    problem = SimpleNamespace(shape=(3,), vth=2.0, connections=(dense, back), messages=messages)
+    top, wanted = 15, np.zeros(3)
+    samples = messages[0].numpy(), messages[1].numpy().transpose(0, 2, 3, 1).reshape(-1, 2)
+    for weight, seen, exponent in ((dense.weight.numpy()[:, :, None], samples[0], 0), (_by_target(back), samples[1], 1)):
+        for channel in range(3):
+            step = float(np.broadcast_to(unit, 3)[channel]) * 2.0**exponent
+            mean = variance = 0.0
+            for source in range(weight.shape[1]):
+                for value in weight[channel, source]:
+                    off = min(max(round(value / step), -top), top) * step - value
+                    mean += off * seen[:, source].mean()
+                    variance += off**2 * seen[:, source].var()
+            wanted[channel] += (mean**2 + variance) / 2.0**2
+    found = rounding.ExpectedError(problem, top).per_channel(rounding.Grid(unit, (0, 1)))
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)  # sums of some ten terms in float64
+
+
+def _by_target(connection: FoldedConnection) -> np.ndarray:
+    """[targets, sources, taps]."""
+    return connection.weight.numpy().transpose(1, 0, 2, 3).reshape(3, 2, 4)

@@ -16,7 +16,7 @@ def test_what_one_step_can_add_is_found_exactly():
     values = np.array(list(itertools.product([0, 255], repeat=3)), dtype=np.uint8)
     spikes = np.array(list(itertools.product([0, 1], repeat=2)))
     rate_map = RateMap(chip)
-    each = rate_map.drive(values)[:, None] + rate_map.apply_synapse(chip.feedback[0], spikes)[None]
+    each = rate_map.drive(values)[0][:, None] + rate_map.apply_synapse(chip.feedback[0], spikes)[None]
     bound = step_bounds(chip)[0]
     assert bound.lowest == each.min()
     assert bound.highest == each.max()

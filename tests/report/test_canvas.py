@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from fsnn_lava.report.canvas import BLUE, COLOURS, figure_style, figure_svg, image_url, new_figure, tick_label
+from fsnn_lava.report.canvas import (
+    BLUE,
+    COLOURS,
+    add_tip,
+    add_tip_columns,
+    columns_around,
+    figure_style,
+    figure_svg,
+    image_url,
+    new_figure,
+    tick_label,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +41,22 @@ def test_a_drawing_takes_the_colours_of_the_page_and_escapes_its_description():
     root = ElementTree.fromstring(drawn)
     assert root.get("aria-label") == '5 < 6 & "so"' and root.get("style") == "max-width: 290px"
     assert "var(--blue)" in drawn and not any(colour in drawn for colour in COLOURS.values())
+
+
+def test_a_part_of_a_drawing_shows_its_tip_as_text():
+    with figure_style():
+        figure = new_figure(200, 100)
+        axes = figure.subplots()
+        add_tip(axes.bar([0], [1])[0], 'a <b> & "c"')
+        add_tip_columns(axes, np.array([0.0, 1.0, 2.0]), ["first", "second"])
+        drawn = figure_svg(figure, name="a", alt="bars")
+    titles = [element.text for element in ElementTree.fromstring(drawn).iter() if element.tag.endswith("title")]
+    assert titles == ['a <b> & "c"', "first", "second"]
+
+
+def test_columns_meet_halfway_between_positions():
+    np.testing.assert_allclose(columns_around([1, 2, 4]), [0.5, 1.5, 3.0, 4.5])
+    np.testing.assert_allclose(columns_around([1, 4, 16], logarithmic=True), [0.5, 2, 8, 32])
 
 
 def test_the_style_ends_with_its_block():

@@ -34,4 +34,5 @@ def test_rows_of_dictionaries_become_a_table_with_every_column_once():
     assert [part.partition("<")[0] for part in page.split('<th scope="col">')[1:]] == ["layer", "shift max", "more"]
     assert "<tr><td>&lt;l2&gt;</td><td>–</td><td>2</td></tr>" in page
     assert "<tr><td>1</td><td>5</td><td>6</td></tr>" in numbers_html({"confusion": [[5, 6]]})
-    assert table_html(["<a>"], []).count("&lt;a&gt;") == 1
+    assert table_html("<t>", ["<a>"], []).count("&lt;a&gt;") == 1
+    assert "Table: &lt;t&gt;" in table_html("<t>", [], [])

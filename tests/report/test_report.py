@@ -22,19 +22,23 @@ from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import concatenate_results
 from fsnn_lava.report import accuracy_curve, activity, canvas
-from fsnn_lava.report.evidence import RunEvidence
+from fsnn_lava.report.evidence import Origin, RunEvidence
 from fsnn_lava.report.page import arranged_panels
 from fsnn_lava.report.panel import Panel
 from fsnn_lava.report.report import write_report
 from fsnn_lava.report.residual_curve import moments_of
+from fsnn_lava.report.sample_picker import SAMPLES as SAMPLES_TO_CHOOSE
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.comparator import compare
 from fsnn_lava.verify.verdict import Verdict
 from tests.helpers.report_case import EVIL, SAMPLES, Case, digits_case
 from tests.helpers.strategies import random_network, random_values
 
-SECTIONS = ("verdict", "residual", "steps", "rates", "raster", "activity", "costs", "confusion", "weights", "cores", "provenance")
-CSV_FILES = {"residual", "steps", "rates", "raster", "activity", "costs", "confusion", "weights", "cores"}
+SECTIONS = (
+    *("verdict", "residual", "steps", "classes", "confusion", "mistakes", "samples", "rates", "activity", "costs", "weights", "cores"),
+    "provenance",
+)
+CSV_FILES = set(SECTIONS) - {"verdict", "provenance"}
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +59,7 @@ def folder(case: Case, tmp_path_factory: pytest.TempPathFactory) -> Path:
         labels=case.labels,
         model=case.model,
         figures=folder / "figures",
-        command=f"fsnn-run net.h5 --data {EVIL}",
+        origin=Origin(data="digits <8 x 8>", date="2026-11-17T16:07:00+00:00", command=f"fsnn-run net.h5 --data {EVIL}"),
     )
     return folder
 
@@ -82,7 +86,8 @@ def test_every_section_is_there_and_drawn(page):
 
 def test_every_drawing_is_valid_xml_with_a_description_and_real_text(page):
     found = drawings(page)
-    assert len(found) == 1 + 1 + 2 + 2 + 2 + 1 + 4 + 1  # residual, steps, 2 layers twice, activity, confusion, 4 connections, chip
+    single = ("residual", "steps", "classes", "confusion", "energy", "chip")
+    assert len(found) == len(single) + 2 * SAMPLES_TO_CHOOSE + 2 + 2 + 4  # 2 layers of each sample and of rates; activity; weights
     for drawing in found:
         assert drawing.attrib["aria-label"]
         assert drawing.attrib["viewBox"]
@@ -140,8 +145,19 @@ def test_each_check_shows_its_name_link_sentence_and_numbers(case, page):
 def test_the_head_gives_all_three_answers(case, page):
     head = page[page.index("<header") : page.index("</header>")]
     assert "faithful: all" in head
-    assert f"<dt>settled</dt><dd>{escape(str(case.verdict.settled))}</dd>" in head
-    assert f"<dt>accurate</dt><dd>{escape(case.verdict.accurate.short())}</dd>" in head
+    answers = dict(re.findall(r"<dt>(\w+)</dt><dd><b>(.*?)</b>", head))
+    assert answers == {
+        "Faithful": "yes",
+        "Settled": case.verdict.settled.answer,
+        "Accurate": f"{case.verdict.accurate.accuracy:.2%}",
+    }
+    assert escape(case.verdict.settled.outlook()) in head
+
+
+def test_the_head_names_data_set_bits_and_date(page):
+    head = page[page.index("<header") : page.index("</header>")]
+    for text in ("data set digits &lt;8 x 8&gt;", "8-bit weights", f"{SAMPLES} samples, 12 steps each", "2026-11-17 16:07 UTC"):
+        assert text in head
 
 
 def test_a_failed_check_is_on_top_and_says_where(case, tmp_path):
@@ -166,7 +182,7 @@ def test_a_verdict_alone_says_what_is_missing_in_every_place(case, tmp_path):
     page = (tmp_path / "bare.html").read_text(encoding="utf-8")
     for name in SECTIONS:
         assert page.count(f'id="{name}"') == 1, name
-    assert page.count("Not drawn") == 8
+    assert page.count("Not drawn") == 11
 
 
 def test_where_it_ran_is_never_left_open(case, page, tmp_path):
@@ -205,6 +221,27 @@ def test_every_figure_comes_as_png_and_its_data_as_csv(folder, page):
     assert len((folder / "report.html").read_bytes()) < 1_000_000
 
 
+def test_what_a_pointer_shows_stands_in_a_table_too(folder, page):
+    for key in ("residual", "steps", "classes", "confusion", "rates", "activity", "weights"):
+        section = page[page.index(f'id="{key}"') :]
+        section = section[: section.index("</section>")]
+        assert "<title>" in section, key
+        assert "The numbers as a table" in section, key
+    rows = table(folder, "steps")
+    assert f"{rows[0]['steps']} steps: {rows[0]['right']} of {SAMPLES} right" in page
+
+
+def test_one_accuracy_for_one_set_of_samples(case, folder, tmp_path):
+    """The accuracy at T is the verdict's if all samples are drawn; of fewer samples only the change against T is shown."""
+    at_end = next(row for row in table(folder, "steps") if int(row["steps"]) == case.chip.steps)
+    assert float(at_end["share"]) == pytest.approx(case.verdict.accurate.accuracy, abs=1e-8)
+    part = {"result": case.result.part(slice(0, 10)), "values": case.values[:10], "labels": case.labels[:10]}
+    write_report(tmp_path / "r.html", verdict=case.verdict, chip=case.chip, **part)
+    section = (tmp_path / "r.html").read_text(encoding="utf-8").split('id="steps"')[1].split("</section>")[0]
+    assert "as the change against T = 12 on the first 10 samples" in section
+    assert "change of accuracy" in section
+
+
 def test_the_residual_is_the_rate_map_s_and_stays_below_its_bound(case, folder):
     rows = table(folder, "residual")
     steps = {int(row["steps"]) for row in rows}
@@ -219,15 +256,32 @@ def test_the_residual_is_the_rate_map_s_and_stays_below_its_bound(case, folder):
     assert float(at_end["residual"]) == pytest.approx(by_hand, rel=1e-8)
 
 
-def test_the_raster_lists_every_spike_of_the_sample(case, folder):
-    rows = table(folder, "raster")
+def test_every_spike_of_the_samples_to_choose_from_is_listed(case, folder):
+    rows = table(folder, "samples")
+    chosen = sorted({int(row["sample"]) for row in rows})
+    assert len(chosen) == SAMPLES_TO_CHOOSE
     for layer, counts in zip(case.chip.layers, case.result.counts, strict=True):
-        found = np.zeros(layer.size, int)
+        found = np.zeros((len(chosen), layer.size), int)
         for row in rows:
             if row["layer"] == layer.name:
-                found[int(row["neuron"])] += 1
+                found[chosen.index(int(row["sample"])), int(row["neuron"])] += 1
                 assert 1 <= int(row["step"]) <= case.chip.steps
-        np.testing.assert_array_equal(found, counts[0].reshape(-1))
+        np.testing.assert_array_equal(found, counts[chosen].reshape(len(chosen), -1))
+
+
+def test_wrong_answers_are_shown_with_their_images(case, folder, page):
+    rows = table(folder, "mistakes")
+    wrong = np.flatnonzero(case.result.predictions != case.labels)
+    assert {int(row["sample"]) for row in rows} >= set(wrong.tolist())
+    section = page[page.index('id="mistakes"') :]
+    section = section[: section.index("</section>")]
+    assert f"Wrong: {len(wrong)} of {SAMPLES}" in section
+    assert section.count("data:image/png") == section.count("<li>") >= len(wrong)
+
+
+def test_layers_are_named_by_their_kind(page):
+    for text in ("l1 · conv 6, 8 × 8", "l2 · conv 5, 4 × 4"):
+        assert page.count(text) >= 4
 
 
 def test_the_confusion_matrix_counts_every_sample_once(case, folder):
@@ -275,8 +329,9 @@ def test_a_report_of_every_kind_of_input_without_labels_or_model(kind, tmp_path)
     result = Emulator(chip).run(values, steps=steps, spikes=True)
     compare(result, chip, values).to_html(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert page.count("Not drawn") == 1
-    assert "there are no labels" in page
+    assert page.count("Not drawn") == 3
+    assert page.count("there are no labels") == 2
+    assert "there are neither labels nor answers of the float network" in page
     assert "Without the float network" in page
     last = max(point.steps for point in accuracy_curve.measure_accuracy_curve(RunEvidence(chip, result, values, None, None, None)))
     assert last == (steps if kind == "events" else 2 * steps)

@@ -9,7 +9,6 @@ import pytest
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.training.log import EpochRecord, append_record, read_log, rewrite_records
-from fsnn_lava.training.progress import TrainingProgress
 from tests.training.test_loop import run, small
 
 
@@ -46,16 +45,3 @@ def test_records_are_appended_and_replaced_whole(tmp_path):
     assert path.read_text() == '{"epoch": 1}\n{"epoch": 2}\n'
     with pytest.raises(BadFile, match=r"cannot write .*none/log\.jsonl: No such file"):
         append_record(tmp_path / "none/log.jsonl", {})
-
-
-def test_a_watcher_that_fails_is_noted_and_the_others_still_see_the_epoch(capsys):
-    seen = []
-
-    def fails(records):
-        raise BadFile("no room for curves.png")
-
-    TrainingProgress(watchers=(fails, seen.append)).show([{"epoch": 1}])
-    assert seen == [[{"epoch": 1}]]
-    assert capsys.readouterr().err == "note: no room for curves.png\n"
-    TrainingProgress(quiet=True, watchers=(fails,)).show([])
-    assert capsys.readouterr().err == ""

@@ -38,11 +38,13 @@ def test_there_is_a_recipe_for_every_row_of_the_paper():
 OWN = (
     "digits",
     "digits-deep",
+    "cifar10-feedback",
     "cifar10-small",
     "fashion-mnist-frugal",
     "fashion-mnist-recurrent",
     "fashion-mnist-resnet",
     "mnist-certified",
+    "mnist-deep",
     "mnist-frugal",
     "nmnist-small",
 )  # not of the paper

@@ -1,10 +1,10 @@
-"""What the Lava processes of a network have in common in both encodings: source, layers, connections, recorders, for B samples at once.
+"""What the Lava processes of a network share in both encodings: source, layers, connections and recorders, for B samples at once.
 
 source -> synapse -> neuron 1 -> synapse -> neuron 2 -> … -> neuron N -> readout
                         ^                                       |
                         +-------------- synapse <---------------+
 
-Any network graph will do: a forward connection over d layers holds its messages back for d - 1 steps (`ChipNetwork.chip_delay`).
+Any network graph is supported: a forward connection over d layers delays its messages by d - 1 steps (`ChipNetwork.chip_delay`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Record = TypeVar("Record")
 
 
 class BatchedProcesses(ABC, Generic[Record]):
-    """Processes for B samples of T steps, and the shared memory that values and results pass through."""
+    """Batched processes for B samples of T steps, and the shared memory for values and results."""
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, trains: type[np.generic] | None, recorder: str) -> None:
         """`trains`: the type of recorded messages, None if they are not recorded; `recorder`: the tag of the process that records them."""
@@ -61,7 +61,7 @@ class BatchedProcesses(ABC, Generic[Record]):
             self._add(Recorder(spikes=train, beat=self._beat, window=window, tag=recorder, name=name), layer)
 
     def load(self, values: NDArray[np.uint8]) -> None:
-        """Copy up to B samples to where the source reads them; the rest of the batch is zero."""
+        """Copy up to B samples into the memory that the processes' source reads; the rest of the batch is zero."""
         if self.chip.input.kind == "current":
             filled = np.zeros((self.batch, *self.chip.input.shape), dtype=np.uint8)
             filled[: len(values)] = values
@@ -71,6 +71,7 @@ class BatchedProcesses(ABC, Generic[Record]):
         self.values[len(values) :] = 0
 
     def heartbeat(self) -> int:
+        """A counter that advances as long as the batched processes make progress."""
         return int(self._beat[0])
 
     def late(self, number: int) -> tuple[Record, int]:
@@ -119,7 +120,7 @@ class BatchedProcesses(ABC, Generic[Record]):
         self.processes.append(process)
 
     def _input_port(self, layer: Layer) -> Any:
-        """Where a layer takes the network's input."""
+        """The port at which a layer receives the network's input."""
         return self._neurons[layer.name].a_in
 
     @abstractmethod

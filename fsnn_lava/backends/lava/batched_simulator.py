@@ -45,7 +45,7 @@ class BatchedSimulator(ABC, Generic[Graph]):
         self.close()
 
     def close(self) -> None:
-        """End all processes; may be called twice."""
+        """End all batched processes; may be called twice."""
         self.session.close()
 
     def run(self, values: NDArray[np.uint8]) -> Result:
@@ -72,4 +72,4 @@ class BatchedSimulator(ABC, Generic[Graph]):
 
     @abstractmethod
     def _result(self, values: NDArray[np.uint8], seconds: float) -> Result:
-        """What the processes left in their records."""
+        """The Result, from the records of the processes."""

@@ -1,4 +1,4 @@
-"""The network as processes that lava-nc ships, for one sample."""
+"""The network as stock processes of lava-nc, for one sample."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fsnn_lava.limits import STATE_FRACTION_BITS
 
 
 class StockGraph:
-    """Stock processes for one sample, connected, with a probe on each neuron. Built anew for every sample, so no state carries over."""
+    """Stock processes for one sample, connected, with a probe on each neuron. Rebuilt for every sample, so that no state carries over."""
 
     def __init__(self, lowered: Lowered, sample: NDArray[np.uint8], current: NDArray[np.int32] | None, *, steps: int) -> None:
         self._chip, self._factors, self._steps = lowered.chip, lowered.factors, steps
@@ -44,6 +44,7 @@ class StockGraph:
         self._readout = self._classifier()
 
     def heartbeat(self) -> int:
+        """A counter that advances as long as the stock graph makes progress."""
         return int(self._beat[0])
 
     def run(self, session: Session) -> float:
@@ -93,7 +94,7 @@ class StockGraph:
         return process
 
     def _send_excess_bias(self, name: str, neuron: StockNeuron) -> None:
-        """Send the part of a bias that 16 bits do not hold as a constant message at every step, without a synapse."""
+        """Send the part of a bias that does not fit in 16 bits as a constant message at every step, without a synapse."""
         if neuron.excess_bias is not None:
             process = RingBuffer(data=neuron.excess_bias[..., None].astype(np.int32))
             process.name = f"excess bias of {name}"

@@ -78,12 +78,12 @@ def readout_neuron(readout: Readout, *, before: int) -> LIF:
 
 
 def to_lava(values: NDArray[Any]) -> NDArray[Any]:
-    """[C, H, W] as Lava's (W, H, C); (N,) unchanged."""
+    """[C, H, W] in the axis order of a stock neuron, (W, H, C); (N,) unchanged."""
     return values if values.ndim == 1 else np.ascontiguousarray(values.transpose(2, 1, 0))
 
 
 def from_lava(values: NDArray[Any]) -> NDArray[Any]:
-    """[..., C, H, W] from [..., W, H, C]: the inverse of `to_lava`."""
+    """[..., C, H, W] from [..., W, H, C] of a stock neuron: the inverse of `to_lava`."""
     return np.moveaxis(values, (-3, -1), (-1, -3))
 
 

@@ -71,12 +71,12 @@ class Relay:
 
 
 def lava_shape(shape: Shape) -> Shape:
-    """(W, H, C) of (C, H, W)."""
+    """The shape of a stock synapse's port, (W, H, C), from (C, H, W)."""
     return shape[::-1]
 
 
 def lava_order(shape: Shape) -> NDArray[np.int64]:
-    """[n] index in the network's order of each neuron of a flattened Lava process."""
+    """[n] index in the network's order of each neuron that a flattened stock synapse connects."""
     index = np.arange(int(np.prod(shape)))
     return index.reshape(shape).transpose().reshape(-1)
 

@@ -10,8 +10,12 @@ from fsnn_lava.cli.parsers.threshold_options import add_threshold_options
 
 def parser() -> Parser:
     """The parser of fsnn-compare."""
-    options = Parser(prog="fsnn-compare", description="Check the results of a finished run, link by link.")
+    options = Parser(
+        prog="fsnn-compare",
+        description="Check the results of a finished run, link by link. With two runs, also put them side by side.",
+    )
     options.add_argument("results", type=Path, help="results.h5, written by fsnn-run")
+    options.add_argument("other", type=Path, nargs="?", help="a second results.h5, to compare with the first sample by sample")
     options.add_argument(
         "--model",
         type=Path,

@@ -19,6 +19,7 @@ from fsnn_lava.verify.merged_findings import MergedFindings, merge_either, merge
 from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "float network → backend"
+ERRORS_KEPT = 500  # samples answered wrongly, or unlike the float network, that are listed for a report
 _Z = 1.959963984540054  # 95 %
 
 
@@ -41,6 +42,7 @@ class AccuracyCheck(MergedFindings):
         **dict.fromkeys(("float_labelled", "confusion", "rate_sums", "margins"), merge_total),
         **dict.fromkeys(("spiked", "paused"), merge_either),
         "offenders": merge_first(OFFENDERS_KEPT),
+        "errors": merge_first(ERRORS_KEPT, key=lambda row: row[0]),
     }
 
     def __init__(self, chip: ChipNetwork, thresholds: Thresholds) -> None:
@@ -54,6 +56,7 @@ class AccuracyCheck(MergedFindings):
         self.rate_sums = np.zeros(len(chip.layers))
         self.margins: list[float] = []
         self.offenders: list[Offender] = []
+        self.errors: list[list[float]] = []  # sample, label, answer, float answer, margin; -1 for an unknown label or answer
 
     def add(self, batch: Batch, float_answers: NDArray[np.int64] | None) -> None:
         """`float_answers`: the answers of the float network, [B]."""
@@ -69,6 +72,7 @@ class AccuracyCheck(MergedFindings):
             full = batch.rates[index] >= 1.0 if self.chip.delta is not None else counts >= batch.steps
             self.paused[index] |= (~full).any(axis=0)
             self.rate_sums[index] += float(batch.rates[index].mean(axis=tuple(range(1, counts.ndim))).sum())
+        self._add_errors(batch, answers, float_answers, margins)
         if batch.labels is not None:
             self._add_labels(batch.labels, answers, float_answers)
         if float_answers is not None:
@@ -77,6 +81,16 @@ class AccuracyCheck(MergedFindings):
             for row in np.flatnonzero(answers != float_answers)[: OFFENDERS_KEPT - len(self.offenders)]:
                 what = f"answers {answers[row]}, the float network answers {float_answers[row]}; margin {margins[row]:.4g}"
                 self.offenders.append({"sample": batch.sample(row), "what": what})
+
+    def _add_errors(
+        self, batch: Batch, answers: NDArray[np.int64], float_answers: NDArray[np.int64] | None, margins: NDArray[np.float64]
+    ) -> None:
+        """List the samples that are answered wrongly, or not as the float network answers them."""
+        labels = np.full(len(answers), -1) if batch.labels is None else batch.labels
+        others = np.full(len(answers), -1) if float_answers is None else float_answers
+        listed = ((labels >= 0) & (answers != labels)) | ((others >= 0) & (answers != others))
+        for row in np.flatnonzero(listed)[: ERRORS_KEPT - len(self.errors)]:
+            self.errors.append([batch.sample(row), int(labels[row]), int(answers[row]), int(others[row]), float(margins[row])])
 
     def _add_labels(self, labels: NDArray[np.int64], answers: NDArray[np.int64], float_answers: NDArray[np.int64] | None) -> None:
         known = labels >= 0
@@ -139,7 +153,7 @@ class AccuracyCheck(MergedFindings):
             summary="; ".join([self._sentence(), *problems]),
             numbers=self._numbers(accuracy, agreement),
             offenders=tuple(self.offenders),
-            series={"confusion": self.confusion, "margins": self.margins},
+            series={"confusion": self.confusion, "margins": self.margins, "errors": self.errors},
         )
 
     def _sentence(self) -> str:

@@ -231,7 +231,7 @@ def assert_scatters(synapse: Synapse, source: tuple[int, ...], target: tuple[int
     layout = (scatter_form(laid), laid.row_spans, laid.column_spans)
     for kind, stored in ((np.int32, np.int8), (np.int64, np.int8), (np.float32, np.float32), (np.float64, np.float64)):
         weight = laid.blocks.astype(stored)
-        total, by_taps = np.zeros(int(np.prod(target)), kind), np.zeros(int(np.prod(target)), kind)
+        total = np.zeros(int(np.prod(target)), kind)
         scatter(total, weight, fired, NONE, *layout)
         got = total.reshape(*target[1:], target[0]).transpose(2, 0, 1) if len(target) == 3 else total
         np.testing.assert_array_equal(got, expected)  # small integers: exact in float32
@@ -242,8 +242,12 @@ def assert_scatters(synapse: Synapse, source: tuple[int, ...], target: tuple[int
         got = graded.reshape(*target[1:], target[0]).transpose(2, 0, 1) if len(target) == 3 else graded
         np.testing.assert_array_equal(got, (matrix_of(synapse, source, target) @ sent.reshape(-1)).reshape(target))
         if laid.groups == 1 and not laid.fused:
-            scatter_by_taps(by_taps, weight, fired, *layout, np.zeros(len(laid.row_spans) * len(laid.column_spans) + 1, np.int32))
-            np.testing.assert_array_equal(by_taps, total)
+            several = np.zeros((3, *total.shape), kind)
+            starts = np.zeros((3, len(laid.row_spans) * len(laid.column_spans) + 2), np.int32)
+            lists = np.stack([np.concatenate([fired[:1], fired])] * 3)  # the first entry is another layer's
+            lengths = np.array([len(fired), 0, len(fired)])
+            scatter_by_taps(several, weight, lists, 1, lengths, 0, *layout, starts)
+            np.testing.assert_array_equal(several, np.stack([total, np.zeros_like(total), total]))
 
 
 def test_spikes_are_kept_only_for_those_who_ask() -> None:

@@ -81,3 +81,23 @@ def test_wilson_intervals_have_known_values():
     assert wilson_interval(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
     assert wilson_interval(20, 20)[1] == 1.0
     assert wilson_interval(0, 0) == (0.0, 1.0)
+
+
+def test_wrong_answers_and_those_unlike_the_float_network_are_listed():
+    """Sample 1 has no label and is unlike the float network, sample 2 is wrong, sample 3 is both."""
+    chip = dense_network(1)
+    values = np.random.default_rng(0).integers(0, 256, (4, *chip.input.shape), dtype=np.uint8)
+    result = simulate(chip, values)
+    answers, classes = result.predictions, chip.readout.classes
+    others = (answers + 1) % classes
+    labels = np.array([answers[0], -1, others[2], others[3]])
+    floats = np.array([answers[0], others[1], answers[2], others[3]])
+    check = AccuracyCheck(chip, Thresholds())
+    check.add(Batch(chip=chip, result=result, values=values, labels=labels, offset=10), floats)
+    found = check.check().series["errors"]
+    assert [row[:4] for row in found] == [[10 + n, labels[n], answers[n], floats[n]] for n in (1, 2, 3)]
+    logits = np.sort(result.logits[2])
+    assert found[1][4] == pytest.approx(logits[-1] - logits[-2])
+    again = AccuracyCheck(chip, Thresholds())
+    again.take_in(check.hand_over())
+    assert again.check().series["errors"] == found

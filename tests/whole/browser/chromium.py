@@ -108,8 +108,8 @@ class Chromium:
             self.events.append(self._receive(end))
 
     def ask(self, expression: str) -> Any:
-        """The value of a JavaScript expression in the page."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        """The value of a JavaScript expression in the page; of a promise, what it is resolved to."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise ValueError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fsnn_lava.report.evidence import Origin
 from fsnn_lava.report.report import write_report
+from fsnn_lava.report.sample_picker import SAMPLES
 from tests.helpers.report_case import EVIL, digits_case
 from tests.whole.browser.chromium import Chromium, find
 
@@ -16,7 +18,7 @@ pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this mac
 
 PHONE, DESKTOP = 390, 1280
 VISIBLE = "[...document.querySelectorAll('figure svg')].filter(s => s.checkVisibility())"
-SHOWN = "[...document.querySelectorAll('#raster .tab')].map(tab => getComputedStyle(tab).display !== 'none')"
+SHOWN = "[...document.querySelectorAll('#samples .tab')].map(tab => getComputedStyle(tab).display !== 'none')"
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     case = digits_case()
     path = tmp_path_factory.mktemp("page") / "report.html"
     options = {"result": case.result, "values": case.values, "labels": case.labels, "model": case.model}
-    write_report(path, verdict=case.verdict, chip=case.chip, **options, command=f"fsnn-run --data {EVIL}")
+    write_report(path, verdict=case.verdict, chip=case.chip, **options, origin=Origin(command=f"fsnn-run --data {EVIL}"))
     return path
 
 
@@ -47,19 +49,8 @@ def test_it_opens_without_a_complaint_and_fetches_nothing(browser, report, width
 def test_everything_is_visible_and_text_keeps_its_letters(browser, report):
     browser.open(report, width=DESKTOP)
     sections = browser.ask("[...document.querySelectorAll('main > section')].map(s => s.id)")
-    assert sections == [
-        "verdict",
-        "residual",
-        "steps",
-        "rates",
-        "confusion",
-        "raster",
-        "activity",
-        "costs",
-        "weights",
-        "cores",
-        "provenance",
-    ]
+    shown = ["residual", "steps", "classes", "confusion", "mistakes", "samples", "rates", "activity", "costs", "weights", "cores"]
+    assert sections == ["verdict", *shown, "provenance"]
     assert browser.ask(f"{VISIBLE}.filter(s => s.clientWidth < 100 || s.clientHeight < 50).length") == 0
     assert browser.ask("document.scripts.length") == 0
     assert EVIL in browser.ask("document.body.textContent")
@@ -78,11 +69,28 @@ def test_every_picture_stays_inside_its_own_frame(browser, report):
     assert browser.ask(VISIBLE + outside) == []
 
 
-def test_a_layer_of_the_raster_is_chosen_with_a_click(browser, report):
+def test_a_sample_is_chosen_with_a_click_or_with_the_arrow_keys(browser, report):
     browser.open(report, width=DESKTOP)
-    assert browser.ask(SHOWN) == [True, False]
-    browser.ask("document.querySelector('label[for=raster-tab-2]').click()")
-    assert browser.ask(SHOWN) == [False, True]
+    first, second, third = ([n == chosen for n in range(SAMPLES)] for chosen in (0, 1, 2))
+    assert browser.ask(SHOWN) == first
+    browser.ask("document.querySelector('label[for=samples-2]').click()")
+    assert browser.ask(SHOWN) == second
+    browser.ask("document.querySelector('#samples-2').focus()")
+    for kind in ("keyDown", "keyUp"):
+        browser.call("Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39)
+    assert browser.ask(SHOWN) == third
+
+
+def test_everything_works_without_scripts(browser, report):
+    """The page has none; with scripts switched off in the browser it is still complete, and its tables can be opened."""
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(report, width=PHONE)
+        assert browser.complaints() == []
+        content = browser.pdf()
+    finally:
+        browser.call("Emulation.setScriptExecutionDisabled", value=False)
+    assert len(content) > 50_000
 
 
 def test_dark_is_dark_and_print_is_light_and_complete(browser, report):
@@ -92,6 +100,6 @@ def test_dark_is_dark_and_print_is_light_and_complete(browser, report):
     browser.open(report, width=DESKTOP, dark=True)
     assert browser.ask(ink) != light
     browser.call("Emulation.setEmulatedMedia", media="print")
-    assert browser.ask(SHOWN) == [True, True]
+    assert browser.ask(SHOWN) == [n == 0 for n in range(SAMPLES)]
     browser.call("Emulation.setEmulatedMedia", media="")
     assert browser.pdf().startswith(b"%PDF")

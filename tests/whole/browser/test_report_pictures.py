@@ -15,7 +15,11 @@ import pytest
 from PIL import Image
 
 import fsnn_lava as fl
+from fsnn_lava.cli.compare import main as compare_command
 from fsnn_lava.data import load
+from fsnn_lava.formats.results import write_results
+from fsnn_lava.report.evidence import Origin
+from fsnn_lava.report.report import write_report
 from tests.helpers.document_shell import LAVA
 from tests.whole.browser.chromium import Chromium, find
 
@@ -29,12 +33,14 @@ PHONE, DESKTOP = 390, 1280
 
 # name of the picture: (report, width of the window, what of the page, at most so many pixels high)
 PICTURES = {
-    "desktop": ("good", DESKTOP, "html", 1240),
+    "desktop": ("good", DESKTOP, "html", 1100),
     "phone": ("good", PHONE, "html", 1240),
-    "fail": ("fault", DESKTOP, "html", 1240),
+    "dark": ("good", DESKTOP, "html", 700),
+    "fail": ("fault", DESKTOP, "html", 1100),
+    "pair": ("pair", DESKTOP, "html", 1100),
     **{
-        name: ("good", DESKTOP, f"#{name}", None)
-        for name in ("residual", "steps", "rates", "confusion", "raster", "activity", "costs", "weights", "cores")
+        name: ("good", DESKTOP, f"#{name}", 1000)
+        for name in ("residual", "steps", "classes", "confusion", "mistakes", "samples", "rates", "activity", "costs", "weights", "cores")
     },
     "residual-bad": ("zero", DESKTOP, "#residual", None),
     "rates-bad": ("zero", DESKTOP, "#rates", None),
@@ -60,7 +66,13 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         result = replace(fl.run(ran, pixels, backend=BACKEND), digest=told.digest())
         verdict = fl.compare(result, told, pixels, labels=labels, model=net)
         assert verdict.passed == (name != "fault")
-        verdict.to_html(folder / f"{name}.html")
+        origin = Origin(data="digits", date="2026-11-17T12:00:00+00:00")
+        run = {"chip": told, "result": result, "values": pixels, "labels": labels, "model": net, "origin": origin}
+        write_report(folder / f"{name}.html", verdict=verdict, **run)
+        if name in ("good", "coarse"):
+            write_results(folder / f"{name}.h5", result, told, pixels, labels=labels, data="digits")
+    two = [str(folder / "good.h5"), str(folder / "coarse.h5"), "--report", str(folder / "pair.html"), "--equilibria", "4"]
+    assert compare_command(two) == 0
     return folder
 
 
@@ -81,7 +93,7 @@ def browser() -> Iterator[Chromium]:
 def test_the_pictures_of_the_documentation_can_be_taken(browser, reports, tmp_path):
     folder = Path(KEPT or tmp_path)
     for name, (report, width, part, height) in PICTURES.items():
-        browser.open(reports / f"{report}.html", width=width)
+        browser.open(reports / f"{report}.html", width=width, dark=name == "dark")
         browser.picture(tmp_path / "raw.png", of=part, height=height)
         with Image.open(tmp_path / "raw.png") as raw:
             assert np.asarray(raw.convert("L")).std() > 5, name  # something is drawn

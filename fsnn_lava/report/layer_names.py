@@ -1,0 +1,28 @@
+"""How the report names a layer: by its name in the file, and by its kind and size, which is what a reader recognises."""
+
+from __future__ import annotations
+
+from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Layer
+
+
+def layer_kind(chip: ChipNetwork, layer: Layer) -> str:
+    """`dense 400`, or `conv 32, 4 × 4`: channels, then height and width of the layer."""
+    if len(layer.shape) == 1:
+        return f"dense {layer.shape[0]}"
+    channels, height, width = layer.shape
+    dense = [isinstance(synapse, DenseSynapse) for synapse in chip.into(layer) if chip.is_forward(synapse)]
+    return f"{'dense' if dense and all(dense) else 'conv'} {channels}, {height} × {width}"
+
+
+def layer_title(chip: ChipNetwork, layer: Layer) -> str:
+    """`l1 · conv 32, 4 × 4`."""
+    return f"{layer.name} · {layer_kind(chip, layer)}"
+
+
+def neuron_name(layer: Layer, index: int) -> str:
+    """`neuron 17` of a dense layer, `channel 3, row 1, column 0` of another; `index` is that of the flattened layer."""
+    if len(layer.shape) == 1:
+        return f"neuron {index}"
+    _, height, width = layer.shape
+    channel, place = divmod(index, height * width)
+    return f"channel {channel}, row {place // width}, column {place % width}"

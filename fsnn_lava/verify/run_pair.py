@@ -1,0 +1,159 @@
+"""RunPair: two runs on the same samples, answer by answer: what changed, and can the difference be chance?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.formats.results import ResultsReader
+from fsnn_lava.verify.verdict import Verdict
+
+LISTED = 500  # samples answered differently
+_CHANCE = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPair:
+    """Two runs, side by side. Shares count the samples that both runs have.
+
+    Attributes:
+        names: of the two runs.
+        verdicts: on each of them.
+        facts: (what, value of the first, value of the second).
+        samples: how many samples both have; 0 if they are not of the same data.
+        labelled: how many of those have a label.
+        right: answered right by both, only by the first, only by the second, by neither.
+        agreeing: answered alike.
+        different: the first samples answered differently: sample, label (-1: unknown), both answers.
+    """
+
+    names: tuple[str, str]
+    verdicts: tuple[Verdict, Verdict]
+    facts: tuple[tuple[str, str, str], ...]
+    samples: int
+    labelled: int
+    right: tuple[int, int, int, int]
+    agreeing: int
+    different: tuple[tuple[int, int, int, int], ...] = field(repr=False, default=())
+
+    @property
+    def by_chance(self) -> float:
+        """The probability of a difference at least this large if both were equally accurate (McNemar's exact test)."""
+        return mcnemar(self.right[1], self.right[2])
+
+    def sentence(self) -> str:
+        """What the answers say, in one or two sentences."""
+        if not self.samples:
+            return "The two runs are of different data, so their answers cannot be compared sample by sample."
+        alike = f"Of the {self.samples:,} samples that both have, {self.agreeing:,} are answered alike"
+        if not self.labelled:
+            return f"{alike}."
+        both, first, second, _ = self.right
+        text = f"{alike}; {both:,} are right in both, {first:,} only in {self.names[0]}, {second:,} only in {self.names[1]}."
+        if first == second:
+            return f"{text} Both are equally accurate."
+        better = self.names[0] if first > second else self.names[1]
+        if self.by_chance >= _CHANCE:
+            return f"{text} The difference can be chance (p = {self.by_chance:.2g})."
+        return f"{text} {better} is more accurate (p = {self.by_chance:.2g})."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return numbers, strings, lists and dicts that json.dumps accepts."""
+        both, first, second, neither = self.right
+        answers = {"both_right": both, "only_first_right": first, "only_second_right": second, "neither_right": neither}
+        return {
+            "runs": list(self.names),
+            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
+            "samples": self.samples,
+            "labelled": self.labelled,
+            "agreeing": self.agreeing,
+            **answers,
+            "by_chance": self.by_chance if self.labelled else None,
+            "different": [dict(zip(("sample", "label", "first", "second"), row, strict=True)) for row in self.different],
+        }
+
+    def to_text(self) -> str:
+        """Return the comparison as text: a row for each fact, then the sentence."""
+        first, second = (max(len(row[column]) for row in (("", *self.names), *self.facts)) for column in (1, 2))
+        rows = [f"{what:<22}{a:<{first}}  {b:<{second}}".rstrip() for what, a, b in (("", *self.names), *self.facts)]
+        return "\n".join([*rows, "", self.sentence()])
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """The exact two-sided p-value of McNemar's test, from the samples that only one of two is right on."""
+    number = only_first + only_second
+    tail = sum(comb(number, k) for k in range(min(only_first, only_second) + 1))
+    return min(1.0, 2 * tail / 2**number)
+
+
+def compare_runs(readers: tuple[ResultsReader, ResultsReader], verdicts: tuple[Verdict, Verdict], names: tuple[str, str]) -> RunPair:
+    """Put two results files side by side; BadArgument if their networks have different numbers of classes."""
+    first, second = readers
+    classes = tuple(reader.chip.readout.classes for reader in readers)
+    if classes[0] != classes[1]:
+        raise BadArgument(f"{names[0]} has {classes[0]} classes, {names[1]} has {classes[1]}: they do not answer the same question")
+    samples = common_samples(first, second)
+    labels, answers, others = first.row("labels", 0, samples), first.row("predictions", 0, samples), second.row("predictions", 0, samples)
+    known = labels >= 0
+    a, b = (answers == labels)[known], (others == labels)[known]
+    right = tuple(int(np.count_nonzero(found)) for found in (a & b, a & ~b, ~a & b, ~a & ~b))
+    rows = [(int(n), int(labels[n]), int(answers[n]), int(others[n])) for n in np.flatnonzero(answers != others)[:LISTED]]
+    return RunPair(
+        names=names,
+        verdicts=verdicts,
+        facts=_facts(readers, verdicts),
+        samples=samples,
+        labelled=int(np.count_nonzero(known)),
+        right=(right[0], right[1], right[2], right[3]),
+        agreeing=int(np.count_nonzero(answers == others)),
+        different=tuple(rows),
+    )
+
+
+def common_samples(first: ResultsReader, second: ResultsReader) -> int:
+    """How many samples both runs begin with: those of the shorter one if labels and the inputs that both keep are the same, else 0."""
+    if first.provenance.data_sha256 == second.provenance.data_sha256:
+        return first.samples
+    number, kept = min(first.samples, second.samples), min(first.details, second.details)
+    if not np.array_equal(first.row("labels", 0, number), second.row("labels", 0, number)):
+        return 0
+    if kept == 0 or first.chip.input.shape != second.chip.input.shape:
+        return 0
+    return number if _same_values(first.values(0, kept), second.values(0, kept)) else 0
+
+
+def _same_values(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> bool:
+    return a.shape == b.shape and bool(np.array_equal(a, b))
+
+
+def _facts(readers: tuple[ResultsReader, ResultsReader], verdicts: tuple[Verdict, Verdict]) -> tuple[tuple[str, str, str], ...]:
+    columns = [_column(reader, verdict) for reader, verdict in zip(readers, verdicts, strict=True)]
+    return tuple((what, columns[0][what], columns[1][what]) for what in columns[0])
+
+
+def _column(reader: ResultsReader, verdict: Verdict) -> dict[str, str]:
+    """One run in a few words and numbers, by name."""
+    origin, notes, samples = reader.provenance, reader.chip.notes, reader.samples
+    spikes = reader.row("layer_spikes").sum() / samples
+    accurate, settled = verdict.accurate, verdict.settled
+    return {
+        "verdict": verdict.word,
+        "settled": "–" if settled is None else f"{settled.answer}, |f(a) - a| <= {settled.residual:.3g}",
+        "accuracy": "–" if accurate is None else accurate.short(),
+        "network": f"{notes.get('architecture', 'unnamed')}, {origin.digest[:12]}",
+        "bits": notes.get("bits", "–"),
+        "encoding": "rate" if reader.chip.delta is None else "delta",
+        "data set": origin.data or "–",
+        "backend": origin.backend + (f" ({origin.graph})" if origin.graph else ""),
+        "steps": str(origin.steps),
+        "samples": f"{samples:,}",
+        "messages per sample": f"{spikes:,.0f}",
+        "operations per sample": f"{reader.row('operations').mean():,.0f}",
+        "time per sample": f"{1e3 * origin.seconds / samples:.3g} ms",
+        "date": origin.date,
+    }

@@ -1,0 +1,82 @@
+"""Two runs side by side: counted by hand, told apart from chance, refused where they answer different questions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fsnn_lava as fl
+from fsnn_lava.cli.compare import main, run_names
+from fsnn_lava.formats.results import write_results
+from fsnn_lava.verify.run_pair import RunPair, mcnemar
+from fsnn_lava.verify.verdict import Verdict
+from tests.helpers.chip_networks import dense_network
+
+
+def written(path: Path, *, seed: int = 3, samples: int = 9, values_seed: int = 0, steps: int = 12, detail: int | None = None) -> Path:
+    chip = dense_network(seed, size=6)
+    values = np.random.default_rng(values_seed).integers(0, 256, (9, 7), dtype=np.uint8)[:samples]
+    labels = np.arange(9)[:samples] % chip.readout.classes
+    write_results(path, fl.run(chip, values, steps=steps), chip, values, labels=labels, detail=detail)
+    return path
+
+
+def compared(first: Path, second: Path, capsys: pytest.CaptureFixture[str]) -> dict:
+    assert main([str(first), str(second), "--json", "--equilibria", "1"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_answers_are_counted_sample_by_sample(tmp_path, capsys):
+    first, second = written(tmp_path / "a.h5"), written(tmp_path / "b.h5", steps=1)
+    found = compared(first, second, capsys)
+    runs = [fl.run(dense_network(3, size=6), np.random.default_rng(0).integers(0, 256, (9, 7), dtype=np.uint8), steps=n) for n in (12, 1)]
+    a, b = (run.predictions for run in runs)
+    labels = np.arange(9) % runs[0].logits.shape[1]
+    assert (found["samples"], found["labelled"], found["agreeing"]) == (9, 9, int((a == b).sum()))
+    assert found["both_right"] == int(((a == labels) & (b == labels)).sum())
+    assert found["only_first_right"] == int(((a == labels) & (b != labels)).sum())
+    assert found["only_second_right"] == int(((a != labels) & (b == labels)).sum())
+    assert [row["sample"] for row in found["different"]] == np.flatnonzero(a != b).tolist()
+
+
+def test_a_shorter_run_is_compared_on_its_own_samples(tmp_path, capsys):
+    assert compared(written(tmp_path / "a.h5"), written(tmp_path / "b.h5", samples=4), capsys)["samples"] == 4
+
+
+def test_other_data_are_not_compared_sample_by_sample(tmp_path, capsys):
+    found = compared(written(tmp_path / "a.h5"), written(tmp_path / "b.h5", values_seed=1), capsys)
+    assert (found["samples"], found["labelled"], found["different"], found["by_chance"]) == (0, 0, [], None)
+
+
+def test_other_classes_are_refused(tmp_path, capsys):
+    other = dense_network(3, size=6, classes=5)
+    values = np.zeros((2, 7), np.uint8)
+    write_results(tmp_path / "b.h5", fl.run(other, values), other, values)
+    assert main([str(written(tmp_path / "a.h5")), str(tmp_path / "b.h5")]) == 2
+    assert "they do not answer the same question" in capsys.readouterr().err
+
+
+def pair(first: int, second: int) -> RunPair:
+    verdict = Verdict(checks=())
+    return RunPair(
+        names=("a", "b"), verdicts=(verdict, verdict), facts=(), samples=100, labelled=100, right=(50, first, second, 10), agreeing=60
+    )
+
+
+def test_a_difference_is_called_one_only_if_it_is_unlikely_to_be_chance():
+    assert mcnemar(0, 0) == mcnemar(3, 3) == 1.0
+    assert mcnemar(5, 0) == pytest.approx(2 / 2**5)
+    assert mcnemar(1, 8) == pytest.approx(2 * (1 + 9) / 2**9)
+    assert pair(2, 2).sentence().endswith("Both are equally accurate.")
+    assert pair(5, 0).sentence().endswith("The difference can be chance (p = 0.062).")
+    assert pair(1, 8).sentence().endswith("b is more accurate (p = 0.039).")
+    assert pair(8, 1).sentence().endswith("a is more accurate (p = 0.039).")
+
+
+def test_files_of_the_same_name_are_told_apart_by_their_folders():
+    assert run_names(Path("a.h5"), Path("b.h5")) == ("a.h5", "b.h5")
+    assert run_names(Path("x/r.h5"), Path("y/r.h5")) == ("x/r.h5", "y/r.h5")
+    assert run_names(Path("r.h5"), Path("r.h5")) == ("r.h5 (first)", "r.h5 (second)")
