@@ -105,8 +105,8 @@ def test_keys_that_take_forever_to_hash_are_refused():
         ("best_accuracy", math.nan, "is damaged or not a training state"),
         ("network", torch.zeros(3), "is damaged or not a training state"),
         ("network", {"readout.weight": torch.full((3, 3), math.inf)}, "a parameter is not finite"),
-        ("network", {"readout.weight": torch.zeros(3, 4)}, "does not fit the network of its recipe: Error"),
-        ("optimiser", {}, "does not fit the network of its recipe"),
+        ("network", {"readout.weight": torch.zeros(3, 4)}, "does not match the network in its recipe: Error"),
+        ("optimiser", {}, "does not match the network in its recipe"),
     ],
 )
 def test_a_training_state_of_something_else_is_refused(name, value, sentence, tmp_path):
