@@ -23,6 +23,10 @@ class Split(Protocol):
         """Class numbers, [N] int64."""
 
     @property
+    def targets(self) -> np.ndarray | None:
+        """Numbers to answer instead of a class, [N, outputs] float32; None for classes."""
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of one sample: [C, H, W], or [T, C, H, W] for events."""
 
@@ -39,6 +43,7 @@ class Subscriptable(ABC):
     """Makes a split a map-style data set for torch.utils.data.DataLoader."""
 
     labels: np.ndarray
+    targets: np.ndarray | None = None
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -65,12 +70,15 @@ class ArraySplit(Subscriptable):
 
     values: np.ndarray  # [N, ...] uint8
     labels: np.ndarray  # [N] int64
+    targets: np.ndarray | None = None  # [N, outputs] float32
 
     def __post_init__(self) -> None:
         if self.values.dtype != np.uint8:
             raise BadData(f"values must be raw uint8 numbers, got {self.values.dtype}")
         if self.labels.shape != (len(self.values),):
             raise BadData(f"{len(self.values)} samples need one label each, got labels of shape {self.labels.shape}")
+        if self.targets is not None and (self.targets.ndim != 2 or len(self.targets) != len(self.values)):
+            raise BadData(f"{len(self.values)} samples need targets [N, outputs], got shape {self.targets.shape}")
         object.__setattr__(self, "labels", np.ascontiguousarray(self.labels, np.int64))
 
     @property
@@ -130,5 +138,7 @@ class Dataset:
 
     @property
     def classes(self) -> int:
-        """Number of classes."""
+        """Number of classes, or of the numbers to answer."""
+        if self.test.targets is not None:
+            return int(self.test.targets.shape[1])
         return len(self.class_names) or 1 + max(int(part.labels.max(initial=-1)) for part in (self.train, self.test))

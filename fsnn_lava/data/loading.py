@@ -23,7 +23,7 @@ from fsnn_lava.data.tonic_sets import load_tonic
 from fsnn_lava.errors import BadArgument, BadData, Remark
 
 
-def load_data(name: str | Path, root: str | Path | None = None, *, download: bool = False) -> Dataset:
+def load_data(name: str | Path, root: str | Path | None = None, *, download: bool = False, targets: bool = False) -> Dataset:
     """Load a data set by name, or your own samples from a file or folder.
 
     Args:
@@ -32,6 +32,7 @@ def load_data(name: str | Path, root: str | Path | None = None, *, download: boo
             Options follow after commas: "tonic:DVSGesture,window=20000,frames=40,size=32" (see docs/data.md).
         root: the folder to search; by default $FSNN_DATA, ~/.cache/fsnn-data and ./data.
         download: download the data set if it is missing or damaged.
+        targets: take y of an .npz file as numbers to answer, [N] or [N, outputs], instead of classes: for regression and several labels.
 
     Returns:
         Raw uint8 values and class numbers. What had to be inferred about your own file is in `Dataset.remarks`, and is also issued as a
@@ -45,15 +46,17 @@ def load_data(name: str | Path, root: str | Path | None = None, *, download: boo
         >>> data = fl.load_data("digits")
         >>> net = fl.FSNN("16C3s (F16C3)", input_shape=data.shape, classes=data.classes, normalisation=data.normalisation)
     """
-    data = _load(str(name), root, download=download)
+    data = _load(str(name), root, download=download, targets=targets)
     for remark in data.remarks:
         warnings.warn(Remark(remark), stacklevel=2)
     return data
 
 
-def _load(text: str, root: str | Path | None, *, download: bool) -> Dataset:
+def _load(text: str, root: str | Path | None, *, download: bool, targets: bool) -> Dataset:
     if text.endswith(".npz"):
-        return load_npz(text)
+        return load_npz(text, targets=targets)
+    if targets:
+        raise BadData(f"{text} has classes; only an .npz file can hold other targets, as its y")
     source = Source.parse(text)
     if source.name.startswith(TONIC):
         return load_tonic(source, root, download=download)

@@ -26,16 +26,16 @@ SHAPES = "[B, C, H, W] or [B, N] for images, [B, T, C, H, W] or [B, T, N] for in
 HOW_TO_WRITE = "write it with numpy.savez(path, x=uint8 values, y=class numbers)"
 
 
-def load_npz(path: str | Path) -> Dataset:
+def load_npz(path: str | Path, *, targets: bool = False) -> Dataset:
     """Load an .npz file: x and y are the test samples; x_train and y_train, if present, are the training samples.
 
     Layouts other than raw uint8 values with channels first are recognised and noted in `Dataset.remarks`, or rejected. Nothing in the file
-    is executed, and sizes are checked before memory is allocated.
+    is executed, and sizes are checked before memory is allocated. `targets`: y are numbers to answer, [N] or [N, outputs], not classes.
     """
     source = Path(path).expanduser()
     try:
         with zipfile.ZipFile(source) as archive:
-            return _dataset(archive, source)
+            return _dataset(archive, source, targets=targets)
     except FileNotFoundError as error:
         raise BadData(f"there is no file {source}; {HOW_TO_WRITE}") from error
     except OSError as error:
@@ -46,7 +46,7 @@ def load_npz(path: str | Path) -> Dataset:
         raise BadData(f"{source} is not a complete .npz file ({error}); {HOW_TO_WRITE}") from error
 
 
-def _dataset(archive: zipfile.ZipFile, source: Path) -> Dataset:
+def _dataset(archive: zipfile.ZipFile, source: Path, *, targets: bool) -> Dataset:
     parts = ("", "_train") if any(name in ("x_train.npy", "y_train.npy") for name in archive.namelist()) else ("",)
     arrays = [_read(archive, f"x{part}", source) for part in parts]
     for part, array in zip(parts, arrays):
@@ -55,10 +55,18 @@ def _dataset(archive: zipfile.ZipFile, source: Path) -> Dataset:
     samples = own_values.recognise_values(arrays, layout=_layout(archive, source), where=str(source))
     names = [f"y{part}" for part in parts]
     counts = [len(array) for array in arrays]
-    labels = own_labels.recognise_labels([_read(archive, name, source) for name in names], counts, names=names, where=str(source))
-    splits = [ArraySplit(values.copy(), numbers) for values, numbers in zip(samples.arrays, labels.arrays)]  # a writable copy
+    answers = [_read(archive, name, source) for name in names]
+    if targets:
+        numbers = own_labels.recognise_targets(answers, counts, names=names, where=str(source))
+        labels = own_labels.Labels(tuple(np.zeros(count, np.int64) for count in counts))
+        splits = [ArraySplit(values.copy(), zeros, own) for values, zeros, own in zip(samples.arrays, labels.arrays, numbers)]
+    else:
+        labels = own_labels.recognise_labels(answers, counts, names=names, where=str(source))
+        splits = [ArraySplit(values.copy(), own) for values, own in zip(samples.arrays, labels.arrays)]  # a copy may be written to
     test = splits[0]
-    train = splits[1] if len(splits) > 1 else ArraySplit(test.values[:0], test.labels[:0])
+    train = (
+        splits[1] if len(splits) > 1 else ArraySplit(test.values[:0], test.labels[:0], None if test.targets is None else test.targets[:0])
+    )
     if train.shape != test.shape:
         raise BadData(
             f"{source}: the samples of x_train have shape {list(train.shape)}, those of x {list(test.shape)}; they must be the same"

@@ -37,6 +37,20 @@ def recognise_labels(arrays: Sequence[np.ndarray], counts: Sequence[int], *, nam
     return Labels(tuple(_whole(array, name, where) for array, name in zip(arrays, names, strict=True)), remarks=remarks)
 
 
+def recognise_targets(arrays: Sequence[np.ndarray], counts: Sequence[int], *, names: Sequence[str], where: str) -> list[np.ndarray]:
+    """Numbers to answer, [N, outputs] float32 each, of vectors or matrices of finite numbers."""
+    found = []
+    for array, count, name in zip(arrays, counts, names, strict=True):
+        good = array.ndim in (1, 2) and len(array) == count and array.size > 0 and array.dtype.kind in "biuf"
+        if not good or not bool(np.isfinite(array.astype(np.float64)).all()):
+            shape = f"{array.dtype} of shape {list(array.shape)}"
+            raise BadData(f"{where}: {name} must be finite numbers, [{count}] or [{count}, outputs], got {shape}")
+        found.append(np.ascontiguousarray(array.reshape(count, -1), np.float32))
+    if len({array.shape[1] for array in found}) > 1:
+        raise BadData(f"{where}: {' and '.join(names)} must have the same number of outputs, got {[array.shape[1] for array in found]}")
+    return found
+
+
 def _from_one_hot(arrays: Sequence[np.ndarray], names: Sequence[str], where: str) -> tuple[list[np.ndarray], tuple[str, ...]]:
     widths = {array.shape[1] if array.ndim == 2 else 0 for array in arrays}
     for array, name in zip(arrays, names, strict=True):

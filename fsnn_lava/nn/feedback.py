@@ -23,6 +23,11 @@ NormKind = Literal["kernel", "operator", "loop"]
 NORMS: tuple[NormKind, ...] = get_args(NormKind)
 
 
+def _nothing_else() -> float:
+    """The gain of the rest of the loop, where it is not limited."""
+    return 1.0
+
+
 class RestrictedFeedback(nn.Module):
     """W = alpha W^/||W^|| with a learnable alpha kept in [-limit, limit] (E6).
 
@@ -43,7 +48,7 @@ class RestrictedFeedback(nn.Module):
             raise BadArgument(f"with norm 'loop', limit bounds the gain around the loop and must be below 1, for example 0.9; got {limit}")
         self.operator, self.norm, self.limit = operator, norm, float(limit)
         self.rounding: Callable[[Tensor], Tensor] | None = None
-        self.rest_of_loop: Callable[[], float] = lambda: 1.0  # for "loop": the gain of everything but W; set by the network
+        self.rest_of_loop: Callable[[], float] = _nothing_else  # for "loop": the gain of everything but W; set by the network
         self._tracked = TrackedNorm()
         shape = self.operator.weight_shape
         self.direction = nn.Parameter(initial_weight(shape))

@@ -86,7 +86,7 @@ def attach_ring_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report:
 
 
 def attach_chain_gradient(rates: Tensor, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
-    """The same for several layers on a CPU, without a graph of the loop."""
+    """As `attach_gradient`, for a chain of several layers on a CPU, without an autograd graph of the loop."""
     own = loop.own_current()
     chain = linearised(loop, own, rates.detach())
     solve = partial(solver.solve_affine, chain.transpose, independent=False, whole=True)

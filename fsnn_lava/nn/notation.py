@@ -248,7 +248,7 @@ def _check_feedback(operation: _Operation, connection: Connection, source: Shape
     stride = cast(Pair, connection.stride) if operation.kind == "transposed" else (1, 1)
     if any(not 0 <= n - out < s for out, n, s in zip(target[1:], made[1:], stride, strict=True)):
         way = "remove 'u', or change the strides" if operation.kind == "transposed" else "add 'u' for a transposed convolution"
-        raise item.fail(f"feedback makes {made[1]}x{made[2]}, {name} is {target[1]}x{target[2]} ({way})")
+        raise item.fail(f"feedback produces {made[1]}x{made[2]}, but {name} is {target[1]}x{target[2]} ({way})")
 
 
 def print_notation(graph: Graph) -> str | None:

@@ -94,7 +94,7 @@ def restore_tensors(state: State, net: FSNN, optimiser: MomentumSGD) -> None:
                 raise ValueError("the optimiser's momentum does not fit the parameters")
     except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
         sentence = " ".join(str(error).split())[:200]
-        raise BadFile(f"the training state does not fit the network of its recipe: {sentence}; {_STILL_USABLE}") from error
+        raise BadFile(f"the training state does not match the network in its recipe: {sentence}; {_STILL_USABLE}") from error
 
 
 def _same_settings(new: dict[str, Any], old: dict[str, Any]) -> bool:

@@ -21,7 +21,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 def curves(path: Path) -> Watcher:
     """A watcher that draws loss, accuracy, firing rates and residuals of all epochs to `path`, replacing the file atomically."""
     if path.suffix not in ENDINGS:
-        raise BadArgument(f"--curves: the name must end in {', '.join(ENDINGS)}, got {path}")
+        raise BadArgument(f"--curves: the name must end in one of {', '.join(ENDINGS)}, got {path}")
     if not path.parent.is_dir():
         raise BadFile(f"cannot write {path}: there is no folder {path.parent}")
 

@@ -11,7 +11,9 @@ from fsnn_lava.data import Split
 from fsnn_lava.nn.fan_out import expected_operations, fan_out
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.process_group import ProcessGroup
+from fsnn_lava.training.task import Classes, Task
 
+CLASSES = Classes()
 BATCH = 250  # samples per batch
 
 
@@ -19,34 +21,34 @@ BATCH = 250  # samples per batch
 class Evaluation:
     """Figures of a network on a set of samples."""
 
-    accuracy: float  # share of samples whose largest logit is their label's
+    accuracy: float  # the task's score: of classes, the share of samples whose largest logit is their label's
     firing_rates: list[float]  # spikes per step and neuron, one per layer
     equilibrium_residual: float  # mean over samples of max |f(a[T]) - a[T]| where feedback starts
     operations: float  # synaptic operations per sample, in all steps: spikes times outgoing synapses (E17)
 
 
 @torch.no_grad()
-def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = None) -> Evaluation:
+def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = None, *, task: Task = CLASSES) -> Evaluation:
     """Accuracy and rates over all samples, the residual over the first BATCH. The network is in evaluation mode afterwards.
 
     The processes of `group` take turns with the batches; all get the same figures.
     """
     group = group or ProcessGroup()
     net.eval()
-    synapses = fan_out(net)
+    synapses, targets = fan_out(net), task.targets(samples)
     sums = torch.zeros(2 + len(net.graph.layers), dtype=torch.float64)  # right answers, operations, then spikes per neuron of each layer
     for first in range(group.rank * BATCH, len(samples), group.size * BATCH):
         chosen = slice(first, first + BATCH)
         logits = net(torch.from_numpy(samples.batch(chosen)).to(group.device))
-        sums[0] += float((logits.argmax(1).cpu() == torch.from_numpy(samples.labels[chosen])).sum())
+        sums[0] += task.score(logits.cpu(), targets[chosen])
         if net.last_trace is not None:
             counts = net.last_trace.counts
             sums[1] += float(expected_operations(counts, synapses).double().sum())
             sums[2:] += torch.tensor([float(count.double().flatten(1).mean(1).sum()) for count in counts])
-    correct, operations, *spikes = group.total(sums.to(group.device)).tolist()
+    score, operations, *spikes = group.total(sums.to(group.device)).tolist()
     rates = [count / (net.steps * len(samples)) for count in spikes]
     residual = equilibrium_residual(net, torch.from_numpy(samples.batch(slice(0, BATCH))).to(group.device))
-    return Evaluation(correct / len(samples), rates, residual, operations / len(samples))
+    return Evaluation(max(0.0, score / len(samples)), rates, residual, operations / len(samples))
 
 
 @torch.no_grad()

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from fsnn_lava.data import Dataset
 from fsnn_lava.errors import BackendFailed, BadArgument, BadFile, Diverged
@@ -35,6 +34,7 @@ from fsnn_lava.training.random_streams import AUGMENT, DROP_EVENTS, DROPOUT, gen
 from fsnn_lava.training.recipe import Recipe
 from fsnn_lava.training.run_table import column_titles, epoch_row, limit_remark, run_header
 from fsnn_lava.training.schedule import learning_rate
+from fsnn_lava.training.task import make_task
 
 PATIENCE = 20  # consecutive backward solves without any improvement after which the feedback counts as diverging
 
@@ -111,7 +111,8 @@ class TrainingLoop:
         self.net.to(self.group.device)
         self.group.copy_from_first(*self.net.state_dict().values())
         self.synapses = fan_out(self.net)
-        self.labels = torch.from_numpy(data.train.labels)
+        self.task = make_task(recipe, data)
+        self.targets = self.task.targets(data.train)
         self.optimiser = build_optimiser(recipe, self.net)
         self.plan = recipe.at(0)
         self.epoch = 0
@@ -135,12 +136,12 @@ class TrainingLoop:
         for batch in self._batches():
             self._one_batch(batch, sums)
         held_out = self.data.validation
-        evaluation = evaluate_network(self.net, self.data.test if held_out is None else held_out, self.group)
+        evaluation = evaluate_network(self.net, self.data.test if held_out is None else held_out, self.group, task=self.task)
         self.epoch += 1
         record = EpochRecord(
             epoch=self.epoch,
             loss=sums.loss / sums.count,
-            train_accuracy=float(self.group.total(torch.tensor(float(sums.correct), device=self.group.device))) / sums.count,
+            train_accuracy=float(self.group.total(torch.tensor(max(0.0, sums.score), device=self.group.device))) / sums.count,
             test_accuracy=evaluation.accuracy if held_out is None else None,
             validation_accuracy=None if held_out is None else evaluation.accuracy,
             firing_rates=evaluation.firing_rates,
@@ -157,7 +158,7 @@ class TrainingLoop:
     def _batches(self) -> Iterator[Batch]:
         """This process's share of every batch of the epoch, augmented if the recipe says so."""
         recipe = self.plan
-        count = len(self.labels)
+        count = len(self.targets)
         order = epoch_batches(count, recipe.batch, seed=recipe.seed, epoch=self.epoch)
         title = f"epoch {self.epoch + 1}/{recipe.epochs}"
         for index, chosen in enumerate(self.progress.batches(order, total=batch_count(count, recipe.batch), title=title)):
@@ -171,7 +172,7 @@ class TrainingLoop:
                 random = generator(DROP_EVENTS, recipe.seed, self.epoch, index)
                 images = without_some_events(images, random, share=recipe.drop_events, samples=len(chosen), mine=mine)
             device = self.group.device
-            yield Batch(index, images.to(device), self.labels[chosen[mine]].to(device), len(chosen))
+            yield Batch(index, images.to(device), self.targets[chosen[mine]].to(device), len(chosen))
 
     def _one_batch(self, batch: Batch, sums: _Sums) -> None:
         """One optimiser step; the loss is divided by the size of the joint batch, so that the gradients of all processes add up."""
@@ -182,7 +183,7 @@ class TrainingLoop:
         for parameter in self.net.parameters():
             parameter.grad = None  # like zero_grad, but in a twentieth of the time
         logits, penalty = self._answer(batch)
-        loss = cross_entropy(logits, batch.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing) / batch.samples
+        loss = self.task.loss(logits, batch.targets) / batch.samples
         value = float(self.group.total(loss))
         if not math.isfinite(value):
             raise Diverged(self._sentence(f"the loss became {value}", batch.index))
@@ -191,7 +192,7 @@ class TrainingLoop:
         descend(self.optimiser)
         self.net.clip_feedback_()
         self.iteration += 1
-        sums.add(value, logits.detach(), batch, self.net.last_solve or (0, 0.0))
+        sums.add(value, self.task.score(logits.detach(), batch.targets), batch, self.net.last_solve or (0, 0.0))
 
     def _answer(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Logits, and the cost penalty (E17) of this process's samples if the recipe has one."""
@@ -231,7 +232,7 @@ class TrainingLoop:
         """Write the epoch's files, the state first, because all others can be recreated from it."""
         if not all(bool(torch.isfinite(value).all()) for value in self.net.state_dict().values()):
             self.epoch -= 1
-            last = batch_count(len(self.labels), self.recipe.batch) - 1
+            last = batch_count(len(self.targets), self.recipe.batch) - 1
             raise Diverged(self._sentence("a parameter is not finite", last))
         if self._is_best(record):
             self.best_accuracy, self.best_epoch = record.accuracy, record.epoch
@@ -250,7 +251,7 @@ class TrainingLoop:
 
     def _is_best(self, record: EpochRecord) -> bool:
         """Whether an epoch is more accurate than all before it; one that began after the penalty's warm-up beats any that did not."""
-        batches = batch_count(len(self.labels), self.recipe.batch)
+        batches = batch_count(len(self.targets), self.recipe.batch)
         warm, best_warm = (warmed_up(self.recipe, iteration=(epoch - 1) * batches) for epoch in (record.epoch, self.best_epoch))
         return (warm, record.accuracy) > (best_warm, self.best_accuracy)
 
@@ -318,7 +319,7 @@ class TrainingLoop:
     def _tested(self) -> float:
         """The accuracy of best.pt on the test samples, which were not used to choose it."""
         best = FSNN.load(self.folder / run_folder.BEST).to(self.group.device)
-        return evaluate_network(best, self.data.test, ProcessGroup(device=self.group.device)).accuracy
+        return evaluate_network(best, self.data.test, ProcessGroup(device=self.group.device), task=self.task).accuracy
 
     def outcome(self) -> Outcome:
         """The figures of the run so far."""
@@ -341,7 +342,7 @@ class Batch:
 
     index: int
     images: Tensor
-    labels: Tensor
+    targets: Tensor
     samples: int  # of the joint batch
 
 
@@ -350,15 +351,15 @@ class _Sums:
     """Totals over the batches of an epoch."""
 
     loss: float = 0.0
-    correct: int = 0
+    score: float = 0.0
     count: int = 0
     batches: int = 0
     steps: float = 0.0
     residual: float = 0.0
 
-    def add(self, loss: float, logits: Tensor, batch: Batch, solve: tuple[int, float]) -> None:
+    def add(self, loss: float, score: float, batch: Batch, solve: tuple[int, float]) -> None:
         self.loss += loss * batch.samples
-        self.correct += int((logits.argmax(1) == batch.labels).sum())  # of this process's share
+        self.score += score  # of this process's share
         self.count += batch.samples
         self.batches += 1
         self.steps += solve[0]

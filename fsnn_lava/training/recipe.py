@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from fsnn_lava.data.names import NAMES, TONIC
 from fsnn_lava.errors import BadArgument, BadFile
@@ -15,6 +15,9 @@ from fsnn_lava.nn.feedback import NORMS, NormKind
 from fsnn_lava.solvers.solver import LINEAR_METHODS, Method
 from fsnn_lava.training.graph_keys import GraphKeys
 from fsnn_lava.training.recipe_keys import key_rule, nested_keys, nested_lists, print_keys, read_keys
+
+TaskName = Literal["classes", "multi-label", "regression"]
+TASKS: tuple[TaskName, ...] = get_args(TaskName)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +95,7 @@ class Recipe:
     neuron: str = key_rule(str, choices=("if", "lif"))
     steps: int = key_rule(int, low=1)
     epochs: int = key_rule(int, low=1)
+    task: TaskName = key_rule(str, "classes", choices=TASKS)  # what the outputs are
     turns: int = key_rule(int, 0, low=0)  # in training, rates come from this many iterations of f (E4) instead of spikes; 0: from spikes
     leak: float = key_rule(float, 1.0, low=0.0, open_low=True, high=1.0)
     vth: float = key_rule(float, 2.0, low=0.0, open_low=True)
@@ -162,6 +166,8 @@ def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
         raise BadFile(f"{where}: neuron 'lif' needs 'leak' below 1 (the paper: 0.95, or 0.99 for CIFAR), got {recipe.leak:g}")
     if recipe.neuron == "if" and recipe.leak != 1.0:
         raise BadFile(f"{where}: neuron 'if' has no leak, got 'leak' = {recipe.leak:g}; remove it or set neuron = \"lif\"")
+    if recipe.task != "classes" and recipe.label_smoothing:
+        raise BadFile(f"{where}: 'label_smoothing' belongs to task 'classes', got task {recipe.task!r}")
     decay = recipe.learning_rate
     if decay.every and decay.milestones:
         raise BadFile(f"{where}: give 'learning_rate.every' or 'learning_rate.milestones', not both")

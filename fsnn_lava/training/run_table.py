@@ -24,6 +24,7 @@ def run_header(net: FSNN, data: Dataset, group: ProcessGroup) -> list[str]:
     samples = f"{len(data.train):,} samples to train{held_out}, {len(data.test):,} to test"
     parameters = sum(parameter.numel() for parameter in net.parameters())
     neurons = sum(layer.size for layer in net.architecture.layers)
+    outputs = "classes" if data.test.targets is None else "outputs"
     solver = net.solver
     solving = (
         f"{solver.method} to {solver.tol:g}, at most {solver.max_steps} products" if solver.max_steps else "none (Jacobian-free gradient)"
@@ -31,7 +32,7 @@ def run_header(net: FSNN, data: Dataset, group: ProcessGroup) -> list[str]:
     threads = f", {_counted(torch.get_num_threads(), 'thread')}" if group.device.type == "cpu" else ""
     processes = f", {_counted(group.size, 'process', 'es')}" if group.size > 1 else ""
     return [
-        f"data        {data.name}: {samples}, {shape_text(data.shape)}, {data.classes} classes",
+        f"data        {data.name}: {samples}, {shape_text(data.shape)}, {data.classes} {outputs}",
         f"network     {net.architecture.text}, {net.neuron}, vth {net.vth:g}, T = {net.steps}, {net.schedule}",
         f"parameters  {parameters:,} in {_counted(len(net.architecture.layers), 'layer')} of {neurons:,} neurons",
         f"device      {group.device}{threads}{processes}",

@@ -27,6 +27,11 @@ class SamplePart(Subscriptable):
         return self.whole.labels[self.chosen]
 
     @property
+    def targets(self) -> np.ndarray | None:  # type: ignore[override]
+        """The targets of the chosen samples."""
+        return None if self.whole.targets is None else self.whole.targets[self.chosen]
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of one sample."""
         return self.whole.shape
@@ -48,7 +53,7 @@ def sample_part(split: Split, count: int) -> Split:
 
 def load_samples(recipe: Recipe, *, root: Path | None = None, download: bool = False) -> Dataset:
     """The data set that the recipe names, reduced to `train_samples` and `test_samples`, with `validation` training samples held out."""
-    data = load(recipe.data, root, download=download)
+    data = load(recipe.data, root, download=download, targets=recipe.task != "classes")
     if not len(data.train):
         raise BadData(f"{recipe.data} has no training samples; add them as x_train and y_train (x and y are the test samples)")
     train, validation = _held_out(data.train, recipe)

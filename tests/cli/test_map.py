@@ -43,8 +43,8 @@ def test_json_holds_layers_metrics_and_the_warning(files, capsys):
     assert found["layers"][0]["use"]["Synapses"] == 12800
     assert found["layers"][0]["share"]["Synapses"] == 0.8
     assert {"footprint", "connection_sparsity"} <= set(found["metrics"])
-    assert "not run on silicon" in found["model"]
-    assert "time_per_step" in found["unknown"]
+    assert "has not been run on silicon" in found["model"]
+    assert "axons_out_per_core" in found["unknown"]
     assert len(found["core_list"]) == 5
     assert found["latency"]["chip_steps_per_sample"] == 32  # T = 30, one layer and the readout
 

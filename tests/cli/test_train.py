@@ -137,4 +137,4 @@ def test_recipes_are_listed_and_copied(tmp_path, capsys):
     assert main(["--init", str(tmp_path / "my.toml"), "--data", "own.npz"]) == 0
     assert 'data = "own.npz"' in (tmp_path / "my.toml").read_text()
     assert main(["--init", str(tmp_path / "my.toml")]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err

@@ -89,9 +89,9 @@ from fsnn_lava.compiled import row_loops, row_vectors
 def refuse():
     raise ValueError("refused")
 
-row_vectors.check = refuse
+row_vectors.check_row_vectors = refuse
 from fsnn_lava.compiled import row_sums
-from fsnn_lava.compiled.scatter import form_of, scatter
+from fsnn_lava.compiled.scatter import scatter_form, scatter
 from fsnn_lava.ir.network import ConvSynapse
 from fsnn_lava.ir.synapse_patches import synapse_patches
 from tests.helpers.naive_simulator import matrix_of
@@ -102,7 +102,7 @@ synapse = ConvSynapse(source="a", target="b", weight=rng.integers(-127, 128, (10
 laid = synapse_patches(synapse, (5, 6, 4), (100, 3, 2))
 fired = np.flatnonzero(rng.random(120) < 0.6).astype(np.int32)
 total, spikes = np.zeros(600, np.int32), np.zeros(120, np.int64)
-scatter(total, laid.blocks, fired, np.zeros(0, np.uint8), form_of(laid), laid.row_spans, laid.column_spans)
+scatter(total, laid.blocks, fired, np.zeros(0, np.uint8), scatter_form(laid), laid.row_spans, laid.column_spans)
 spikes[fired] = 1
 sent = spikes.reshape(6, 4, 5).transpose(2, 0, 1).reshape(-1)
 print(np.array_equal(total.reshape(3, 2, 100).transpose(2, 0, 1).reshape(-1), matrix_of(synapse, (5, 6, 4), (100, 3, 2)) @ sent))

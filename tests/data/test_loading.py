@@ -9,5 +9,5 @@ from fsnn_lava.errors import BadArgument
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
-    with pytest.raises(BadArgument, match=r"no data set 'minst' \(did you mean 'mnist'\?\): use one of digits, mnist"):
+    with pytest.raises(BadArgument, match=r"unknown data set 'minst' \(did you mean 'mnist'\?\): use one of digits, mnist"):
         load("minst")

@@ -42,7 +42,7 @@ def test_what_one_part_lacks_the_whole_lacks():
 
 @pytest.mark.parametrize(("name", "value"), [("backend", "sim"), ("graph", "stock"), ("steps", 3), ("digest", "0")])
 def test_results_of_different_runs_are_not_mixed(name, value):
-    with pytest.raises(BadArgument, match=f"must share one {name}, got"):
+    with pytest.raises(BadArgument, match=f"must have the same {name}, got"):
         concatenate_results([WHOLE, replace(WHOLE, **{name: value})])
 
 

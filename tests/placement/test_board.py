@@ -18,11 +18,11 @@ def test_boards_have_a_source_for_every_number_and_say_what_is_unknown():
     for name in board_names():
         board = load_board(name)
         assert all(len(source) > 10 for source in board.sources.values())
-        assert "energy_per_synaptic_operation" in board.unknown
+        assert "axons_out_per_core" in board.unknown
 
 
 def test_an_unknown_board_is_answered_with_the_known_ones():
-    with pytest.raises(BadArgument, match="no board 'kapoho': use one of oheo-gulch, kapoho-point, hala-point"):
+    with pytest.raises(BadArgument, match="unknown board 'kapoho': use one of oheo-gulch, kapoho-point, hala-point"):
         place(dense_network(), board="kapoho")
 
 

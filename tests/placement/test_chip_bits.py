@@ -29,4 +29,4 @@ def test_a_network_that_runs_with_none_is_refused_with_the_reason():
     with pytest.raises(
         CheckFailed, match=r"oheo-gulch cannot run this network with 8 to 4 bits: with .* bits it cannot run on the chip: layer 'l1'"
     ):
-        bits_for_board(rounded(9000), BOARD)
+        bits_for_board(rounded(8191), BOARD)

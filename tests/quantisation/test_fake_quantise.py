@@ -96,5 +96,5 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(BadArgument, match="bits must be between 2 and 8, got 9"):
         enable_fake_quantisation(net, 9)
     enable_fake_quantisation(net, 4)
-    with pytest.raises(BadArgument, match="already trains"):
+    with pytest.raises(BadArgument, match="already fake-quantised"):
         enable_fake_quantisation(net, 4)

@@ -151,6 +151,6 @@ def test_the_chip_backend_exits_with_3_and_says_what_to_do(tmp_path, capsys, mon
     assert main([str(tmp_path / "net.h5"), "--backend", "loihi2"]) == 3
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "lacks: " in said
+    assert "missing: " in said
     assert "lava-loihi" in said
     assert "NXSDKHOST" in said

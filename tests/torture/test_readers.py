@@ -28,7 +28,7 @@ def test_a_damaged_file_gives_its_content_or_a_message():
     assert not tally.failures
     assert tally.counts["refused"] > CASES // 2  # the damage does hit
     assert sum(tally.counts.values()) == CASES
-    assert len(tally.readers) == 25 + len(EVENT_ENDINGS)
+    assert len(tally.readers) == 26 + len(EVENT_ENDINGS)
 
 
 def test_a_text_heap_that_would_loop_forever_is_refused(tmp_path):
@@ -105,8 +105,8 @@ def test_keys_that_take_forever_to_hash_are_refused():
         ("best_accuracy", math.nan, "is damaged or not a training state"),
         ("network", torch.zeros(3), "is damaged or not a training state"),
         ("network", {"readout.weight": torch.full((3, 3), math.inf)}, "a parameter is not finite"),
-        ("network", {"readout.weight": torch.zeros(3, 4)}, "does not fit the network of its recipe: Error"),
-        ("optimiser", {}, "does not fit the network of its recipe"),
+        ("network", {"readout.weight": torch.zeros(3, 4)}, "does not match the network in its recipe: Error"),
+        ("optimiser", {}, "does not match the network in its recipe"),
     ],
 )
 def test_a_training_state_of_something_else_is_refused(name, value, sentence, tmp_path):

@@ -65,7 +65,7 @@ def test_a_resumed_run_continues_the_picture_and_the_events(tmp_path):
 
 
 def test_what_is_not_available_is_reported_before_the_first_epoch(tmp_path, monkeypatch, capsys):
-    with pytest.raises(BadArgument, match=r"--curves: the name must end in \.png, \.svg, \.pdf, got .*c\.xyz"):
+    with pytest.raises(BadArgument, match=r"--curves: the name must end in one of \.png, \.svg, \.pdf, got .*c\.xyz"):
         curves(tmp_path / "c.xyz")
     with pytest.raises(BadFile, match="there is no folder"):
         curves(tmp_path / "absent" / "c.png")

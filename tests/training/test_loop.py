@@ -80,7 +80,8 @@ def test_every_recipe_builds_its_network(path):
     classes = 100 if recipe.data == "cifar100" else 10
     with torch.device("meta") if recipe.data.startswith("cifar") else torch.device("cpu"):
         net = build_network(recipe, input_shape=INPUT[recipe.data], classes=classes, normalisation=None)
-    assert (net.architecture.text, net.steps, net.neuron.leak) == (recipe.architecture, recipe.steps, recipe.leak)
+    assert recipe.architecture in (net.architecture.text, "")  # a graph has no notation
+    assert (net.steps, net.neuron.leak) == (recipe.steps, recipe.leak)
     assert (net.solver.method, net.solver.max_steps) == (recipe.solver.method, recipe.solver.max_steps)
 
 

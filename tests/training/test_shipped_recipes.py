@@ -48,5 +48,5 @@ def test_a_copy_keeps_its_comments_and_takes_another_data_set(tmp_path):
     copy_shipped_recipe(target, find_recipe("digits"), data='odd "name"\\.npz')
     assert "# norm = " in target.read_text()
     assert load_recipe(target).data == 'odd "name"\\.npz'
-    with pytest.raises(BadArgument, match=r"my\.toml exists already"):
+    with pytest.raises(BadArgument, match=r"my\.toml already exists"):
         copy_shipped_recipe(target, find_recipe("digits"))

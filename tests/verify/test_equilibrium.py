@@ -49,6 +49,6 @@ def test_other_tries_are_used_only_where_they_are_closer(monkeypatch):
     }
     for name, found in tries.items():
         monkeypatch.setattr(equilibrium, name, lambda *_, found=found: found)
-    point = solve_equilibria(SimpleNamespace(), np.zeros((4, 2)), (np.ones((4, 2)),))
+    point = solve_equilibria(SimpleNamespace(), (np.zeros((4, 2)),), (np.ones((4, 2)),))
     assert list(point.residual) == [0.0, 0.0, 0.5, 0.25]
     assert point.rates[0].tolist() == [[0.0, 0.0], [0.5, 0.5], [0.0, 0.0], [1.0, 1.0]]

@@ -306,5 +306,5 @@ def test_progress_reaches_the_last_sample() -> None:
 def test_results_of_two_networks_do_not_join() -> None:
     rng = np.random.default_rng(30)
     one, two = (random_network(rng, kind="pixels", layers=1) for _ in range(2))
-    with pytest.raises(BadArgument, match="must share one"):
+    with pytest.raises(BadArgument, match="must have the same"):
         concatenate_results([fl.run(one, random_values(rng, one, 1), steps=3), fl.run(two, random_values(rng, two, 1), steps=3)])

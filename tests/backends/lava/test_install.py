@@ -150,7 +150,7 @@ def test_a_check_that_hangs_is_ended(monkeypatch, tmp_path):
     sleeper.write_text("#!/bin/sh\nsleep 1000 &\nsleep 1000\n")
     sleeper.chmod(0o755)
     monkeypatch.setattr(lava_install.sys, "executable", str(sleeper))
-    with pytest.raises(CheckFailed, match=r"a network of two neurons did not finish within 0\.2 s"):
+    with pytest.raises(CheckFailed, match=r"a test network of two neurons did not finish within 0\.2 s"):
         lava_install.verify_install()
 
 

@@ -37,7 +37,7 @@ def test_no_layer_and_no_neuron_moves_further_than_its_reach():
         if not chip.feedback:
             continue
         loop = Loop(RateMap(chip))
-        gains, drive = LoopGains(loop), rng.uniform(-200, 400, (3, *chip.layers[0].shape))
+        gains, drive = LoopGains(loop), tuple(rng.uniform(-200, 400, (3, *layer.shape)) for layer in chip.layers)
         one, other = rng.random((2, 3, loop.size))
         length = np.linalg.norm(one - other, axis=1)
         (rates, inputs), (others, their_inputs) = loop.sweep(one, drive), loop.sweep(other, drive)

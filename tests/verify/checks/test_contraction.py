@@ -24,7 +24,7 @@ ZERO = np.zeros((1, 1), np.uint8)
         (
             [[0, 120], [0, 0]],
             {"bias": (-20, 55)},
-            "local: operator norms only bound the spectral radius by 1.2, but at the equilibria that of the Jacobian is",
+            "local: the operator norms only bound the spectral radius by 1.2, but at the equilibria that of the Jacobian is",
         ),
     ],
 )
