@@ -16,6 +16,7 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
 }
+BLOCK = re.compile(r"<pre(?=[ >])(?=[^>]*>(?:<span></span>)?<code)")
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 FORMULAS = ("equations.md", "theory.md")
 RAISED = re.compile(r"\^(?:\{([^{}]+)\}|(\w+))")
@@ -43,6 +44,12 @@ def on_page_content(html: str, page: Any, **options: Any) -> str:
         for _ in range(2):  # an index may itself have an index
             parts[i] = LOWERED.sub(_index("sub"), RAISED.sub(_index("sup"), parts[i]))
     return "".join(parts)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """What the theme lacks for keyboard and screen readers: blocks of code that can be scrolled, and a name for the search dialog."""
+    output = BLOCK.sub('<pre tabindex="0"', output)
+    return output.replace('data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"')
 
 
 def _index(tag: str) -> Any:
