@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def check_content(wheel: Path) -> None:
-    """Nothing but the library is installed, and its data files are there."""
+    """Check that the wheel contains only the library, including its data files."""
     names = zipfile.ZipFile(wheel).namelist()
     strangers = sorted({name.split("/")[0] for name in names if not name.startswith(("fsnn_lava/", "fsnn_lava-"))})
     missing = [name for name in NEEDED if f"fsnn_lava/{name}" not in names]

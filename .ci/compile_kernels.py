@@ -1,4 +1,4 @@
-"""Compile the kernels that a first training, export and run need, into the cache of this clone.
+"""Compile the kernels needed by the first training, export and run into the cache of this clone.
 
 .ci/with-python runs this in the background while pip installs the other packages: it needs only numba and numpy. Whatever it has not
 compiled by the end is compiled by the first command.

@@ -1,12 +1,12 @@
-"""The certificate of single samples (E18) beside the exact distance and beside the certificate of the whole network.
+"""Compare the certificate of single samples (E18) with the exact distance and with the certificate of the whole network.
 
     python bench/certificate.py [--networks 200] [--samples 64] [--deep FILE]
 
-random   random small networks with feedback between any layers: no bound may be below ||a - a*|| by dense linear algebra
-digits   the shipped network: no sample's bound may be above that of the gains of the whole network (E11)
-deep     a trained network of several layers, net.h5, on the digits: the share of samples that are certified must be at least 90 %
+random   small random networks with feedback between any layers: no bound may be below ||a - a*||, computed by dense linear algebra
+digits   the shipped network: no sample may have a larger bound than the gains of the whole network give (E11)
+deep     a trained network with several layers (a net.h5) on the digits: at least 90 % of the samples must be certified
 
-Exit code 1 if one of these does not hold.
+The exit code is 1 if one of these conditions fails.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def random_networks(number: int) -> bool:
         drive, rates = rate_map.drive(values), fl.run(chip, values).rates
         point = solve_equilibria(rate_map, drive, rates)
         exact = exact_equilibrium(rate_map, point.rates, drive) if point.converged[0] else None
-        if exact is None:  # no equilibrium, or one with a neuron exactly at an end of sigma
+        if exact is None:  # no equilibrium, or one with a neuron exactly at a kink of sigma
             continue
         networks += 1
         by_gains += Certificate(rate_map).certified
@@ -65,7 +65,7 @@ def random_networks(number: int) -> bool:
         certified += holds
     print(
         f"random: {networks} networks, certified {certified} (by gains {by_gains}); bounds below the exact distance: {too_low}; "
-        f"the distance is up to {tightest:.4f} of its bound"
+        f"the exact distance is up to {tightest:.4f} of its bound"
     )
     return too_low == 0
 

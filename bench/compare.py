@@ -39,7 +39,7 @@ BATCH_NORM_PASSES = 20
 
 @dataclass(frozen=True)
 class Case:
-    """A network, what to run it on, and the largest ratio that is accepted."""
+    """A network, the samples to run it on, and the largest acceptable ratio."""
 
     name: str
     chip: ChipNetwork
@@ -58,7 +58,7 @@ def mnist(samples: int, folder: Path | None) -> Case:
 
 
 def dense(samples: int) -> Case:
-    values = np.resize(images(min(samples, 512)), (samples, *SHAPE))  # the same strokes again and again
+    values = np.resize(images(min(samples, 512)), (samples, *SHAPE))  # repeat the same strokes
     return Case("dense", network(DENSE, 30, 0.1, values[:64]), values, None, bar=2.0)
 
 
@@ -66,7 +66,7 @@ def alexnet_f(samples: int) -> Case:
     values = images(samples, (3, 32, 32))
     torch.manual_seed(0)
     net = fl.FSNN(ALEXNET_F, input_shape=(3, 32, 32), classes=10, neuron=fl.IF(), vth=2.0, steps=30)
-    for _ in range(BATCH_NORM_PASSES):  # its statistics become those of the images; otherwise the deep layers would be silent
+    for _ in range(BATCH_NORM_PASSES):  # adapts the batch-norm statistics to the images; otherwise the deep layers would be silent
         net(torch.from_numpy(values[:8])).sum().backward()
     return Case("alexnet-f", fl.quantise(net.eval(), calibration=values[:8]), values, None, bar=2.0)
 
@@ -77,7 +77,7 @@ def clocks() -> np.ndarray:
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """Seconds of the run and of the comparison, over the same batches in turn."""
+    """Return the seconds spent on running and on comparing, alternating between the two batch by batch."""
     emulator, comparator = Emulator(case.chip), Comparator(case.chip)
     warm = case.values[: min(4, len(case.values))]
     first = Comparator(case.chip, equilibrium_samples=1)
@@ -111,9 +111,9 @@ def measure(case: Case) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="an eighth of the samples")
-    parser.add_argument("--data-dir", type=Path, help="folder with MNIST (default: $FSNN_DATA)")
-    parser.add_argument("--case", choices=("mnist", "dense", "alexnet-f"), action="append", help="only this one; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="use an eighth of the samples")
+    parser.add_argument("--data-dir", type=Path, help="folder that contains MNIST (default: $FSNN_DATA)")
+    parser.add_argument("--case", choices=("mnist", "dense", "alexnet-f"), action="append", help="run only this case; may be repeated")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
     share = 8 if args.quick else 1

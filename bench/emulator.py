@@ -1,14 +1,14 @@
-"""The emulator beside stock Lava, dense torch, snntorch and spikingjelly, on the same network with the same spikes, in one run.
+"""Compare the emulator with stock Lava, dense torch, snntorch and spikingjelly in one run, on the same network with the same spikes.
 
     python bench/emulator.py [--quick] [--json FILE] [--plot FILE] [--network net.h5 --data NAME] [--no-lava]
 
-lava        the network built from Lava's stock processes, one sample; needs Lava
-torch       the integer network as a dense float32 simulation, a batch at a time: its spikes equal the emulator's
-snntorch    the same shapes with snntorch's neuron, if it is installed; likewise spikingjelly
+lava        the network built from Lava's stock processes, one sample; requires Lava
+torch       the integer network as a dense float32 simulation in batches; its spikes must equal the emulator's
+snntorch    the same shapes with snntorch's neuron, if it is installed; the same for spikingjelly
 
-Networks are untrained, with the input scaled down until neurons fire at the wanted rate; --network takes a trained one at its own
-rate. Rounds are interleaved and the fastest counts, since other programs can only slow a round down. Milliseconds per sample are wall
-time of the run itself, without building Lava's processes. Exit code 1 if a spike differs or a speed-up is below its bar.
+Networks are untrained, and their input is scaled down until neurons fire at the desired rate; --network uses a trained network at its
+own rate. Rounds are interleaved and the fastest one counts, because other programs can only slow a round down. Milliseconds per sample
+are the wall time of the run itself, without building Lava's processes. The exit code is 1 if a spike differs or a speed-up is too small.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def images(samples: int, shape: tuple[int, ...] = SHAPE) -> np.ndarray:
 
 
 def network(architecture: str, steps: int, rate: float, values: np.ndarray) -> ChipNetwork:
-    """Quantised, untrained, with the input scaled down (above 30 %: the bias raised) until the mean rate of layer 1 is `rate`."""
+    """Return an untrained, quantised network; its input is scaled down (above 30 %, its bias is raised) until layer 1 fires at `rate`."""
     torch.manual_seed(0)
     net = fl.FSNN(architecture, input_shape=tuple(values.shape[1:]), classes=10, neuron=fl.IF(), vth=2.0, steps=steps).eval()
-    chip = fl.quantise(net, calibration=values[:32], bits=7)  # 7, since these inputs are not normalised
+    chip = fl.quantise(net, calibration=values[:32], bits=7)  # 7, because these inputs are not normalised
     low, high, nearest = 0.0, 1.0, (float("inf"), chip)
     for _ in range(12):
         middle = (low + high) / 2
@@ -69,7 +69,7 @@ def network(architecture: str, steps: int, rate: float, values: np.ndarray) -> C
 
 
 def _quieter(chip: ChipNetwork, amount: float) -> ChipNetwork:
-    """Input weights and bias of layer 1 times 2**0 … 2**-7, for amount 0 … 1."""
+    """Multiply the input weights and the bias of layer 1 by 2**0 … 2**-7, for amounts 0 … 1."""
     factor = 2.0 ** (-7 * amount)
     first, *others = chip.layers
     layer = replace(first, bias=np.rint(first.bias * factor).astype(np.int32))
@@ -83,7 +83,7 @@ def _louder(chip: ChipNetwork, amount: float) -> ChipNetwork:
 
 
 class DenseTorch:
-    """The integer network of one layer in float32: exact while no sum leaves 24 bits."""
+    """A single-layer integer network in float32, exact as long as every sum fits in 24 bits."""
 
     def __init__(self, chip: ChipNetwork) -> None:
         self.chip, layer = chip, chip.layers[0]
@@ -116,7 +116,7 @@ class DenseTorch:
 
 
 class Library(DenseTorch):
-    """The same loop around another library's neuron: its own potential units, threshold 1."""
+    """The same loop around another library's neuron, in its own units, with threshold 1."""
 
     def __init__(self, chip: ChipNetwork, neuron: Callable[[], Callable[[torch.Tensor], torch.Tensor]]) -> None:
         super().__init__(chip)
@@ -152,9 +152,9 @@ def spikingjelly_neuron() -> Callable[[torch.Tensor], torch.Tensor]:
 
 
 def lava_seconds(chip: ChipNetwork, values: np.ndarray, steps: int) -> tuple[float, bool]:
-    """Seconds of one sample on Lava's own processes, and whether its spikes and potentials are the emulator's.
+    """Return the seconds for one sample on Lava's own processes, and whether its spikes and potentials equal the emulator's.
 
-    Potentials are compared where neither reports a clip: stock ATRLIF clips the sum of all currents, the emulator the potential.
+    Potentials are compared if neither was clipped: stock ATRLIF clips the sum of all currents, the emulator the potential.
     """
     from fsnn_lava.ir.stock_network import stock_equivalent
     from fsnn_lava.running.run import run
@@ -169,9 +169,9 @@ def lava_seconds(chip: ChipNetwork, values: np.ndarray, steps: int) -> tuple[flo
 
 
 def best(rounds: int, runs: dict[str, Callable[[], Any]]) -> tuple[dict[str, float], dict[str, Any]]:
-    """Shortest seconds of each over interleaved rounds, and what each returned."""
+    """Return the shortest time of each function over interleaved rounds, and what each returned."""
     seconds: dict[str, float] = {}
-    found: dict[str, Any] = {name: run() for name, run in runs.items()}  # once before timing: load, compile, allocate
+    found: dict[str, Any] = {name: run() for name, run in runs.items()}  # run once before timing to load, compile and allocate
     for _ in range(rounds):
         for name, run in runs.items():
             start = time.perf_counter()
@@ -181,7 +181,7 @@ def best(rounds: int, runs: dict[str, Callable[[], Any]]) -> tuple[dict[str, flo
 
 
 def compare(chip: ChipNetwork, values: np.ndarray, *, steps: int, rounds: int, libraries: bool = False) -> dict[str, Any]:
-    """Milliseconds per sample of the emulator and of dense simulations, and whether the spikes are equal."""
+    """Return milliseconds per sample for the emulator and the dense simulations, and whether the spikes are equal."""
     emulator, dense = Emulator(chip), DenseTorch(chip)
     runs: dict[str, Callable[[], Any]] = {
         "emulator": lambda: emulator.run(values, steps=steps),
@@ -205,7 +205,7 @@ def show(title: str, row: dict[str, Any]) -> None:
     times = ", ".join(f"{name} {row['times'][name]:.1f}x" for name in row["times"])
     print(
         f"{title:32} rate {row['rate']:6.2%} batch {row['batch']:4} T {row['steps']:4}: "
-        f"{row['ms_per_sample']['emulator']:.3f} ms/sample; slower: {times}; spikes {'equal' if row['same_spikes'] else 'DIFFER'}",
+        f"{row['ms_per_sample']['emulator']:.3f} ms/sample; times slower: {times}; spikes {'equal' if row['same_spikes'] else 'DIFFER'}",
         flush=True,
     )
 
@@ -228,7 +228,7 @@ def main_cases(args: argparse.Namespace, rounds: int, steps: int) -> list[dict[s
 
 
 def trained(args: argparse.Namespace, rounds: int) -> list[dict[str, Any]]:
-    """The same at a trained network's own rate."""
+    """The same for a trained network at its own rate."""
     from fsnn_lava.data import load
     from fsnn_lava.models.find import find_model
 
@@ -247,7 +247,7 @@ def trained(args: argparse.Namespace, rounds: int) -> list[dict[str, Any]]:
 
 
 def sweeps(rounds: int) -> dict[str, list[dict[str, Any]]]:
-    """Cost against firing rate (convolution and dense), batch, steps and layer size, each varied by itself."""
+    """Measure the cost against firing rate (convolutional and dense), batch size, steps and layer size, each varied separately."""
     found: dict[str, list[dict[str, Any]]] = {"rate": [], "dense": [], "batch": [], "steps": [], "size": []}
     values = images(32)
 
@@ -273,7 +273,7 @@ def sweeps(rounds: int) -> dict[str, list[dict[str, Any]]]:
 
 
 def linearity(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Fit milliseconds against spikes where less than half of the neurons fire; above that, silent neurons are the events."""
+    """Fit milliseconds against spikes where fewer than half of the neurons fire; above that, the silent neurons are processed."""
     spikes, spent = (
         np.array([value(row) for row in rows if row["rate"] < 0.5])
         for value in (lambda row: row["spikes_per_sample"], lambda row: row["ms_per_sample"]["emulator"])
@@ -311,26 +311,26 @@ def plot(found: dict[str, list[dict[str, Any]]], path: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few steps and samples, no sweeps, no bars on speed")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the sweeps")
-    parser.add_argument("--network", help="a trained network, at its own rate")
+    parser.add_argument("--quick", action="store_true", help="few steps and samples, no sweeps, no limits on speed")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the sweeps")
+    parser.add_argument("--network", help="a trained network to run at its own rate")
     parser.add_argument("--data", help="data set for --network")
-    parser.add_argument("--data-dir", type=Path, help="folder with the data sets")
-    parser.add_argument("--no-lava", action="store_true", help="leave Lava out")
-    parser.add_argument("--no-sweeps", action="store_true", help="only the comparison")
+    parser.add_argument("--data-dir", type=Path, help="folder that contains the data sets")
+    parser.add_argument("--no-lava", action="store_true", help="do not run Lava")
+    parser.add_argument("--no-sweeps", action="store_true", help="only the comparison, no sweeps")
     args = parser.parse_args()
     rounds, steps = (1, 6) if args.quick else (5, 30)
     start = time.perf_counter()
     Emulator(network(DENSE, 2, RATE, images(4)))
-    print(f"first call after {time.perf_counter() - start:.1f} s (compiled, or taken from the cache)", flush=True)
+    print(f"first call took {time.perf_counter() - start:.1f} s (compilation, or loading from the cache)", flush=True)
     rows = main_cases(args, rounds, steps) + (trained(args, rounds) if args.network else [])
     found = {} if args.quick or args.no_sweeps else sweeps(max(2, rounds - 2))
     line = linearity(found["rate"]) if found else {}
     if args.plot and found:
         plot(found, args.plot)
     missed = [
-        f"{row['name']}: {name} {row['times'][name]:.1f}x, the bar is {bar:g}x"
+        f"{row['name']}: {name} {row['times'][name]:.1f}x, must be at least {bar:g}x"
         for row in rows
         for name, bar in row["bars"].items()
         if name in row["times"] and row["times"][name] < bar

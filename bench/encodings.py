@@ -1,10 +1,10 @@
-"""Both encodings of the shipped networks, in 8 bits, on full test sets: messages, steps, operations, accuracy, distance to a*, time.
+"""Compare both encodings on the shipped networks, in 8 bits and on full test sets: messages, steps, accuracy, distance to a*, time.
 
     python bench/encodings.py [--networks digits mnist ...] [--data-dir DIR] [--limit N] [--json]
 
-Rate coding runs for the steps of its recipe. Delta encoding has the dead band and the steps given in NETWORKS. A static input counts once
-in both encodings. Chip steps are T + N - 1, N layers. Times are medians of interleaved runs on one thread, of which only the ratio is
-meant to be quoted. `--curve` adds more dead bands, for the trade-off in docs/encodings.md.
+Rate coding runs for the number of steps in its recipe. Delta encoding uses the dead bands and steps given in NETWORKS. A static input
+counts once in both encodings. A network of N layers takes T + N - 1 chip steps. Times are medians of interleaved runs on one thread; only
+their ratio is meaningful. `--curve` adds more dead bands, for the trade-off in docs/encodings.md.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", nargs="+", choices=tuple(NETWORKS), default=list(NETWORKS))
     parser.add_argument("--data-dir", type=Path)
-    parser.add_argument("--limit", type=int, help="test samples (default: all)")
-    parser.add_argument("--curve", action="store_true", help="more dead bands, until they are silent")
+    parser.add_argument("--limit", type=int, help="how many test samples to use (default: all)")
+    parser.add_argument("--curve", action="store_true", help="also measure several given dead bands")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     set_thread_count(1)
@@ -118,7 +118,7 @@ def summary(chip: fl.ChipNetwork, result: fl.Result) -> dict[str, Any]:
 
 
 def static_operations(chip: fl.ChipNetwork, values: NDArray[np.uint8]) -> float:
-    """Synaptic operations per sample of the static input, which rate coding's result counts in every step."""
+    """Return the synaptic operations per sample for the static input, which rate coding's result counts in every step."""
     synapse = next(s for s in chip.synapses if s.source == "input")
     fan = synapse_patches(synapse, chip.input.shape, chip.layer(synapse.target).shape).fan_out
     nonzero = (values != 0).sum(axis=0).astype(np.float64)
@@ -126,7 +126,7 @@ def static_operations(chip: fl.ChipNetwork, values: NDArray[np.uint8]) -> float:
 
 
 def time_ratio(rate: fl.ChipNetwork, delta: fl.ChipNetwork, values: NDArray[np.uint8]) -> float:
-    """The median over interleaved rounds of delta's time over rate coding's, both on the emulator."""
+    """Return the time of delta encoding divided by that of rate coding on the emulator, as the median over interleaved rounds."""
     one, other = Emulator(rate), DeltaEmulator(delta)
     ratios = []
     for _ in range(ROUNDS):

@@ -1,9 +1,9 @@
-"""How often the comparator raises a false alarm: it judges correct runs of random networks of every kind. Prints one line of JSON.
+"""Count the false alarms of the comparator on correct runs of random networks of every kind, and print one line of JSON.
 
     python bench/false_alarms.py [--runs 2000] [--encoding rate|delta] [--backend emu|naive] [--seed 0]
 
-An alarm is justified if charge was clipped; all others are false. There must be none. Samples without an equilibrium raise none, but are
-counted.
+An alarm is justified if charge was clipped; all others are false, and there must be none. Samples without an equilibrium do not raise an
+alarm, but are counted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Every single fault of the catalogue on every backend and network: is it found, and is the right layer named? Prints a table.
+"""Inject every fault of the catalogue on every backend and network, and print a table: was it found, and was the right layer named?
 
     python bench/faults.py [--every N] [--no-trains] [--json]
 
-The catalogue is tests/helpers/fault_catalogue.py. Exit code 1 if a fault is missed, or if the right layer is named for fewer than 95 %.
+The catalogue is tests/helpers/fault_catalogue.py. The exit code is 1 if a fault is missed, or if the right layer is
+named for fewer than 95 % of them.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ NAMED_MIN = 0.95
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="judge only every N-th case")
-    parser.add_argument("--no-trains", action="store_true", help="judge the runs without their spike trains, as without --spikes")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="check only every N-th case")
+    parser.add_argument("--no-trains", action="store_true", help="check the runs without their spike trains, as without --spikes")
     parser.add_argument("--json", action="store_true", help="print the totals as JSON")
     args = parser.parse_args()
     started = time.process_time()
@@ -51,7 +52,7 @@ def where(outcome: Outcome) -> str:
 
 
 def table(found: list[Outcome]) -> str:
-    """Per fault and backend: found, and right layer named, of all cases."""
+    """Return a table with the found and correctly located cases per fault and backend."""
     rows: dict[tuple[str, str], dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     for outcome in found:
         rows[outcome.fault.rule, outcome.fault.name][outcome.backend].append(outcome)
@@ -63,7 +64,7 @@ def table(found: list[Outcome]) -> str:
 
 
 def _cell(found: list[Outcome]) -> str:
-    """found/named of cases."""
+    """Return "found/located of cases"."""
     return f"{sum(o.found for o in found)}/{sum(o.named for o in found)} of {len(found)}" if found else "–"
 
 

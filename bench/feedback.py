@@ -1,16 +1,16 @@
-"""Does feedback help? A recipe's network against two twins, over several seeds.
+"""Does feedback help? Compare a recipe's network with two variants without feedback, over several seeds.
 
     python bench/feedback.py digits [--seeds N] [--out DIR] [--data DIR] [--json FILE] [--set key=value …]
 
 feedback    the recipe's network
-none        the same without its feedback
-wide        without feedback, every layer widened by one factor until it has at least as many parameters as the first
+none        the same network without its feedback
+wide        no feedback, and every layer widened by the same factor until it has at least as many parameters as the first
 
-digits stands for train/digits.toml; so does every other recipe. Each training is kept in DIR (default: runs/feedback), and what is there
-already is not trained again. All figures are those of the last epoch on the test samples, so nothing was chosen by them: accuracy; spikes
-and synaptic operations per sample (spikes times outgoing connections, readout and feedback included, input excluded); the largest
-|f(a) - a| of the last layer after T steps (mean over 250 samples); and accuracy with Gaussian noise of a tenth of the range, with images
-moved by one pixel to the right and down, and with half of the steps. Mean and standard deviation over the seeds.
+digits means train/digits.toml; other recipes are named in the same way. Trained networks are kept in DIR (default: runs/feedback) and not
+trained again. The figures are means and standard deviations over the seeds, for the last epoch on the test samples, so that nothing was
+chosen on these: accuracy; spikes and synaptic operations per sample (spikes times outgoing connections, including readout and feedback but
+not the input); the largest |f(a) - a| in the last layer after T steps (mean over 250 samples); and the accuracy with Gaussian noise of a
+tenth of the range, with images shifted by one pixel to the right and down, and with half the steps.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from fsnn_lava.training.recipe import Recipe, load_recipe
 from fsnn_lava.training.samples import load_samples
 
 RECIPES = Path(__file__).parents[1] / "train"
-TWINS = ("feedback", "none", "wide")
-NOISE = 0.1  # of the range of the values
+VARIANTS = ("feedback", "none", "wide")
+NOISE = 0.1  # standard deviation as a share of the range
 COLUMNS = {
     "accuracy": "accuracy, %",
     "noisy": "with noise",
-    "moved": "moved by a pixel",
+    "moved": "shifted by a pixel",
     "half": "half the steps",
     "spikes": "spikes per sample",
     "operations": "operations per sample",
@@ -53,12 +53,12 @@ COLUMNS = {
 
 
 def without_feedback(architecture: str) -> str:
-    """The notation without its feedback."""
+    """Return the notation without its feedback."""
     return re.sub(r"\s*\(.*\)", "", architecture)
 
 
 def widened(architecture: str, factor: float) -> str:
-    """The notation with every layer's width times `factor`, rounded; pooling stays."""
+    """Return the notation with the width of every layer multiplied by `factor` and rounded; pooling is unchanged."""
     parts = [
         part if part.startswith("P") else re.sub(r"^\d+", lambda n: str(round(int(n[0]) * factor)), part)
         for part in architecture.split("-")
@@ -66,8 +66,8 @@ def widened(architecture: str, factor: float) -> str:
     return "-".join(parts)
 
 
-def twin(recipe: Recipe, kind: str, data: Dataset) -> Recipe:
-    """The recipe of one of TWINS."""
+def variant(recipe: Recipe, kind: str, data: Dataset) -> Recipe:
+    """Return the recipe of one of VARIANTS."""
     if kind == "feedback":
         return recipe
     plain = without_feedback(recipe.architecture)
@@ -81,14 +81,14 @@ def twin(recipe: Recipe, kind: str, data: Dataset) -> Recipe:
 
 
 def parameters(architecture: str, data: Dataset) -> int:
-    """Numbers that are trained."""
+    """Return the number of trainable parameters."""
     net = FSNN(architecture, input_shape=data.shape, classes=data.classes)
     return sum(parameter.numel() for parameter in net.parameters())
 
 
 @torch.no_grad()
 def figures(net: FSNN, samples: Split) -> dict[str, float]:
-    """What the table shows of one trained network."""
+    """Return the figures in the table for one trained network."""
     plain, spikes, operations = measured(net, samples)
     half = max(net.steps // 2, 1)
     residual = equilibrium_residual(net, torch.from_numpy(samples.batch(slice(0, BATCH))))
@@ -96,13 +96,13 @@ def figures(net: FSNN, samples: Split) -> dict[str, float]:
     found["noisy"] = measured(
         net, samples, change=partial(noisy, largest=255.0 if net.normalisation is None else net.normalisation.divisor)
     )[0]
-    found["moved"] = measured(net, samples, change=moved)[0]
+    found["moved"] = measured(net, samples, change=shifted)[0]
     return {**found, "half": measured(net, samples, steps=half)[0]}
 
 
 @torch.no_grad()
 def measured(net: FSNN, samples: Split, *, change: Any = None, steps: int | None = None) -> tuple[float, float, float]:
-    """Accuracy in %, and spikes and operations per sample."""
+    """Return the accuracy in %, and spikes and operations per sample."""
     fan = fan_out(net)
     right = spikes = operations = 0.0
     for first in range(0, len(samples), BATCH):
@@ -118,7 +118,7 @@ def measured(net: FSNN, samples: Split, *, change: Any = None, steps: int | None
 
 
 def fan_out(net: FSNN) -> list[torch.Tensor]:
-    """Per layer, the connections that leave each neuron: to the next layer or the readout, and through the feedback."""
+    """Return, per layer, the number of outgoing connections of each neuron: to the next layer or the readout, and through the feedback."""
     out = []
     for stage in list(net.stages)[1:]:
         operator, weight, _ = stage.folded()
@@ -131,20 +131,20 @@ def fan_out(net: FSNN) -> list[torch.Tensor]:
 
 
 def noisy(images: np.ndarray, first: int, *, largest: float) -> np.ndarray:
-    """Gaussian noise, rounded and clipped to 0 … `largest`; the same for every network."""
+    """Add Gaussian noise, then round and clip to 0 … `largest`; the noise is the same for every network."""
     noise = np.random.default_rng(first).normal(0.0, largest * NOISE, images.shape)
     return np.clip(np.rint(images + noise), 0, largest).astype(np.uint8)
 
 
-def moved(images: np.ndarray, first: int) -> np.ndarray:
-    """One pixel to the right and down; zeros come in."""
+def shifted(images: np.ndarray, first: int) -> np.ndarray:
+    """Shift by one pixel to the right and down, filling with zeros."""
     out = np.zeros_like(images)
     out[..., 1:, 1:] = images[..., :-1, :-1]
     return out
 
 
 def one(recipe: Recipe, data: Dataset, folder: Path) -> FSNN:
-    """The trained network, trained or continued only where that is needed."""
+    """Return the trained network, after training or resuming if necessary."""
     done = (folder / run_folder.STATE).is_file()
     train(recipe, data, folder, resume=done)
     return FSNN.load(folder / run_folder.LAST)
@@ -152,18 +152,18 @@ def one(recipe: Recipe, data: Dataset, folder: Path) -> FSNN:
 
 def compare(name: str, recipe: Recipe, data: Dataset, out: Path, seeds: int) -> list[dict[str, Any]]:
     rows = []
-    for kind in TWINS:
-        made = twin(recipe, kind, data)
+    for kind in VARIANTS:
+        made = variant(recipe, kind, data)
         found = []
         for seed in range(1, seeds + 1):
             net = one(dataclasses.replace(made, seed=seed), data, out / name / f"{kind}-{seed}")
             found.append(figures(net, data.test))
-        rows.append({"twin": kind, "architecture": made.architecture, "parameters": parameters(made.architecture, data), "seeds": found})
+        rows.append({"variant": kind, "architecture": made.architecture, "parameters": parameters(made.architecture, data), "seeds": found})
     return rows
 
 
 def table(name: str, recipe: Recipe, data: Dataset, rows: list[dict[str, Any]]) -> str:
-    """In Markdown."""
+    """Return the table in Markdown."""
     number = len(rows[0]["seeds"])
     lines = [
         f"{name}: {recipe.epochs} epochs, T = {recipe.steps}, {len(data.train)} training and {len(data.test)} test samples, {number} seeds",
@@ -172,12 +172,12 @@ def table(name: str, recipe: Recipe, data: Dataset, rows: list[dict[str, Any]]) 
     lines += ["| | network | parameters | " + " | ".join(COLUMNS.values()) + " |", "|---" * (3 + len(COLUMNS)) + "|"]
     for row in rows:
         cells = [spread([seed[key] for seed in row["seeds"]]) for key in COLUMNS]
-        lines.append(f"| {row['twin']} | `{row['architecture']}` | {row['parameters']} | " + " | ".join(cells) + " |")
+        lines.append(f"| {row['variant']} | `{row['architecture']}` | {row['parameters']} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def spread(values: list[float]) -> str:
-    """mean ± standard deviation, with three digits of the mean."""
+    """Format as mean ± standard deviation."""
     mean, deviation = statistics.mean(values), statistics.stdev(values) if len(values) > 1 else 0.0
     digits = 2 if mean < 1000 else 0
     return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
@@ -185,10 +185,10 @@ def spread(values: list[float]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="+", metavar="NAME", help="a recipe of train/")
+    parser.add_argument("names", nargs="+", metavar="NAME", help="a recipe in train/")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("runs/feedback"), metavar="DIR")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the data sets (default: $FSNN_DATA)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder that contains the data sets (default: $FSNN_DATA)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change the recipe, for example epochs=3")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()

@@ -1,10 +1,10 @@
-"""How exact a gradient is for how many vector–Jacobian products, by solver: what the default tolerance was chosen from.
+"""Measure the error of the gradient against the number of vector–Jacobian products, by solver. The default tolerance was chosen from this.
 
     python bench/gradient_error.py [NAME …] [--data DIR] [--samples N] [--json FILE]
 
-NAME is a trained network of examples/models (default: all). The gradient of the loss with respect to all parameters, on the first N
-training images, without dropout, is compared with that of the same system solved to 1e-6. Error: length of the difference divided by
-the length of the gradient.
+NAME is a trained network in examples/models (default: all). The gradient of the loss with respect to all parameters, on the first N
+training images and without dropout, is compared with that of the same system solved to 1e-6. The error is the norm of the difference
+divided by the norm of the gradient.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EXACT = fl.Solver(method="gmres", tol=1e-6, max_steps=300)
 
 
 def gradient(net: FSNN, images: torch.Tensor, labels: torch.Tensor, solver: fl.Solver) -> torch.Tensor:
-    """[parameters] of the mean loss; `net` is in training mode with dropout 0, batch norm's statistics are left as they were."""
+    """Return the gradient [parameters] of the mean loss, in training mode with dropout 0; batch-norm statistics are not changed."""
     kept = {name: value.clone() for name, value in net.state_dict().items()}
     net.solver = solver
     net.zero_grad()
@@ -53,7 +53,7 @@ def errors(name: str, root: Path | None, samples: int) -> list[dict[str, Any]]:
     net.dropout = 0.0
     net.train()
     exact = gradient(net, images, labels, EXACT)
-    print(f"{net.architecture.text}, trained on {name}, {samples} images: error of the gradient by products")
+    print(f"{net.architecture.text}, trained on {name}, {samples} images: error of the gradient by number of products")
     rows = []
     for method, settings in SOLVERS.items():
         for solver in settings:
@@ -71,7 +71,7 @@ def errors(name: str, root: Path | None, samples: int) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the data sets (default: $FSNN_DATA)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder that contains the data sets (default: $FSNN_DATA)")
     parser.add_argument("--samples", type=int, default=64)
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()

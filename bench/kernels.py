@@ -1,12 +1,11 @@
-"""Our own compiled code beside the plain library call that could replace it, in one interleaved run.
+"""Compare our own compiled code with the library call that could replace it, in one interleaved run.
 
     python bench/kernels.py [--rounds N] [--threads N]
 
-sgd   a step of gradient descent with momentum: ours, torch's fused=True, torch's foreach=True
-rows  sums of rows of a matrix: LLVM vectors, plain loops compiled by numba
+sgd   a step of SGD with momentum: ours, torch with fused=True, torch with foreach=True
+rows  sums of matrix rows: with LLVM vectors, with plain loops compiled by numba
 
-Each line gives median milliseconds, and how many times slower the others are than ours (the first). Idle threads are set to sleep soon,
-as in the commands.
+Each line gives median milliseconds, and the ratio to ours, which comes first. As in the commands, idle threads go to sleep quickly.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ NETWORKS = {
 
 
 def measure(title: str, runs: dict[str, Callable[[], object]], rounds: int) -> None:
-    """Median milliseconds of each over interleaved rounds, and the ratio to the first."""
+    """Print the median milliseconds of each over interleaved rounds, and the ratio to the first."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
-        run()  # compiled, loaded and allocated
+        run()  # compile, load and allocate
     for _ in range(rounds):
         for name, run in runs.items():
             start = time.perf_counter()
@@ -71,7 +70,7 @@ def compare_sgd(rounds: int) -> None:
 
 
 def row_sum(add: Callable[..., None], width: int, kind: Any = np.int32, stored: Any = np.int8, number: int = 400) -> Callable[[], None]:
-    """Sums of a hundred random rows, 100 times."""
+    """Sum a hundred random rows, 100 times."""
     rng = np.random.default_rng(0)
     target, weight = np.zeros(width, kind), rng.integers(-9, 10, number * width).astype(stored)
     indices = np.sort(rng.choice(number, 100, replace=False)).astype(np.int32)

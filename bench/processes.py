@@ -1,10 +1,10 @@
-"""Training with two processes against one with the joint batch: the same losses, and how much faster.
+"""Compare training with two processes to training with one on the joint batch: the losses must agree; how much faster is it?
 
     python bench/processes.py [--architecture TEXT] [--steps N] [--samples N] [--epochs N] [--rounds N] [--json FILE]
 
-Random images of MNIST's shape. Each process has one thread, as on a machine with a core for each: `one` is one process with one thread,
-`two` are two under torchrun, `threads` is one process with two threads. Seconds are those of the epochs, by the log; of several
-interleaved rounds the shortest counts.
+The data are random images in the shape of MNIST. `one` is one process with one thread, `two` are two processes under torchrun with one
+thread each, and `threads` is one process with two threads. Times are those of the epochs in the log; the shortest of several interleaved
+rounds counts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WAYS = {"one": ([], "1"), "two": (TORCHRUN, "1"), "threads": ([], "2")}
 
 
 def write_data(path: Path, samples: int) -> None:
-    """Noise around one random image per class, so that there is something to learn."""
+    """Return noisy copies of one random image per class, so that there is something to learn."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 10, samples + 200)
     images = rng.integers(0, 128, (10, 1, 28, 28))[labels] + rng.integers(0, 128, (samples + 200, 1, 28, 28))
@@ -43,7 +43,7 @@ def write_data(path: Path, samples: int) -> None:
 
 
 def run(way: str, recipe: Path, out: Path) -> list[dict[str, Any]]:
-    """The log of one training."""
+    """Train once and return the log."""
     launcher, threads = WAYS[way]
     command = [sys.executable, *launcher, "-m", "fsnn_lava.cli.train", str(recipe), "--out", str(out), "--threads", threads]
     settings = {**os.environ, "OMP_NUM_THREADS": threads}
@@ -74,7 +74,7 @@ def main() -> None:
                 log = run(way, recipe, folder / f"{way}-{turn}")
                 seconds[way] = min(seconds.get(way, float("inf")), sum(epoch["seconds"] for epoch in log))
                 losses[way] = [epoch["loss"] for epoch in log]
-    print(f"{args.architecture}, T = {args.steps}, batch 128 in all, {args.samples} images, {args.epochs} epochs")
+    print(f"{args.architecture}, T = {args.steps}, joint batch of 128, {args.samples} images, {args.epochs} epochs")
     for way in WAYS:
         print(f"  {way:8s} {seconds[way]:7.2f} s  {seconds['one'] / seconds[way]:5.2f}x   loss {' '.join(f'{x:.7f}' for x in losses[way])}")
     if args.json:

@@ -1,10 +1,10 @@
-"""Event recordings repeated end to end: is the run faithful, has it settled, and does the residual follow the slope of E11?
+"""Repeat event recordings end to end: is the run faithful, has it settled, and does the residual fall as E11 predicts?
 
     fsnn-train train/nmnist-if.toml --set epochs=2 --set learning_rate.every=2 --out runs/nmnist
     python bench/settling.py runs/nmnist/best.pt [--data nmnist] [--repeat 1 4 16] [--samples 9]
 
-A single recording is a transient: the rates have not settled. Repeated k times, its average stays the same, and by E11 the largest
-residual must fall as 1/A, which is 1/k without a leak. Prints one row per k, and the first line of each verdict.
+A single recording is too short for the rates to settle. If it is repeated k times, its average stays the same, and by E11 the largest
+residual falls as 1/A, which is 1/k without a leak. The script prints one row per k, and the first line of each verdict.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CALIBRATION = 16  # recordings
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=Path, help="model.pt of a network that takes events")
+    parser.add_argument("model", type=Path, help="model.pt of a network with event input")
     parser.add_argument("--data", default="nmnist")
     parser.add_argument("--repeat", type=int, nargs="+", default=[1, 4, 16], metavar="K")
     parser.add_argument("--samples", type=int, default=9)
@@ -35,7 +35,7 @@ def main() -> int:
     data, net = load(args.data), fl.FSNN.load(args.model)
     most = max(args.repeat)
     calibration = repeated(data.train.batch(spread(len(data.train), CALIBRATION)), most)
-    chip = fl.quantise(net, calibration=calibration, steps=calibration.shape[1])  # with room for the longest run
+    chip = fl.quantise(net, calibration=calibration, steps=calibration.shape[1])  # large enough for the longest run
     chosen = spread(len(data.test), args.samples)
     values, labels = data.test.batch(chosen), data.test.labels[chosen]
     verdicts = {k: judge(chip, repeated(values, k), labels) for k in args.repeat}
@@ -46,12 +46,12 @@ def main() -> int:
 
 
 def spread(total: int, number: int) -> list[int]:
-    """`number` of `total` samples, evenly: the recordings are sorted by class."""
+    """Choose `number` of `total` samples at even intervals, because the recordings are sorted by class."""
     return [int(i) for i in np.linspace(0, total - 1, number)]
 
 
 def repeated(values: np.ndarray, times: int) -> np.ndarray:
-    """[B, T, …] end to end."""
+    """Repeat recordings [B, T, …] end to end."""
     return np.tile(values, (1, times, *[1] * (values.ndim - 2)))
 
 
@@ -62,9 +62,9 @@ def judge(chip: fl.ChipNetwork, values: np.ndarray, labels: np.ndarray) -> Verdi
 
 
 def table(chip: fl.ChipNetwork, verdicts: dict[int, Verdict], frames: int) -> str:
-    """Measured and predicted residuals: that of the first row times the ratio of the sums of weights."""
+    """Return a table of measured and predicted residuals; the prediction scales that of the first row as 1/A (E11)."""
     lines = [
-        "| recordings | steps | faithful | settled | largest residual | predicted from the first row | steps that would settle it |",
+        "| repetitions | steps | faithful | settled | largest residual | predicted from the first row | steps needed to settle |",
         "|---" * 7 + "|",
     ]
     first = next(iter(verdicts))

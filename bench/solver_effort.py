@@ -1,9 +1,10 @@
-"""Accuracy against the effort of the gradient's solver: the same recipe, several solvers, several seeds.
+"""Measure accuracy against the effort of the gradient's solver: the same recipe with several solvers and seeds.
 
     python bench/solver_effort.py RECIPE [--data DIR] [--epochs N] [--samples N] [--seeds 1 2] [--set KEY=VALUE] [--json FILE]
 
-For example: python bench/solver_effort.py train/fashion-mnist-lif.toml --epochs 10. Settings are 'none' (the Jacobian-free gradient),
-a relative residual to stop at, and the paper's Broyden. The learning rate falls by 10 at two thirds of the epochs.
+For example: python bench/solver_effort.py train/fashion-mnist-lif.toml --epochs 10. The settings are 'none' (the
+Jacobian-free gradient), relative residuals to stop at, and the paper's Broyden. The learning rate is divided by 10 after two thirds of
+the epochs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def recipe_of(args: argparse.Namespace, setting: list[str], seed: int) -> Recipe
 
 
 def measure(args: argparse.Namespace, name: str) -> dict[str, Any]:
-    """Last epoch's test accuracy of every seed, and what the solver did on average."""
+    """Return the test accuracy of the last epoch for every seed, and what the solver did on average."""
     accuracies, steps, milliseconds = [], [], []
     for seed in args.seeds:
         recipe = recipe_of(args, SETTINGS[name], seed)
@@ -56,12 +57,12 @@ def measure(args: argparse.Namespace, name: str) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipe", type=Path)
-    parser.add_argument("--data", type=Path, help="folder with the data sets (default: $FSNN_DATA)")
+    parser.add_argument("--data", type=Path, help="folder that contains the data sets (default: $FSNN_DATA)")
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--samples", type=int, default=0, help="of the training set; 0: all")
+    parser.add_argument("--samples", type=int, default=0, help="how many training samples to use (0: all)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another change of the recipe")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another change to the recipe")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     rows = []
@@ -70,7 +71,7 @@ def main() -> None:
         rows.append(measure(args, name))
         accuracies = " ".join(f"{value:6.2f}" for value in rows[-1]["accuracies"])
         print(f"  {name:14s} {accuracies}   mean {statistics.mean(rows[-1]['accuracies']):.2f}   products {rows[-1]['products']:.1f}   "
-              f"{rows[-1]['ms']:.1f} ms per iteration, testing included", flush=True)  # fmt: skip
+              f"{rows[-1]['ms']:.1f} ms per iteration, including testing", flush=True)  # fmt: skip
     if args.json:
         args.json.write_text(
             json.dumps(

@@ -1,10 +1,10 @@
-"""Where the time of a training step goes, and how far that is from what the machine can do.
+"""Measure where the time of a training step goes, and how close that is to what the machine can do.
 
     python bench/train_profile.py [--rounds N] [--json FILE]
 
-Milliseconds are medians over the rounds, each part timed where it is called (which itself costs a little). The limits are measured in
-the same run: synaptic additions per second beside those of the innermost loop alone when every neuron fires, and, for the dense network,
-multiplications and additions of all products beside those of one large product.
+Milliseconds are medians over the rounds; each part is timed where it is called, which itself costs a little. The limits are measured in
+the same run: the synaptic additions per second are compared with those of the innermost loop alone when every neuron fires, and, for the
+dense network, the multiplications and additions of all products with those of one large product.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import fsnn_lava.cli  # before torch, for everybody here: how long idle threads spin
+import fsnn_lava.cli  # before torch: sets how long idle threads spin, for all implementations
 
 # isort: split
 import torch
@@ -41,22 +41,22 @@ from fsnn_lava.training.descent import descend
 
 CASES = [("400 (F400)", 5), ("64C5s (F64C5)", 30)]
 BATCH = 128
-LARGE = 2048  # side of the matrices of one large product
+LARGE = 2048  # side length of the matrices in the large product
 PARTS: dict[str, list[tuple[Any, str]]] = {
     "F forward": [(Stage, "current")],
     "dropout masks": [(fl.FSNN, "_masks")],
     "simulation": [(EventRun, "__init__"), (EventRun, "simulate"), (EventRun, "trace")],
-    "products of the gradient's system": [(Dense, "transpose"), (Convolution, "transpose")],
-    "its solver": [(solver, "gmres_in_parts")],  # products included, until they are taken off
+    "vector-Jacobian products of the solver": [(Dense, "transpose"), (Convolution, "transpose")],
+    "its solver": [(solver, "gmres_in_parts")],  # includes the products, which are subtracted later
     "dL/dW of the feedback": [(Dense, "weight_gradient"), (Convolution, "weight_gradient")],
     "restricted feedback and its gradient": [(RestrictedFeedback, "weight"), (feedback._Restricted, "backward")],
 }
-REST = "F's gradient, batch norm, readout, loss, what lies between"
+REST = "gradient of F, batch norm, readout, loss, everything else"
 
 
 @contextmanager
 def watched(spent: dict[str, float]) -> Iterator[None]:
-    """Add up in `spent` what each part takes."""
+    """Add the time of each part to `spent`."""
 
     def timed(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
@@ -97,7 +97,7 @@ def profile(architecture: str, steps: int, rounds: int) -> dict[str, Any]:
             between = time.perf_counter()
             descend(optimiser)
             ended = time.perf_counter()
-        spent["its solver"] -= spent["products of the gradient's system"]
+        spent["its solver"] -= spent["vector-Jacobian products of the solver"]
         spent["optimiser"] = ended - between
         spent[REST] = ended - begun - sum(spent.values())
         if turn >= 3:
@@ -109,14 +109,14 @@ def profile(architecture: str, steps: int, rounds: int) -> dict[str, Any]:
 
 
 def limits(net: fl.FSNN, x: torch.Tensor, found: dict[str, float], rounds: int) -> dict[str, float]:
-    """What the simulation and the products do per second, and what the machine can."""
+    """Return the operations per second of the simulation and of the products, and those that the machine can reach."""
     assert net.feedback is not None
     assert net.last_trace is not None
     size, weight = net.architecture.layers[0].size, net.feedback.weight().detach()
     layout = layout_of(net._dynamics(x, weight, Masks.none(1)), net.architecture.layers[0].out_shape)
     laid, activity = layout.connections[0], float(net.last_trace.counts[0].mean()) / net.steps
     assert laid is not None
-    passes = net.steps  # the first step has no feedback, and W a of the last one is taken as well
+    passes = net.steps  # the first step has no feedback, and W a of the last step is computed as well
     out = {"additions": activity * laid.products * passes * BATCH / (1e-3 * found["simulation"])}
     ordered = laid.ordered(weight).contiguous().numpy()
     everyone = torch.arange(size, dtype=torch.int32).expand(BATCH, size).contiguous().numpy()
@@ -132,7 +132,7 @@ def limits(net: fl.FSNN, x: torch.Tensor, found: dict[str, float], rounds: int) 
 
     out["additions, loop alone"] = laid.products * BATCH / least(lambda: over_samples(alone, BATCH, least=BATCH // 2), rounds)
     if isinstance(laid.operator, Dense):
-        products = found["F forward"] + found["products of the gradient's system"] + found["dL/dW of the feedback"]
+        products = found["F forward"] + found["vector-Jacobian products of the solver"] + found["dL/dW of the feedback"]
         number = (net.last_solve or (0, 0.0))[0] + 1  # of products with W or for its gradient
         done = 2 * BATCH * (784 * size + number * size * size)
         matrix = torch.randn(LARGE, LARGE)
@@ -141,7 +141,7 @@ def limits(net: fl.FSNN, x: torch.Tensor, found: dict[str, float], rounds: int) 
 
 
 def least(work: Callable[[], object], rounds: int) -> float:
-    """Seconds, at best."""
+    """Return the shortest time in seconds."""
     work()
     times = []
     for _ in range(rounds):
@@ -165,7 +165,7 @@ def main() -> None:
         for name, unit in (("additions", "additions of the simulation"), ("flops", "operations of the products")):
             if name in row:
                 best = row["additions, loop alone" if name == "additions" else "flops, large product"]
-                print(f"  {row[name] / 1e9:.0f} of {best / 1e9:.0f} thousand million {unit} per second: {row[name] / best:.0%}")
+                print(f"  {row[name] / 1e9:.0f} of {best / 1e9:.0f} billion {unit} per second: {row[name] / best:.0%}")
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1))
 

@@ -1,21 +1,21 @@
-"""Time and memory of one training iteration, interleaved in one run: ours, the paper's setting, and backpropagation through time.
+"""Compare the time and memory of one training iteration in one interleaved run: ours, the paper's, and backpropagation through time.
 
     python bench/train_step.py [--quick] [--json FILE] [--plot FILE] [--reference DIR]
 
 ours        event-driven simulation, GMRES to a relative residual of 1e-2 (the default)
 dense       ours with dense simulation
 paper       dense simulation, Broyden with 30 steps, in our code
-stbp        the same network unrolled and differentiated through time, a plain torch loop with a rectangular surrogate
-snntorch    the same with snntorch's neuron; spikingjelly with its: where they are installed
-reference   the authors' code, from a checkout the user has (--reference DIR; github.com/pkuxmq/IDE-FSNN). It needs scipy and termcolor
+stbp        the same network unrolled and differentiated through time, as a plain torch loop with a rectangular surrogate
+snntorch    the same with snntorch's neuron, if it is installed; the same for spikingjelly
+reference   the authors' code (github.com/pkuxmq/IDE-FSNN) in your checkout DIR; it needs scipy and termcolor
 
-An iteration is forward pass, loss, gradient and the optimiser's step. Milliseconds are the median over interleaved rounds; memory is the
-growth of the peak over idle, each in a fresh process whose allocator returns every tensor at once (MALLOC_MMAP_THRESHOLD_), so that the
+An iteration consists of forward pass, loss, gradient and optimiser step. Milliseconds are medians over interleaved rounds. Memory is the
+growth of the peak over idle, each in a new process whose allocator returns every tensor immediately (MALLOC_MMAP_THRESHOLD_), so that the
 figure does not depend on what was freed before.
 
---deep measures AlexNet-F on CIFAR-10's shape instead (batch 16, T = 30): ours, the same with dense products, and the reference; how far
-our gradient is from the one of the same system solved to 1e-6; and our memory at T = 30 and T = 100. Where the time goes, and how far
-that is from what the machine can do: train_profile.py.
+--deep instead measures AlexNet-F with inputs in the shape of CIFAR-10 (batch 16, T = 30): ours, ours with dense products, and the
+reference; the distance of our gradient from that of the same system solved to 1e-6; and our memory at T = 30 and T = 100. train_profile.py
+shows where the time goes, and how close that is to what the machine can do.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import fsnn_lava.cli  # before torch, for everybody here: how long idle threads spin
+import fsnn_lava.cli  # before torch: sets how long idle threads spin, for all implementations
 
 # isort: split
 import torch
@@ -47,12 +47,12 @@ from fsnn_lava.training.descent import descend
 ALEXNET_F = "96C3s-256C3-384C3s-384C3-256C3 (F96C3u)"
 CASES = [("400 (F400)", 5), ("400 (F400)", 30), ("400 (F400)", 100), ("64C5s (F64C5)", 30)]
 BATCH, DEEP_BATCH = 128, 16
-NEEDED = ("scipy", "termcolor")  # by the reference, besides torch and numpy
+NEEDED = ("scipy", "termcolor")  # needed by the reference besides torch and numpy
 Iteration = Callable[[torch.Tensor, torch.Tensor], None]
 
 
 class Rectangle(torch.autograd.Function):
-    """Heaviside forward, a window of width vth backward: STBP's surrogate."""
+    """Heaviside forward, a window of width vth backward: the surrogate of STBP."""
 
     @staticmethod
     def forward(ctx, u):  # type: ignore[no-untyped-def,override]
@@ -77,7 +77,7 @@ def paper(architecture: str, steps: int) -> Iteration:
 
 
 def dense(architecture: str, steps: int) -> Iteration:
-    """Ours, but every step of the simulation a dense product."""
+    """Ours, but with a dense product in every step of the simulation."""
     net = _network(architecture, steps)
     net.event_driven = False
     return _iteration(net)
@@ -119,12 +119,12 @@ def spikingjelly(architecture: str, steps: int) -> Iteration:
 
 
 def reference(folder: Path) -> Callable[[str, int], Iteration]:
-    """The authors' networks as their scripts build them, on the CPU."""
+    """Build the authors' networks as their scripts do, on the CPU."""
     missing = [name for name in NEEDED if not importlib.util.find_spec(name)]
     if missing:
         sys.exit(f"--reference: the authors' code imports {' and '.join(missing)}; pip install {' '.join(missing)}")
     if not (folder / "models" / "snn_ide_fc.py").is_file():
-        sys.exit(f"--reference: {folder} is no checkout of the authors' code, there is no models/snn_ide_fc.py in it")
+        sys.exit(f"--reference: {folder} is not a checkout of the authors' code: it has no models/snn_ide_fc.py")
     sys.path.insert(0, str(folder))
     torch.Tensor.cuda = lambda self, *args, **kwargs: self  # type: ignore[method-assign] # the code moves everything to a GPU
 
@@ -158,7 +158,7 @@ def _network(architecture: str, steps: int) -> fl.FSNN:
 
 
 def _samples(architecture: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Random images and labels."""
+    """Return random images and labels."""
     torch.manual_seed(1)
     shape = (DEEP_BATCH, 3, 32, 32) if architecture == ALEXNET_F else (BATCH, 1, 28, 28)
     return torch.randn(shape), torch.randint(0, 10, shape[:1])
@@ -176,13 +176,13 @@ def _iteration(net: torch.nn.Module) -> Iteration:
 
 
 def _step(net: torch.nn.Module) -> Callable[[], object]:
-    """That of fsnn-train for all networks of ours, unrolled ones too; for the authors' torch's, as in their script."""
+    """Take a step with fsnn-train's optimiser for all our networks, including unrolled ones, and with torch's for the authors' code."""
     optimiser = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
     return partial(descend, optimiser) if isinstance(net, fl.FSNN) else optimiser.step
 
 
 def _without_gradients(net: torch.nn.Module) -> None:
-    """What zero_grad does, and takes 0.2 ms for: for all contestants."""
+    """Clear the gradients of all implementations as zero_grad does, but without the 0.2 ms that it takes."""
     for parameter in net.parameters():
         parameter.grad = None
 
@@ -216,13 +216,13 @@ def contestants(folder: Path | None) -> dict[str, Callable[[str, int], Iteration
 
 
 def times(builders: dict[str, Callable[[str, int], Iteration]], architecture: str, steps: int, rounds: int) -> dict[str, float]:
-    """Median milliseconds per iteration, one iteration of each in turn."""
+    """Return the median milliseconds per iteration, alternating between the implementations."""
     x, y = _samples(architecture)
     return _interleaved({name: build(architecture, steps) for name, build in builders.items()}, x, y, rounds)
 
 
 def _interleaved(runs: dict[str, Iteration], x: torch.Tensor, y: torch.Tensor, rounds: int) -> dict[str, float]:
-    """Median milliseconds after two rounds to warm up."""
+    """Return the median milliseconds after two warm-up rounds."""
     seen: dict[str, list[float]] = {name: [] for name in runs}
     for turn in range(rounds + 2):
         for name, run in runs.items():
@@ -234,7 +234,7 @@ def _interleaved(runs: dict[str, Iteration], x: torch.Tensor, y: torch.Tensor, r
 
 
 def memory(name: str, architecture: str, steps: int, folder: Path | None) -> float:
-    """Megabytes by which the peak of a fresh process grows over idle in three iterations."""
+    """Return by how many megabytes the peak memory of a new process exceeds idle in three iterations."""
     command = [sys.executable, __file__, "--one", name, architecture, str(steps)]
     if folder is not None:
         command += ["--reference", str(folder)]
@@ -246,9 +246,9 @@ def _one(name: str, architecture: str, steps: int, folder: Path | None) -> None:
     torch.set_num_threads(1)
     x, y = _samples(architecture)
     run = contestants(folder)[name](architecture, steps)
-    contestants(folder)[name](architecture, 1)(x, y)  # everything is loaded and compiled once
+    contestants(folder)[name](architecture, 1)(x, y)  # load and compile everything once
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts from here
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     idle = _status("VmRSS")
     for _ in range(3):
         run(x, y)
@@ -256,20 +256,20 @@ def _one(name: str, architecture: str, steps: int, folder: Path | None) -> None:
 
 
 def _status(key: str) -> int:
-    """Kilobytes of this process, as Linux counts them."""
+    """Return the memory of this process in kilobytes, as Linux reports it."""
     line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(key))
     return int(line.split()[1])
 
 
 def deep(rounds: int, folder: Path | None) -> list[dict]:  # type: ignore[type-arg]
-    """AlexNet-F from fresh weights on random images of CIFAR-10's shape."""
+    """Measure AlexNet-F with new weights on random images in the shape of CIFAR-10."""
     steps = 30
     builders = {"ours": ours, "dense": dense} | ({} if folder is None else {"reference": reference(folder)})
     x, y = _samples(ALEXNET_F)
     spent = _interleaved({name: build(ALEXNET_F, steps) for name, build in builders.items()}, x, y, rounds)
     net = _network(ALEXNET_F, steps)
     error, share = gradient_error(net, x, y), activity(net, x)
-    print(f"{ALEXNET_F}, T = {steps}, batch {DEEP_BATCH}, {100 * share:.1f} % of all synapses touched per step")
+    print(f"{ALEXNET_F}, T = {steps}, batch {DEEP_BATCH}, {100 * share:.1f} % of all synapses are active per step")
     for name, value in spent.items():
         print(f"  {name:14s}{value:10.1f} ms   {value / spent['ours']:6.2f} x ours", flush=True)
     print(f"  error of our gradient {error:.1e}", flush=True)
@@ -280,7 +280,7 @@ def deep(rounds: int, folder: Path | None) -> list[dict]:  # type: ignore[type-a
 
 
 def gradient_error(net: fl.FSNN, x: torch.Tensor, y: torch.Tensor) -> float:
-    """The length of the difference from the gradient that the same system solved to 1e-6 gives, relative to that one's."""
+    """Return the relative error of the gradient, compared with that of the same system solved to 1e-6."""
     found = []
     for solver in (fl.Solver(tol=1e-6, max_steps=300), net.solver):
         kept = {name: value.clone() for name, value in net.state_dict().items()}
@@ -295,7 +295,7 @@ def gradient_error(net: fl.FSNN, x: torch.Tensor, y: torch.Tensor) -> float:
 
 @torch.no_grad()
 def activity(net: fl.FSNN, x: torch.Tensor) -> float:
-    """The share of all products that the spikes of the last forward pass needed."""
+    """Return the share of all synapses that the spikes of the last forward pass activated."""
     assert net.last_trace is not None
     weight = net.feedback.weight() if net.feedback else None
     layout = layout_of(net._dynamics(x, weight, Masks.none(len(net.stages))), net.architecture.layers[0].out_shape)
@@ -319,9 +319,9 @@ def draw(rows: list[dict], path: Path) -> None:  # type: ignore[type-arg]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few rounds, no conv network")
+    parser.add_argument("--quick", action="store_true", help="few rounds, no convolutional network")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", default="", metavar="TEXT", help="architectures that begin with it, for example 64C5s")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only architectures that begin with this text, for example 64C5s")
     parser.add_argument("--deep", action="store_true", help="AlexNet-F instead")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)

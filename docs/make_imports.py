@@ -1,7 +1,7 @@
-"""python docs/make_imports.py: draw docs/pictures/imports.svg, which folder imports which, from the source itself (grimp reads it).
+"""python docs/make_imports.py: draw docs/pictures/imports.svg, which shows which folder imports which, from the source (read by grimp).
 
-Rows import columns; the number is that of importing modules. Folders stand in the order of the contract in setup.cfg, so everything lies
-below the diagonal, but for the delegates that the contract names.
+Rows import columns, and each number counts the importing modules. Folders are in the order of the contract in setup.cfg, so
+everything is below the diagonal except for the delegating methods that the contract names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CELL, LEFT, TOP = 34, 120, 96
 
 
 def folders() -> list[str]:
-    """The folders and single files of the library, first the one that imports no other."""
+    """Return the folders and top-level modules of the library, starting with the one that imports no other."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     layers = config["importlinter:contract:pipeline"]["layers"].split()
@@ -26,7 +26,7 @@ def folders() -> list[str]:
 
 
 def counts() -> Counter[tuple[str, str]]:
-    """How many modules of one folder import something of another."""
+    """Return how many modules of one folder import from another."""
     graph = grimp.build_graph("fsnn_lava")
     found: set[tuple[str, str]] = set()
     for module in graph.modules:
@@ -40,7 +40,7 @@ def _folder(module: str) -> str:
 
 
 def draw(names: list[str], found: Counter[tuple[str, str]]) -> str:
-    """The matrix as an SVG text."""
+    """Return the matrix as SVG."""
     side = CELL * len(names)
     box = f"0 0 {LEFT + side + 10} {TOP + side + 10}"
     parts = [

@@ -52,7 +52,7 @@ def neuron(node: nir.NIRNode) -> snn.Leaky:
 
 
 def after_reset(node: nir.NIRNode, potential: Tensor, spikes: Tensor) -> Tensor:
-    """Return the potential after a spike, as given in the metadata; the threshold is half of 2**-6 above v_threshold."""
+    """Return the potential after a spike, as given in the metadata; the threshold is v_threshold + 2**-7."""
     reset = node.metadata["reset"]
     if (reset.decode() if isinstance(reset, bytes) else reset) == "zero":
         return potential * (1.0 - spikes)

@@ -1,4 +1,4 @@
-"""Feedback spiking neural networks from PyTorch to Loihi 2, proved at every hop to be the same network."""
+"""Feedback spiking neural networks from PyTorch to Loihi 2, checked at every step to be the same network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fsnn_lava import lava_compat
 from fsnn_lava.version import __version__ as __version__
 
-if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below loads it, and a test keeps the two in step
+if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below loads it, and a test checks that the two agree
     from fsnn_lava import plot as plot
     from fsnn_lava.data.dataset import Dataset as Dataset
     from fsnn_lava.data.loading import load_data as load_data
@@ -89,13 +89,13 @@ _FOLDERS = ("plot",)
 __all__ = [*_MODULES, *_FOLDERS, "__version__"]
 
 
-lava_compat.install_import_hook()  # before anybody imports Lava; imports neither Lava nor numpy itself
+lava_compat.install_import_hook()  # before anything imports Lava; imports neither Lava nor numpy itself
 
 
-if not TYPE_CHECKING:  # a type checker that sees it would accept misspelt names
+if not TYPE_CHECKING:  # a type checker that saw it would accept misspelt names
 
     def __getattr__(name: str) -> object:
-        """Public names are imported when they are first used: `import fsnn_lava` is fast and needs neither Lava nor a board."""
+        """Import public names on first use, so that `import fsnn_lava` is fast and needs neither Lava nor a board."""
         if name in _FOLDERS:
             return importlib.import_module(f"fsnn_lava.{name}")
         if name not in _MODULES:

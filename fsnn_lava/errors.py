@@ -60,7 +60,7 @@ class CheckFailed(FsnnError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user interrupted; the message says what is kept and how to continue."""
+    """The user interrupted the run; the message says what was kept and how to continue."""
 
 
 class BackendMissing(FsnnError, RuntimeError):
@@ -76,10 +76,10 @@ class PackageMissing(FsnnError, ImportError):
 
 
 class BackendFailed(FsnnError, RuntimeError):
-    """A backend started, then died, hung or lost a process."""
+    """A backend started but then died, hung or lost a process."""
 
     exit_code = 1
 
 
 class Remark(UserWarning):
-    """Something was concluded rather than said, for example that channels come last. A command prints it as a note."""
+    """Something was inferred rather than specified, for example that channels come last. A command prints it as a note."""

@@ -1,7 +1,7 @@
 """Fixes that unmodified Lava 0.10 needs on Python 3.11+ and numpy 2, applied while Python imports the four modules in `FIXES`.
 
-No file of Lava is changed and no Lava is imported here. A module is left alone where its fix is not needed: with the versions that
-Lava was released for (Python 3.10, numpy 1, OpenCV and torchvision installed) nothing happens at all.
+No file of Lava is changed, and Lava is not imported here. A module is left alone if it does not need its fix: with the versions that
+Lava was released for (Python 3.10, numpy 1, OpenCV and torchvision installed), nothing is changed.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-if TYPE_CHECKING:  # importing these would take longer than all the rest of `import fsnn_lava`
+if TYPE_CHECKING:  # importing these would take longer than the rest of `import fsnn_lava`
     from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
 
 
 class Fix(NamedTuple):
-    """What one module needs: when (`needed`), and how it is executed instead (`execute`, given its own loader)."""
+    """The fix for one module: when it is needed, and how the module is executed instead (`execute` gets the module's own loader)."""
 
     needed: Callable[[], bool]
     execute: Callable[[Loader, ModuleType], None]
 
 
 def hashable_while_imported(loader: Loader, module: ModuleType) -> None:
-    """Make ByteEncoder hashable while its module is executed: dataclass defaults must be since Python 3.11. Afterwards it is not."""
+    """Make ByteEncoder hashable only while its module is executed, since Python 3.11 requires it of dataclass defaults."""
     build_class = builtins.__build_class__
 
     def build(body: Callable[[], Any], name: str, /, *bases: Any, **options: Any) -> Any:
@@ -44,8 +44,8 @@ def hashable_while_imported(loader: Loader, module: ModuleType) -> None:
     module.ByteEncoder.__hash__ = None  # type: ignore[attr-defined]
 
 
-def reshape_by_shape(loader: Loader, module: ModuleType) -> None:
-    """numpy 2.4 dropped the name `newshape` of np.reshape's argument: the ports pass it as `shape`."""
+def _reshape_by_shape(loader: Loader, module: ModuleType) -> None:
+    """Make the ports pass np.reshape's argument as `shape`, since numpy 2.4 removed the name `newshape`."""
     import numpy as np
 
     loader.exec_module(module)
@@ -54,8 +54,8 @@ def reshape_by_shape(loader: Loader, module: ModuleType) -> None:
     port.get_transform_func_bwd = lambda self: functools.partial(np.reshape, shape=self.old_shape)
 
 
-def convolve_with_python_sizes(loader: Loader, module: ModuleType) -> None:
-    """Sizes arrive as int8, and since numpy 2 what is computed from them stays int8: `conv` gets them as Python integers."""
+def _convolve_with_python_sizes(loader: Loader, module: ModuleType) -> None:
+    """Pass sizes to `conv` as Python integers: they arrive as int8, and since numpy 2 everything computed from them stays int8."""
     loader.exec_module(module)
     original = module.conv  # type: ignore[attr-defined]
 
@@ -67,17 +67,20 @@ def convolve_with_python_sizes(loader: Loader, module: ModuleType) -> None:
     module.conv = conv  # type: ignore[attr-defined]
 
 
-def leave_out(loader: Loader, module: ModuleType) -> None:
+def _leave_out(loader: Loader, module: ModuleType) -> None:
     """The module stays empty; using it raises an error that says why."""
 
     def explain(name: str) -> Any:
-        raise AttributeError(f"{module.__name__} is left out, it needs cv2 and torchvision: pip install opencv-python-headless torchvision")
+        raise AttributeError(
+            f"{module.__name__} is not available because it needs cv2 and torchvision: pip install opencv-python-headless torchvision"
+        )
 
     module.__path__ = []
     module.__getattr__ = explain  # type: ignore[method-assign]
 
 
 def numpy_version() -> tuple[int, int]:
+    """Major and minor version of numpy, on which Lava's fixes depend."""
     import numpy as np
 
     major, minor = np.__version__.split(".")[:2]
@@ -85,6 +88,7 @@ def numpy_version() -> tuple[int, int]:
 
 
 def is_missing(name: str) -> bool:
+    """Whether a package that a Lava module imports is not installed."""
     import importlib.util
 
     return importlib.util.find_spec(name) is None
@@ -92,9 +96,9 @@ def is_missing(name: str) -> bool:
 
 FIXES = {
     "lava.magma.compiler.var_model": Fix(needed=lambda: sys.version_info >= (3, 11), execute=hashable_while_imported),
-    "lava.magma.core.process.ports.ports": Fix(needed=lambda: numpy_version() >= (2, 4), execute=reshape_by_shape),
-    "lava.proc.conv.utils": Fix(needed=lambda: numpy_version() >= (2, 0), execute=convolve_with_python_sizes),
-    "lava.lib.dl.slayer.object_detection": Fix(needed=lambda: is_missing("cv2") or is_missing("torchvision"), execute=leave_out),
+    "lava.magma.core.process.ports.ports": Fix(needed=lambda: numpy_version() >= (2, 4), execute=_reshape_by_shape),
+    "lava.proc.conv.utils": Fix(needed=lambda: numpy_version() >= (2, 0), execute=_convolve_with_python_sizes),
+    "lava.lib.dl.slayer.object_detection": Fix(needed=lambda: is_missing("cv2") or is_missing("torchvision"), execute=_leave_out),
 }
 
 
@@ -105,19 +109,22 @@ class FixingLoader:
         self._loader, self._fix = loader, fix
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Create the Lava module with its own loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
+        """Execute the Lava module with its fix."""
         self._fix.execute(self._loader, module)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_loader"], name)  # get_source, get_filename, …: what inspect and linecache ask for
+        return getattr(self.__dict__["_loader"], name)  # get_source, get_filename, …, which inspect and linecache call
 
 
 class FixingFinder:
-    """Finds the modules of `FIXES` that need their fix, where Python's other finders find them, and no other module."""
+    """Finds the modules in `FIXES` that need their fix, using Python's other finders, and no other modules."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of a Lava module that needs a fix, with a FixingLoader; None for all others."""
         fix = FIXES.get(fullname)
         if fix is None or not fix.needed():
             return None
@@ -129,7 +136,7 @@ class FixingFinder:
 
 
 def install_import_hook() -> None:
-    """Afterwards Lava is fixed when it is imported; warns where it was imported before."""
+    """Fix Lava whenever it is imported from now on; warns if it was already imported."""
     if not any(isinstance(finder, FixingFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, FixingFinder())
     sentence = imported_too_early()

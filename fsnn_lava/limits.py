@@ -1,10 +1,10 @@
-"""What the chip's arithmetic can hold (E9). Every limit names its bits or its unit; compiled functions contain these numbers."""
+"""The limits of the chip's arithmetic (E9). Every limit names its bits or its unit; compiled functions contain these numbers."""
 
 from __future__ import annotations
 
 STATE_FRACTION_BITS = 6  # a potential is an integer in units of 2**-6 weight units
 STATE_MAX = 2**23 - 1  # a potential is clipped to +-STATE_MAX (24 bits signed), and every clip is counted
-DECAY_UNIT = 4096  # decay is given in 1/4096
+DECAY_UNIT = 4096  # decay is in units of 1/4096
 WEIGHT_BITS = range(2, 9)  # of signed weights that can be exported
 WEIGHT_MAX = 127  # int8, symmetric: -128 is never written
 THRESHOLD_MAX = 2**17 - 1  # weight units: 2**6 * threshold must fit the state
@@ -14,8 +14,8 @@ SUM_MAX = 2**23 - 1  # weight @ messages before the shift: 24 bits signed
 MESSAGE_MAX = 255  # a graded input message (a raw pixel) is 8 bits unsigned
 EXPONENT_RANGE = range(-24, 13)  # of a synapse: current = 2**exponent * (weight @ message)
 STOCK_CURRENT_MAX = 2**17 - 1  # weight units: the current of Lava's own neurons wraps around above this
-STOCK_BIAS_MANTISSA_MAX = 2**15 - 1  # Lava's own neurons hold a bias mantissa in 16 bits
-CHIP_BIAS_MANTISSA_MAX = 2**12 - 1  # a Loihi 2 neuron holds it in 13 bits, signed
+STOCK_BIAS_MANTISSA_MAX = 2**15 - 1  # Lava's own neurons store a bias mantissa in 16 bits
+CHIP_BIAS_MANTISSA_MAX = 2**12 - 1  # a Loihi 2 neuron stores it in 13 bits, signed
 CHIP_BIAS_EXPONENT_MAX = 2**3 - 1  # and its exponent in 3 bits
 CHIP_ATRLIF_THRESHOLD_MAX = 2 * (2**12 - 1)  # weight units: ATRLIF's theta, half of the threshold, has 12 bits
 RATE_BITS = range(6, 13)  # q of delta encoding: a rate of 1 is 2**q, so a message has up to 13 bits with its sign

@@ -1,4 +1,4 @@
-"""Summary: what `print` and a notebook show of an object: a title, a table and a few notes."""
+"""Summary: what `print` and a notebook show for an object: a title, a table and a few notes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Summary:
     notes: tuple[str, ...] = ()
 
     def to_text(self) -> str:
-        """Plain text, columns as wide as their widest cell."""
-        table = [[*map(cell_text, row), *[""] * (len(self.columns) - len(row))] for row in (self.columns, *self.rows)]
+        """The summary as plain text, columns as wide as their widest cell."""
+        table = [[*map(_cell_text, row), *[""] * (len(self.columns) - len(row))] for row in (self.columns, *self.rows)]
         numeric = [self._is_numeric(column) for column in range(len(self.columns))]
         widths = [max(len(row[column]) for row in table) for column in range(len(self.columns))]
         lines = [_line(row, widths, numeric) for row in table]
         return "\n".join([self.title, *lines, *(f"  {note}" for note in self.notes)])
 
     def to_html(self) -> str:
-        """An HTML table; every text in it is escaped."""
+        """The summary as an HTML table; every text in it is escaped."""
         head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
         body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in self.rows)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
@@ -38,15 +38,15 @@ class Summary:
         return bool(cells) and all(not isinstance(cell, str) for cell in cells)
 
 
-def cell_text(cell: Cell) -> str:
-    """1234567 as 1,234,567 and floats with four digits; text unchanged."""
+def _cell_text(cell: Cell) -> str:
+    """Format 1234567 as 1,234,567 and floats with four digits; leave text unchanged."""
     if isinstance(cell, str):
         return cell
     return f"{cell:,}" if isinstance(cell, int) else f"{cell:.4g}"
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """(16, 4, 4) as 16x4x4."""
+    """A shape in a summary: (16, 4, 4) as 16x4x4."""
     return "x".join(map(str, shape))
 
 
@@ -57,4 +57,4 @@ def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) ->
 
 def _html_cell(cell: Cell) -> str:
     align = "left" if isinstance(cell, str) else "right"
-    return f'<td style="text-align: {align}">{escape(cell_text(cell))}</td>'
+    return f'<td style="text-align: {align}">{escape(_cell_text(cell))}</td>'

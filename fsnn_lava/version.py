@@ -1,3 +1,3 @@
-"""The version, apart from the public names, so that every folder may read it."""
+"""The version, in its own file so that every folder can import it."""
 
 __version__ = "0.1.0"

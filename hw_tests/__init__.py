@@ -1,1 +1,1 @@
-"""The same cases on the backend you name: pytest hw_tests --target emu|sim|stock|loihi2."""
+"""One test suite for every backend: pytest hw_tests --target emu|sim|stock|loihi2."""

@@ -1,4 +1,4 @@
-"""--target chooses what the cases run on; --record stores what it gave, later runs are compared with that."""
+"""--target chooses the backend; --record stores its results, with which later runs are compared."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hw_tests.target import TARGETS, Target, missing
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("fsnn-lava")
-    group.addoption("--target", choices=TARGETS, default="emu", help="what the cases run on (default: emu)")
-    group.addoption("--record", action="store_true", help="store what this run gives in hw_tests/records, instead of comparing with it")
+    group.addoption("--target", choices=TARGETS, default="emu", help="the backend to run the cases on (default: emu)")
+    group.addoption("--record", action="store_true", help="store the results of this run in hw_tests/records instead of comparing them")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -20,7 +20,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.fixture(scope="session")
 def record(pytestconfig: pytest.Config):
-    """What this target gave before; written back at the end of a run with --record."""
+    """The stored results of this target; with --record, they are written at the end of the run."""
     found = Record.open(pytestconfig.getoption("--target"), writing=pytestconfig.getoption("--record"))
     yield found
     found.close()
@@ -28,7 +28,7 @@ def record(pytestconfig: pytest.Config):
 
 @pytest.fixture
 def target(pytestconfig: pytest.Config, record: Record, request: pytest.FixtureRequest) -> Target:
-    """Runs networks; every result is compared with the record under the test's name. Skips, with the reason, where it cannot run."""
+    """Run networks and compare every result with the record under the test's name; skip, with the reason, if the target cannot run."""
     name = pytestconfig.getoption("--target")
     reason = missing(name)
     if reason:

@@ -1,4 +1,4 @@
-"""Small networks whose every number can be worked out by hand."""
+"""Small networks in which every number can be worked out by hand."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def layer(name: str, shape: tuple[int, ...], *, threshold: int, bias: int = 0, *
 
 
 def readout(size: int, *, decay: int = 0) -> Readout:
-    """Two classes: one counts all spikes, one is inhibited by them and drifts."""
+    """Two classes: one counts all spikes, the other is inhibited by them and drifts."""
     weight = np.stack([np.ones(size, dtype=np.int8), np.full(size, -3, dtype=np.int8)])
     return Readout(weight=weight, bias=np.array([0, 2], dtype=np.int32), scale=np.array(1.0), decay=decay)
 
 
 def one_neuron(*, threshold: int, decay: int = 0, steps: int = 8, **options: Any) -> ChipNetwork:
-    """A neuron that is given the pixel's value, in weight units, at every step."""
+    """A neuron that receives the value of the pixel, in weight units, in every step."""
     neuron = layer("l1", (1,), threshold=threshold, decay=decay, **options)
     inward = DenseSynapse(source="input", target="l1", weight=np.array([[1]], dtype=np.int8))
     return ChipNetwork(
@@ -33,7 +33,7 @@ def one_neuron(*, threshold: int, decay: int = 0, steps: int = 8, **options: Any
 
 
 def ring(layers: int, *, steps: int, **options: Any) -> ChipNetwork:
-    """Every layer passes a spike on, the last one to the first: an event goes round for ever."""
+    """Every layer passes spikes on, the last one to the first, so that an event circulates forever."""
     names = [f"l{i}" for i in range(1, layers + 1)]
     one = np.array([[2]], dtype=np.int8)
     synapses = [DenseSynapse(source=s, target=t, weight=one) for s, t in zip(["input", *names], names, strict=False)]
@@ -43,7 +43,7 @@ def ring(layers: int, *, steps: int, **options: Any) -> ChipNetwork:
 
 
 def with_synapse(kind: str, *, seed: int = 0, steps: int = 12, **options: Any) -> ChipNetwork:
-    """Two layers; `kind` is the connection back from the second to the first."""
+    """Two layers; `kind` is the kind of the feedback connection from the second to the first."""
     rng = np.random.default_rng(seed)
 
     def weight(*shape: int) -> np.ndarray:

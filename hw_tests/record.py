@@ -1,4 +1,4 @@
-"""What a target gave, kept as JSON: board, versions, date, and a fingerprint of every result."""
+"""The record of a target, as JSON: board, versions, date, and a fingerprint of every result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PACKAGES = ("numpy", "lava-nc", "lava-dl", "lava-loihi", "numba")
 
 
 def fingerprint(result: Result) -> dict[str, Any]:
-    """Everything integer a run leaves behind: sums to read, hashes to compare."""
+    """Return sums (to read) and hashes (to compare) of all integers in a result."""
     return {
         "counts": [_of(array) for array in result.counts],
         "potentials": [_of(array) for array in result.potentials],
@@ -40,7 +40,7 @@ def _of(array: np.ndarray) -> dict[str, Any]:
 
 
 def environment(target: str) -> dict[str, Any]:
-    """Where and with what the record was made."""
+    """Return the machine and the versions with which the record was made."""
     versions = {"fsnn-lava": fsnn_lava.__version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -73,7 +73,7 @@ class Record:
         return cls(target, writing, stored)
 
     def check(self, case: str, result: Result) -> None:
-        """The result is what the record says, if there is one for this case."""
+        """Check that the result equals the recorded one, if there is one for this case."""
         found = fingerprint(result)
         if self.writing:
             self.cases[case] = found

@@ -1,4 +1,4 @@
-"""What a case runs on."""
+"""The backend that the cases run on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TARGETS = ("emu", "sim", "stock", "loihi2")
 
 @cache
 def missing(name: str) -> str:
-    """Why this target cannot run here, or nothing."""
+    """Return why this target cannot run here, or an empty string."""
     from fsnn_lava.backends import availability as backends
 
     try:
@@ -30,27 +30,27 @@ def missing(name: str) -> str:
 
 
 class Target:
-    """Runs networks on one backend and keeps the record."""
+    """Run networks on one backend and keep the record."""
 
     def __init__(self, name: str, record: Record, case: str) -> None:
         self.name, self._record, self._case, self._runs = name, record, case, 0
 
     @property
     def stock(self) -> bool:
-        """Does this target run Lava's own processes?"""
+        """Whether this target runs Lava's own processes."""
         return self.name in ("stock", "loihi2")
 
     def network(self, chip: ChipNetwork) -> ChipNetwork:
-        """The network that this target really runs: results are to be compared with it."""
+        """Return the network that this target actually runs, with which results are to be compared."""
         return stock_equivalent(chip)[0] if self.stock else chip
 
     def rounding(self, chip: ChipNetwork) -> float:
-        """By how much a potential may differ from E9, units 2**-6: stock processes round a leaky neuron that subtracts in their own way."""
+        """Return how far a potential may be from E9, in units of 2**-6: stock processes round differently with a leak and soft reset."""
         leaky = self.stock and chip.decay > 0 and any(layer.reset == "subtract" for layer in chip.layers)
         return atrlif_error(chip.decay) if leaky else 0.0
 
     def run(self, chip: ChipNetwork, values: np.ndarray, **options: Any) -> Result:
-        """The result of a run; it equals what this target gave when the record was made."""
+        """Run the network, check that the result equals the recorded one, and return it."""
         result = self._run(chip, values, options)
         self._runs += 1
         self._record.check(f"{self._case} run {self._runs}", result)

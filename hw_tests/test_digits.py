@@ -1,4 +1,4 @@
-"""The trained digits network in 8-bit weights, as it was when the records were made; what the package ships has 6."""
+"""The trained digits network with 8-bit weights, as it was when the records were made; the one in the package has 6-bit weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_trained_digits_network(target, reset):
         chip = replace(chip, layers=tuple(replace(layer, reset="zero") for layer in chip.layers))
     in_the_way = [*obstacles(chip), *risks(chip)] if target.stock else []
     if in_the_way:
-        pytest.skip(f"stock processes may not hold it exactly: {in_the_way[0]}")
+        pytest.skip(f"stock processes may not represent it exactly: {in_the_way[0]}")
     values = load("digits").test.batch(slice(0, 2))
     network = target.network(chip)
     assert_same(target.run(chip, values), simulate(network, values))

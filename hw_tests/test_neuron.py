@@ -1,4 +1,4 @@
-"""One neuron, every number by hand: units 2**-6 of a weight unit."""
+"""One neuron, with every number worked out by hand, in units of 2**-6 weight units."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_negative_potential_decays_towards_zero_too(target):
 
 
 def test_charge_is_conserved(target):
-    # E10: everything that came in is still there or was spent on spikes
+    # E10: all charge that came in is still there or has left as spikes
     values = pixel(0, 1, 2, 7, 10, 11, 255)
     result = target.run(one_neuron(threshold=10, steps=16), values)
     kept = result.potentials[0].reshape(-1).astype(int) + 640 * result.counts[0].reshape(-1)

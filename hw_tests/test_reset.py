@@ -1,4 +1,4 @@
-"""Nothing of one sample is left in the next."""
+"""No sample affects the next one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hw_tests.test_synapses import assert_same
 
 
 @pytest.mark.parametrize("kind", ["dense", "conv"])
-def test_a_sample_gives_the_same_wherever_it_stands(target, kind):
+def test_a_sample_gives_the_same_whatever_its_position(target, kind):
     chip = with_synapse(kind, seed=3)
     values = np.random.default_rng(1).integers(0, 256, (2, *chip.input.shape), dtype=np.uint8)
     alone = target.run(chip, values[:1])

@@ -1,4 +1,4 @@
-"""A spike that goes round N layers comes back after N steps."""
+"""A spike that goes around N layers comes back after N steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each kind of connection, against an implementation that writes out its matrix."""
+"""Every kind of connection, compared with an implementation that writes out its matrix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.helpers.naive_simulator import simulate
 
 
 def assert_same(result, expected):
-    """Every count, potential, late spike and the readout."""
+    """Compare every count, potential and late spike, and the readout."""
     for name in ("counts", "potentials", "late"):
         for number, (found, wanted) in enumerate(zip(getattr(result, name), getattr(expected, name), strict=True)):
             np.testing.assert_array_equal(found, wanted, err_msg=f"{name} of part {number}")

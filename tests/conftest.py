@@ -1,4 +1,4 @@
-"""What every test shares: examples are drawn the same way each time, and no test is judged by the clock."""
+"""Shared settings: examples are drawn in the same way every time, and no test depends on the clock."""
 
 from __future__ import annotations
 

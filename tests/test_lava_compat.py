@@ -1,4 +1,4 @@
-"""Each fix of Lava does its work where it is needed, and nothing is touched where it is not."""
+"""Each patch of Lava works where it is needed, and nothing is changed where it is not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fsnn_lava.lava_compat import FIXES, FixingFinder, FixingLoader
 VAR_MODEL, PORTS, CONV, DETECTION = FIXES
 NEEDED = {name: fix.needed() for name, fix in FIXES.items()}
 needs_lava = pytest.mark.skipif(
-    bool(missing_for_backend("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(missing_for_backend('sim'))}"
+    bool(missing_for_backend("sim")), reason=f"Lava cannot run here; missing: {'; '.join(missing_for_backend('sim'))}"
 )
 needs_lava_dl = pytest.mark.skipif(
     bool(missing_for_backend("sim")) or lava_compat.is_missing("lava.lib.dl"), reason="lava-dl is not installed"
@@ -143,7 +143,8 @@ class Source:
 
 def run_through(data: np.ndarray, connect: Any, shape: tuple[int, ...]) -> np.ndarray:
     """What reaches a sink of `shape`, [*shape, T], if `data` [..., T] is sent step by step; a child that raises ends in an error."""
-    from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging
+    from fsnn_lava.backends.lava.model_selection import ByTag
+    from fsnn_lava.backends.lava.quiet_logging import quiet_logging
     from fsnn_lava.backends.lava.session import Session
 
     from lava.proc.io.sink import RingBuffer as Sink  # isort: skip
@@ -223,7 +224,7 @@ def test_slayer_and_netx_import_without_object_detection_and_using_it_says_why()
     show = "print(netx.hdf5.Network.__name__, slayer.block.__name__)"
     done = python(f"import fsnn_lava\nfrom lava.lib.dl import netx, slayer\n{show}\nslayer.obd.YOLOBase")
     assert done.stdout == "Network lava.lib.dl.slayer.block\n"
-    assert "object_detection is left out, it needs cv2 and torchvision: pip install" in done.stderr
+    assert "object_detection is not available because it needs cv2 and torchvision: pip install" in done.stderr
 
 
 # --- what happens without ---------------------------------------------------------------------------------------------------------

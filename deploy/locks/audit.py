@@ -1,6 +1,6 @@
 """make audit: list the known advisories for the versions in the lock files, and what they mean here.
 
-Offline, the lock files are compared with advisories.toml, which is dated and not complete. With internet access and uv, pip-audit runs too.
+Offline, the lock files are compared with advisories.toml, a snapshot that is not complete. With internet access and uv, pip-audit runs too.
 The exit code is 1 if a pinned version is affected by an advisory without an answer, or if pip-audit reports one that is not in the list.
 """
 

@@ -1,4 +1,4 @@
-"""mkdocs hook: pages from elsewhere in the repository without being written twice, and indices of formulas as indices."""
+"""mkdocs hook: includes pages from elsewhere in the repository, and sets indices and exponents in formulas."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links are counted from a page's place in the repository; what is no part of the site loses its link, not its text."""
+    """Resolve links relative to the page's place in the repository; links to files outside the site become plain text."""
     source = next((source for source, name in PAGES.items() if name == page.file.src_uri), f"docs/{page.file.src_uri}")
     return LINK.sub(lambda link: _moved(*link.groups(), folder=os.path.dirname(source)), markdown)
 
 
 def on_page_content(html: str, page: Any, **options: Any) -> str:
-    """A_n and λ^{T−τ} with their indices below and above the line; names in running text's code are left as they are."""
+    """Set the indices of A_n and the exponents of λ^{T−τ} as subscripts and superscripts; inline code is left unchanged."""
     if page.file.src_uri not in FORMULAS:
         return html
     parts = re.split(r"((?<!<pre>)<code>.*?</code>|<[^>]*>)", html)
     for i in range(0, len(parts), 2):
-        for _ in range(2):  # an index may have one
+        for _ in range(2):  # an index may itself have an index
             parts[i] = LOWERED.sub(_index("sub"), RAISED.sub(_index("sup"), parts[i]))
     return "".join(parts)
 

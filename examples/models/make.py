@@ -16,6 +16,7 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.data import load
+from fsnn_lava.placement.work import cost_of_messages
 from fsnn_lava.quantisation.quantise import quantise_in_full
 
 HERE = Path(__file__).parent
@@ -29,7 +30,8 @@ CARD = """# {name}
 | accuracy, {bits}-bit integers | {integer:.2%} |
 | same answer in float and integers | {alike:.2%} |
 | firing rate | {rates} spikes per step and neuron |
-| synaptic operations | {operations:.0f} per image |
+| synaptic operations | {operations:.0f} per image on the emulator, {chip_operations:.0f} on the chip, which gets a static input only once |
+| messages | {messages:.0f} per image |
 | certificate (E6) | gain {before:.3f} in float, {after:.3f} in integers: {certified} |
 | clips | {clips} |
 | on {board} | {answer} |
@@ -61,8 +63,8 @@ def main() -> None:
     made = quantise_in_full(net, bits=args.bits, calibration=data.train.batch(range(128)))
     made.chip.notes.update({"data": data.name, "model": args.name})
     made.chip.save(folder / "net.h5")
-    figures = measure(net, made.chip, data)
     placement = fl.place(made.chip)
+    figures = measure(net, made.chip, data, placement)
     card = CARD.format(
         name=args.name, bits=args.bits, board=placement.board.name, answer=placement.verdict,
         architecture=net.architecture, steps=net.steps, data=data.name, recipe=args.recipe,
@@ -74,9 +76,9 @@ def main() -> None:
     print(json.dumps(figures, indent=1))
 
 
-def measure(net: fl.FSNN, chip: fl.ChipNetwork, data) -> dict:  # type: ignore[no-untyped-def, type-arg]
+def measure(net: fl.FSNN, chip: fl.ChipNetwork, data, placement: fl.Placement) -> dict:  # type: ignore[no-untyped-def, type-arg]
     right = integer = alike = clips = 0
-    spikes = np.zeros(len(chip.layers))
+    spikes = [np.zeros(layer.shape) for layer in chip.layers]
     operations = 0
     count = len(data.test)
     for start in range(0, count, 500):
@@ -90,10 +92,12 @@ def measure(net: fl.FSNN, chip: fl.ChipNetwork, data) -> dict:  # type: ignore[n
         alike += int((floats == result.predictions).sum())
         clips += int(result.clip_count.sum())
         operations += int(result.operations.sum())
-        spikes += [layer.sum() / layer[0].size for layer in result.counts]
-    rates = ", ".join(f"{rate:.4f}" for rate in spikes / count / chip.steps)
+        for total, counts in zip(spikes, result.counts, strict=True):
+            total += counts.sum(axis=0)
+    rates = ", ".join(f"{total.mean() / count / chip.steps:.4f}" for total in spikes)
+    cost = cost_of_messages(chip, [total / count for total in spikes], placement, steps=chip.steps)
     return {"float": right / count, "integer": integer / count, "alike": alike / count, "samples": count, "rates": rates,
-            "operations": operations / count, "clips": clips}  # fmt: skip
+            "operations": operations / count, "chip_operations": cost.operations, "messages": cost.messages, "clips": clips}  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The backends, and what each of them lacks on this machine. Finding out imports neither Lava nor the vendor's software."""
+"""The backends, and what each of them is missing on this machine; neither Lava nor the vendor's software is imported."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import shutil
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from fsnn_lava.backends.lava.requirement import is_in_lava, missing_for_lava, missing_packages
+from fsnn_lava.backends.lava.requirement import is_in_lava, missing_lava_requirements, missing_required_packages
 from fsnn_lava.errors import BackendMissing, BadArgument
 
 Backend = Literal["emu", "sim", "loihi2"]
 BACKENDS: Mapping[str, str] = {
-    "emu": "the emulator: the chip's integers, event by event",
+    "emu": "the emulator: the chip's integer arithmetic, event by event",
     "sim": "Lava processes on the CPU",
     "loihi2": "the chip",
 }
@@ -22,21 +22,23 @@ VENDOR = "lava-loihi (Intel's extension for members of the research community IN
 
 
 def missing_for_backend(backend: str) -> tuple[str, ...]:
-    """What must be added before `backend` can run here, one phrase each; empty if it can run."""
+    """What `backend` is missing to run here, one phrase per item; empty if it can run."""
     if backend not in BACKENDS:
         raise BadArgument(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
     if backend == "emu":
-        return missing_packages("numpy", "numba")
+        return missing_required_packages("numpy", "numba")
     if backend == "sim":
-        return missing_for_lava()
-    return missing_for_lava() + _vendor() + _board()
+        return missing_lava_requirements()
+    return missing_lava_requirements() + _vendor() + _board()
 
 
 def require_backend(backend: str) -> None:
-    """Return if `backend` can run here; BackendMissing says what it lacks."""
+    """Return if `backend` can run here; otherwise raise BackendMissing, which says what is missing."""
     missing = missing_for_backend(backend)
     if missing:
-        raise BackendMissing(f"backend {backend!r} cannot run here, it lacks: {'; '.join(missing)}. fsnn-doctor shows which backends can")
+        raise BackendMissing(
+            f"backend {backend!r} cannot run here; missing: {'; '.join(missing)}. Run fsnn-doctor to see which backends can"
+        )
 
 
 def _vendor() -> tuple[str, ...]:
@@ -44,8 +46,8 @@ def _vendor() -> tuple[str, ...]:
 
 
 def _board() -> tuple[str, ...]:
-    """A board is reached through a SLURM queue that is not switched off, or through the address of its host."""
+    """What is missing to reach a board, through a SLURM queue that is not switched off or through the address of its host."""
     by_queue = shutil.which("sinfo") is not None and "NOSLURM" not in os.environ
     if by_queue or os.environ.get("NXSDKHOST"):
         return ()
-    return ("a board (neither SLURM's command sinfo, nor the address of a board's host in NXSDKHOST)",)
+    return ("a board (no SLURM command sinfo, and NXSDKHOST does not give the address of a board's host)",)

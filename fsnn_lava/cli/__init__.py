@@ -1,4 +1,4 @@
-"""The commands: one file each; they parse, call, and translate errors into sentences and exit codes."""
+"""The commands, one file each: they parse arguments, call the library, and turn errors into messages and exit codes."""
 
 from fsnn_lava.compiled.threads import let_idle_threads_sleep
 

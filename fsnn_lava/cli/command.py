@@ -1,70 +1,30 @@
-"""Shared by all commands: an error becomes one line and an exit code (0 done, 1 check failed, 2 bad input, 3 backend missing)."""
+"""What all commands share: an error becomes one line and an exit code (0 done, 1 check failed, 2 bad input, 3 backend missing)."""
 
 from __future__ import annotations
 
 import argparse
 import codecs
 import contextlib
-import difflib
 import io
 import os
-import re
 import shlex
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
+from fsnn_lava.cli.parsers.parser import spelled
 from fsnn_lava.errors import FsnnError, Interrupted, Remark
-from fsnn_lava.version import __version__
 
 INTERRUPTED = 130
 
 
-UNDER_ONE_NAME: ContextVar[bool] = ContextVar("UNDER_ONE_NAME", default=False)  # started as `fsnn run`, not as `fsnn-run`
-
-
-def spelled(name: str) -> str:
-    """The name of a command as the user typed it: `fsnn-run` or `fsnn run`."""
-    return name.replace("-", " ", 1) if UNDER_ONE_NAME.get() else name
-
-
-class Parser(argparse.ArgumentParser):
-    """Knows --version, and reports a wrong argument as one line on stderr, with exit code 2 like all bad input.
-
-    A misspelt option or choice is answered with the one that was probably meant.
-    """
-
-    def __init__(self, *, prog: str, description: str, epilog: str | None = None) -> None:
-        super().__init__(prog=spelled(prog), description=description, epilog=epilog)
-        self.add_argument("--version", action="version", version=f"fsnn-lava {__version__}", help="print the version and exit")
-
-    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        found, unknown = self.parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unknown argument {unknown[0]}{did_you_mean(unknown[0].split('=')[0], list(self._option_string_actions))}")
-        return found
-
-    def error(self, message: str) -> NoReturn:
-        choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
-        if choice:
-            message += did_you_mean(choice[1], [name.strip(" '") for name in choice[2].split(",")])
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
-
-
-def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """ "; did you mean …?" if one of `known` is close to `word`, else nothing."""
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {close[0]}?" if close else ""
-
-
 class Terminated(KeyboardInterrupt):
-    """SIGTERM arrived: clean up as for Ctrl-C."""
+    """SIGTERM was received: clean up as for Ctrl-C."""
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> None:
@@ -72,7 +32,7 @@ def _terminate(_signal: int, _frame: FrameType | None) -> None:
 
 
 def run_command(name: str, function: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
-    """Run a command's function and turn every error that the user can act on into one line on stderr."""
+    """Run the function of any command and turn every error that the user can act on into one line on stderr."""
     _open_streams()
     name = spelled(name)
     previous: Any = signal.signal(signal.SIGTERM, _terminate)
@@ -99,17 +59,17 @@ def run_command(name: str, function: Callable[[argparse.Namespace], int], args: 
         print(f"{name}: cannot read or write: {error.strerror or error}{where}", file=sys.stderr)
         return 2
     except ImportError as error:
-        print(f"{name}: a library cannot be loaded ({error}): out of memory, or a damaged installation", file=sys.stderr)
+        print(f"{name}: a library could not be loaded ({error}); memory may be full, or the installation damaged", file=sys.stderr)
         return 2
     except MemoryError:
-        print(f"{name}: out of memory: use a smaller --batch or --limit", file=sys.stderr)
+        print(f"{name}: out of memory; use a smaller --batch or --limit", file=sys.stderr)
         return 2
     finally:
         signal.signal(signal.SIGTERM, previous)
 
 
 def _show_remark(name: str, others: Callable[..., None], message: Warning | str, *where: Any, **more: Any) -> None:
-    """Print a Remark as a note on stderr, other warnings as Python does."""
+    """Print a Remark as a note on stderr; leave other warnings to Python."""
     if isinstance(message, Remark):
         print(f"{name}: note: {message}", file=sys.stderr)
     else:
@@ -123,7 +83,7 @@ def _open_streams() -> None:
             try:
                 os.fstat(number)  # another file already has this descriptor: leave it
             except OSError:
-                os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor: this one
+                os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor, which is this one
             setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115 (open until the process ends)
     codecs.register_error("escape", _escape)
     for stream in (sys.stdout, sys.stderr):
@@ -132,7 +92,7 @@ def _open_streams() -> None:
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:
-    """Print characters that the terminal lacks as \\uXXXX: readable, and still valid JSON."""
+    """Print characters that the terminal cannot show as \\uXXXX: readable, and still valid JSON."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
@@ -146,5 +106,5 @@ def _discard_stdout() -> None:
 
 
 def command_line() -> str:
-    """The command that the user typed, without the folder of the program."""
+    """The command line as the user typed it, without the path of the program."""
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])

@@ -1,4 +1,4 @@
-"""fsnn-compare results.h5: is what ran still the network that was trained?"""
+"""fsnn-compare results.h5: check whether the network that ran is still the one that was trained."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fsnn_lava.cli.command import command_line, run_command
 from fsnn_lava.cli.parsers.compare import parser
 from fsnn_lava.cli.parsers.threshold_options import thresholds
 from fsnn_lava.errors import BadArgument, BadFile
-from fsnn_lava.formats.results import Reader, reading_results
+from fsnn_lava.formats.results import ResultsReader, reading_results
 from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.comparator import Comparator
@@ -25,31 +25,32 @@ JUDGED_ROWS = ("predictions", "logits", "readout", "layer_spikes", "updates", "c
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0: the run passes; 1: it does not; 2: bad input."""
+    """fsnn-compare with these arguments. Exit code 0: the run passes; 1: it does not; 2: bad input."""
     return run_command("fsnn-compare", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-compare after parsing: judge the results file and print the verdict."""
     for name in ("limit", "equilibria"):
         value = getattr(args, name)
         if value is not None and value < (1 if name == "limit" else 0):
             raise BadArgument(f"--{name} must be at least {1 if name == 'limit' else 0}, got {value}")
     if args.figures is not None and args.report is None:
-        raise BadArgument("--figures writes the figures of a report: give --report too")
+        raise BadArgument("--figures writes the figures of a report: add --report")
     wanted = thresholds(args)
     model = None if args.model is None else FSNN.load(find_model(args.model, file=MODEL))
     with reading_results(args.results) as reader:
-        verdict = compare_file(reader, model=model, wanted=wanted, limit=args.limit, equilibria=args.equilibria)
+        verdict = _compare_file(reader, model=model, wanted=wanted, limit=args.limit, equilibria=args.equilibria)
         print(json.dumps(verdict.to_dict(), indent=2) if args.json else verdict.to_text())
         if args.report is not None:
             _report(args, reader, verdict, model)
     return 0 if verdict.passed else 1
 
 
-def compare_file(reader: Reader, *, model: FSNN | None, wanted: Thresholds, limit: int | None, equilibria: int | None) -> Verdict:
+def _compare_file(reader: ResultsReader, *, model: FSNN | None, wanted: Thresholds, limit: int | None, equilibria: int | None) -> Verdict:
     """The verdict on the samples that a file keeps in detail; the accuracy counts all samples."""
     if reader.details == 0:
-        raise BadFile("these results keep no sample in detail, so there is nothing to compare; run again with a larger --detail")
+        raise BadFile("this file keeps no samples in detail, so there is nothing to compare; run again with a larger --detail")
     chip, graph = reader.chip, reader.provenance.graph
     comparator = Comparator(chip, model=model, thresholds=wanted, graph=graph, equilibrium_samples=equilibria)
     end = min(reader.details, limit or reader.details)
@@ -66,8 +67,8 @@ def compare_file(reader: Reader, *, model: FSNN | None, wanted: Thresholds, limi
     return comparator.verdict()
 
 
-def _judge_rows(comparator: Comparator, reader: Reader, end: int) -> None:
-    """What the file keeps of every sample: is it what was written, and does it agree with itself?"""
+def _judge_rows(comparator: Comparator, reader: ResultsReader, end: int) -> None:
+    """Check what the file keeps of every sample: is it unchanged, and is it consistent?"""
     comparator.record.add_changed(reader.changed_columns())
     scale = comparator.chip.readout_scale
     for first in range(0, end, ROWS_AT_ONCE):
@@ -75,7 +76,7 @@ def _judge_rows(comparator: Comparator, reader: Reader, end: int) -> None:
         comparator.record.add_rows(rows, steps=reader.provenance.steps, first=first, readout_scale=scale)
 
 
-def _report(args: argparse.Namespace, reader: Reader, verdict: Verdict, model: FSNN | None) -> None:
+def _report(args: argparse.Namespace, reader: ResultsReader, verdict: Verdict, model: FSNN | None) -> None:
     from fsnn_lava.report.report import write_report
 
     end = min(reader.details, REPORT_SAMPLES)

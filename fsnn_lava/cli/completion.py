@@ -1,4 +1,4 @@
-"""Shell completion: commands, their options, and the words that an option takes, from the parsers themselves."""
+"""Shell completion of commands, options and their values, generated from the parsers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILES = "FILES"  # of an option that takes a path
 Words = dict[str, dict[str, tuple[str, ...]]]  # command -> option -> what may follow it
 
 
-def words() -> Words:
+def completion_words() -> Words:
     """Every option of every command, and what may follow it: choices, FILES, or nothing for a flag."""
     found: Words = {}
     for name in COMMANDS:
@@ -32,13 +32,13 @@ def _values(action: argparse.Action) -> tuple[str, ...]:
     return (FILES,)
 
 
-def script(shell: str) -> str:
-    """The script that a shell evaluates."""
+def completion_script(shell: str) -> str:
+    """The completion script that a shell evaluates."""
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]()
 
 
 def _bash() -> str:
-    """One function for `fsnn` and every `fsnn-COMMAND`. The colon of tonic:NAME must not split words."""
+    """One function for `fsnn` and every `fsnn-COMMAND`. The colon in tonic:NAME must not split words."""
     lines = [
         "_fsnn() {",
         '    local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" cmd="${COMP_WORDS[0]##*/}" options values',
@@ -50,7 +50,7 @@ def _bash() -> str:
         "    fi",
         '    case "$cmd" in',
     ]
-    for name, options in words().items():
+    for name, options in completion_words().items():
         lines.append(f"    fsnn-{name})")
         lines.append('        case "$prev" in')
         for option, values in options.items():
@@ -77,7 +77,7 @@ def _zsh() -> str:
 
 def _fish() -> str:
     lines = [f"complete -c fsnn -n __fish_use_subcommand -f -a {name} -d {shlex.quote(what)}" for name, what in COMMANDS.items()]
-    for name, options in words().items():
+    for name, options in completion_words().items():
         for option, values in options.items():
             plain = " ".join(value for value in values if value != FILES)
             takes = f" -r{'F' if FILES in values else 'f'}" + (f" -a {shlex.quote(plain)}" if plain else "") if values else ""

@@ -1,4 +1,4 @@
-"""fsnn-doctor: what is installed, which backends can run here, and what the others lack; installs Lava on request."""
+"""fsnn-doctor: what is installed, which backends can run here, and what the others are missing; installs Lava on request."""
 
 from __future__ import annotations
 
@@ -26,33 +26,34 @@ VARIABLES = ("FSNN_DATA", "OMP_NUM_THREADS", "SLURM", "NOSLURM", "PARTITION", "B
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the state of this machine; always 0. With --install-lava: 0 if Lava works afterwards."""
+    """fsnn-doctor with these arguments: print the state of this machine; always 0. With --install-lava: 0 if Lava works afterwards."""
     return run_command("fsnn-doctor", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-doctor after parsing: print what is installed and what can run here, or install Lava."""
     if args.install_lava:
         return _install_lava(args)
     if args.yes:
-        raise BadArgument("--yes confirms --install-lava: add that too")
-    found = examine()
+        raise BadArgument("--yes only applies to --install-lava: add it")
+    found = _examine()
     print(json.dumps(found, indent=2) if args.json else _text(found))
     return 0
 
 
 def _install_lava(args: argparse.Namespace) -> int:
     if args.json:
-        raise BadArgument("--json prints the state of this machine: remove --install-lava")
+        raise BadArgument("--json cannot be combined with --install-lava: remove one of them")
     name, version = lava_install.pinned_version()
     there = lava_install.installed_version()
     print(f"{name} {there} is installed." if there else f"{name} {version} is not installed.")
     lava_install.install_lava(yes=args.yes)
-    print("Checking it with a network of two neurons; the first time, compiling takes half a minute …", flush=True)
+    print("Checking it with a network of two neurons; compiling takes about half a minute the first time …", flush=True)
     print(f"{name} {version} works: {lava_install.verify_install()}. fsnn-run --backend sim can run here.")
     return 0
 
 
-def examine() -> dict[str, Any]:
+def _examine() -> dict[str, Any]:
     """Everything that decides what can run here, as JSON values."""
     return {
         "fsnn-lava": fsnn_lava.__version__,
@@ -89,7 +90,7 @@ def _torch() -> dict[str, Any]:
 def _data() -> dict[str, str | None]:
     """The folder that each data set would be read from; None if it is not found."""
     try:
-        from fsnn_lava.data.places import FOLDERS, first_folder
+        from fsnn_lava.data.search_path import FOLDERS, first_folder
     except ImportError as error:
         return {"any": f"cannot be read: {error}"}
     return {name: str(found) if (found := first_folder(folders, None)) else None for name, folders in FOLDERS.items()}

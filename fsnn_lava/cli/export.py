@@ -15,11 +15,15 @@ from fsnn_lava.cli.export_table import EXPLANATION, export_table
 from fsnn_lava.cli.parsers.export import SUFFIXES, parser
 from fsnn_lava.data import Dataset, Split, load_data
 from fsnn_lava.errors import BadArgument, FsnnError
+from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.placement.board import load_board
+from fsnn_lava.placement.chip_bits import bits_for_board
 from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.fold import fold
+from fsnn_lava.quantisation.quantise import quantise
 from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, export
 from fsnn_lava.verify.verdict import plain_values
 
@@ -28,30 +32,34 @@ REPORT_SAMPLES = 256
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """fsnn-export with these arguments."""
     return run_command("fsnn-export", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-export after parsing: quantise the model, check it and write the file."""
     write, read = _format(args)
     if args.limit is not None and args.limit < 1:
         raise BadArgument(f"--limit must be at least 1, got {args.limit}")
     net = FSNN.load(find_model(args.model, file=MODEL))
     dataset, note = _dataset(args, net)
     _check_report(args, dataset)
+    calibration = None if dataset is None else _first(dataset.train if len(dataset.train) else dataset.test, CALIBRATION_SAMPLES)[0]
+    bits = _bits(args, net) if args.target is None else _bits_of_target(args, net, calibration)
     try:
         outcome = export(
             net,
             args.network,
             write=write,
             read=read,
-            bits=_bits(args, net),
+            bits=bits,
             input=args.input,
             reset=args.reset,
-            per_channel=args.per_channel or (args.encoding == "rate" and _trained_bits(net) == _bits(args, net)),
+            per_channel=args.per_channel or (args.target is None and args.encoding == "rate" and _trained_bits(net) == bits),
             steps=args.steps,
             encoding=args.encoding,
             dead_band=args.dead_band,
-            calibration=None if dataset is None else _first(dataset.train if len(dataset.train) else dataset.test, CALIBRATION_SAMPLES)[0],
+            calibration=calibration,
             test=None if dataset is None else Samples(*_first(dataset.test, args.limit or _limit(net, args.steps))),
             max_drop=args.max_drop,
             force=args.force,
@@ -60,14 +68,14 @@ def run(args: argparse.Namespace) -> int:
     except ExportRefused as refused:
         _print(args, refused.outcome, note, kept=False)
         raise
-    _print(args, outcome, note, kept=True, placement=place(read(args.network), steps=args.steps))
+    _print(args, outcome, note, kept=True, placement=place(read(args.network), board=args.board, steps=args.steps))
     if args.report is not None and dataset is not None:
         _report(args, net, read, dataset)
     return 0 if outcome.passed else 1
 
 
 def _format(args: argparse.Namespace) -> tuple[Write, Read]:
-    """Writer and reader for the format that the file name says; BadArgument if it says none."""
+    """Writer and reader for the format given by the file name; BadArgument if the ending is unknown."""
     name = args.format or next((key for key, endings in SUFFIXES.items() if args.network.suffix in endings), None)
     if name is None or args.network.suffix not in SUFFIXES[name]:
         endings = SUFFIXES[name] if name else tuple(e for group in SUFFIXES.values() for e in group)
@@ -91,6 +99,17 @@ def _bits(args: argparse.Namespace, net: FSNN) -> int:
     return int(args.bits) if args.bits is not None else _trained_bits(net) or 8
 
 
+def _bits_of_target(args: argparse.Namespace, net: FSNN, calibration: NDArray[np.uint8] | None) -> int:
+    """The most bits that the board holds, at most --bits."""
+    if args.encoding == "delta" or args.per_channel:
+        raise BadArgument("--target loihi2 needs spikes and one threshold per layer: leave out --encoding delta and --per-channel")
+
+    def rounded(bits: int) -> ChipNetwork:
+        return quantise(net, bits=bits, input=args.input, reset=args.reset, steps=args.steps, calibration=calibration)
+
+    return bits_for_board(rounded, load_board(args.board), most=_bits(args, net), steps=args.steps)
+
+
 def _dataset(args: argparse.Namespace, net: FSNN) -> tuple[Dataset | None, str]:
     """The data set named by --data, else the training data set, else none; and a note that says which."""
     if args.data is not None:
@@ -104,7 +123,7 @@ def _dataset(args: argparse.Namespace, net: FSNN) -> tuple[Dataset | None, str]:
                 load_data(trained_on, args.data_dir, download=args.download), net, trained_on
             ), f"calibrated and tested on {trained_on}, its training data set"
         except FsnnError:
-            return None, f"calibrated on synthetic data: {trained_on} was not found (give --data-dir)"
+            return None, f"calibrated on synthetic data: {trained_on} was not found (use --data-dir)"
     return None, "calibrated on synthetic data: no --data was given"
 
 
@@ -123,9 +142,9 @@ def _first(split: Split, number: int) -> tuple[NDArray[np.uint8], NDArray[np.int
 
 def _check_report(args: argparse.Namespace, dataset: Dataset | None) -> None:
     if args.figures is not None and args.report is None:
-        raise BadArgument("--figures writes the figures of a report: give --report too")
+        raise BadArgument("--figures writes the figures of a report: add --report")
     if args.report is not None and dataset is None:
-        raise BadArgument("a report shows a run on data, and there is no data: give --data")
+        raise BadArgument("a report shows a run on data, but there is no data: add --data")
 
 
 def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -> None:

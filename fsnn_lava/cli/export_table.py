@@ -16,7 +16,7 @@ gain      spectral radius of the bounds on the layer gains (E11): below 1 the eq
 
 
 def export_table(outcome: Exported, note: str, *, kept: bool) -> str:
-    """Lines of plain text: synapses, layers, checks, the file."""
+    """What fsnn-export prints, as lines of plain text: synapses, layers, checks, the file."""
     found = outcome.quantisation
     synapses = [
         [row.name, str(row.exponent), f"{100 * row.range_used:.0f} %", f"{100 * row.clipped:.2f} %", f"{row.sqnr:.1f} dB"]
@@ -42,8 +42,8 @@ def export_table(outcome: Exported, note: str, *, kept: bool) -> str:
             "",
             *_columns(["layer", "threshold", "rounding", "drive", "shift", "bound", "room"], layers),
             "",
-            f"{note}; the integer and the folded network agree on {100 * outcome.agreement:.1f} % of the answers, "
-            f"rates of the last layer differ by {outcome.rate_error:.1e} on average",
+            f"{note}; the integer and the folded network agree on {100 * outcome.agreement:.1f} % of the answers, and "
+            f"the rates of the last layer differ by {outcome.rate_error:.1e} on average",
             *checks,
             end,
         ]

@@ -1,4 +1,4 @@
-"""fsnn-get NAME: download a trained network, by hash."""
+"""fsnn-get NAME: download a trained network and verify its hash."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from fsnn_lava.cli.command import run_command
 from fsnn_lava.cli.parsers.get import parser
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.models.catalogue import catalogue, download_network
-from fsnn_lava.models.find import downloads, shipped_models
+from fsnn_lava.models.find import downloads_folder, shipped_models
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """fsnn-get with these arguments."""
     return run_command("fsnn-get", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-get after parsing: download a network, or list all of them."""
     if args.list:
         here = shipped_models()
         for name, files in catalogue().items():
             print(f"{name:<20}{sum(file.bytes for file in files) / 1e6:6.1f} MB  {here.get(name, '-')}")
         return 0
     if args.network is None:
-        raise BadArgument("which network? Give a name; --list shows them")
-    for path in download_network(args.network, downloads()):
-        print(f"{path}: size and SHA-256 as in this release")
+        raise BadArgument("no network given: give a name (--list shows all of them)")
+    for path in download_network(args.network, downloads_folder()):
+        print(f"{path}: size and SHA-256 match this release")
     return 0
 
 

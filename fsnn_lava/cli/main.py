@@ -6,86 +6,66 @@ import importlib
 import sys
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from functools import partial
 
-from fsnn_lava.cli.command import UNDER_ONE_NAME, Parser, did_you_mean, run_command
+from fsnn_lava.cli.command import run_command
+from fsnn_lava.cli.parsers.parser import UNDER_ONE_NAME, Parser, did_you_mean
 
 COMMANDS = {
     "train": "train a network from a recipe",
-    "export": "turn a trained model into an integer network, and check it",
-    "run": "run a network on a backend, and compare the results",
-    "compare": "judge a finished run",
-    "map": "place a network on a board, without the board",
-    "get": "download a trained network, checked by its hash",
-    "doctor": "show what is installed, and which backends can run here",
+    "export": "convert a trained model to an integer network and check it",
+    "run": "run a network on a backend and check the results",
+    "compare": "check the results of a finished run",
+    "map": "place a network on a board (no board needed)",
+    "tune": "find the cheapest network for a board that keeps the accuracy",
+    "get": "download a trained network and verify its hash",
+    "doctor": "show what is installed and which backends can run here",
 }
 SHELLS = ("bash", "zsh", "fish")
 
 
 def enter(name: str, argv: Sequence[str] | None = None) -> int:
-    """Parse the arguments of a command, then import what it needs, and run it."""
+    """Parse the arguments of the command `name`, import what it needs, and run it; every installed program calls this."""
     args = importlib.import_module(f"fsnn_lava.cli.parsers.{name}").parser().parse_args(argv)
     return run_command(f"fsnn-{name}", importlib.import_module(f"fsnn_lava.cli.{name}").run, args)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command that the first argument names."""
+    """fsnn with these arguments: run the command that the first one names."""
     given = list(sys.argv[1:] if argv is None else argv)
     if given and given[0] in COMMANDS:
         UNDER_ONE_NAME.set(True)
         return enter(given[0], given[1:])
-    options = parser()
+    options = _parser()
     if given and not given[0].startswith("-"):
         options.error(f"there is no command {given[0]}{did_you_mean(given[0], list(COMMANDS))}")
     args = options.parse_args(given)
     if args.completion:
-        from fsnn_lava.cli.completion import script
+        from fsnn_lava.cli.completion import completion_script
 
-        print(script(args.completion), end="")
+        print(completion_script(args.completion), end="")
     else:
         options.print_help()
     return 0
 
 
-def parser() -> Parser:
+def _parser() -> Parser:
     width = max(map(len, COMMANDS))
     listed = "\n".join(f"  {name:<{width}}  {what}" for name, what in COMMANDS.items())
     options = Parser(
         prog="fsnn",
         description="Feedback spiking neural networks from PyTorch to Loihi 2.",
-        epilog=f"commands:\n{listed}\n\nfsnn COMMAND --help explains one of them; fsnn-COMMAND is the same.",
+        epilog=f"commands:\n{listed}\n\nfsnn COMMAND --help explains a command; fsnn-COMMAND is the same as fsnn COMMAND.",
     )
     options.formatter_class = RawDescriptionHelpFormatter
-    options.add_argument("command", nargs="?", metavar="COMMAND", help="one of those below")
-    options.add_argument("--completion", choices=SHELLS, help='print a script that completes commands: eval "$(fsnn --completion bash)"')
+    options.add_argument("command", nargs="?", metavar="COMMAND", help="one of the commands below")
+    options.add_argument("--completion", choices=SHELLS, help='print a shell completion script: eval "$(fsnn --completion bash)"')
     return options
 
 
-def train() -> int:
-    return enter("train")
-
-
-def export() -> int:
-    return enter("export")
-
-
-def run() -> int:
-    return enter("run")
-
-
-def compare() -> int:
-    return enter("compare")
-
-
-def map_() -> int:
-    return enter("map")
-
-
-def get() -> int:
-    return enter("get")
-
-
-def doctor() -> int:
-    return enter("doctor")
+# the entry points of setup.cfg: fsnn-train, fsnn-export, …
+train, export, run, compare = (partial(enter, name) for name in ("train", "export", "run", "compare"))
+map_, tune, get, doctor = (partial(enter, name) for name in ("map", "tune", "get", "doctor"))
 
 
 if __name__ == "__main__":

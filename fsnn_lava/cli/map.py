@@ -15,14 +15,16 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.models.find import find_model
 from fsnn_lava.placement import core_map
 from fsnn_lava.placement.chip_window import ChipWindow
-from fsnn_lava.placement.cost import ChipCost, chip_cost
+from fsnn_lava.placement.cost import ChipCost
 from fsnn_lava.placement.cost_table import cost_table
-from fsnn_lava.placement.energy import estimate_energy, static_metrics
+from fsnn_lava.placement.neurobench import static_metrics, workload_metrics
 from fsnn_lava.placement.placement import Core, Placement, place
 from fsnn_lava.placement.placement_table import core_table, placement_table
+from fsnn_lava.placement.work import chip_cost
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-map after parsing: place the network on the board and print the table."""
     chip = ChipNetwork.load(find_model(args.network))
     placement = place(chip, board=args.board, readout=args.readout)
     metrics, cost = (static_metrics(chip), None) if args.results is None else _measured(chip, args.results, placement)
@@ -30,31 +32,34 @@ def run(args: argparse.Namespace) -> int:
         with atomic_path(args.svg) as temporary:
             temporary.write_text(core_map.core_map_svg(placement), encoding="utf-8")
     if args.json:
-        about = {"latency": _latency(chip), "metrics": metrics, **({} if cost is None else {"cost": cost.to_dict()})}
+        about = {
+            "latency": {"chip_steps_per_sample": _chip_steps(chip)},
+            "metrics": metrics,
+            **({} if cost is None else {"cost": cost.to_dict()}),
+        }
         found = {"network": str(args.network), **placement.to_dict(), **about}
         if args.cores:
             found["core_list"] = [_core(core) for core in placement.core_list()]
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         print(_text(args, placement, metrics, cost))
-        latency = _latency(chip)
-        print(f"a sample of T = {chip.steps} takes {latency['chip_steps_per_sample']} chip steps; {latency['time_per_step']}")
+        hint = "" if cost is not None else "; --results of a run adds time and energy"
+        print(f"a sample of T = {chip.steps} takes {_chip_steps(chip)} chip steps{hint}")
     return 0 if placement.runs else 1
 
 
 def _measured(chip: ChipNetwork, path: Path, placement: Placement) -> tuple[dict[str, Any], ChipCost]:
-    """NeuroBench's counts of the run itself, and the cost of a sample on the chip."""
+    """NeuroBench's counts for the run, and the cost of a sample on the chip."""
     from fsnn_lava.formats import results
     from fsnn_lava.ir.stock_network import stock_equivalent
 
     stored = results.read_results(path)
-    metrics = estimate_energy(stock_equivalent(chip)[0] if stored.result.graph == "stock" else chip, stored.result)
+    metrics = workload_metrics(stock_equivalent(chip)[0] if stored.result.graph == "stock" else chip, stored.result)
     return metrics, chip_cost(chip, stored.result, placement, values=stored.values)
 
 
-def _latency(chip: ChipNetwork) -> dict[str, int | str]:
-    window = ChipWindow(steps=chip.steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1)
-    return {"chip_steps_per_sample": window.length, "time_per_step": "the time per step is not public and must be measured"}
+def _chip_steps(chip: ChipNetwork) -> int:
+    return ChipWindow(steps=chip.steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1).length
 
 
 def _core(core: Core) -> dict[str, Any]:
@@ -74,6 +79,7 @@ def _text(args: argparse.Namespace, placement: Placement, metrics: dict[str, Any
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """fsnn-map with these arguments."""
     return run_command("fsnn-map", run, parser().parse_args(argv))
 
 

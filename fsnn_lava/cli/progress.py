@@ -10,14 +10,14 @@ from statistics import median
 
 from tqdm import tqdm
 
-RECENT = 5  # batches that the time left is estimated from
+RECENT = 5  # number of batches from which the remaining time is estimated
 UNITS = ((3600, "h"), (60, "min"), (1, "s"))
 
 
 class TimeLeft:
-    """Seconds until the end, from the batches so far: the median time per sample of the last ones.
+    """Estimates the remaining time from the median time per sample of the last batches.
 
-    The first batch also starts the backend and compiles, so it counts only while it is the only one.
+    The first batch includes starting the backend and compiling, so it is used only until there is a second one.
     """
 
     def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -26,14 +26,14 @@ class TimeLeft:
         self.paces: list[float] = []  # seconds per sample
 
     def advance(self, samples: int, *, kept: bool = False) -> None:
-        """Note finished samples; `kept` ones were finished before."""
+        """Record finished samples; `kept` ones were finished in an earlier run."""
         now = self.clock()
         if samples and not kept:
             self.paces.append((now - self.last) / samples)
         self.last, self.done = now, self.done + samples
 
     def seconds(self) -> float | None:
-        """None before the first batch is done."""
+        """The remaining seconds; None before the first batch is done."""
         paces = self.paces[1:][-RECENT:] or self.paces
         return (self.total - self.done) * median(paces) if paces else None
 
@@ -47,13 +47,13 @@ class TimeLeft:
 
 
 class RunProgress:
-    """Shows the phase of a run and its samples: on a bar on a terminal, as plain lines in a log."""
+    """Shows the phase of a run and its samples: a bar on a terminal, plain lines in a log."""
 
     def __init__(self, total: int, bar: tqdm | None) -> None:
         self.total, self.bar, self.left = total, bar, TimeLeft(total)
 
     def phase(self, name: str) -> None:
-        """Say what is going on; only a terminal shows the phases of every batch."""
+        """Show the current phase; the phases of every batch are shown on a terminal only."""
         if self.bar is not None:
             self.bar.set_description_str(f"{name:<9}")
 
@@ -70,7 +70,7 @@ class RunProgress:
 
 @contextmanager
 def run_progress(total: int) -> Iterator[RunProgress]:
-    """Progress over `total` samples, on stderr; the bar is gone afterwards."""
+    """Progress over `total` samples, on stderr; the bar is removed afterwards."""
     if not sys.stderr.isatty():
         yield RunProgress(total, None)
         return
@@ -81,7 +81,7 @@ def run_progress(total: int) -> Iterator[RunProgress]:
 
 @contextmanager
 def named_phase(name: str) -> Iterator[None]:
-    """A line on a terminal while something takes long that is not counted in samples."""
+    """Show a line on a terminal during a long task that is not counted in samples."""
     shown = sys.stderr.isatty()
     if shown:
         print(f"{name} …", end="", file=sys.stderr, flush=True)

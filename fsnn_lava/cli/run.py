@@ -24,9 +24,9 @@ from fsnn_lava.data import Dataset, load_data
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.formats.results import reading_results
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.result import Result, concatenate
+from fsnn_lava.ir.result import Result, concatenate_results
 from fsnn_lava.models.find import MODEL, find_model
-from fsnn_lava.running.job import Job, run_in_memory, run_to_file
+from fsnn_lava.running.job import Job, run_job_in_memory, run_job_to_file
 from fsnn_lava.running.options import RunOptions, run_options
 from fsnn_lava.running.run import require_encoding
 from fsnn_lava.running.totals import Totals
@@ -42,11 +42,12 @@ REPORT_SAMPLES = 256
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0: ran and passed, 1: a check failed, 2: bad input, 3: the backend cannot run here."""
+    """fsnn-run with these arguments. Exit code 0: ran and passed, 1: a check failed, 2: bad input, 3: the backend cannot run here."""
     return run_command("fsnn-run", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-run after parsing: run the samples on the backend, compare, and print."""
     if args.package is not None:
         return _package(args)
     require_backend(args.backend)
@@ -94,26 +95,26 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_arguments(args: argparse.Namespace) -> None:
-    """Options that only make sense together."""
+    """Check the options that only make sense together."""
     if args.no_compare and (args.report or args.model or thresholds(args) != Thresholds()):
-        raise BadArgument("--report, --model and thresholds need the comparison: remove --no-compare")
+        raise BadArgument("--report, --model and thresholds require the comparison: remove --no-compare")
     if args.figures is not None and args.report is None:
-        raise BadArgument("--figures needs a report: give --report too")
+        raise BadArgument("--figures needs a report: add --report")
     if args.detail is not None and args.detail < 0:
-        raise BadArgument(f"--detail must be 0 or more samples, got {args.detail}")
+        raise BadArgument(f"--detail must be at least 0, got {args.detail}")
     if args.resume and args.out is None:
-        raise BadArgument("--resume continues the run of a results file: add --out")
+        raise BadArgument("--resume needs the results file of the run to continue: add --out")
 
 
 def _execute(
     args: argparse.Namespace, job: Job, processes: Processes, comparator: Comparator | None, report_samples: _FirstSamples
 ) -> Totals | None:
-    """Run the job; returns None in a process whose share another process joins."""
+    """Run the job; returns None in processes other than the first, which joins the results."""
     if args.out is not None:
-        return run_to_file(job, args.out, processes, comparator, run_progress, lambda text: print(f"fsnn-run: {text}", file=sys.stderr))
+        return run_job_to_file(job, args.out, processes, comparator, run_progress, lambda text: print(f"fsnn-run: {text}", file=sys.stderr))
     if processes.size > 1:
-        raise BadArgument(f"{processes.size} processes join their shares in the results file: add --out")
-    return run_in_memory(job, [report_samples] if comparator is None else [comparator, report_samples], run_progress)
+        raise BadArgument(f"{processes.size} processes need a results file in which to join their results: add --out")
+    return run_job_in_memory(job, [report_samples] if comparator is None else [comparator, report_samples], run_progress)
 
 
 def _comparison_identity(args: argparse.Namespace) -> str:
@@ -182,7 +183,7 @@ class _FirstSamples:
 
     def joined(self) -> tuple[Result, NDArray[np.uint8], NDArray[np.int64] | None]:
         parts, values, labels = zip(*self.parts)
-        return concatenate(parts), np.concatenate(values), None if labels[0] is None else np.concatenate(labels)
+        return concatenate_results(parts), np.concatenate(values), None if labels[0] is None else np.concatenate(labels)
 
 
 def _write_report(args: argparse.Namespace, chip: ChipNetwork, verdict: Verdict, report_samples: _FirstSamples, model: FSNN | None) -> None:

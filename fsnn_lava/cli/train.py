@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsnn_lava.cli.command import run_command, spelled
+from fsnn_lava.cli.command import run_command
+from fsnn_lava.cli.parsers.parser import spelled
 from fsnn_lava.cli.parsers.train import parser
 from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError, Remark
 
@@ -22,15 +23,16 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, train and print the result; 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
+    """fsnn-train with these arguments: 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
     return run_command("fsnn-train", run, parser().parse_args(argv))
 
 
 def run(args: argparse.Namespace) -> int:
+    """fsnn-train after parsing: train the recipe and print the result."""
     if args.list or args.init is not None:
         return _show_recipes(args)
     if args.recipe is None:
-        raise BadArgument("which recipe? Give a .toml file or a shipped name, for example digits; --list shows them")
+        raise BadArgument("no recipe given: give a .toml file or the name of a shipped one, such as digits (--list shows all of them)")
     _take_old_spelling(args)
     from fsnn_lava.training.process_group import process_group
 
@@ -47,44 +49,44 @@ def run(args: argparse.Namespace) -> int:
 
 def _show_recipes(args: argparse.Namespace) -> int:
     """--list and --init."""
-    from fsnn_lava.training.shipped_recipes import find_recipe, recipe_table, write_recipe
+    from fsnn_lava.training.shipped_recipes import copy_shipped_recipe, find_recipe, recipe_table
 
     if args.init is None:
         print(recipe_table())
         return 0
-    write_recipe(args.init, find_recipe(args.recipe or "digits"), data=_data_name(args))
+    copy_shipped_recipe(args.init, find_recipe(args.recipe or "digits"), data=_data_name(args))
     print(f"wrote {args.init}: change it, then run {spelled('fsnn-train')} {args.init}")
     return 0
 
 
 def _take_old_spelling(args: argparse.Namespace) -> None:
-    """--data was once the folder of the data sets: a folder that is no data set itself is still taken as that."""
+    """--data used to be the folder of the data sets: a folder that is not a data set itself is still accepted as such."""
     if args.data is None or args.data_dir is not None or not Path(args.data).is_dir():
         return
     from fsnn_lava.data.loading import is_data_folder
 
     if not is_data_folder(Path(args.data)):
-        warnings.warn(Remark(f"--data {args.data} is taken as the folder of the data sets: that is now --data-dir"), stacklevel=2)
+        warnings.warn(Remark(f"--data {args.data} is a folder of data sets: use --data-dir for that"), stacklevel=2)
         args.data, args.data_dir = None, Path(args.data)
 
 
 def _data_name(args: argparse.Namespace) -> str | None:
-    """--data as a recipe writes it: a folder has a slash."""
+    """--data as it is written in a recipe: a folder ends in a slash."""
     if args.data is not None and "/" not in args.data and Path(args.data.split(",")[0]).is_dir():
         return f"./{args.data}"
     return args.data
 
 
 def _changes(args: argparse.Namespace) -> list[str]:
-    """What is set on the command line, --data included."""
+    """The keys that the command line overrides, including --data."""
     name = _data_name(args)
     return list(args.changes) if name is None else [*args.changes, f"data={json.dumps(name)}"]
 
 
 def _train(args: argparse.Namespace, group: ProcessGroup) -> int:
     from fsnn_lava.compiled.threads import set_thread_count
-    from fsnn_lava.training.log import TrainingProgress
     from fsnn_lava.training.loop import train
+    from fsnn_lava.training.progress import TrainingProgress
     from fsnn_lava.training.recipe import load_recipe
     from fsnn_lava.training.samples import load_samples
     from fsnn_lava.training.shipped_recipes import find_recipe
@@ -105,7 +107,7 @@ def _train(args: argparse.Namespace, group: ProcessGroup) -> int:
 
 
 def _watchers(args: argparse.Namespace) -> tuple[Watcher, ...]:
-    """The watchers that were requested; if one is not available here, this fails before the first epoch."""
+    """The requested watchers; fails before the first epoch if one is not available here."""
     if args.curves is None and args.tensorboard is None:
         return ()
     from fsnn_lava.training.curves import curves, tensorboard

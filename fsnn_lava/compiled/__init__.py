@@ -1,1 +1,1 @@
-"""Every function that is compiled to machine code, and the threads that run them. The content of this folder is the cache key."""
+"""Every function that is compiled to machine code, and the threads that run them. The contents of this folder are the cache key."""

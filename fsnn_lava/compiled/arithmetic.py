@@ -22,13 +22,13 @@ _DECAY_MASK = DECAY_UNIT - 1
 
 @register_jitable
 def shift(x: Any, bits: int) -> Any:
-    """x * 2**bits, rounded down if `bits` is negative. The type of `x` must be wide enough for the result."""
+    """Integer arithmetic: x * 2**bits, rounded down if `bits` is negative. The type of `x` must be wide enough for the result."""
     return x << bits if bits >= 0 else x >> -bits
 
 
 @register_jitable
 def leaked(u: Any, keep: int) -> Any:
-    """u * keep / 4096, rounded towards zero. Split into high and low 12 bits, |u| < 2**24 never exceeds 32 bits."""
+    """Integer arithmetic: u * keep / 4096, rounded towards zero. Split into high and low 12 bits, |u| < 2**24 never exceeds 32 bits."""
     size = np.abs(u)
     kept = (size >> DECAY_BITS) * keep + (((size & _DECAY_MASK) * keep) >> DECAY_BITS)
     return np.sign(u) * kept
@@ -36,13 +36,13 @@ def leaked(u: Any, keep: int) -> Any:
 
 @register_jitable
 def clipped(u: Any) -> Any:
-    """u limited to +-STATE_MAX."""
+    """Integer arithmetic: u limited to +-STATE_MAX."""
     return np.minimum(np.maximum(u, -STATE_MAX), STATE_MAX)
 
 
 @register_jitable
 def after_spike(u: Any, spike: Any, threshold: Any, subtract: bool) -> Any:
-    """u after the reset: where `spike` is 1, u minus the threshold (`subtract`) or zero."""
+    """u after the reset (E9): where `spike` is 1, u minus the threshold (`subtract`) or zero."""
     return u - spike * threshold if subtract else u - spike * u
 
 
@@ -55,12 +55,12 @@ class Step(NamedTuple):
 
 
 def first_firing(threshold: NDArray[np.int32], *, strict: bool) -> NDArray[np.int32]:
-    """The smallest u that spikes, units 2**-6, for a threshold in weight units: 64 threshold, plus one if `strict`."""
+    """Integer arithmetic: the smallest u that spikes, units 2**-6, for a threshold in weight units: 64 threshold, plus one if `strict`."""
     return np.ascontiguousarray((threshold.astype(np.int32) << STATE_FRACTION_BITS) + np.int32(strict))
 
 
 def integrate(u: NDArray[np.int32], current: NDArray[Any], *, decay: int) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Leak, add, clip: the new u, and flags where it was clipped. `current` is the sum of all inputs, bias included, units 2**-6.
+    """The arithmetic of leak, add, clip: the new u, and flags where it was clipped. `current` is the sum of all inputs, units 2**-6.
 
     This is a whole step of the readout's integrators, which never spike.
     """
@@ -72,7 +72,7 @@ def integrate(u: NDArray[np.int32], current: NDArray[Any], *, decay: int) -> tup
 def neuron_step(
     u: NDArray[np.int32], current: NDArray[Any], *, threshold: NDArray[np.int32], decay: int, subtract: bool, strict: bool
 ) -> Step:
-    """One step of a layer's neurons (E9): leak, add, clip, compare, reset.
+    """The arithmetic of one step of a layer's neurons (E9) in numpy: leak, add, clip, compare, reset.
 
     `u` and `current` [..., *shape] in units of 2**-6; `threshold` broadcasts to [*shape], weight units.
     """

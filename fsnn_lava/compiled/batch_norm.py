@@ -1,6 +1,6 @@
 """Batch norm and the clipped rate function of one layer, and their transposes, each in one pass over memory (E4, E5, E7).
 
-Values are [B, P, C]: samples, places, channels. Sums over places are taken sample by sample, so the result does not depend on the
+Values are [B, P, C]: samples, positions, channels. Sums over positions are taken sample by sample, so the result does not depend on the
 number of threads.
 """
 
@@ -15,7 +15,7 @@ _rises = compiled(rises)
 
 @compiled
 def sample_moments(first: int, end: int, values: Floats, mean: Floats, squares: Floats) -> None:
-    """mean[b] <- the mean over the places of sample b, squares[b] <- the sum of the squared distances from it; each [B, C]."""
+    """Batch norm: mean[b] <- mean over the positions of sample b, squares[b] <- sum of the squared distances from it; each [B, C]."""
     places = values.dtype.type(values.shape[1])
     for b in range(first, end):
         mean[b], squares[b] = 0, 0
@@ -49,7 +49,7 @@ def whiten_and_clip(first: int, end: int, values: Floats, mean: Floats, scale: F
 
 @compiled
 def gradient_sums(first: int, end: int, grads: Floats, gain: Floats, white: Floats, plain: Floats, along: Floats) -> None:
-    """plain[b] <- the sum over the places of gain grads, along[b] <- that of gain grads white; each [B, C]."""
+    """Batch norm's gradient: plain[b] <- the sum over the positions of gain grads, along[b] <- that of gain grads white; each [B, C]."""
     for b in range(first, end):
         plain[b], along[b] = 0, 0
         for p in range(grads.shape[1]):
@@ -62,7 +62,7 @@ def gradient_sums(first: int, end: int, grads: Floats, gain: Floats, white: Floa
 @compiled
 def through_batch_norm(first: int, end: int, grads: Floats, gain: Floats, white: Floats, plain: Floats, along: Floats, factor: Floats,
                        out: Floats) -> None:  # fmt: skip
-    """out <- factor (gain grads - plain - along white), with plain and along [C] the means over samples and places."""
+    """Batch norm's gradient: out <- factor (gain grads - plain - along white); plain and along [C] are means over samples and positions."""
     for b in range(first, end):
         for p in range(grads.shape[1]):
             for c in range(grads.shape[2]):

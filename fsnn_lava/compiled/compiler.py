@@ -27,7 +27,7 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def compiled(function: Function, *, reorder: bool = False) -> Function:
-    """numba's njit without fast-math: integers and floats are the same on every machine.
+    """numba's njit without fast-math, so that integers and floats are the same on every machine.
 
     `reorder` lets the compiler reorder sums of floats to use vector instructions.
     """
@@ -52,7 +52,7 @@ def cache_key(package: Path = PACKAGE) -> str:
 
 @lru_cache(maxsize=1)
 def _has_cache() -> bool:
-    """Choose the cache folder: in the package if it is writable, else the user's cache, else a temporary one; False if none is."""
+    """Choose the cache folder: in the package if it is writable, else the user's cache, else a temporary one; False if none is writable."""
     if os.environ.get("NUMBA_CACHE_DIR"):
         return True
     name, user = f"compiled-{cache_key()}", f"fsnn-lava-{os.getuid()}"

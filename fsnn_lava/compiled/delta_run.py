@@ -1,6 +1,6 @@
-"""The emulator's event-driven run with delta encoding (E15): one thread per sample, every message adds its patch times the change.
+"""The emulator's event-driven run with delta encoding (E15): one thread per sample, every message adds its weights times the change.
 
-S is the sum of everything received; a layer that receives nothing in a step cannot change, so it is not touched. Times are each layer's
+S is the sum of everything received; a layer that receives nothing in a step cannot change, so it is skipped. Times are each layer's
 own (see ir/network.py).
 """
 
@@ -50,23 +50,23 @@ class DeltaProgram(NamedTuple):
 
 
 class DeltaOutputs(NamedTuple):
-    """What a run fills, initially zero: B samples, M neurons, in the network's own order. Empty trains are not recorded."""
+    """What a run writes, initially zero: B samples, M neurons, in the network's own order. Empty trains are not recorded."""
 
     counts: Any  # [B, M] int32: messages sent
-    told: Any  # [B, M] int32: what the targets were told, units of 2**-q
-    late: Any  # [B, late neurons] int32: changes under way at the end
+    told: Any  # [B, M] int32: the rates that were sent, units of 2**-q
+    late: Any  # [B, late neurons] int32: changes in flight at the end
     sums: Any  # [B, M] int32: S
     readout: Any  # [B, classes] int32
     clipped: Any  # [B, M] uint8
     clip_count: Any  # [B, layers + 1] int64
     operations: Any  # [B, 1] int64
     messages: Any  # [B, T] int32: sent in each step, by all layers in their own time
-    hashes: Any  # [B, T] uint64: of what the targets were told, after each step
+    hashes: Any  # [B, T] uint64: of the rates that were sent, after each step
     trains: Any  # [B, T or 0, M] int16: every change
 
 
 @compiled
-def limited(value: Any, flags: Any, i: Any) -> Any:
+def _limited(value: Any, flags: Any, i: Any) -> Any:
     """`value` clipped to the state; a clip is marked in flags[i]."""
     if value > STATE_MAX:
         flags[i] |= CLIPPED_HIGH
@@ -78,18 +78,18 @@ def limited(value: Any, flags: Any, i: Any) -> Any:
 
 
 @compiled
-def scale_drive(constant: Any, rate_bits: int, drive: Any, flags: Any) -> int:
+def _scale_drive(constant: Any, rate_bits: int, drive: Any, flags: Any) -> int:
     """drive <- constant (units 2**-6) in units of 2**-q; returns the number of clips."""
     clips = 0
     for i in range(len(constant)):
         wide = np.int64(constant[i]) << (rate_bits - STATE_FRACTION_BITS)
-        drive[i] = limited(wide, flags, i)
+        drive[i] = _limited(wide, flags, i)
         clips += wide != drive[i]
     return clips
 
 
 @compiled
-def receive_changes(total: Any, scratch: Any, synapse: Any, program: Any, indices: Any, changes: Any) -> int:
+def _receive_changes(total: Any, scratch: Any, synapse: Any, program: Any, indices: Any, changes: Any) -> int:
     """total += 2**exponent (weight @ changes) of one synapse; returns the operations. `scratch` is zero before and afterwards."""
     weight = program.weight[synapse[WEIGHT] : synapse[WEIGHT_END]]
     row_spans = program.spans[synapse[ROW_SPANS] : synapse[ROW_SPANS_END]]
@@ -104,7 +104,7 @@ def receive_changes(total: Any, scratch: Any, synapse: Any, program: Any, indice
 
 
 @compiled
-def add_to_sums(sums: Any, total: Any, flags: Any) -> int:
+def _add_to_sums(sums: Any, total: Any, flags: Any) -> int:
     """S <- S + total, clipped; total <- 0. Returns the number of clips."""
     outside = 0
     for i in range(len(sums)):
@@ -113,7 +113,7 @@ def add_to_sums(sums: Any, total: Any, flags: Any) -> int:
     for i in range(len(sums)):
         wide = sums[i] + total[i]
         if outside:
-            sums[i] = limited(wide, flags, i)
+            sums[i] = _limited(wide, flags, i)
             clips += wide != sums[i]
         else:
             sums[i] = wide
@@ -122,7 +122,7 @@ def add_to_sums(sums: Any, total: Any, flags: Any) -> int:
 
 
 @compiled
-def find_changes(sums: Any, drive: Any, shifts: Any, one: int, band: int, told: Any, changes: Any, sent: Any) -> int:
+def _find_changes(sums: Any, drive: Any, shifts: Any, one: int, band: int, told: Any, changes: Any, sent: Any) -> int:
     """changes[i] <- what neuron i sends, 0 if that is less than the dead band; told follows (E14). Returns the number of messages."""
     number = 0
     for i in range(len(sums)):
@@ -137,21 +137,21 @@ def find_changes(sums: Any, drive: Any, shifts: Any, one: int, band: int, told: 
 
 
 @compiled
-def note_changes(indices: Any, changes: Any, order: Any, target: Any) -> None:
+def _note_changes(indices: Any, changes: Any, order: Any, target: Any) -> None:
     """target += changes, in the network's own order."""
     for i in indices:
         target[order[i]] += changes[i]
 
 
 @compiled
-def note_messages(indices: Any, order: Any, counts: Any) -> None:
+def _note_messages(indices: Any, order: Any, counts: Any) -> None:
     for i in indices:
         counts[order[i]] += 1
 
 
 @compiled
-def hash_changes(indices: Any, changes: Any, offset: int) -> Any:
-    """The sum of change times a number of the neuron's own, modulo 2**64: equal rates have equal sums, whatever led to them."""
+def _hash_changes(indices: Any, changes: Any, offset: int) -> Any:
+    """The sum over neurons of change times a number that is specific to the neuron, modulo 2**64, so that equal rates have equal sums."""
     total = np.uint64(0)
     for i in indices:
         total += np.uint64(changes[i]) * (np.uint64(2 * (offset + i) + 1) * ODD)
@@ -159,8 +159,8 @@ def hash_changes(indices: Any, changes: Any, offset: int) -> Any:
 
 
 @compiled
-def read_changes(state: Any, program: Any, indices: Any, changes: Any, total: Any) -> None:
-    """The readout's sums follow the changes of the last layer."""
+def _read_changes(state: Any, program: Any, indices: Any, changes: Any, total: Any) -> None:
+    """Add the changes of the last layer to the readout's sums."""
     total[:] = 0
     width = np.int64(len(total))
     add_rows_graded(
@@ -171,7 +171,7 @@ def read_changes(state: Any, program: Any, indices: Any, changes: Any, total: An
 
 
 @compiled
-def run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: Any, scratch: Any, out: Any) -> None:
+def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: Any, scratch: Any, out: Any) -> None:
     """Run one sample for `steps` steps from rest; `scratch` [M] is zero, `out` are the sample's rows of DeltaOutputs."""
     layers, number_of_layers, slots, neurons = program.layers, len(program.layers), program.slots, len(program.bias)
     one = np.int64(1) << delta.rate_bits
@@ -186,7 +186,7 @@ def run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: A
     out.operations[0] += constant_current(program, drive, values[0], scratch, constant)
     for layer in range(number_of_layers):
         offset, end = layers[layer, OFFSET], layers[layer, OFFSET] + layers[layer, SIZE]
-        out.clip_count[layer] += scale_drive(constant[offset:end], delta.rate_bits, constant_drive[offset:end], flags[offset:end])
+        out.clip_count[layer] += _scale_drive(constant[offset:end], delta.rate_bits, constant_drive[offset:end], flags[offset:end])
     state_hash = np.uint64(0)
     for tau in range(steps):
         now = tau % slots
@@ -202,14 +202,14 @@ def run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: A
                 start, which = then % slots * neurons + layers[source, OFFSET], then % slots * number_of_layers + source
                 if lengths[which] > 0:
                     events, amounts = lists[start : start + lengths[which]], changes[start : start + layers[source, SIZE]]
-                    out.operations[0] += receive_changes(received, scratch, synapse, program, events, amounts)
+                    out.operations[0] += _receive_changes(received, scratch, synapse, program, events, amounts)
             which = now * number_of_layers + layer
             if tau > 0 and out.operations[0] == before:
                 lengths[which] = 0
                 continue
-            out.clip_count[layer] += add_to_sums(sums[offset:end], received, flags[offset:end])
+            out.clip_count[layer] += _add_to_sums(sums[offset:end], received, flags[offset:end])
             sent, at = changes[now * neurons + offset : now * neurons + end], lists[now * neurons + offset : now * neurons + end]
-            number = find_changes(
+            number = _find_changes(
                 sums[offset:end],
                 constant_drive[offset:end],
                 delta.shifts[offset:end],
@@ -221,34 +221,34 @@ def run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: A
             )
             events = at[: list_spikes(mask[:size], words[: (size + 7) // 8], at, NO)]
             lengths[which] = number
-            state_hash += hash_changes(events, sent, offset)
-            note_layer(program, layer, tau, steps, events, sent, out)
+            state_hash += _hash_changes(events, sent, offset)
+            _note_layer(program, layer, tau, steps, events, sent, out)
         which = now * number_of_layers + number_of_layers - 1
         if lengths[which] > 0:
             start = now * neurons + layers[number_of_layers - 1, OFFSET]
-            read_changes(readout, program, lists[start : start + lengths[which]], changes[start : now * neurons + neurons], row)
+            _read_changes(readout, program, lists[start : start + lengths[which]], changes[start : now * neurons + neurons], row)
             out.operations[0] += lengths[which] * len(readout)
         out.hashes[tau] = state_hash
-    store_delta_results(program, delta, sums, told, readout, flags, out)
+    _store_delta_results(program, delta, sums, told, readout, flags, out)
 
 
 @compiled
-def note_layer(program: Any, layer: int, tau: int, steps: int, events: Any, sent: Any, out: Any) -> None:
+def _note_layer(program: Any, layer: int, tau: int, steps: int, events: Any, sent: Any, out: Any) -> None:
     """Record what one layer sent in one step."""
     offset, size = program.layers[layer, OFFSET], program.layers[layer, SIZE]
     order = program.order[offset : offset + size]
     out.messages[tau] += len(events)
-    note_messages(events, order, out.counts[offset : offset + size])
+    _note_messages(events, order, out.counts[offset : offset + size])
     if len(out.trains) > 0:
-        note_changes(events, sent, order, out.trains[tau, offset : offset + size])
+        _note_changes(events, sent, order, out.trains[tau, offset : offset + size])
     for f in range(len(program.late)):
         if program.late[f, LATE_SOURCE] == layer and tau >= steps - program.late[f, LATE_DELAY]:
             at = program.late[f, LATE_OFFSET]
-            note_changes(events, sent, order, out.late[at : at + size])
+            _note_changes(events, sent, order, out.late[at : at + size])
 
 
 @compiled
-def store_delta_results(program: Any, delta: Any, sums: Any, told: Any, readout: Any, flags: Any, out: Any) -> None:
+def _store_delta_results(program: Any, delta: Any, sums: Any, told: Any, readout: Any, flags: Any, out: Any) -> None:
     """Sums, rates and flags in the network's own order; the readout with its bias, clipped."""
     for layer in range(len(program.layers)):
         offset, end = program.layers[layer, OFFSET], program.layers[layer, OFFSET] + program.layers[layer, SIZE]
@@ -282,4 +282,4 @@ def run_delta_samples(first: int, end: int, program: Any, delta: Any, steps: int
             out.hashes[b],
             out.trains[b],
         )
-        run_delta_sample(program, delta, steps, drive[b], values[b], scratch, sample)
+        _run_delta_sample(program, delta, steps, drive[b], values[b], scratch, sample)

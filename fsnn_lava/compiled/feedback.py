@@ -9,10 +9,10 @@ from fsnn_lava.compiled.vectors import Floats, Number, add_multiple, dot, normal
 
 
 @compiled
-def restrict(matrix: Floats, left: Floats, right: Floats, out: Floats, alpha: Number, iterate: bool) -> Number:
-    """out <- alpha matrix/||matrix||; returns the norm.
+def restrict_feedback(matrix: Floats, left: Floats, right: Floats, out: Floats, alpha: Number, iterate: bool) -> Number:
+    """out <- alpha matrix/||matrix||, the restricted feedback weight; returns the norm.
 
-    `left` is the tracked singular vector, moved by one step of power iteration if `iterate`; `right` <- matrix^T left, whose length is
+    `left` is the tracked singular vector, advanced by one step of power iteration if `iterate`; `right` <- matrix^T left, whose length is
     the estimate of the norm.
     """
     transposed_product(right, matrix, left)
@@ -30,7 +30,9 @@ def restrict(matrix: Floats, left: Floats, right: Floats, out: Floats, alpha: Nu
 
 
 @compiled
-def restrict_backward(grad: Floats, matrix: Floats, left: Floats, right: Floats, out: Floats, norm: Number, alpha: Number) -> Number:
+def restrict_feedback_backward(
+    grad: Floats, matrix: Floats, left: Floats, right: Floats, out: Floats, norm: Number, alpha: Number
+) -> Number:
     """out <- s (grad - along/||matrix||² left right^T) with s = alpha/||matrix||; returns along = <grad, matrix>/||matrix||."""
     along = norm - norm
     for i in range(len(left)):

@@ -1,7 +1,7 @@
-"""The float network in time (E1, E2), spike by spike: every spike adds its weights to the currents of its targets.
+"""The float simulation (E1, E2), spike by spike: every spike adds its weights to the currents of its targets.
 
-A sample's potentials stay in the processor's cache: no step writes memory that samples share. Where all connections are dense,
-potentials are few and weights many; then several samples are stepped together, so that the weights stay in the cache instead.
+A sample's potentials stay in the processor's cache, since no step writes memory that samples share. If all connections are dense,
+there are few potentials and many weights; several samples are then stepped together, so that the weights stay in the cache instead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fsnn_lava.compiled.scatter import BUSY, scatter, scatter_by_taps
 from fsnn_lava.compiled.vectors import Floats, Number
 
 # Columns of the table of layers: the layer's neurons, and the one connection into them from the layer before (or around the loop).
-# The rest of a row, from FORM_START, is the form of that connection as `scatter` takes it.
+# The rest of a row, from FORM_START, is the form of that connection as `scatter` reads it.
 OFFSET, SIZE, SOURCE, DELAY, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, FORM_START = range(11)
 NO_SOURCE = -1
 
@@ -26,7 +26,7 @@ Indices = NDArray[np.int32]
 
 
 @compiled
-def step(u: Floats, constant: Floats, current: Floats, leak: Number, vth: Number, spikes: Bytes, sums: Floats) -> None:
+def _step(u: Floats, constant: Floats, current: Floats, leak: Number, vth: Number, spikes: Bytes, sums: Floats) -> None:
     """u <- leak u + constant + current; compare, reset by subtraction, add to the weighted sums. `current` is zero afterwards."""
     zero = vth - vth
     for i in range(len(u)):
@@ -39,7 +39,7 @@ def step(u: Floats, constant: Floats, current: Floats, leak: Number, vth: Number
 
 
 @compiled
-def step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, leak: Number, vth: Number, spikes: Bytes,
+def _step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, leak: Number, vth: Number, spikes: Bytes,
                 sums: Floats) -> None:  # fmt: skip
     """The same with dropout on the current."""
     zero = vth - vth
@@ -53,11 +53,11 @@ def step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, leak
 
 
 @compiled
-def receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, begin: int,
+def _receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, begin: int,
             lengths: Integers, starts: Indices, fired: Bytes) -> None:  # fmt: skip
-    """current[b] <- current[b] + the weights that the spikes of sample b have onto the layer of `row`.
+    """current[b] <- current[b] + the weights from the spikes of sample b to the layer of `row`.
 
-    They are lists[b, begin : begin + lengths[b]]. `lists` is passed whole: a slice of it would be compiled once more for its strides.
+    They are lists[b, begin : begin + lengths[b]]. `lists` is passed as a whole: a slice has other strides and would be compiled again.
     """
     own = weight[row[WEIGHT] : row[WEIGHT_END]]
     if in_blocks:
@@ -74,7 +74,7 @@ def receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, we
 
 
 @compiled
-def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats,
+def _run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats,
                  mask: Floats, steps: int, delay: int, leak: Number, vth: Number, sums: Floats, counts: Floats, u: Floats,
                  returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
     """Samples first … end - 1 over `steps`; sums, counts (no columns without a leak), u and spikes_of [B, layers] are the outputs.
@@ -100,15 +100,15 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
             stop = offset + size
             if source >= 0 and t >= row[DELAY]:
                 slot, start = (t - row[DELAY]) % slots, layers[source, OFFSET]
-                receive(current, in_blocks, row, tables, weight, lists[slot], start, lengths[slot, source], starts, fired)
+                _receive(current, in_blocks, row, tables, weight, lists[slot], start, lengths[slot, source], starts, fired)
             for b in range(samples):
                 at = first + b
                 steady = drive[at, min(t, drive.shape[1] - 1)] if layer == 0 else constant[b if masked else 0, offset:stop]
                 state, spikes, here = u[at, offset:stop], fired[:size], sums[at, offset:stop]
                 if masked:
-                    step_masked(state, steady, current[b, :size], mask[at, offset:stop], leak, vth, spikes, here)
+                    _step_masked(state, steady, current[b, :size], mask[at, offset:stop], leak, vth, spikes, here)
                 else:
-                    step(state, steady, current[b, :size], leak, vth, spikes, here)
+                    _step(state, steady, current[b, :size], leak, vth, spikes, here)
                 found = lists[now, b, offset:stop]
                 number = list_spikes(spikes, words[: (size + 7) // 8], found, NO)
                 lengths[now, layer, b] = number
@@ -118,7 +118,7 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
                         counts[at, offset + found[i]] += 1
     if returned.shape[1] > 0:
         last = (steps - 1) % slots
-        receive(current, in_blocks, layers[0], tables, weight, lists[last], layers[0, OFFSET], lengths[last, 0], starts, fired)
+        _receive(current, in_blocks, layers[0], tables, weight, lists[last], layers[0, OFFSET], lengths[last, 0], starts, fired)
         total_weight: Number = 0.0  # the sum of the steps' weights in the sums (E3)
         for _ in range(steps):
             total_weight = float(leak * total_weight + 1)
@@ -133,9 +133,9 @@ def run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables
 def run_samples(first: int, end: int, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats, mask: Floats,
                 steps: int, delay: int, together: int, leak: Number, vth: Number, sums: Floats, counts: Floats, u: Floats,
                 returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
-    """Samples first … end - 1, `together` at a time. Each result is independent of the other samples and of the threads."""
+    """Run samples first … end - 1 in float, `together` at a time. Each result is independent of the other samples and of the threads."""
     for b in range(first, end, together):
-        run_together(
+        _run_together(
             b, min(b + together, end), together > 1, layers, tables, weight, bias, drive, mask, steps, delay, leak, vth, sums, counts, u,
             returned, spikes_of,
         )  # fmt: skip

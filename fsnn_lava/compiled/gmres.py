@@ -9,25 +9,25 @@ from fsnn_lava.compiled.vectors import Floats, add_multiple, dot
 
 
 @compiled
-def start_samples(first: int, end: int, start: Floats, basis: Floats, target: Floats, gain: Floats, scaled: Floats) -> None:
-    """basis[0] <- the direction of the start, target[:, 0] <- its length; scaled <- gain times that direction, unless gain is empty."""
+def start_gmres(first: int, end: int, start: Floats, basis: Floats, target: Floats, gain: Floats, scaled: Floats) -> None:
+    """GMRES: basis[0] <- the direction of the start, target[:, 0] <- its length; scaled <- gain times it, unless gain is empty."""
     for b in range(first, end):
-        length = np.sqrt(dot(start[b], start[b]))  # a tiny vector's square may underflow to 0: it then counts as zero
+        length = np.sqrt(dot(start[b], start[b]))  # the square of a tiny vector may underflow to 0; it then counts as zero
         new, target[b, 0] = basis[0, b], length
         for i in range(len(new)):
             new[i] = start[b, i] / length if length != 0 else length
-        scale_sample(b, new, gain, scaled)
+        _scale_sample(b, new, gain, scaled)
 
 
 @compiled
-def scale_sample(b: int, new: Floats, gain: Floats, scaled: Floats) -> None:
+def _scale_sample(b: int, new: Floats, gain: Floats, scaled: Floats) -> None:
     """scaled[b] <- gain[b] * new, unless gain is empty."""
     for i in range(gain.shape[1]):
         scaled[b, i] = gain[b, i] * new[i]
 
 
 @compiled
-def extend_samples(first: int, end: int, k: int, basis: Floats, mapped: Floats, triangle: Floats, rotations: Floats, target: Floats,
+def extend_gmres(first: int, end: int, k: int, basis: Floats, mapped: Floats, triangle: Floats, rotations: Floats, target: Floats,
                    gain: Floats, scaled: Floats) -> None:  # fmt: skip
     """basis[k + 1] <- the new direction in v_k - A v_k; H's new column and the target are rotated so that H stays triangular.
 
@@ -43,15 +43,15 @@ def extend_samples(first: int, end: int, k: int, basis: Floats, mapped: Floats, 
         beyond = np.sqrt(dot(new, new))
         for i in range(len(new)):
             new[i] = new[i] / beyond if beyond > 0 else beyond
-        scale_sample(b, new, gain, scaled)
+        _scale_sample(b, new, gain, scaled)
         for j in range(k):
             cosine, sine = rotations[b, j, 0], rotations[b, j, 1]
             column[j], column[j + 1] = cosine * column[j] + sine * column[j + 1], cosine * column[j + 1] - sine * column[j]
         length = np.sqrt(column[k] * column[k] + beyond * beyond)
-        if length == 0:  # v_k - A v_k is zero: a sample without gradient, or one without a solution, whose residual stays
+        if length == 0:  # v_k - A v_k is zero: a sample without a gradient, or one without a solution, whose residual remains
             rotations[b, k, 0], rotations[b, k, 1] = 0, 1
             column[k] = 1
-        else:  # NaN included: it propagates into the residual and the solution
+        else:  # also for NaN, which propagates into the residual and the solution
             rotations[b, k, 0], rotations[b, k, 1] = column[k] / length, beyond / length
             column[k] = length
         target[b, k + 1] = -rotations[b, k, 1] * target[b, k]
@@ -59,7 +59,7 @@ def extend_samples(first: int, end: int, k: int, basis: Floats, mapped: Floats, 
 
 
 @compiled
-def combine_samples(first: int, end: int, k: int, basis: Floats, triangle: Floats, rotations: Floats, target: Floats, solution: bool,
+def combine_gmres(first: int, end: int, k: int, basis: Floats, triangle: Floats, rotations: Floats, target: Floats, solution: bool,
                     residual: bool, out: Floats) -> None:  # fmt: skip
     """out <- with `solution`: [v_0 … v_{k-1}] R^-1 target; with `residual`: [v_0 … v_k] Q^T (0 … 0, last of target); both: their sum."""
     for b in range(first, end):

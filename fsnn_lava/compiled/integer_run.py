@@ -1,6 +1,6 @@
 """The emulator's event-driven run: one thread per sample, spikes add their patches, every neuron is updated once per step (E9).
 
-Where more than half of a layer fires, the silent neurons are the events: their weights are subtracted from the current of a layer
+If more than half of a layer fires, the silent neurons are the events: their weights are subtracted from the current of a layer
 in which all fire. A step therefore never adds more than half of all weights, and 95 % firing costs as much as 5 %.
 
 Times are each layer's own (see ir/network.py): what layer k fires at tau reaches layer l at tau + k - l + 1.
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW, after_spike, clipped, leaked, shift
-from fsnn_lava.compiled.atrlif import fire_atrlif, leak_all, store_potentials
+from fsnn_lava.compiled.atrlif import fire_atrlif, leak_atrlif, store_atrlif_potentials
 from fsnn_lava.compiled.compiler import compiled
 from fsnn_lava.compiled.program import (
     ATRLIF,
@@ -46,7 +46,7 @@ from fsnn_lava.compiled.row_sums import add_rows
 from fsnn_lava.compiled.scatter import scatter, scatter_graded
 from fsnn_lava.limits import DECAY_UNIT, STATE_MAX
 
-NO = np.bool_(False)  # a literal False is a type of its own in numba: the function would be compiled once more
+NO = np.bool_(False)  # in numba a literal False has its own type, for which the function would be compiled again
 ONES = np.uint64(0x0101010101010101)
 GATHER = np.uint64(0x0102040810204080)  # eight bytes of 0 or 1 times this: bit i of the highest byte is byte i
 PLACES = np.array([sorted(range(8), key=lambda i: (not pattern >> i & 1, i)) for pattern in range(256)], dtype=np.int32)  # set bits first
@@ -54,7 +54,7 @@ SET_BITS = np.array([pattern.bit_count() for pattern in range(256)], dtype=np.in
 
 
 class Outputs(NamedTuple):
-    """What a run fills, initially zero: B samples, M neurons, in the network's own order. Empty traces or trains are not recorded."""
+    """What a run writes, initially zero: B samples, M neurons, in the network's own order. Empty traces or trains are not recorded."""
 
     counts: Any  # [B, M] int32
     traces: Any  # [B, M or 0] float64
@@ -69,7 +69,7 @@ class Outputs(NamedTuple):
 
 
 @compiled
-def charge(u: Any, constant: Any, keep: int) -> None:
+def _charge(u: Any, constant: Any, keep: int) -> None:
     """u <- leak(u) + constant, for every neuron."""
     if keep == DECAY_UNIT:
         for i in range(len(u)):
@@ -80,7 +80,7 @@ def charge(u: Any, constant: Any, keep: int) -> None:
 
 
 @compiled
-def count_clips(u: Any, flags: Any) -> int:
+def _count_clips(u: Any, flags: Any) -> int:
     """Mark and count the neurons outside the state's range."""
     number = 0
     for i in range(len(u)):
@@ -94,7 +94,7 @@ def count_clips(u: Any, flags: Any) -> int:
 
 
 @compiled
-def any_outside(u: Any) -> bool:
+def _any_outside(u: Any) -> bool:
     """Whether a neuron is outside the state's range."""
     outside = 0
     for i in range(len(u)):
@@ -103,9 +103,9 @@ def any_outside(u: Any) -> bool:
 
 
 @compiled
-def fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flags: Any) -> int:
+def _fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flags: Any) -> int:
     """Clip, compare, reset; spikes[i] is 1 where neuron i fired. Returns the number of clips."""
-    clips = count_clips(u, flags) if any_outside(u) else 0
+    clips = _count_clips(u, flags) if _any_outside(u) else 0
     for i in range(len(u)):
         charged = clipped(u[i])
         spike = charged >= threshold[i] + strict
@@ -116,9 +116,9 @@ def fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flags
 
 @compiled
 def list_spikes(spikes: Any, words: Any, indices: Any, silent: Any) -> int:
-    """Write the indices of the neurons that fired (`silent`: that did not) into `indices`, ascending; returns how many.
+    """Write the indices of the neurons that fired in a step (`silent`: that did not) into `indices`, ascending; returns how many.
 
-    `words` is `spikes`, eight at a time. A branch per neuron would be mispredicted too often: the positions within eight are looked up
+    `words` is `spikes`, eight at a time. A branch per neuron would be mispredicted too often, so the positions within eight are looked up
     and all eight are written.
     """
     number = 0
@@ -138,7 +138,7 @@ def list_spikes(spikes: Any, words: Any, indices: Any, silent: Any) -> int:
 
 
 @compiled
-def count_spikes(spikes: Any) -> int:
+def _count_spikes(spikes: Any) -> int:
     number = 0
     for i in range(len(spikes)):
         number += spikes[i]
@@ -146,7 +146,7 @@ def count_spikes(spikes: Any) -> int:
 
 
 @compiled
-def receive(u: Any, scratch: Any, synapse: Any, program: Any, indices: Any, silent: Any, values: Any) -> int:
+def _receive(u: Any, scratch: Any, synapse: Any, program: Any, indices: Any, silent: Any, values: Any) -> int:
     """Add one synapse's current to u; returns the operations.
 
     The messages are spikes of `indices` (`silent`: of all others), or graded `values` if the synapse comes from the input. `scratch` is
@@ -174,8 +174,8 @@ def receive(u: Any, scratch: Any, synapse: Any, program: Any, indices: Any, sile
 
 
 @compiled
-def read_out(state: Any, program: Any, indices: Any, silent: bool, total: Any) -> int:
-    """One step of the readout's integrators; returns the number of clips. `total` is scratch, as wide as the padded rows."""
+def _read_out(state: Any, program: Any, indices: Any, silent: bool, total: Any) -> int:
+    """One step of the readout's integrators; returns the number of clips. `total` is scratch, as long as the padded rows."""
     clips = 0
     total[:] = 0
     width = np.int64(len(total))
@@ -191,7 +191,7 @@ def read_out(state: Any, program: Any, indices: Any, silent: bool, total: Any) -
 
 
 @compiled
-def note_spikes(spikes: Any, indices: Any, silent: bool, order: Any, counts: Any) -> None:
+def _note_spikes(spikes: Any, indices: Any, silent: bool, order: Any, counts: Any) -> None:
     """Count the spikes of one layer and step, in the network's own order; `indices` fired or, if `silent`, did not."""
     if silent:
         for i in range(len(spikes)):
@@ -202,7 +202,7 @@ def note_spikes(spikes: Any, indices: Any, silent: bool, order: Any, counts: Any
 
 
 @compiled
-def decay_traces(traces: Any, leak: float, spikes: Any) -> None:
+def _decay_traces(traces: Any, leak: float, spikes: Any) -> None:
     """trace <- trace * lambda + s."""
     for i in range(len(traces)):
         traces[i] = traces[i] * leak + spikes[i]
@@ -210,13 +210,14 @@ def decay_traces(traces: Any, leak: float, spikes: Any) -> None:
 
 @compiled
 def to_network_order(source: Any, order: Any, target: Any) -> None:
+    """target <- source, from the order of an integer run to the network's own."""
     for i in range(len(source)):
         target[order[i]] = source[i]
 
 
 @compiled
 def constant_current(program: Any, drive: Any, values: Any, scratch: Any, constant: Any) -> int:
-    """constant <- bias + drive + static input of every layer, [M]; returns the operations of the static input."""
+    """Before an integer run: constant <- bias + drive + static input of every layer, [M]; returns the operations of the static input."""
     operations = 0
     for i in range(len(constant)):
         constant[i] = program.bias[i]
@@ -225,17 +226,17 @@ def constant_current(program: Any, drive: Any, values: Any, scratch: Any, consta
     for s in range(len(program.synapses)):
         synapse = program.synapses[s]
         if synapse[DELAY] == STATIC:
-            operations += receive(constant[: synapse[TARGET_SIZE]], scratch, synapse, program, program.order[:0], NO, values)
+            operations += _receive(constant[: synapse[TARGET_SIZE]], scratch, synapse, program, program.order[:0], NO, values)
     return operations
 
 
 @compiled
-def run_sample(program: Any, steps: int, drive: Any, values: Any, u: Any, out: Any) -> None:
+def run_integer_sample(program: Any, steps: int, drive: Any, values: Any, u: Any, out: Any) -> None:
     """Run one sample for `steps` steps from rest; `u` [M] is reset, `out` are the sample's rows of Outputs."""
     layers, number_of_layers, slots = program.layers, len(program.layers), program.slots
     weighted, leak = program.keep != DECAY_UNIT, program.keep / DECAY_UNIT
     u[:] = 0
-    r = program.atrlif_offset.astype(u.dtype)  # what spikes subtracted from neurons that are computed as ATRLIF does
+    r = program.atrlif_offset.astype(u.dtype)  # what spikes have subtracted from neurons that are computed as ATRLIF
     constant, scratch = np.empty_like(u), np.zeros_like(u)
     mask = np.zeros(program.largest_layer + 8, np.uint8)
     words = mask[: (program.largest_layer + 7) // 8 * 8].view(np.uint64)
@@ -252,7 +253,7 @@ def run_sample(program: Any, steps: int, drive: Any, values: Any, u: Any, out: A
             offset, size = layers[layer, OFFSET], layers[layer, SIZE]
             end = offset + size
             state, spikes, order = u[offset:end], mask[:size], program.order[offset:end]
-            charge(state, constant[offset:end], program.keep)
+            _charge(state, constant[offset:end], program.keep)
             for s in range(layers[layer, FIRST_SYNAPSE], layers[layer, END_SYNAPSE]):
                 synapse = program.synapses[s]
                 then, source = tau - synapse[DELAY], max(synapse[SOURCE], 0)
@@ -260,42 +261,42 @@ def run_sample(program: Any, steps: int, drive: Any, values: Any, u: Any, out: A
                     continue
                 start, which = then % slots * len(u) + layers[source, OFFSET], then % slots * number_of_layers + source
                 events, silent = lists[start : start + lengths[which]], synapse[SOURCE] != FROM_INPUT and silence[which]
-                out.operations[0] += receive(state, scratch, synapse, program, events, silent, values[min(tau, len(values) - 1)])
+                out.operations[0] += _receive(state, scratch, synapse, program, events, silent, values[min(tau, len(values) - 1)])
             threshold = program.threshold[offset:end]
             if layers[layer, ATRLIF] == 1:
-                leak_all(r[offset:end], program.keep)
-                out.clip_count[layer] += count_clips(state, flags[offset:end]) if any_outside(state) else 0
+                leak_atrlif(r[offset:end], program.keep)
+                out.clip_count[layer] += _count_clips(state, flags[offset:end]) if _any_outside(state) else 0
                 fire_atrlif(state, r[offset:end], threshold, spikes)
             else:
                 strict, subtract = layers[layer, STRICT], layers[layer, SUBTRACT] == 1
-                out.clip_count[layer] += fire(state, threshold, strict, subtract, spikes, flags[offset:end])
-            number = count_spikes(spikes)
+                out.clip_count[layer] += _fire(state, threshold, strict, subtract, spikes, flags[offset:end])
+            number = _count_spikes(spikes)
             silent = 2 * number > size
             events = lists[now * len(u) + offset : now * len(u) + end]
             events = events[: list_spikes(spikes, words[: (size + 7) // 8], events, silent)]
             lengths[now * number_of_layers + layer], silence[now * number_of_layers + layer] = len(events), silent
-            note_spikes(spikes, events, silent, order, out.counts[offset:end])
+            _note_spikes(spikes, events, silent, order, out.counts[offset:end])
             if len(out.trains) > 0:
-                note_spikes(spikes, events, silent, order, out.trains[tau, offset:end])
+                _note_spikes(spikes, events, silent, order, out.trains[tau, offset:end])
             if weighted:
-                decay_traces(trace[offset:end], leak, spikes)
+                _decay_traces(trace[offset:end], leak, spikes)
             for f in range(len(program.late)):
                 if program.late[f, LATE_SOURCE] == layer and tau >= steps - program.late[f, LATE_DELAY]:
                     at = program.late[f, LATE_OFFSET]
-                    note_spikes(spikes, events, silent, order, out.late[at : at + size])
+                    _note_spikes(spikes, events, silent, order, out.late[at : at + size])
                     if weighted:
-                        decay_traces(late_trace[at : at + size], leak, spikes)
-        out.clip_count[number_of_layers] += read_out(out.readout, program, events, silent, total)  # the last layer's
+                        _decay_traces(late_trace[at : at + size], leak, spikes)
+        out.clip_count[number_of_layers] += _read_out(out.readout, program, events, silent, total)  # the last layer's
         out.operations[0] += number * len(out.readout)
     for layer in range(number_of_layers):
         if layers[layer, ATRLIF] == 1:
             offset, end = layers[layer, OFFSET], layers[layer, OFFSET] + layers[layer, SIZE]
-            store_potentials(u[offset:end], r[offset:end], program.atrlif_offset[offset:end])
-    store_results(program, u, trace, late_trace, flags, out)
+            store_atrlif_potentials(u[offset:end], r[offset:end], program.atrlif_offset[offset:end])
+    _store_results(program, u, trace, late_trace, flags, out)
 
 
 @compiled
-def store_results(program: Any, u: Any, trace: Any, late_trace: Any, flags: Any, out: Any) -> None:
+def _store_results(program: Any, u: Any, trace: Any, late_trace: Any, flags: Any, out: Any) -> None:
     """Potentials, traces and flags in the network's own order."""
     for layer in range(len(program.layers)):
         offset, size = program.layers[layer, OFFSET], program.layers[layer, SIZE]
@@ -313,7 +314,7 @@ def store_results(program: Any, u: Any, trace: Any, late_trace: Any, flags: Any,
 
 
 @compiled
-def run_samples(first: int, end: int, program: Any, steps: int, drive: Any, values: Any, u: Any, out: Any) -> None:
+def run_integer_samples(first: int, end: int, program: Any, steps: int, drive: Any, values: Any, u: Any, out: Any) -> None:
     """Run samples first … end - 1 one by one. drive [B, N1] or [B, 0] (units 2**-6), values [B, T or 1, inputs]; u [M] is scratch."""
     for b in range(first, end):
         sample = Outputs(
@@ -328,4 +329,4 @@ def run_samples(first: int, end: int, program: Any, steps: int, drive: Any, valu
             out.operations[b],
             out.trains[b],
         )
-        run_sample(program, steps, drive[b], values[b], u, sample)
+        run_integer_sample(program, steps, drive[b], values[b], u, sample)

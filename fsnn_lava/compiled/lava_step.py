@@ -1,6 +1,6 @@
 """One step of a synapse and of a neuron for a whole batch, as Lava's processes run it.
 
-On one thread: a process forked from a program with threads must not start its own.
+Single-threaded, because a process forked from a program with threads must not start its own.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from fsnn_lava.limits import DECAY_UNIT, STATE_MAX
 
 
 @compiled
-def deliver(
+def lava_synapse_step(
     messages: Any, graded: bool, weight: Any, form: Any, row_spans: Any, column_spans: Any, bits: int, total: Any, fired: Any, out: Any
 ) -> None:
-    """out[b] = shift(weight @ messages[b], bits), [B, n_target], for messages [B, n_source]: any integers if `graded`, else 0 or 1.
+    """A Lava step of a synapse: out[b] = shift(weight @ messages[b], bits), [B, n_target], for messages [B, n_source].
 
-    `total` [n_target] and `fired` [n_source] are scratch.
+    The messages are any integers if `graded`, else 0 or 1. `total` [n_target] and `fired` [n_source] are scratch.
     """
     for b in range(len(messages)):
         total[:] = 0
@@ -38,10 +38,10 @@ def deliver(
 
 
 @compiled
-def fire(
+def lava_neuron_step(
     u: Any, current: Any, bias: Any, threshold: Any, first: Any, keep: int, subtract: bool, spikes: Any, flags: Any, clips: Any
 ) -> None:
-    """One step of every neuron (E9): u, spikes and flags [B, n] are updated in place, clips [B] are added to `clips`.
+    """A Lava step of every neuron (E9): u, spikes and flags [B, n] are updated in place, clips [B] are added to `clips`.
 
     current [B, n], bias, threshold and first [n] (the smallest u that spikes) are in units of 2**-6.
     """
@@ -65,10 +65,10 @@ def fire(
 
 
 @compiled
-def send_changes(
+def lava_delta_step(
     sums: Any, received: Any, drive: Any, shifts: Any, one: int, band: int, told: Any, changes: Any, flags: Any, clips: Any
 ) -> None:
-    """One step of every neuron with delta encoding (E15): sums, told, changes and flags [B, n] are updated, clips [B] are added to `clips`.
+    """A Lava step of every neuron with delta encoding (E15): sums, told, changes and flags [B, n] are updated, clips [B] added to `clips`.
 
     received, drive [B, n] and sums are in units of 2**-q weight units, told and changes of 2**-q; shifts [n] are s.
     """
@@ -92,15 +92,15 @@ def send_changes(
             changes[b, i] = change
 
 
-def compile_send_changes() -> None:
-    """Compile `send_changes`, so that forked processes need not."""
+def compile_lava_delta_step() -> None:
+    """Compile `lava_delta_step`, so that forked processes need not."""
     states, wide = np.zeros((0, 1), dtype=np.int32), np.zeros((0, 1), dtype=np.int64)
     flags, clips = np.zeros((0, 1), dtype=np.uint8), np.zeros(0, dtype=np.int64)
-    send_changes(states, wide, wide, np.zeros(1, dtype=np.int64), 1, 1, states, states, flags, clips)
+    lava_delta_step(states, wide, wide, np.zeros(1, dtype=np.int64), 1, 1, states, states, flags, clips)
 
 
-def compile_fire(current: type) -> None:
-    """Compile `fire` for currents of this type, so that forked processes need not."""
+def compile_lava_neuron_step(current: type) -> None:
+    """Compile `lava_neuron_step` for currents of this type, so that forked processes need not."""
     states, ones = np.zeros((0, 1), dtype=np.int32), np.zeros(1, dtype=np.int32)
     flags = np.zeros((0, 1), dtype=np.uint8)
-    fire(states, np.zeros((0, 1), dtype=current), ones, ones, ones, DECAY_UNIT, True, flags, flags, np.zeros(0, dtype=np.int64))
+    lava_neuron_step(states, np.zeros((0, 1), dtype=current), ones, ones, ones, DECAY_UNIT, True, flags, flags, np.zeros(0, dtype=np.int64))

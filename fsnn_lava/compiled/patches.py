@@ -1,9 +1,9 @@
 """Dense, convolution and transposed convolution in one form: a message at (y, x, c) adds a patch of weights to a block of targets.
 
-All arrays are channels last. In a convolution of stride s a message meets every s-th tap of the kernel. Taps are therefore reordered,
-rows and columns alike, so that those which one message meets are adjacent and in the order of their targets: the patch is one block.
-Taps are the first axes of the weights, then come the source's channels, so the weights of one tap are contiguous. A transposed
-convolution is a block already; a dense connection has one tap.
+All arrays are channels last. In a convolution of stride s, a message meets every s-th tap of the kernel. Taps are therefore reordered,
+in rows and columns, so that the taps that one message meets are adjacent and in the order of their targets: the patch is one block.
+Taps are the first axes of the weights, followed by the source's channels, so the weights of one tap are contiguous. A transposed
+convolution already is a block; a dense connection has one tap.
 
 A *span* describes one source row (or column): first target row, first tap, number of taps.
 """
@@ -34,7 +34,7 @@ class Patches:
 
     @property
     def blocks(self) -> NDArray[np.int8]:
-        """The weights as `scatter` reads them, flattened.
+        """The patches' weights as `scatter` reads them, flattened.
 
         Blocks of WIDEST target channels (of one group), each [row taps, column taps, C_source, block]. Fused: [row taps, C_source,
         column taps * C_target], since the targets of a row of taps are neighbours.
@@ -46,7 +46,7 @@ class Patches:
 
     @property
     def fused(self) -> bool:
-        """Are there so few target channels that a whole row of taps is added at once?"""
+        """Whether there are so few target channels that a whole row of taps is added at once."""
         taps, depth = self.weight.shape[1], self.weight.shape[3]
         return self.groups == 1 and taps > 1 and depth < WIDEST and taps * depth <= FUSED
 
@@ -57,7 +57,7 @@ class Patches:
 
 
 def dense_patches(weight: NDArray[np.int8], source: Shape) -> Patches:
-    """`weight` [N_target, N_source]; a source of shape (C, H, W) is flattened in that order."""
+    """The patches of a dense `weight` [N_target, N_source]; a source of shape (C, H, W) is flattened in that order."""
     by_source = weight.T
     if len(source) == 3:
         by_source = by_source[np.arange(weight.shape[1]).reshape(source).transpose(1, 2, 0).reshape(-1)]
@@ -66,10 +66,10 @@ def dense_patches(weight: NDArray[np.int8], source: Shape) -> Patches:
 
 
 def convolution_patches(weight: NDArray[np.int8], source: Shape, target: Shape, *, stride: Pair, padding: Pair, groups: int) -> Patches:
-    """`weight` [C_target, C_source / groups, kH, kW], as torch's conv2d; `source` and `target` are (C, H, W)."""
+    """The patches of `weight` [C_target, C_source / groups, kH, kW], as torch's conv2d; `source` and `target` are (C, H, W)."""
     kernel = weight.shape[2:]
-    row_order, rows = meeting(source[1], target[1], kernel[0], stride[0], padding[0])
-    column_order, columns = meeting(source[2], target[2], kernel[1], stride[1], padding[1])
+    row_order, rows = convolution_spans(source[1], target[1], kernel[0], stride[0], padding[0])
+    column_order, columns = convolution_spans(source[2], target[2], kernel[1], stride[1], padding[1])
     depth = target[0] // groups
     grouped = weight.reshape(groups, depth, weight.shape[1], *kernel)  # [G, C_target / G, C_source / G, kH, kW]
     by_tap = grouped.transpose(3, 4, 0, 2, 1).reshape(*kernel, source[0], depth)
@@ -78,13 +78,13 @@ def convolution_patches(weight: NDArray[np.int8], source: Shape, target: Shape, 
 
 
 def transposed_patches(weight: NDArray[np.int8], source: Shape, target: Shape, *, stride: Pair, padding: Pair) -> Patches:
-    """`weight` [C_source, C_target, kH, kW], as torch's conv_transpose2d; `source` and `target` are (C, H, W)."""
-    rows, columns = (spread(source[i], target[i], weight.shape[i + 1], stride[i - 1], padding[i - 1]) for i in (1, 2))
+    """The patches of `weight` [C_source, C_target, kH, kW], as torch's conv_transpose2d; `source` and `target` are (C, H, W)."""
+    rows, columns = (transposed_spans(source[i], target[i], weight.shape[i + 1], stride[i - 1], padding[i - 1]) for i in (1, 2))
     by_tap = np.ascontiguousarray(weight.transpose(2, 3, 0, 1))
     return Patches(weight=by_tap, row_spans=rows, column_spans=columns, width=target[2], channels=target[0])
 
 
-def meeting(source: int, target: int, kernel: int, stride: int, padding: int) -> tuple[list[int], NDArray[np.int32]]:
+def convolution_spans(source: int, target: int, kernel: int, stride: int, padding: int) -> tuple[list[int], NDArray[np.int32]]:
     """A convolution along one axis: the order of its taps, and the spans. Tap k connects source i to target (i + padding - k) / stride."""
     order: list[int] = []
     begins = []
@@ -100,7 +100,7 @@ def meeting(source: int, target: int, kernel: int, stride: int, padding: int) ->
     return order, spans
 
 
-def spread(source: int, target: int, kernel: int, stride: int, padding: int) -> NDArray[np.int32]:
+def transposed_spans(source: int, target: int, kernel: int, stride: int, padding: int) -> NDArray[np.int32]:
     """A transposed convolution along one axis: its spans. Tap k connects source i to target i * stride - padding + k."""
     spans = np.zeros((source, 3), dtype=np.int32)
     for i in range(source):

@@ -1,4 +1,4 @@
-"""A network of integers as the emulator's kernels read it: all layers in one array, so that one function runs any network."""
+"""An integer network in the form that the emulator's kernels read: all layers in one array, so that one function runs any network."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Program(NamedTuple):
     spans: NDArray[np.int32]  # [., 3] row and column spans of all synapses
     threshold: NDArray[np.int32]  # [M] units 2**-6
     bias: NDArray[np.int32]  # [M] units 2**-6
-    atrlif_offset: NDArray[np.int32]  # [M or 0] units 2**-6; empty if no layer is computed as ATRLIF does
+    atrlif_offset: NDArray[np.int32]  # [M or 0] units 2**-6; empty if no layer is computed as ATRLIF
     order: NDArray[np.int32]  # [M] index of each neuron within its layer in the network's own order
     late: NDArray[np.int64]  # [feedback synapses, 3]: source, delay, offset among the late counts
     readout_weight: NDArray[np.int8]  # [size of the last layer, classes padded to whole vectors] flattened, channels last

@@ -1,4 +1,4 @@
-"""target += sum of rows of a matrix: the innermost loop of everything event-driven."""
+"""target += sum of rows of a matrix: the innermost loop of all event-driven code."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ import numpy as np
 from fsnn_lava.compiled import row_loops, row_vectors
 from fsnn_lava.compiled.compiler import compiled
 
-BLOCK = 16  # targets whose weights from some hundred sources stay in the nearest cache while many samples use them
+BLOCK = 16  # targets whose weights from a few hundred sources stay in the L1 cache while many samples use them
 
 
-def fastest() -> ModuleType:
-    """row_vectors; or row_loops, with a warning, where LLVM does not accept the vector code.
+def fastest_row_sums() -> ModuleType:
+    """The module that computes row sums: row_vectors; or row_loops, with a warning, where LLVM does not accept the vector code.
 
     Loops are 7 to 44 times slower (python bench/kernels.py: 7 to 14 for float32, 18 to 44 for int8).
     """
     try:
-        row_vectors.check()
+        row_vectors.check_row_vectors()
     except Exception as error:  # whatever a future llvmlite raises
         problem = " ".join(str(error).split())[:200]
-        warnings.warn(f"LLVM does not accept the vector code ({problem}); plain loops are used, many times slower", stacklevel=2)
+        warnings.warn(
+            f"LLVM does not accept the vector code ({problem}); plain loops are used instead, which are many times slower", stacklevel=2
+        )
         return row_loops
     return row_vectors
 
 
-_chosen = fastest()
+_chosen = fastest_row_sums()
 add_64, _add_32, _add_16, _add_8 = (_chosen.adding(width) for width in (64, 32, 16, 8))
 add_64_graded, _add_16_graded = (_chosen.adding_graded(width) for width in (64, 16))
 _add_block = _chosen.adding(BLOCK, chains=4)

@@ -1,7 +1,7 @@
 """Sums of rows in vector registers, as LLVM code: up to 64 sums stay in registers until all rows are added.
 
 A loop compiled from Python reads and writes the targets once per row. Bytes are added in 16 bits as long as no sum can overflow, twice
-as many at a time. Element types come from numba, never from an LLVM pointer: the code is the same for typed and for opaque pointers.
+as many at a time. Element types come from numba, never from an LLVM pointer, so the code is the same for typed and opaque pointers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES = 8  # numbers in one vector: 256 bits of float32 or int32; a processor with shorter vectors uses two
-BYTE_ROWS = 256  # rows of bytes whose sums fit 16 bits: 256 * -128 is the smallest 16-bit number
+BYTE_ROWS = 256  # rows of bytes whose sums fit in 16 bits: 256 * -128 is the smallest 16-bit number
 _INDEX = ir.IntType(64)
 
 
@@ -39,10 +39,10 @@ class Rows(NamedTuple):
 
 
 def adding(width: int, *, chains: int = 1) -> Callable[..., None]:
-    """add(target, into, weight, start, indices, first, end, stride), for `width` adjacent targets:
+    """Vector code of add(target, into, weight, start, indices, first, end, stride), for `width` adjacent targets:
 
     target[into + k] += sum of weight[start + indices[i] * stride + k] for first <= i < end and k < width.
-    `chains`: separate sums of every chains-th row, added up at the end, so that an addition need not wait for the previous one.
+    `chains`: number of separate sums, each over every chains-th row, so that an addition does not wait for the previous one.
     """
 
     @intrinsic
@@ -52,7 +52,7 @@ def adding(width: int, *, chains: int = 1) -> Callable[..., None]:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             to, weights, which = (_array(context, builder, signature.args[i], values[i]) for i in (0, 2, 4))
             rows = Rows(weights, values[3], which, values[5], values[6], values[7])
-            emit(builder, to, values[1], rows, width // LANES, chains=chains)
+            _emit(builder, to, values[1], rows, width // LANES, chains=chains)
             return context.get_dummy_value()
 
         return types.void(target, number, weight, number, indices, number, number, number), generate
@@ -61,7 +61,7 @@ def adding(width: int, *, chains: int = 1) -> Callable[..., None]:
 
 
 def adding_graded(width: int) -> Callable[..., None]:
-    """add(target, into, weight, start, indices, amounts, first, end, stride): each row times amounts[indices[i]].
+    """The same in vector code, each row times amounts[indices[i]]: add(target, into, weight, start, indices, amounts, first, end, stride).
 
     Amounts are unsigned bytes or signed integers.
     """
@@ -72,7 +72,7 @@ def adding_graded(width: int) -> Callable[..., None]:
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             to, weights, which, much = (_array(context, builder, signature.args[i], values[i]) for i in (0, 2, 4, 5))
-            emit(builder, to, values[1], Rows(weights, values[3], which, values[6], values[7], values[8], much), width // LANES)
+            _emit(builder, to, values[1], Rows(weights, values[3], which, values[6], values[7], values[8], much), width // LANES)
             return context.get_dummy_value()
 
         return types.void(target, number, weight, number, indices, amounts, number, number, number), generate
@@ -80,10 +80,10 @@ def adding_graded(width: int) -> Callable[..., None]:
     return add  # type: ignore[no-any-return]
 
 
-def check(*, opaque: bool = False) -> None:
-    """Emit code for bytes, floats and amounts into a module of its own and let LLVM verify it; raises if it is not valid.
+def check_row_vectors(*, opaque: bool = False) -> None:
+    """Emit vector code for bytes, floats and amounts into a separate module and let LLVM verify it; raises if it is not valid.
 
-    `opaque`: with opaque pointers; by default with those that this llvmlite makes.
+    `opaque`: use opaque pointers; by default those that this llvmlite creates.
     """
     byte, number, index, real = ir.IntType(8), ir.IntType(32), ir.IntType(32), ir.FloatType()
     for target, weight, graded in ((number, byte, False), (real, real, False), (number, byte, True), (real, real, True)):
@@ -94,7 +94,7 @@ def check(*, opaque: bool = False) -> None:
         builder = ir.IRBuilder(function.append_basic_block())
         to, weights, which, much = (Array(value, kind) for value, kind in zip(function.args, kinds))
         into, start, first, end, stride = function.args[4:]
-        emit(builder, to, into, Rows(weights, start, which, first, end, stride, much if graded else None), 2, chains=1 if graded else 2)
+        _emit(builder, to, into, Rows(weights, start, which, first, end, stride, much if graded else None), 2, chains=1 if graded else 2)
         builder.ret_void()
         binding.parse_assembly(str(module)).verify()
 
@@ -103,16 +103,16 @@ def _array(context: Any, builder: Any, kind: Any, value: Any) -> Array:
     return Array(context.make_array(kind)(context, builder, value).data, context.get_data_type(kind.dtype))
 
 
-def emit(builder: Any, target: Array, into: Any, rows: Rows, vectors: int, *, chains: int = 1) -> None:
+def _emit(builder: Any, target: Array, into: Any, rows: Rows, vectors: int, *, chains: int = 1) -> None:
     """Code that adds the rows to `vectors` * LANES targets from `into` on."""
     narrow = rows.weight.kind == ir.IntType(8) and isinstance(target.kind, ir.IntType)
     if narrow and rows.amounts is None:
         _emit_bytes(builder, target, into, rows, vectors)
     else:
-        _emit(builder, target, into, rows, vectors, chains)
+        _emit_rows(builder, target, into, rows, vectors, chains)
 
 
-def _emit(builder: Any, target: Array, into: Any, rows: Rows, vectors: int, chains: int) -> None:
+def _emit_rows(builder: Any, target: Array, into: Any, rows: Rows, vectors: int, chains: int) -> None:
     """Sums in registers, a loop over the rows, one update of the targets."""
     exact = isinstance(target.kind, ir.IntType)
     vector, stored = ir.VectorType(target.kind, LANES), ir.VectorType(rows.weight.kind, LANES)
@@ -191,7 +191,7 @@ def _in_all_lanes(builder: Any, amount: Any, vector: Any) -> Any:
 
 
 def _opaque(pointer: Any) -> bool:
-    """llvmlite before 0.44 has typed pointers only."""
+    """Whether pointers are opaque; llvmlite before 0.44 has only typed ones."""
     return getattr(pointer.type, "is_opaque", False)
 
 

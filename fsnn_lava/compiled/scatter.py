@@ -16,11 +16,11 @@ from fsnn_lava.compiled.row_sums import add_64, add_rows, add_rows_graded
 
 SOURCE_CHANNELS, SOURCE_WIDTH, ROW_TAPS, COLUMN_TAPS, TARGET_WIDTH, TARGET_CHANNELS, GROUPS, FUSED = range(8)
 FORM = ("source channels", "source width", "row taps", "column taps", "target width", "target channels", "groups", "fused")
-BUSY = 4  # spikes per place from which scatter_by_taps is faster in float32, measured for 64 channels and 5 x 5 taps
+BUSY = 4  # spikes per position above which scatter_by_taps is faster in float32, measured for 64 channels and 5 x 5 taps
 
 
-def form_of(patches: Patches) -> NDArray[np.int64]:
-    """[8] integers, see FORM."""
+def scatter_form(patches: Patches) -> NDArray[np.int64]:
+    """[8] integers that describe the patches to `scatter`, see FORM."""
     row_taps, column_taps, channels, _ = patches.weight.shape
     numbers = (channels, len(patches.column_spans), row_taps, column_taps, patches.width, patches.channels, patches.groups, patches.fused)
     return np.array(numbers, dtype=np.int64)
@@ -30,7 +30,7 @@ def form_of(patches: Patches) -> NDArray[np.int64]:
 def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row_spans: Any, column_spans: Any) -> int:
     """Add the patch of every source neuron in `indices` (ascending) to target [H * W * C]; returns the operations.
 
-    Messages are spikes if `amounts` is empty, else amounts[index]. weight is Patches.blocks. The messages of one place (and group)
+    Messages are spikes if `amounts` is empty, else amounts[index]. weight is Patches.blocks. The messages of one position (and group)
     share their targets, so they are added together.
     """
     channels, width, groups, taps = form[SOURCE_CHANNELS], form[SOURCE_WIDTH], form[GROUPS], form[COLUMN_TAPS]
@@ -45,7 +45,7 @@ def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row
         y, x = place // width, place % width
         into = np.int64((row_spans[y, 0] * form[TARGET_WIDTH] + column_spans[x, 0]) * form[TARGET_CHANNELS] + group * depth)
         if form[FUSED]:
-            # the indices contain place * channels already
+            # the indices already include position * channels
             start = np.int64((row_spans[y, 1] - place) * channels * taps + column_spans[x, 1]) * depth
             for i in range(row_spans[y, 2]):
                 here, there = into + i * form[TARGET_WIDTH] * form[TARGET_CHANNELS], start + i * channels * taps * depth
@@ -81,19 +81,19 @@ def _add(
 
 @compiled
 def scatter_by_taps(target: Any, weight: Any, indices: Any, form: Any, row_spans: Any, column_spans: Any, starts: Any) -> None:
-    """The same sums tap by tap of the kernel, so that a tap's weights stay in the nearest cache; no groups, not fused.
+    """The same sums, one tap of the kernel at a time, so that its weights stay in the L1 cache; without groups, not fused.
 
-    Faster where weights are wide and several neurons of a place fire. `starts` [H * W + 1] is scratch.
+    Faster if weights are wide and several neurons at a position fire. `starts` [H * W + 1] is scratch.
     """
-    find_places(indices, form[SOURCE_CHANNELS], starts)
+    find_scatter_places(indices, form[SOURCE_CHANNELS], starts)
     for k in range(0, form[TARGET_CHANNELS], WIDEST):
         for i in range(form[ROW_TAPS]):
             for j in range(form[COLUMN_TAPS]):
-                add_tap(target, weight, indices, form, row_spans, column_spans, starts, i, j, k)
+                _add_tap(target, weight, indices, form, row_spans, column_spans, starts, i, j, k)
 
 
 @compiled
-def add_tap(
+def _add_tap(
     target: Any, weight: Any, indices: Any, form: Any, row_spans: Any, column_spans: Any, starts: Any, i: Any, j: Any, k: Any
 ) -> None:
     """Add the tap (i, j) of every spike to up to WIDEST channels of its target, from channel k on."""
@@ -119,8 +119,8 @@ def add_tap(
 
 
 @compiled
-def find_places(indices: Any, channels: Any, starts: Any) -> None:
-    """starts[p] <- where the spikes of place p begin among `indices` (ascending); the last entry is where those of the last place end."""
+def find_scatter_places(indices: Any, channels: Any, starts: Any) -> None:
+    """starts[p] <- where the spikes of position p begin in `indices` (ascending); the last entry is where those of the last one end."""
     place = 0
     starts[0] = 0
     for i in range(len(indices)):

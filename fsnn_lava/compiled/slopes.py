@@ -1,4 +1,4 @@
-"""sigma', the derivative of the clipped rate function (E4, E5), and the slopes of a batch. The derivative is defined here for all."""
+"""sigma', the derivative of the clipped rate function (E4, E5), and the slopes of a batch. This is its only definition."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from fsnn_lava.compiled.vectors import Floats, Number
 
 
 def rises(current: Any, vth: Any) -> Any:
-    """Whether sigma' is 1 at current/vth: inside (0, 1) only. At exactly 0 and at exactly 1 it is 0, the paper's H(0) = 0.
+    """Whether the slope sigma' is 1 at current/vth: inside (0, 1) only. At exactly 0 and at exactly 1 it is 0, the paper's H(0) = 0.
 
-    Takes numbers, arrays and tensors alike.
+    Accepts numbers, arrays and tensors.
     """
     return (current > 0) & (current < vth)
 

@@ -28,16 +28,16 @@ def set_thread_count(number: int) -> None:
 
 
 def thread_count() -> int:
-    """The cores this process may run on, or OMP_NUM_THREADS if that is less."""
+    """The threads to use: the cores this process may run on, or OMP_NUM_THREADS if that is less."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     return max(1, min(cores, int(limit))) if limit.isdigit() else cores
 
 
 def over_samples(function: Callable[[int, int], object], samples: int, *, number: int | None = None, least: int = 1) -> None:
-    """Call function(first, end) on disjoint ranges that cover all samples, on this thread and others.
+    """Call function(first, end) on this and other threads, on disjoint ranges that cover all samples.
 
-    `number` of threads (default: thread_count()); `least` samples make a call worthwhile: a range is shorter only where the samples
+    `number` of threads (default: thread_count()); `least`: samples that make a call worthwhile; a range is shorter only if the samples
     would not suffice for all threads otherwise.
     """
     number = thread_count() if number is None else number
@@ -46,14 +46,14 @@ def over_samples(function: Callable[[int, int], object], samples: int, *, number
     if number == 1 or len(ranges) <= 1:
         function(0, samples)
         return
-    remaining = iter(ranges)  # shared: the GIL makes taking the next range atomic
+    remaining = iter(ranges)  # shared between threads: the GIL makes taking the next range atomic
 
     def work() -> None:
         try:
             for first, end in remaining:
                 function(first, end)
         except BaseException:
-            list(remaining)  # exhaust it: after an error or an interrupt no thread starts another range
+            list(remaining)  # exhaust it, so that after an error or an interrupt no thread starts another range
             raise
 
     others = min(number, len(ranges)) - 1
@@ -69,5 +69,5 @@ def over_samples(function: Callable[[int, int], object], samples: int, *, number
 
 @lru_cache(maxsize=1)
 def _pool(process: int, number: int) -> ThreadPoolExecutor:
-    """Keyed by process: a forked one has none of its parent's threads."""
+    """Cached per process, since a forked process has none of its parent's threads."""
     return ThreadPoolExecutor(number, thread_name_prefix=f"fsnn-lava-{process}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fsnn_lava.compiled.compiler import compiled
 
 Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 or float64
-Number: TypeAlias = "float | np.floating[Any]"  # of the same precision as the arrays beside it
+Number: TypeAlias = "float | np.floating[Any]"  # of the same precision as the arrays
 
 
 @partial(compiled, reorder=True)
@@ -39,7 +39,7 @@ def write_multiple(out: Floats, factor: Number, vector: Floats) -> None:
 
 @compiled
 def normalise(vector: Floats) -> None:
-    """Scale to length 1 in place; the zero vector stays zero."""
+    """Scale a vector to length 1 in place; the zero vector stays zero."""
     length = np.sqrt(dot(vector, vector))
     if length > 0:
         write_multiple(vector, 1 / length, vector)

@@ -1,6 +1,6 @@
-"""weight @ messages for a whole batch, message by message: what does not fire costs nothing.
+"""weight @ messages for a whole batch, message by message, so that silent neurons cost nothing.
 
-The comparator's own arithmetic: it shares no code with the simulations, which it judges.
+This is the comparator's own arithmetic, which shares no code with the simulations that it checks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Taps:
-    """A convolution, or its transpose, by what one source channel adds to its targets; a dense connection is one place of 1 x 1 taps."""
+    """A convolution or its transpose: what one source channel adds to its targets. A dense connection is one position of 1 x 1 taps."""
 
     weight: NDArray[Any]  # [C_in, kH, kW, C_out / groups]
     source: tuple[int, int, int]  # C_in, H, W
@@ -33,7 +33,7 @@ class Taps:
     _converted: dict[Any, NDArray[Any]] = field(default_factory=dict, init=False, repr=False)
 
     def sums(self, messages: NDArray[Any]) -> NDArray[Any]:
-        """[B, C, H, W] of the target: int64 and exact for messages of integers, else float64."""
+        """The weighted sums [B, C, H, W] of the target: int64 and exact for integer messages, else float64."""
         flat = messages.reshape(len(messages), *self.source)
         exact = messages.dtype.kind in "iub" and self.weight.dtype.kind in "iub"
         kind = self._accumulator(flat) if exact else np.dtype(np.float64)
@@ -97,7 +97,7 @@ def _sum_messages(first: int, end: int, weight: Any, messages: Any, form: Any, o
 
 @compiled
 def _target(place: int, tap: int, stride: int, padding: int, transposed: int) -> int:
-    """Where a tap adds the message from `place`; -1 if the stride steps over it."""
+    """Where a tap adds the message from `place`; -1 if the stride skips it."""
     if transposed:
         return place * stride + tap - padding
     reach = place + padding - tap

@@ -1,4 +1,4 @@
-"""Data sets: real images and recordings, raw, as uint8."""
+"""Data sets: real images and recordings as raw uint8 values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["NAMES", "ArraySplit", "Dataset", "Split", "load", "load_data"]
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Imported when they are first used: the names of the data sets need nothing else. `load` is the former name of `load_data`."""
+        """Import on first use, since the names of the data sets need nothing else. `load` is the former name of `load_data`."""
         wanted = "load_data" if name == "load" else name
         if wanted not in _MODULES:
             raise AttributeError(f"module 'fsnn_lava.data' has no attribute {name!r}")

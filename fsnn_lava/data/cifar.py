@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100: 32 x 32 colour images, in the binary or the python layout of their authors."""
+"""CIFAR-10 and CIFAR-100: 32 x 32 colour images, in their authors' binary or Python layout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from fsnn_lava.data import cifar_names
 from fsnn_lava.data.dataset import ArraySplit, Dataset
-from fsnn_lava.data.places import FOLDERS, damaged, find_file, find_folder
+from fsnn_lava.data.search_path import FOLDERS, damaged_file, find_file, find_folder
 from fsnn_lava.errors import BadData
 from fsnn_lava.files.plain_pickle import NotPlain, array_of, read_plain_pickle
 from fsnn_lava.nn.normalisation import Normalisation
@@ -24,12 +24,12 @@ MOST_BYTES = 2**29  # a file has at most 155 MB
 
 @dataclass(frozen=True)
 class Layout:
-    """Names of the files of one set, and where the label of an image is."""
+    """File names of one data set, and where the label of an image is."""
 
     train: tuple[str, ...]
     test: tuple[str, ...]
-    label_bytes: int  # before the pixels of an image in the binary layout; the last one is the label
-    label_key: str  # of the python layout
+    label_bytes: int  # bytes before the pixels of an image in the binary layout; the last one is the label
+    label_key: str  # key in the Python layout
     normalisation: Normalisation  # mean and standard deviation over all training pixels of a channel
     class_names: tuple[str, ...]
 
@@ -75,7 +75,7 @@ def _split(name: str, folder: Path, layout: Layout, files: Sequence[str]) -> Arr
     parts = [(_read_binary if binary else _read_python)(path, layout) for path in paths]
     for path, (_, labels) in zip(paths, parts):
         if labels.max() >= len(layout.class_names):
-            raise damaged(path, f"its labels must be between 0 and {len(layout.class_names) - 1}, got {labels.max()}")
+            raise damaged_file(path, f"its labels must be between 0 and {len(layout.class_names) - 1}, got {labels.max()}")
     images = np.concatenate([images for images, _ in parts])
     return ArraySplit(images.reshape(-1, *SHAPE), np.concatenate([labels for _, labels in parts]))
 
@@ -85,25 +85,25 @@ def _read_binary(path: Path, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     row = layout.label_bytes + PIXELS
     data = np.frombuffer(_read(path), np.uint8)
     if not len(data) or len(data) % row:
-        raise damaged(path, f"it must hold a whole number of records of {row} bytes, got {len(data)} bytes")
+        raise damaged_file(path, f"it must hold a whole number of records of {row} bytes, got {len(data)} bytes")
     records = data.reshape(-1, row)
     return records[:, layout.label_bytes :], records[:, layout.label_bytes - 1].astype(np.int64)
 
 
 def _read_python(path: Path, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """The same from one file of the python layout; nothing in it is executed."""
+    """The same from one file key in the Python layout; nothing in it is executed."""
     try:
         content = read_plain_pickle(_read(path))
         if not isinstance(content, dict):
-            raise NotPlain("a dictionary is missing")
+            raise NotPlain("its contents must be a dict")
         images = array_of(_entry(content, "data"))
         labels = _entry(content, layout.label_key)
     except NotPlain as error:
-        raise damaged(path, str(error)) from error
+        raise damaged_file(path, str(error)) from error
     if images.ndim != 2 or images.shape[1] != PIXELS or not len(images):
-        raise damaged(path, f"its images must have shape [N, {PIXELS}], got {list(images.shape)}")
+        raise damaged_file(path, f"its images must have shape [N, {PIXELS}], got {list(images.shape)}")
     if not (isinstance(labels, list) and len(labels) == len(images) and all(type(label) is int and 0 <= label < 256 for label in labels)):
-        raise damaged(path, f"its {layout.label_key} must be {len(images)} integers from 0 to 255")
+        raise damaged_file(path, f"its {layout.label_key} must be {len(images)} integers from 0 to 255")
     return images, np.array(labels, np.int64)
 
 
@@ -118,7 +118,7 @@ def _read(path: Path) -> bytes:
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
-            raise damaged(path, f"it has {size} bytes, more than any file of this set")
+            raise damaged_file(path, f"it has {size} bytes, more than any file of this data set")
         return path.read_bytes()
     except OSError as error:
         raise BadData(f"cannot read {path}: {error.strerror or error}") from error

@@ -25,11 +25,12 @@ class LabelledFiles:
 
     @property
     def every(self) -> tuple[Path, ...]:
+        """All files in the class folders, training and test."""
         return tuple(path for path, _ in (*self.train, *self.test))
 
 
 def find_labelled_files(folder: Path, endings: frozenset[str]) -> LabelledFiles | None:
-    """The files with one of `endings`; None if the folder holds none in folders of classes."""
+    """The files with one of `endings` in class folders; None if the folder has no class folders with such files."""
     parts = {child.name.lower(): child for child in _folders(folder)}
     test = next((parts[name] for name in TEST_NAMES if name in parts), None)
     if "train" in parts and test is not None:
@@ -45,7 +46,9 @@ def find_labelled_files(folder: Path, endings: frozenset[str]) -> LabelledFiles 
     names = tuple(sorted(whole))
     numbered = [(path, number, position % EVERY == 0) for number, name in enumerate(names) for position, path in enumerate(whole[name])]
     chosen = {which: tuple((path, number) for path, number, is_test in numbered if is_test == which) for which in (True, False)}
-    said = f"{folder} has no folders train and test: every {EVERY}th file of a class is a test sample ({len(chosen[True])} files)"
+    said = (
+        f"{folder} has no train and test folders: every {EVERY}th file of each class is used as a test sample ({len(chosen[True])} files)"
+    )
     return LabelledFiles(names, chosen[False], chosen[True], (said,))
 
 
@@ -53,7 +56,7 @@ def _by_class(folder: Path, endings: frozenset[str]) -> dict[str, list[Path]]:
     """The sorted files of every class that has some."""
     found = {child.name: sorted(path for path in child.rglob("*") if path.suffix.lower() in endings) for child in _folders(folder)}
     if sum(map(len, found.values())) > FILES_MAX:
-        raise BadData(f"{folder} holds more than {FILES_MAX} files; make an .npz file of them")
+        raise BadData(f"{folder} contains more than {FILES_MAX} files; convert them to an .npz file")
     return {name: paths for name, paths in found.items() if paths}
 
 
@@ -64,5 +67,6 @@ def _folders(folder: Path) -> list[Path]:
         raise BadData(f"cannot read {folder}: {error.strerror or error}") from error
 
 
-def labels(files: tuple[tuple[Path, int], ...]) -> np.ndarray:
+def class_folder_labels(files: tuple[tuple[Path, int], ...]) -> np.ndarray:
+    """[N] int64, the class number of every file in class folders."""
     return np.array([number for _, number in files], np.int64)

@@ -16,7 +16,7 @@ from fsnn_lava.nn.normalisation import Normalisation
 
 
 class Split(Protocol):
-    """Labelled samples that are read a batch at a time."""
+    """Labelled samples, read one batch at a time."""
 
     @property
     def labels(self) -> np.ndarray:
@@ -36,7 +36,7 @@ class Split(Protocol):
 
 
 class Subscriptable(ABC):
-    """Makes a split a map-style data set, as torch.utils.data.DataLoader takes it."""
+    """Makes a split a map-style data set for torch.utils.data.DataLoader."""
 
     labels: np.ndarray
 
@@ -54,14 +54,14 @@ class Subscriptable(ABC):
         return self.batch([position % len(self)])[0], int(self.labels[position])
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[np.ndarray, int]]:
-        """Several samples at once: what a DataLoader calls for a batch."""
+        """Several samples at once; a DataLoader calls this for a batch."""
         chosen = np.asarray(indices, np.int64)
         return list(zip(self.batch(chosen), self.labels[chosen].tolist()))
 
 
 @dataclass(frozen=True, eq=False)
 class ArraySplit(Subscriptable):
-    """Samples held in memory."""
+    """Samples in memory."""
 
     values: np.ndarray  # [N, ...] uint8
     labels: np.ndarray  # [N] int64
@@ -70,17 +70,19 @@ class ArraySplit(Subscriptable):
         if self.values.dtype != np.uint8:
             raise BadData(f"values must be raw uint8 numbers, got {self.values.dtype}")
         if self.labels.shape != (len(self.values),):
-            raise BadData(f"{len(self.values)} samples need a vector of as many labels, got labels of shape {self.labels.shape}")
+            raise BadData(f"{len(self.values)} samples need one label each, got labels of shape {self.labels.shape}")
         object.__setattr__(self, "labels", np.ascontiguousarray(self.labels, np.int64))
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Shape of one sample."""
         return tuple(self.values.shape[1:])
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        """Copy these samples out of the array."""
         return self.values[indices].copy() if isinstance(indices, slice) else self.values[np.asarray(indices, np.int64)]
 
 
@@ -88,20 +90,20 @@ class ArraySplit(Subscriptable):
 class Dataset:
     """A raw data set, as `load_data` returns it: uint8 values and class numbers.
 
-    Its splits can be subscripted (`data.train[0]` is a sample and its class), so torch.utils.data.DataLoader takes them, and
+    Its splits can be subscripted (`data.train[0]` is a sample and its class), so torch.utils.data.DataLoader accepts them, and
     `data.test.batch(range(32))` returns several samples as one array.
 
     Attributes:
-        name: of the set, or of the file without its ending.
-        train: what to train on; may be empty.
-        test: what to test on.
-        normalisation: what a network applies to the values: give it to `FSNN`.
-        validation: training samples held out to choose an epoch, or None; `train` is then without them.
-        class_names: one per class, or none.
+        name: the name of the data set, or of the file without its ending.
+        train: training samples; may be empty.
+        test: test samples.
+        normalisation: what a network applies to the values; pass it to `FSNN`.
+        validation: training samples held out to choose the best epoch, or None; `train` does not contain them.
+        class_names: one name per class, or empty.
         kind: "static" images, or "events": sequences of frames.
         augment: what training applies by default: "none" or "crop-flip".
-        source: where it was read from; None for a set that comes with a package.
-        remarks: what was concluded about a file of yours, for example that its channels come last.
+        source: where it was read from; None for a data set that comes with a package.
+        remarks: what was inferred about your own file, for example that its channels come last.
 
     Examples:
         >>> data = fl.load_data("digits")
@@ -114,7 +116,7 @@ class Dataset:
     train: Split
     test: Split
     normalisation: Normalisation
-    validation: Split | None = None  # training samples held out to choose an epoch; `train` is then without them
+    validation: Split | None = None  # training samples held out to choose the best epoch; not part of `train`
     class_names: tuple[str, ...] = ()
     kind: Literal["static", "events"] = "static"
     augment: Literal["none", "crop-flip"] = "none"

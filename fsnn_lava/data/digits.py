@@ -33,7 +33,7 @@ def load_digits() -> Dataset:
 
 
 def _values() -> NDArray[np.uint8]:
-    """[1797, 65]: 64 pixels and the digit. From scikit-learn's data file if it is found: importing scikit-learn takes seconds."""
+    """[1797, 65]: 64 pixels and the digit. Read from scikit-learn's data file if possible, since importing scikit-learn takes seconds."""
     spec = find_spec("sklearn")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         file = Path(folder) / "datasets" / "data" / "digits.csv.gz"

@@ -1,4 +1,4 @@
-"""Download a data set and verify its MD5 sum; files appear in place only when they are complete."""
+"""Download a data set and verify its MD5 sum; files appear only once they are complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import IO
 from tqdm import tqdm
 
 from fsnn_lava.data.addresses import Resource
-from fsnn_lava.data.places import default_root
+from fsnn_lava.data.search_path import default_root
 from fsnn_lava.errors import BadData
 from fsnn_lava.files.atomic import atomic_path
 
@@ -29,7 +29,7 @@ CHUNK = 2**20
 
 
 def download(resources: tuple[Resource, ...], root: str | Path | None = None) -> Path:
-    """Download every file into `root` (default: $FSNN_DATA or ~/.cache/fsnn-data) and return it; nothing there is deleted."""
+    """Download every file of a data set into `root` (default: $FSNN_DATA or ~/.cache/fsnn-data) and return it; nothing there is deleted."""
     base = Path(root).expanduser() if root is not None else default_root()
     for resource in resources:
         folder = base / resource.folder
@@ -100,7 +100,7 @@ def _unpack(archive: Path, members: str, target: Path) -> list[Path]:
             shutil.copyfileobj(stream, file)
         paths.append(path)
     if not paths:
-        raise BadData(f"{archive.name} has no file that matches {members}")
+        raise BadData(f"{archive.name} contains no file that matches {members}")
     return paths
 
 

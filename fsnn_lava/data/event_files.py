@@ -2,7 +2,7 @@
 
 faery is optional: `pip install fsnn-lava[events]`. On the recordings that come with its sources it agrees with aedat on .aedat4 and with
 expelliarmus on .dat; expelliarmus 1.1.12 reads EVT 3 timestamps that are twice as long as those of the same .dat. A damaged .aedat4 file
-can abort the whole process inside faery, so those are read in a process of their own.
+can abort the whole process inside faery, so those are read in a separate process.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ EVENT = np.dtype([("x", np.int32), ("y", np.int32), ("t", np.int64), ("p", np.ui
 BYTES_MAX = 2**31
 EVENTS_MAX = 2**26  # 1 GiB of them
 CHILD_SECONDS = 600
-REFUSED = 2  # exit code of the child that read no events
-NOT_SAID = (65521, 65521)  # what faery is told to return for a file that does not say the size of its sensor
+REFUSED = 2  # exit code of the child process if it could not read any events
+NOT_SAID = (65521, 65521)  # what faery returns for a file that does not contain the size of its sensor
 
 
 def read_event_file(path: Path) -> tuple[np.ndarray, tuple[int, int] | None]:
-    """The events (x, y from the top, t in microseconds, p) of one file, and width and height of its sensor where the file says them."""
+    """The events (x, y from the top, t in microseconds, p) of one file, and width and height of its sensor if the file contains them."""
     _faery(path)
     try:
         size = path.stat().st_size
@@ -35,14 +35,14 @@ def read_event_file(path: Path) -> tuple[np.ndarray, tuple[int, int] | None]:
         raise BadData(f"cannot read {path}: {error.strerror or error}") from error
     if not 0 < size <= BYTES_MAX:
         raise BadData(f"{path} must have between 1 and {BYTES_MAX} bytes, got {size}")
-    events, sensor = _read_in_a_child(path) if path.suffix == ".aedat4" else decode(path)
+    events, sensor = _read_in_a_child(path) if path.suffix == ".aedat4" else _decode(path)
     if not len(events):
-        raise BadData(f"{path} holds no events")
+        raise BadData(f"{path} contains no events")
     return events, None if sensor == NOT_SAID else sensor
 
 
-def decode(path: Path) -> tuple[np.ndarray, tuple[int, int]]:
-    """The events of a file and the size of its sensor, NOT_SAID if the file does not say it."""
+def _decode(path: Path) -> tuple[np.ndarray, tuple[int, int]]:
+    """The events of a file and the size of its sensor, NOT_SAID if the file does not contain it."""
     try:
         stream = _faery(path).events_stream_from_file(str(path), dimensions_fallback=NOT_SAID)
         width, height = stream.dimensions()
@@ -51,13 +51,13 @@ def decode(path: Path) -> tuple[np.ndarray, tuple[int, int]]:
         raise
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
-    except BaseException as error:  # a panic of compiled code is no Exception
+    except BaseException as error:  # a panic in compiled code is not an Exception
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise BadData(f"{path} is damaged or not a recording of events: {reason}") from error
 
 
 def _read_in_a_child(path: Path) -> tuple[np.ndarray, tuple[int, int]]:
-    """`decode` in a process of its own, which prints the sensor and the events as arrays, or a sentence."""
+    """Run `_decode` in a child process, which prints the sensor and the events as arrays, or an error message."""
     command = [sys.executable, "-m", "fsnn_lava.data.event_files", str(path.resolve())]
     with tempfile.TemporaryFile() as output:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, timeout=CHILD_SECONDS, check=False)
@@ -84,7 +84,7 @@ def _joined(stream: Any, path: Path) -> np.ndarray:
     for packet in stream:
         count += len(packet)
         if count > EVENTS_MAX:
-            raise BadData(f"{path} holds more than {EVENTS_MAX} events: split it")
+            raise BadData(f"{path} contains more than {EVENTS_MAX} events: split the file")
         part = np.empty(len(packet), EVENT)
         for name, theirs in (("x", "x"), ("y", "y"), ("t", "t"), ("p", "on")):
             part[name] = packet[theirs]
@@ -93,9 +93,9 @@ def _joined(stream: Any, path: Path) -> np.ndarray:
 
 
 def main(path: str) -> int:
-    """The child's side: arrays on stdout, or a sentence on stderr."""
+    """The child process that decodes an event file: arrays on stdout, or an error message on stderr."""
     try:
-        events, sensor = decode(Path(path))
+        events, sensor = _decode(Path(path))
     except FsnnError as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return REFUSED

@@ -20,9 +20,9 @@ MICROSECONDS_MAX = 10**12
 class Framing:
     """How events (x, y, t, p) become frames [T, P, H, W] of uint8, or [T, N] if there is one row and one polarity.
 
-    With `window` a frame lasts that many microseconds, with `events` it holds that many events; otherwise the recording is divided into
-    `frames` equal times. Time starts with the first event; missing frames are empty. `values` "binary" is 1 where an event happened,
-    "counts" is how many, 255 at most. Channel 0 holds the OFF events, channel 1 the ON events.
+    With `window` a frame lasts that many microseconds, with `events` it contains that many events; otherwise the recording is divided into
+    `frames` equal time spans. Time starts with the first event; missing frames are empty. `values` "binary" is 1 where an event happened,
+    "counts" is the number of events, at most 255. Channel 0 contains the OFF events, channel 1 the ON events.
     """
 
     sensor: tuple[int, int, int]  # width, height, polarities
@@ -34,7 +34,7 @@ class Framing:
 
     @staticmethod
     def of(source: Source, sensor: tuple[int, int, int]) -> Framing:
-        """The framing that the options of a data set ask for."""
+        """The framing given by the options of a data set."""
         return Framing(
             sensor=sensor,
             frames=source.whole("frames", DEFAULT_FRAMES, high=FRAMES_MAX),
@@ -52,12 +52,12 @@ class Framing:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of a sample."""
+        """Shape of a sample of frames."""
         (width, height), polarities = self.size or self.sensor[:2], self.sensor[2]
         return (self.frames, width) if height == polarities == 1 else (self.frames, polarities, height, width)
 
     def draw(self, events: np.ndarray, *, where: str) -> np.ndarray:
-        """The frames of one recording; BadData if an event is off the sensor."""
+        """The frames of one recording; BadData if an event is outside the sensor."""
         (width, height), (full_width, full_height, polarities) = self.size or self.sensor[:2], self.sensor
         x = events["x"].astype(np.int64)
         y = events["y"].astype(np.int64) if "y" in (events.dtype.names or ()) else np.zeros_like(x)
@@ -65,7 +65,7 @@ class Framing:
         off = (x < 0) | (x >= full_width) | (y < 0) | (y >= full_height)
         if off.any():
             first = int(np.argmax(off))
-            raise BadData(f"{where}: an event is at x = {x[first]}, y = {y[first]}, off the sensor of {_times(self.sensor[:2])} pixels")
+            raise BadData(f"{where}: an event is at x = {x[first]}, y = {y[first]}, outside the sensor of {_times(self.sensor[:2])} pixels")
         frame = self._frame(events["t"].astype(np.int64))
         kept = frame < self.frames
         place = ((frame * polarities + polarity) * height + y * height // full_height) * width + x * width // full_width

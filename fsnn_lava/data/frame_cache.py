@@ -1,4 +1,4 @@
-"""Frames kept on disk, so that a recording is decoded once. A missing or damaged entry is made again."""
+"""Frames cached on disk, so that a recording is decoded only once. A missing or damaged entry is created again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FrameCache:
     shape: tuple[int, ...]
 
     def get(self, key: str, make: Callable[[], np.ndarray]) -> np.ndarray:
-        """The frames under `key`; made, and kept, if they are not there."""
+        """The frames under `key`; created and stored if they are not there."""
         path = self.folder / hashlib.sha256(key.encode()).hexdigest()[:32]
         found = self._read(path)
         if found is not None:
@@ -37,9 +37,9 @@ class FrameCache:
             self.folder.mkdir(parents=True, exist_ok=True)
             temporary = path.with_suffix(f".{os.getpid()}.part")
             temporary.write_bytes(zlib.compress(frames.tobytes(), LEVEL))
-            os.replace(temporary, path)  # without a flush: an entry that a power cut damaged is made again
+            os.replace(temporary, path)  # without a flush: an entry damaged by a power cut is created again
         except OSError as error:
-            said = f"frames are not kept in {self.folder}: {error.strerror or error}; with the option cache=no nothing is"
+            said = f"frames cannot be cached in {self.folder}: {error.strerror or error}; the option cache=no turns caching off"
             warnings.warn(Remark(said), stacklevel=2)
         return frames
 

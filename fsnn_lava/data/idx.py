@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from fsnn_lava.data.places import damaged
+from fsnn_lava.data.search_path import damaged_file
 from fsnn_lava.errors import BadData
 
 MOST_BYTES = 2**28  # five times the largest file of this family; a larger size in a header means damage
@@ -25,7 +25,7 @@ def read_idx(path: Path, *, axes: int) -> np.ndarray:
         with cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb") as stream:
             return _read(stream, path, axes)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise damaged(path, f"it cannot be unpacked ({error})") from error
+        raise damaged_file(path, f"it cannot be unpacked ({error})") from error
     except OSError as error:
         raise BadData(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -33,19 +33,21 @@ def read_idx(path: Path, *, axes: int) -> np.ndarray:
 def _read(stream: BinaryIO, path: Path, axes: int) -> np.ndarray:
     header = stream.read(4 + 4 * axes)
     if len(header) < 4 + 4 * axes or header[:4] != bytes((0, 0, UNSIGNED_BYTES, axes)):
-        raise damaged(path, f"it must start as an IDX file of unsigned bytes with {axes} axes, got {header[:4].hex(' ') or 'nothing'}")
+        raise damaged_file(
+            path, f"it must start as an IDX file of unsigned bytes with {axes} axes, got {header[:4].hex(' ') or 'an empty file'}"
+        )
     shape = struct.unpack(f">{axes}I", header[4:])
     count = math.prod(shape)
     if not 0 < count <= MOST_BYTES:
-        raise damaged(path, f"its header gives the shape {list(shape)}")
+        raise damaged_file(path, f"its header gives the shape {list(shape)}")
     body = _read_at_most(stream, count + 1)
     if len(body) != count:
-        raise damaged(path, f"its header gives {count} bytes, but it holds {'more' if len(body) > count else len(body)}")
+        raise damaged_file(path, f"its header gives {count} bytes, but it holds {'more' if len(body) > count else len(body)}")
     return np.frombuffer(body, np.uint8).reshape(shape)
 
 
 def _read_at_most(stream: BinaryIO, size: int) -> bytes:
-    """Up to `size` bytes, read in chunks so that a wrong size in a header allocates nothing."""
+    """Up to `size` bytes, read in chunks, so that a wrong size in a header cannot allocate much memory."""
     chunks: list[bytes] = []
     while size > 0 and (chunk := stream.read(min(size, CHUNK))):
         chunks.append(chunk)

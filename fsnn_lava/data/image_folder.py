@@ -7,21 +7,21 @@ from pathlib import Path
 
 import numpy as np
 
-from fsnn_lava.data.class_folders import LabelledFiles, labels
+from fsnn_lava.data.class_folders import LabelledFiles, class_folder_labels
 from fsnn_lava.data.dataset import ArraySplit, Dataset
-from fsnn_lava.data.npz import image_normalisation
+from fsnn_lava.data.image_normalisation import image_normalisation
 from fsnn_lava.data.source import Source
 from fsnn_lava.errors import BadData
 
 ENDINGS = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm"))
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")  # whatever a file is called, no other decoder of Pillow sees it
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")  # Pillow's other decoders are never used, whatever the file name
 OPTIONS = ("size", "colour")
 BYTES_MAX = 2**33
 PIXELS_MAX = 2**26  # of one image
 
 
 def load_image_folder(source: Source, folder: Path, files: LabelledFiles) -> Dataset:
-    """The images of `files`. Option `size` scales all of them, `colour=grey` or `rgb` converts them; otherwise they must be alike."""
+    """The images of `files`. Option `size` scales all of them, `colour=grey` or `rgb` converts them; otherwise all must be alike."""
     source.check_keys(OPTIONS)
     size, colour = source.sides("size"), source.choice("colour", ("as it is", "grey", "rgb"))
     mode = {"grey": "L", "rgb": "RGB"}.get(colour) or ("L" if all(_mode(path) in ("L", "1") for path in files.every) else "RGB")
@@ -45,7 +45,7 @@ def _split(files: tuple[tuple[Path, int], ...], mode: str, sides: tuple[int, int
     values = np.empty((len(files), *shape), np.uint8)
     for row, (path, _) in enumerate(files):
         values[row] = read_image(path, mode=mode, size=sides)
-    return ArraySplit(values, labels(files))
+    return ArraySplit(values, class_folder_labels(files))
 
 
 def read_image(path: Path, *, mode: str, size: tuple[int, int]) -> np.ndarray:
@@ -66,7 +66,7 @@ def _opened(path: Path):  # type: ignore[no-untyped-def]  # a PIL.Image.Image
     try:
         image = Image.open(path, formats=FORMATS)
     except (OSError, ValueError, SyntaxError, EOFError, ArithmeticError, LookupError, TypeError, Image.DecompressionBombError) as error:
-        raise BadData(f"{path} is not an image that can be read: {' '.join(str(error).split())[:200]}") from error
+        raise BadData(f"{path} cannot be read as an image: {' '.join(str(error).split())[:200]}") from error
     if not 0 < image.size[0] * image.size[1] <= PIXELS_MAX:
         raise BadData(f"{path} has {image.size[0]} x {image.size[1]} pixels, more than {PIXELS_MAX}")
     return image
@@ -78,7 +78,7 @@ def _mode(path: Path) -> str:
 
 
 def _common_size(paths: tuple[Path, ...]) -> tuple[int, int]:
-    """Width and height of all images; BadData, naming two that differ, if there are several."""
+    """Width and height of all images; BadData names two images that differ."""
     first: tuple[Path, tuple[int, int]] | None = None
     for path in paths:
         with _opened(path) as image:
@@ -87,6 +87,8 @@ def _common_size(paths: tuple[Path, ...]) -> tuple[int, int]:
             first = (path, size)
         if size != first[1]:
             said = f"{first[0].name} has {first[1][0]} x {first[1][1]} pixels, {path.name} {size[0]} x {size[1]}"
-            raise BadData(f"{path.parent.parent}: images must have one size: {said}; add the option size=, for example --data DIR,size=32")
+            raise BadData(
+                f"{path.parent.parent}: all images must have the same size: {said}; add the option size=, for example --data DIR,size=32"
+            )
     assert first is not None
     return first[1]

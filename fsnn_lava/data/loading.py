@@ -28,18 +28,18 @@ def load_data(name: str | Path, root: str | Path | None = None, *, download: boo
 
     Args:
         name: "digits" (comes with scikit-learn), "mnist", "fashion-mnist", "cifar10", "cifar100" or "nmnist"; "tonic:NAME" for an event
-            data set of tonic; a file that ends in .npz; or a folder that holds a folder per class, of images or of event camera files.
+            data set of tonic; a file that ends in .npz; or a folder with one folder per class, of images or event camera files.
             Options follow after commas: "tonic:DVSGesture,window=20000,frames=40,size=32" (see docs/data.md).
         root: the folder to search; by default $FSNN_DATA, ~/.cache/fsnn-data and ./data.
-        download: download a set that is missing or damaged.
+        download: download the data set if it is missing or damaged.
 
     Returns:
-        Raw uint8 values and class numbers. What had to be concluded about a file of yours is in `Dataset.remarks`, and is also issued as a
+        Raw uint8 values and class numbers. What had to be inferred about your own file is in `Dataset.remarks`, and is also issued as a
         warning of the class `Remark`.
 
     Raises:
         BadArgument: there is no data set of that name.
-        BadData: the set is missing or damaged, or the file is not laid out as it must be; the message says what to write instead.
+        BadData: the data set is missing or damaged, or the file does not have the right layout; the message says what to write instead.
 
     Examples:
         >>> data = fl.load_data("digits")
@@ -71,7 +71,7 @@ def _load(text: str, root: str | Path | None, *, download: bool) -> Dataset:
 
 
 def is_data_folder(folder: Path) -> bool:
-    """Whether a folder is a data set itself: a folder per class, of images or of recordings."""
+    """Whether a folder is a data set itself: one folder per class, of images or recordings."""
     return any(find_labelled_files(folder, endings) is not None for endings in (image_folder.ENDINGS, event_folder.ENDINGS))
 
 
@@ -83,8 +83,8 @@ def _load_folder(source: Source, folder: Path) -> Dataset:
     if recordings is not None:
         return event_folder.load_event_folder(source, folder, recordings)
     raise BadData(
-        f"{folder} must hold a folder per class with images ({', '.join(sorted(image_folder.ENDINGS))}) or recordings "
-        f"({', '.join(sorted(event_folder.ENDINGS))}), in folders train and test or without them"
+        f"{folder} must contain one folder per class, with images ({', '.join(sorted(image_folder.ENDINGS))}) or recordings "
+        f"({', '.join(sorted(event_folder.ENDINGS))}), either directly or inside the folders train and test"
     )
 
 
@@ -100,6 +100,6 @@ def _reader(name: str) -> Callable[[str | Path | None], Dataset]:
     close = difflib.get_close_matches(name, (*NAMES, *(TONIC + known for known in TONIC_SETS)), n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise BadArgument(
-        f"there is no data set {name!r}{hint}: use one of {', '.join(NAMES)}, {TONIC}NAME, a file that ends in .npz, or a folder of images "
+        f"unknown data set {name!r}{hint}: use one of {', '.join(NAMES)}, {TONIC}NAME, a file that ends in .npz, or a folder of images "
         "or recordings"
     )

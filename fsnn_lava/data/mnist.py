@@ -1,4 +1,4 @@
-"""MNIST and Fashion-MNIST: 28 x 28 grey images of ten classes, in torchvision's folder layout."""
+"""MNIST and Fashion-MNIST: 28 x 28 greyscale images of ten classes, in torchvision's folder layout."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fsnn_lava.data.dataset import ArraySplit, Dataset
 from fsnn_lava.data.idx import read_idx
-from fsnn_lava.data.places import damaged, find_file, find_folder
+from fsnn_lava.data.search_path import damaged_file, find_file, find_folder
 from fsnn_lava.nn.normalisation import Normalisation
 
 SIDE = 28
@@ -57,9 +57,9 @@ def _split(name: str, folder: Path, stem: str, page: str) -> ArraySplit:
     labels_path = find_file(name, folder, (labels_name, f"{labels_name}.gz"), page=page)
     images, labels = read_idx(images_path, axes=3), read_idx(labels_path, axes=1)
     if images.shape[1:] != (SIDE, SIDE):
-        raise damaged(images_path, f"its images must be {SIDE} x {SIDE}, got {images.shape[1]} x {images.shape[2]}")
+        raise damaged_file(images_path, f"its images must be {SIDE} x {SIDE}, got {images.shape[1]} x {images.shape[2]}")
     if len(labels) != len(images):
-        raise damaged(labels_path, f"it holds {len(labels)} labels for {len(images)} images")
+        raise damaged_file(labels_path, f"it has {len(labels)} labels for {len(images)} images")
     if labels.max() >= CLASSES:
-        raise damaged(labels_path, f"its labels must be between 0 and {CLASSES - 1}, got {labels.max()}")
+        raise damaged_file(labels_path, f"its labels must be between 0 and {CLASSES - 1}, got {labels.max()}")
     return ArraySplit(images[:, None], labels)

@@ -1,7 +1,7 @@
-"""N-MNIST: MNIST seen by a moving event camera, as frames of 3 ms.
+"""N-MNIST: MNIST recorded by a moving event camera, as frames of 3 ms.
 
 A pixel of a frame is 1 if its polarity fired at least once in those 3 ms, as in the preprocessing that the paper follows (several
-events of a pixel in one frame are rare). The first 30 frames are kept. Channel 0 holds the OFF events, channel 1 the ON events. The
+events of a pixel in one frame are rare). The first 30 frames are kept. Channel 0 contains the OFF events, channel 1 the ON events. The
 drift of the saccades is not removed.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from fsnn_lava.data.dataset import Dataset, Subscriptable
-from fsnn_lava.data.places import damaged, find_folder, remedy
+from fsnn_lava.data.search_path import damaged_file, find_folder, remedy
 from fsnn_lava.errors import BadData
 from fsnn_lava.nn.normalisation import Normalisation
 
@@ -23,12 +23,12 @@ SIDE = 34
 FRAMES = 30
 FRAME_MICROSECONDS = 3000
 EVENT_BYTES = 5
-MOST_BYTES = 2**24  # a recording of 300 ms has some 20 kB
+MOST_BYTES = 2**24  # a recording of 300 ms has about 20 kB
 EVENT = np.dtype([("x", int), ("y", int), ("t", int), ("p", int)])
 
 
 @dataclass(frozen=True, eq=False)
-class EventSplit(Subscriptable):
+class NMnistSplit(Subscriptable):
     """Recordings that are read from their files when a batch needs them."""
 
     paths: tuple[Path, ...]
@@ -39,6 +39,7 @@ class EventSplit(Subscriptable):
         return len(self.paths)
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        """The frames of these N-MNIST recordings."""
         chosen = np.arange(len(self))[indices if isinstance(indices, slice) else np.asarray(indices, np.int64)]
         frames = np.zeros((len(chosen), *self.shape), np.uint8)
         for row, index in enumerate(chosen):
@@ -60,34 +61,36 @@ def load_nmnist(root: str | Path | None = None) -> Dataset:
     )
 
 
-def _split(folder: Path) -> EventSplit:
+def _split(folder: Path) -> NMnistSplit:
     found = [(path, digit) for digit in range(10) for path in sorted((folder / str(digit)).glob("*.bin"))]
     if not found:
-        raise BadData(f"data set 'nmnist': there is no recording {folder}/DIGIT/*.bin. {remedy(PAGE)}")
-    return EventSplit(tuple(path for path, _ in found), np.array([digit for _, digit in found], np.int64))
+        raise BadData(f"data set 'nmnist': no recording was found at {folder}/DIGIT/*.bin. {remedy(PAGE)}")
+    return NMnistSplit(tuple(path for path, _ in found), np.array([digit for _, digit in found], np.int64))
 
 
 def _draw(frames: np.ndarray, path: Path) -> None:
-    """Set frames[t, p, y, x], initially zero, to 1 for every event of the recording within them."""
-    events = read_events(path)
+    """Set frames[t, p, y, x], initially zero, to 1 for every event of the recording that falls within them."""
+    events = read_nmnist_events(path)
     time = events["t"] // FRAME_MICROSECONDS
     kept = time < len(frames)
     frames[time[kept], events["p"][kept], events["y"][kept], events["x"][kept]] = 1
 
 
-def read_events(path: Path) -> np.ndarray:
-    """The events (x, y, t in microseconds, p) of one recording, all of them on the sensor."""
+def read_nmnist_events(path: Path) -> np.ndarray:
+    """The events (x, y, t in microseconds, p) of one N-MNIST recording, all of them on the sensor."""
     from tonic.io import read_mnist_file
 
     try:
         size = path.stat().st_size
         if not 0 < size <= MOST_BYTES or size % EVENT_BYTES:
-            raise damaged(path, f"a recording must be whole {EVENT_BYTES}-byte events, at most {MOST_BYTES} bytes, got {size} bytes")
+            raise damaged_file(
+                path, f"a recording must consist of whole {EVENT_BYTES}-byte events, at most {MOST_BYTES} bytes, got {size} bytes"
+            )
         events = read_mnist_file(str(path), dtype=EVENT)
     except OSError as error:
         raise BadData(f"cannot read {path}: {error.strerror or error}") from error
     off_sensor = (events["x"] >= SIDE) | (events["y"] >= SIDE)
     if off_sensor.any():
         first = events[off_sensor][0]
-        raise damaged(path, f"an event is at x = {first['x']}, y = {first['y']}, off the {SIDE} x {SIDE} sensor")
+        raise damaged_file(path, f"an event is at x = {first['x']}, y = {first['y']}, outside the {SIDE} x {SIDE} sensor")
     return np.asarray(events)

@@ -1,4 +1,4 @@
-"""A user's own samples: an .npz file with `x` (raw uint8 values) and `y` (class numbers), to train on also `x_train` and `y_train`."""
+"""A user's own samples: an .npz file with `x` (raw uint8 values) and `y` (class numbers), and for training also `x_train` and `y_train`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from fsnn_lava.data import own_labels, own_values
 from fsnn_lava.data.dataset import ArraySplit, Dataset
+from fsnn_lava.data.image_normalisation import image_normalisation
 from fsnn_lava.errors import BadData
 from fsnn_lava.nn.normalisation import Normalisation
 
@@ -23,13 +24,12 @@ SMALL = 2**28  # bytes that any file may unpack to …
 MOST_RATIO = 100  # … and how many times its file a larger array may be
 SHAPES = "[B, C, H, W] or [B, N] for images, [B, T, C, H, W] or [B, T, N] for input sequences"
 HOW_TO_WRITE = "write it with numpy.savez(path, x=uint8 values, y=class numbers)"
-LEAST_STD = 1 / 255  # of a channel that never changes
 
 
 def load_npz(path: str | Path) -> Dataset:
-    """Load an .npz file: x and y are the test samples, x_train and y_train, if present, the training samples.
+    """Load an .npz file: x and y are the test samples; x_train and y_train, if present, are the training samples.
 
-    Other layouts than raw uint8 values with channels first are recognised and said in `Dataset.remarks`, or refused. Nothing in the file
+    Layouts other than raw uint8 values with channels first are recognised and noted in `Dataset.remarks`, or rejected. Nothing in the file
     is executed, and sizes are checked before memory is allocated.
     """
     source = Path(path).expanduser()
@@ -52,15 +52,17 @@ def _dataset(archive: zipfile.ZipFile, source: Path) -> Dataset:
     for part, array in zip(parts, arrays):
         if not array.size or array.ndim < 2:
             raise BadData(f"{source}: x{part} must be uint8 of shape {SHAPES}, got {array.dtype} of shape {list(array.shape)}")
-    samples = own_values.recognise(arrays, layout=_layout(archive, source), where=str(source))
+    samples = own_values.recognise_values(arrays, layout=_layout(archive, source), where=str(source))
     names = [f"y{part}" for part in parts]
     counts = [len(array) for array in arrays]
-    labels = own_labels.recognise([_read(archive, name, source) for name in names], counts, names=names, where=str(source))
-    splits = [ArraySplit(values.copy(), numbers) for values, numbers in zip(samples.arrays, labels.arrays)]  # a copy may be written to
+    labels = own_labels.recognise_labels([_read(archive, name, source) for name in names], counts, names=names, where=str(source))
+    splits = [ArraySplit(values.copy(), numbers) for values, numbers in zip(samples.arrays, labels.arrays)]  # a writable copy
     test = splits[0]
     train = splits[1] if len(splits) > 1 else ArraySplit(test.values[:0], test.labels[:0])
     if train.shape != test.shape:
-        raise BadData(f"{source}: the samples of x_train have shape {list(train.shape)}, those of x {list(test.shape)}: they must be equal")
+        raise BadData(
+            f"{source}: the samples of x_train have shape {list(train.shape)}, those of x {list(test.shape)}; they must be the same"
+        )
     return Dataset(
         name=source.stem,
         train=train,
@@ -81,15 +83,6 @@ def _layout(archive: zipfile.ZipFile, source: Path) -> str:
     if found.dtype.kind != "U" or found.size != 1:
         raise BadData(f"{source}: 'layout' must be text, one of {', '.join(own_values.LAYOUTS)}")
     return str(found.item())
-
-
-def image_normalisation(train: np.ndarray) -> Normalisation:
-    """Mean and standard deviation per channel of the training samples, of flat ones over all values."""
-    if not train.size:
-        return Normalisation()
-    axes = (0, 2, 3) if train.ndim == 4 else (0, 1)
-    mean, std = (np.atleast_1d(found) / 255 for found in (train.mean(axis=axes), train.std(axis=axes)))
-    return Normalisation(255.0, tuple(mean), tuple(np.maximum(std, LEAST_STD)))
 
 
 def _read(archive: zipfile.ZipFile, name: str, source: Path) -> np.ndarray:

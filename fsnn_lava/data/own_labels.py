@@ -1,4 +1,4 @@
-"""A user's labels as class numbers: names, one-hot rows and whole floats are recognised and said, or refused with what to write instead."""
+"""A user's labels as class numbers: names, one-hot rows and whole floats are recognised with a remark, others rejected with advice."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ SHOWN = 6  # class names in a remark
 
 @dataclass(frozen=True)
 class Labels:
-    """Class numbers of one or more arrays, and what was concluded about them."""
+    """Class numbers of one or more arrays, and remarks about them."""
 
     arrays: tuple[np.ndarray, ...]  # [B] int64
     class_names: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
-def recognise(arrays: Sequence[np.ndarray], counts: Sequence[int], *, names: Sequence[str], where: str) -> Labels:
-    """The labels of `counts` samples each; `names` are those of the arrays in the file."""
+def recognise_labels(arrays: Sequence[np.ndarray], counts: Sequence[int], *, names: Sequence[str], where: str) -> Labels:
+    """The labels of your own samples, `counts` per array; `names` are those of the arrays in the file."""
     for array, count, name in zip(arrays, counts, names, strict=True):
         if array.ndim not in (1, 2) or len(array) != count or not array.size:
             raise BadData(f"{where}: {name} must be a vector of {count} class numbers, got {array.dtype} of shape {list(array.shape)}")
@@ -48,7 +48,7 @@ def _from_one_hot(arrays: Sequence[np.ndarray], names: Sequence[str], where: str
                 f"{where}: {name} must be a vector of class numbers or one-hot rows (one 1 each), got {array.dtype} of shape "
                 f"{list(array.shape)}; write y.argmax(1) if its largest entry is the class"
             )
-    said = f"y has shape {list(arrays[0].shape)}: taken as one-hot rows of {widths.pop()} classes"
+    said = f"y has shape {list(arrays[0].shape)}: interpreted as one-hot rows of {widths.pop()} classes"
     return [array.argmax(axis=1) for array in arrays], (said,)
 
 
@@ -64,7 +64,7 @@ def _from_names(arrays: Sequence[np.ndarray], remarks: tuple[str, ...]) -> Label
     known = sorted({str(text) for array in texts for text in np.unique(array).tolist()})
     numbers = {name: number for number, name in enumerate(known)}
     listed = ", ".join(known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
-    said = f"y holds {len(known)} names: taken as classes in alphabetical order ({listed})"
+    said = f"y holds {len(known)} names: interpreted as classes in alphabetical order ({listed})"
     return Labels(
         tuple(np.array([numbers[str(text)] for text in array.tolist()], np.int64) for array in texts), tuple(known), (*remarks, said)
     )

@@ -1,4 +1,4 @@
-"""A user's samples as raw uint8 values, channels first: other layouts are recognised and said, or refused with what to write."""
+"""A user's samples as raw uint8 values, channels first: other layouts are recognised with a remark, or rejected with advice."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ RAW_MAX = 255
 
 @dataclass(frozen=True)
 class Samples:
-    """Raw values of one or more arrays, and what was concluded about them."""
+    """Raw values of one or more arrays, and remarks about them."""
 
     arrays: tuple[np.ndarray, ...]  # [B, N], [B, C, H, W], [B, T, N] or [B, T, C, H, W], uint8
     events: bool
     remarks: tuple[str, ...] = ()
 
 
-def recognise(arrays: Sequence[np.ndarray], *, layout: str = "", where: str) -> Samples:
-    """The arrays, which have the same layout, as raw values; `layout` names the axes, otherwise they are recognised."""
+def recognise_values(arrays: Sequence[np.ndarray], *, layout: str = "", where: str) -> Samples:
+    """The arrays of your own samples, which have the same layout, as raw values; `layout` names the axes, otherwise they are recognised."""
     if layout and layout not in LAYOUTS:
         raise BadData(f"{where}: 'layout' must be one of {', '.join(LAYOUTS)}, got {layout[:20]!r}")
     name, remarks = (layout, ()) if layout else _recognised(arrays, where)
@@ -45,18 +45,20 @@ def recognise(arrays: Sequence[np.ndarray], *, layout: str = "", where: str) -> 
 
 
 def _recognised(arrays: Sequence[np.ndarray], where: str) -> tuple[str, tuple[str, ...]]:
-    """The layout of the first array, and what to say about it."""
+    """The layout of the first array, and a remark about it."""
     shape = list(arrays[0].shape)
     if len(shape) == 2:
         return "BN", ()
     if len(shape) == 3:
         if max(float(array.max(initial=0)) for array in arrays) > 1 or arrays[0].dtype.kind == "f":
-            return "BHW", (f"x has shape {shape}: taken as grey images [B, H, W]; for input sequences [B, T, N] add layout='BTN'",)
-        return "BTN", (f"x has shape {shape} and holds only 0 and 1: taken as sequences [B, T, N]; for images add layout='BHW'",)
+            return "BHW", (
+                f"x has shape {shape}: interpreted as greyscale images [B, H, W]; for input sequences [B, T, N] add layout='BTN'",
+            )
+        return "BTN", (f"x has shape {shape} and holds only 0 and 1: interpreted as sequences [B, T, N]; for images add layout='BHW'",)
     if len(shape) in (4, 5):
         first, last = ("BCHW", "BHWC") if len(shape) == 4 else ("BTCHW", "BTHWC")
         if shape[-1] <= CHANNELS_MAX < min(shape[-3:-1]):
-            return last, (f"x has shape {shape}: taken as channels last, {last}; if its channels come first, add layout='{first}'",)
+            return last, (f"x has shape {shape}: interpreted as channels last, {last}; if its channels come first, add layout='{first}'",)
         return first, ()
     raise BadData(
         f"{where}: x must be uint8 of shape [B, C, H, W] or [B, N] for images, [B, T, C, H, W] or [B, T, N] for input sequences, got "
@@ -86,9 +88,9 @@ def _raw(arrays: Sequence[np.ndarray], *, events: bool, where: str) -> Samples:
         return Samples(tuple(np.rint(array.astype(np.float64) * RAW_MAX).astype(np.uint8) for array in arrays), events, (said,))
     whole = not floats or all(bool((array == np.rint(array)).all()) for array in arrays)
     if whole and low >= 0.0 and high <= RAW_MAX:
-        said = f"x is {' and '.join(kinds)} with whole numbers from {low:g} to {high:g}: taken as raw values"
+        said = f"x is {' and '.join(kinds)} with whole numbers from {low:g} to {high:g}: used as raw values"
         return Samples(tuple(array.astype(np.uint8) for array in arrays), events, (said,))
-    remedy = f"write the pixels before they were normalised, as uint8 0 … {RAW_MAX} or as floats in [0, 1]"
+    remedy = f"write the pixels before normalisation, as uint8 0 … {RAW_MAX} or as floats in [0, 1]"
     if events:
         remedy = f"write the number of events, 0 … {RAW_MAX}, as uint8"
     raise BadData(f"{where}: x must hold raw values, got {' and '.join(kinds)} from {low:.3g} to {high:.3g}; {remedy}")

@@ -1,4 +1,4 @@
-"""The name of a data set with its options, as a recipe and a command write it: `tonic:NMNIST,window=3000,frames=30`, `photos/,size=32`."""
+"""The name of a data set with its options, as written in a recipe or a command: `tonic:NMNIST,window=3000,frames=30`, `photos/,size=32`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SIDE_MAX = 4096
 
 @dataclass(frozen=True)
 class Source:
-    """A name, and its options as they are written."""
+    """A name, and its options as they were written."""
 
     name: str
     options: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def parse(text: str) -> Source:
-        """`NAME,key=value,…`; a folder or file whose name contains commas is taken whole."""
+        """`NAME,key=value,…`; a folder or file whose name contains commas is not split."""
         if "," not in text or Path(text).expanduser().exists():
             return Source(text)
         name, *parts = text.split(",")
@@ -30,7 +30,7 @@ class Source:
         for part in parts:
             key, equals, value = part.partition("=")
             if not (equals and key and value):
-                raise BadArgument(f"data {text!r}: after the name come options key=value, for example frames=30, got {part!r}")
+                raise BadArgument(f"data {text!r}: options after the name must be written key=value, for example frames=30; got {part!r}")
             options[key.strip()] = value.strip()
         return Source(name, options)
 

@@ -1,4 +1,4 @@
-"""Event data sets by their name in tonic: `tonic:NMNIST`, `tonic:DVSGesture`, `tonic:SHD`, …, in the folders where tonic keeps them."""
+"""Event data sets by their name in tonic: `tonic:NMNIST`, `tonic:DVSGesture`, `tonic:SHD`, …, in the folders where tonic stores them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from fsnn_lava.data.dataset import Dataset
 from fsnn_lava.data.event_frames import OPTIONS, Framing
 from fsnn_lava.data.frame_cache import FOLDER, FrameCache
 from fsnn_lava.data.names import TONIC, TONIC_SETS
-from fsnn_lava.data.places import VARIABLE, default_root, roots
 from fsnn_lava.data.recordings import RecordingSplit
+from fsnn_lava.data.search_path import VARIABLE, default_root, roots
 from fsnn_lava.data.source import Source
 from fsnn_lava.errors import BadArgument, BadData, PackageMissing
 from fsnn_lava.nn.normalisation import Normalisation
 
-EVERY = 5  # of a set without a test split, the 1st, 6th, 11th, … recording of a class is a test sample
+EVERY = 5  # in a data set without a test split, the 1st, 6th, 11th, … recording of a class is a test sample
 
 
 def load_tonic(source: Source, root: str | Path | None = None, *, download: bool = False) -> Dataset:
-    """The set that `source` names, its recordings as frames (see `Framing`). Nothing is downloaded unless `download` says so."""
+    """The Tonic data set that `source` names, its recordings as frames (see `Framing`). Nothing is downloaded unless `download` is set."""
     name = source.name.removeprefix(TONIC)
     if name not in TONIC_SETS:
         spellings = {known.lower(): known for known in TONIC_SETS}
@@ -57,7 +57,7 @@ def load_tonic(source: Source, root: str | Path | None = None, *, download: bool
 
 
 def _offline(name: str, *, download: bool) -> Any:
-    """tonic's class, which downloads only if `download` says so and accepts a part of the set."""
+    """tonic's class, changed to download only if `download` is set and to accept an incomplete data set."""
     from tonic import datasets
 
     original = getattr(datasets, name, None)
@@ -95,7 +95,7 @@ def _made(kind: Any, base: Path, options: dict[str, Any]) -> Any:
 
 
 def _split(found: Any, source: Source) -> RecordingSplit:
-    """The samples of one of tonic's sets, sorted by their files: tonic lists them in the order of the disk."""
+    """The samples of one of tonic's sets, sorted by file, since tonic lists them in the order of the file system."""
     paths = found.data if len(found.data) == len(found) and all(isinstance(one, str) for one in found.data) else None
     order = np.argsort(np.array(paths), kind="stable") if paths else np.arange(len(found))
     if not len(order):
@@ -132,7 +132,7 @@ def _labels(found: Any) -> np.ndarray:
 
 
 def _stored_labels(found: Any) -> Any:
-    """The labels of the Heidelberg sets, which tonic reads with every sample; of others, one by one."""
+    """The labels: of the Heidelberg data sets at once, because tonic would read every sample; of other data sets one by one."""
     file = os.path.join(found.location_on_system, str(getattr(found, "data_filename", "")))
     if file.endswith(".h5"):
         import h5py
@@ -143,7 +143,7 @@ def _stored_labels(found: Any) -> Any:
 
 
 def _sensor(found: Any, source: Source) -> tuple[int, int, int]:
-    """Width, height and polarities; the option `sensor` for a set whose recordings differ."""
+    """Width, height and polarities; the option `sensor` for a data set whose recordings differ."""
     known, given = getattr(found, "sensor_size", None), source.sides("sensor")
     if given is not None:
         return (*given, known[2] if known else 2)
@@ -153,7 +153,7 @@ def _sensor(found: Any, source: Source) -> tuple[int, int, int]:
 
 
 def _class_names(kind: Any, classes: int) -> tuple[str, ...]:
-    """tonic's names of the classes, if there is one for each."""
+    """tonic's class names, if there is one for each class."""
     names = getattr(kind, "classes", ())
     listed = tuple(sorted(names, key=names.__getitem__) if isinstance(names, dict) else names)
     return tuple(map(str, listed)) if len(listed) >= classes else ()

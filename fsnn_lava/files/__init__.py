@@ -1,1 +1,1 @@
-"""Reading and writing files: writes are atomic, and what a file contains is never trusted."""
+"""Reading and writing files: writes are atomic, and the contents of a file are never trusted."""

@@ -13,7 +13,7 @@ from fsnn_lava.errors import BadFile
 
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; flushed and renamed to `path` if the block succeeds, removed if it raises."""
+    """Yield a temporary path next to `path`; flushed and renamed to `path` if the block succeeds, removed if it raises."""
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent or ".")
@@ -33,8 +33,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def move(made: Path, path: Path) -> None:
-    """Replace `path` with a finished, flushed file on the same disk."""
+def move_atomically(made: Path, path: Path) -> None:
+    """Replace `path` atomically with a finished, flushed file on the same disk."""
     try:
         os.replace(made, path)
         _flush(path.parent)

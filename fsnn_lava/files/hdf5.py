@@ -22,9 +22,9 @@ from fsnn_lava.files.hdf5_heap import check_heaps
 BYTES_MAX = 2**30  # of everything that is read from one file
 TEXT_MAX = 2**16  # characters of one text
 CHILDREN_MAX = 1024  # members of one numbered list
-CHUNK_MAX = 2**27  # bytes of one chunk: a chunk is always unpacked as a whole
-SMALL = 2**26  # bytes of an array that any file may hold …
-RATIO_MAX = 100  # … and how many times its file a larger one may be
+CHUNK_MAX = 2**27  # bytes of one chunk, which is always unpacked as a whole
+SMALL = 2**26  # bytes of an array that any file may contain …
+RATIO_MAX = 100  # … and how many times the size of its file a larger one may be
 _COMPRESS_FROM = 4096  # bytes; smaller arrays are stored uncompressed
 
 _DAMAGE = (
@@ -43,7 +43,7 @@ _DAMAGE = (
 
 
 def write_file(path: str | Path, fill: Callable[[h5py.File], None]) -> None:
-    """Write what `fill` creates to `path` atomically; on failure (BadFile) an existing file is left unchanged."""
+    """Write the HDF5 file that `fill` creates to `path` atomically; on failure (BadFile) an existing file is left unchanged."""
     with h5py.File("memory", "w", driver="core", backing_store=False) as file:
         fill(file)
         file.flush()
@@ -52,16 +52,16 @@ def write_file(path: str | Path, fill: Callable[[h5py.File], None]) -> None:
         temporary.write_bytes(image)
 
 
-def put(group: h5py.Group, name: str, array: NDArray[Any]) -> h5py.Dataset:
-    """Store an array, compressed unless it is small."""
+def put_array(group: h5py.Group, name: str, array: NDArray[Any]) -> h5py.Dataset:
+    """Store an array in an HDF5 group, compressed unless it is small."""
     if array.nbytes < _COMPRESS_FROM:
         return group.create_dataset(name, data=array)
     return group.create_dataset(name, data=array, compression="gzip", compression_opts=6, shuffle=array.dtype.itemsize > 1)
 
 
 @contextlib.contextmanager
-def open_file(path: str | Path) -> Iterator[Node]:
-    """Yield the root of a file; any error inside the block becomes BadFile with the file's name in it."""
+def open_file(path: str | Path) -> Iterator[Hdf5Node]:
+    """Yield the root of an HDF5 file; any error inside the block becomes BadFile with the file's name in it."""
     target = Path(path)
     if not target.exists():
         raise BadFile(f"{target} does not exist")
@@ -70,7 +70,7 @@ def open_file(path: str | Path) -> Iterator[Node]:
     try:
         check_heaps(target)
         with h5py.File(target, "r") as file:
-            yield Node(file, str(target), [BYTES_MAX, target.stat().st_size])
+            yield Hdf5Node(file, str(target), [BYTES_MAX, target.stat().st_size])
     except FsnnError as error:
         raise BadFile(str(error) if str(target) in str(error) else f"{target}: {error}") from error
     except PermissionError as error:
@@ -83,28 +83,32 @@ def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
 
 
-class Node:
+class Hdf5Node:
     """A group of an untrusted file."""
 
     def __init__(self, group: h5py.Group, where: str, budget: list[int]) -> None:
         self._group, self.where, self._budget = group, where, budget
 
     def fail(self, what: str) -> BadFile:
+        """The BadFile error for this place in the HDF5 file."""
         return BadFile(f"{self.where}: {what}")
 
     def has(self, name: str) -> bool:
-        return self._group.id.links.exists(name.encode())  # h5py's `in` would follow a link out of the file
+        """Whether the group has a member of this name."""
+        return self._group.id.links.exists(name.encode())  # h5py's `in` would follow a link to another file
 
     def has_attribute(self, name: str) -> bool:
+        """Whether the group has an attribute of this name."""
         return name in self._group.attrs
 
-    def group(self, name: str) -> Node:
+    def group(self, name: str) -> Hdf5Node:
+        """A member that must be a group."""
         item = self._member(name)
         if not isinstance(item, h5py.Group):
             raise self.fail(f"{name!r} must be a group")
-        return Node(item, f"{self.where}:{name}" if self._group.name == "/" else f"{self.where}/{name}", self._budget)
+        return Hdf5Node(item, f"{self.where}:{name}" if self._group.name == "/" else f"{self.where}/{name}", self._budget)
 
-    def numbered(self, name: str) -> list[Node]:
+    def numbered(self, name: str) -> list[Hdf5Node]:
         """Members "0", "1", … of the group `name`, in that order."""
         parent = self.group(name)
         count = len(parent._group)
@@ -128,12 +132,12 @@ class Node:
         if not isinstance(item, h5py.Dataset):
             raise self.fail(f"{name!r} must be an array")
         if item.shape is None or item.dtype.shape:
-            raise self.fail(f"{name!r} must hold plain numbers, got {item.dtype}")
+            raise self.fail(f"{name!r} must contain plain numbers, got {item.dtype}")
         if item.external or item.is_virtual:
-            raise self.fail(f"{name!r} is stored in another file, which is not opened")
+            raise self.fail(f"{name!r} is stored in another file; external files are not opened")
         size, stored = _bytes(item.shape, item), self._budget[1]
         if size > max(SMALL, RATIO_MAX * stored):
-            raise self.fail(f"{name!r} takes {size} bytes, too many for a file of {stored}")
+            raise self.fail(f"{name!r} takes {size} bytes, too much for a file of {stored} bytes")
         if item.chunks is not None and _bytes(item.chunks, item) > CHUNK_MAX:
             raise self.fail(f"{name!r} is stored in chunks of {_bytes(item.chunks, item)} bytes, at most {CHUNK_MAX} are allowed")
         return item
@@ -142,11 +146,11 @@ class Node:
         """A dataset of one of the numpy `kinds` ("iu", "f", …) with one of these numbers of axes."""
         item = self.dataset(name)
         if item.dtype.kind not in kinds:
-            raise self.fail(f"{name!r} must hold {_kind_names(kinds)}, got {item.dtype}")
+            raise self.fail(f"{name!r} must contain {_kind_names(kinds)}, got {item.dtype}")
         if axes is not None and len(item.shape) not in axes:
             raise self.fail(f"{name!r} must have {' or '.join(map(str, axes))} axes, got shape {item.shape}")
         if item.dtype.kind == "O" and item.size > CHILDREN_MAX:
-            raise self.fail(f"{name!r} holds {item.size} strings, at most {CHILDREN_MAX} are allowed")
+            raise self.fail(f"{name!r} contains {item.size} strings, at most {CHILDREN_MAX} are allowed")
         size = _bytes(item.shape, item)
         if size > self._budget[0]:
             raise self.fail(f"{name!r} takes {size} bytes, but at most {BYTES_MAX} are read from one file")
@@ -154,6 +158,7 @@ class Node:
         return np.asarray(item[()])
 
     def text(self, name: str) -> str:
+        """An attribute that must be text."""
         value = self._attribute(name)
         value = value.decode("utf-8") if isinstance(value, bytes) else value
         if not isinstance(value, str) or len(value) > TEXT_MAX:
@@ -161,30 +166,35 @@ class Node:
         return value
 
     def integer(self, name: str) -> int:
+        """An attribute that must be an integer."""
         value = np.asarray(self._attribute(name))
         if value.dtype.kind not in "iub" or value.shape != ():
             raise self.fail(f"attribute {name!r} must be an integer")
         return int(value)
 
     def integers(self, name: str) -> tuple[int, ...]:
+        """An attribute that must be a list of integers."""
         value = np.asarray(self._attribute(name))
         if value.dtype.kind not in "iu" or value.ndim != 1:
             raise self.fail(f"attribute {name!r} must be a list of integers")
         return tuple(int(v) for v in value)
 
     def pair(self, name: str) -> tuple[int, int]:
+        """An attribute that must be two integers."""
         value = self.integers(name)
         if len(value) != 2:
             raise self.fail(f"attribute {name!r} must be two integers, got {len(value)}")
         return value[0], value[1]
 
     def numbers(self, name: str) -> tuple[float, ...]:
+        """An attribute that must be a list of finite numbers."""
         value = np.asarray(self._attribute(name))
         if value.dtype.kind not in "fiu" or value.ndim != 1:
             raise self.fail(f"attribute {name!r} must be a list of numbers")
         return tuple(float(v) for v in value)
 
     def number(self, name: str) -> float:
+        """An attribute that must be a finite number."""
         value = np.asarray(self._attribute(name))
         if value.dtype.kind not in "fiu" or value.shape != ():
             raise self.fail(f"attribute {name!r} must be a number")

@@ -1,4 +1,4 @@
-"""Check the global heaps of an HDF5 file, which hold its strings: libhdf5 loops forever on damaged ones."""
+"""Check the global heaps of an HDF5 file, which contain its strings: libhdf5 loops forever on damaged heaps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WIDTH = 8  # bytes of an offset and of a length
 
 
 def check_heaps(path: Path) -> None:
-    """ValueError unless every object of every global heap of the file lies inside its heap."""
+    """ValueError unless every object of every global heap of an HDF5 file is inside its heap."""
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[:8] != _SIGNATURE:
             raise ValueError("file signature not found")
@@ -32,7 +32,7 @@ def _check_heap(data: mmap.mmap, start: int) -> None:
     at = start + _HEADER
     while end - at >= _HEADER:
         size = _number(data, at + 8)
-        free = data[at : at + 2] == b"\x00\x00"  # its size counts its header too
+        free = data[at : at + 2] == b"\x00\x00"  # its size includes its header
         length = size if free else _HEADER + -(-size // 8) * 8
         if not _HEADER <= length <= end - at:
             raise ValueError("an object of a global heap does not fit in its heap")

@@ -1,4 +1,4 @@
-"""A lock on a file, released when the process ends, however it ends; forked processes do not inherit it."""
+"""A lock on a file, released when the process ends in any way; forked processes do not inherit it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a pickle as data: its opcodes are executed on a stack of inert values, so nothing is imported or called.
+"""Read a pickle as plain data: its opcodes are interpreted on a stack of inert values, so nothing is imported or called.
 
 Supports the opcodes of protocols 2 to 4 that arrays, tensors, lists, dicts, numbers and strings need.
 """
@@ -44,7 +44,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Data outside the pickle, referred to by a label (a persistent id)."""
+    """Data outside the pickle, referenced by a label (a persistent id)."""
 
     label: Any
 
@@ -93,7 +93,7 @@ class _Machine:
         elif name not in _IGNORED:
             action = getattr(self, f"do_{name.lower()}", None)
             if action is None:
-                raise NotPlain(f"the pickle uses the opcode {name}, which plain data does not need")
+                raise NotPlain(f"the pickle contains the opcode {name}, which plain data never contains")
             action(argument)
 
     def do_mark(self, _: None) -> None:
@@ -177,7 +177,7 @@ def _expect(value: Any, kind: type) -> Any:
 
 
 def _plain_key(key: Any) -> Any:
-    """Nested tuples may take exponential time to hash; data sets do not use them as keys."""
+    """Check a dict key: nested tuples may take exponential time to hash, and data sets do not use them as keys."""
     if not isinstance(key, (str, bytes, int)):
         raise NotPlain("the pickle has a key that is neither a string nor a number")
     return key
@@ -187,12 +187,12 @@ def array_of(value: Any) -> np.ndarray:
     """The array of unsigned bytes that a `Call` describes; its shape is checked against its bytes."""
     call = _expect(value, Call)
     if call.function.path not in _RECONSTRUCT:
-        raise NotPlain(f"expected an array, the pickle has {call.function.path!r}")
+        raise NotPlain(f"expected an array, but the pickle contains {call.function.path!r}")
     if not (isinstance(call.state, tuple) and len(call.state) == 5):
         raise NotPlain("an array has no contents")
     _, shape, dtype, fortran, raw = call.state
     if not (isinstance(dtype, Call) and dtype.function.path == "numpy dtype" and dtype.arguments[:1] in (("u1",), ("|u1",))):
-        raise NotPlain("an array must hold unsigned bytes")
+        raise NotPlain("an array must contain unsigned bytes")
     try:
         content = raw.encode("latin-1") if isinstance(raw, str) else _expect(raw, bytes)
     except UnicodeEncodeError as error:

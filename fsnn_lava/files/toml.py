@@ -1,4 +1,4 @@
-"""Read TOML files that are not trusted: their size is limited, and every error becomes one sentence."""
+"""Read untrusted TOML files: their size is limited, and every error becomes one sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-BYTES_MAX = 2**16  # several times larger than any real file: parsing takes more than linear time
+BYTES_MAX = 2**16  # several times the size of any real file, since parsing takes more than linear time
 
 
 def read_toml(path: Path, *, what: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import torch
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.plain_pickle import Call, Elsewhere, Name, NotPlain, read_plain_pickle
 
-PICKLE_MAX = 2**24  # bytes of everything except tensor data; ours have about ten thousand
+PICKLE_MAX = 2**24  # bytes of everything except tensor data; our files have about ten thousand
 VALUES_MAX = 2**20  # lists may contain each other: a few bytes can describe unlimited contents
 AXES_MAX = 32
 _MAGIC = b"PK\x03\x04"
@@ -35,8 +35,8 @@ _DTYPES = {
 }
 
 
-def unpack(path: Path, *, what: str) -> Any:
-    """The contents of the file, tensors on the CPU; BadFile if it is not `what` (for example "a model of fsnn-lava")."""
+def unpack_torch_archive(path: Path, *, what: str) -> Any:
+    """The contents of a file written by torch.save, tensors on the CPU; BadFile if it is not `what` (such as "a model of fsnn-lava")."""
     try:
         with path.open("rb") as stream:
             begins = stream.read(4) == _MAGIC
@@ -48,7 +48,7 @@ def unpack(path: Path, *, what: str) -> Any:
         raise BadFile(f"cannot read {path}: {error.strerror or error}") from error
     except NotPlain as error:
         raise BadFile(
-            f"{path} contains more than tensors and plain values; refused, since loading it could execute code ({error})"
+            f"{path} contains more than tensors and plain values; it is not loaded, because that could execute code ({error})"
         ) from error
     except (zipfile.BadZipFile, RecursionError, RuntimeError, ValueError, TypeError, LookupError, EOFError, ArithmeticError) as error:
         if isinstance(error, BadFile):
@@ -66,7 +66,7 @@ class _Archive:
         unpacked = sum(entry.file_size for entry in entries)
         if unpacked > path.stat().st_size or any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
             raise BadFile(f"{path} would unpack to {unpacked} bytes; torch does not write compressed files, so it is refused")
-        if any(entry.compress_size != entry.file_size for entry in entries):  # the two decide how much is read
+        if any(entry.compress_size != entry.file_size for entry in entries):  # both sizes decide how much is read
             raise BadFile(f"{path} is damaged: the two sizes of an entry differ, but torch does not compress")
         names = [entry.filename for entry in entries]
         if any(Path(name).name == _SCRIPT for name in names):
@@ -87,7 +87,7 @@ class _Archive:
         """A copy of the value with its tensors. Shared values are copied each time, so cycles run into VALUES_MAX."""
         self.values_left -= 1
         if self.values_left < 0:
-            raise BadFile(f"{self.path} is damaged: it holds more than {VALUES_MAX} values")
+            raise BadFile(f"{self.path} is damaged: it contains more than {VALUES_MAX} values")
         if isinstance(value, dict):
             return {key: self._value(item) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
@@ -116,7 +116,7 @@ class _Archive:
         """All numbers of a storage, [N]; its length is checked against the pickle."""
         kind, dtype, key, _, count = stored.label if isinstance(stored, Elsewhere) else (None,) * 5
         if kind != "storage" or not isinstance(dtype, Name) or dtype.path not in _DTYPES or not isinstance(key, str):
-            raise NotPlain("it has a tensor of an unknown kind")
+            raise NotPlain("it contains a tensor of an unknown type")
         kept = _DTYPES[dtype.path]
         if key not in self.storages:
             read = bytearray(self.archive.read(f"{self.folder}data/{key}"))

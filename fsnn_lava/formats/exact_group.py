@@ -1,4 +1,4 @@
-"""The group /fsnn of a network file: the exact ChipNetwork. Stock NetX ignores it; if it exists, we read nothing else."""
+"""The group /fsnn of a network file: the exact ChipNetwork. Stock NetX ignores it; if it exists, it is all that we read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadFile
-from fsnn_lava.files.hdf5 import Node, put
+from fsnn_lava.files.hdf5 import Hdf5Node, put_array
 from fsnn_lava.ir.network import (
     ChipNetwork,
     ConvSynapse,
@@ -34,6 +34,7 @@ _KINDS: dict[str, type[Synapse]] = {"dense": DenseSynapse, "conv": ConvSynapse, 
 
 
 def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
+    """Write the group that holds the network exactly."""
     root = file.create_group(GROUP)
     version = VERSION if chip.delta is None else DELTA_VERSION
     root.attrs.update(format=FORMAT, version=version, digest=chip.digest(), steps=chip.steps)
@@ -73,21 +74,21 @@ def _write_synapse(group: h5py.Group, synapse: Synapse) -> None:
 
 def _put_all(group: h5py.Group, arrays: Mapping[str, NDArray[Any]]) -> None:
     for name, array in arrays.items():
-        put(group, name, np.asarray(array))
+        put_array(group, name, np.asarray(array))
 
 
 def _write_json(group: h5py.Group, name: str, value: object) -> None:
-    put(group, name, np.frombuffer(json.dumps(value, ensure_ascii=False, sort_keys=True).encode(), dtype=np.uint8))
+    put_array(group, name, np.frombuffer(json.dumps(value, ensure_ascii=False, sort_keys=True).encode(), dtype=np.uint8))
 
 
-def read_exact(root: Node) -> ChipNetwork:
-    """The network that was written; its digest is checked against the one in the file."""
+def read_exact(root: Hdf5Node) -> ChipNetwork:
+    """Read the network from the exact group; its digest is checked against the one in the file."""
     if root.text("format") != FORMAT:
         raise root.fail(f"format must be {FORMAT!r}, got {root.text('format')!r}")
     version = root.integer("version")
     if not VERSION <= version <= DELTA_VERSION:
         newer = "install a newer fsnn-lava" if version > DELTA_VERSION else "export it again"
-        raise root.fail(f"written in version {version} of the format, but this version reads {VERSION} and {DELTA_VERSION}: {newer}")
+        raise root.fail(f"it has format version {version}, but this release reads {VERSION} and {DELTA_VERSION}: {newer}")
     chip = ChipNetwork(
         input=_read_input(root.group("input")),
         layers=tuple(_read_layer(node) for node in root.numbered("layers")),
@@ -104,14 +105,14 @@ def read_exact(root: Node) -> ChipNetwork:
     return chip
 
 
-def _read_input(node: Node) -> Input:
+def _read_input(node: Hdf5Node) -> Input:
     kind = cast(Literal["pixels", "events", "current"], node.text("kind"))
     return Input(
         kind=kind, shape=node.integers("shape"), divisor=node.number("divisor"), mean=node.numbers("mean"), std=node.numbers("std")
     )
 
 
-def _read_layer(node: Node) -> Layer:
+def _read_layer(node: Hdf5Node) -> Layer:
     return Layer(
         name=node.text("name"),
         shape=node.integers("shape"),
@@ -124,7 +125,7 @@ def _read_layer(node: Node) -> Layer:
     )
 
 
-def _read_synapse(node: Node) -> Synapse:
+def _read_synapse(node: Hdf5Node) -> Synapse:
     kind = node.text("kind")
     if kind not in _KINDS:
         raise node.fail(f"kind must be one of {', '.join(_KINDS)}, got {kind!r}")
@@ -138,21 +139,21 @@ def _read_synapse(node: Node) -> Synapse:
     return TransposedConvSynapse(weight=weight, output_padding=node.pair("output_padding"), **common)
 
 
-def _read_readout(node: Node) -> Readout:
+def _read_readout(node: Hdf5Node) -> Readout:
     weight, bias, scale = node.array("weight", "iu", (2,)), node.array("bias", "iu", (1,)), node.array("scale", "f", (0,))
     return Readout(weight=weight, bias=bias, scale=scale, exponent=node.integer("exponent"), decay=node.integer("decay"))
 
 
-def _read_drive(node: Node) -> HostDrive:
+def _read_drive(node: Hdf5Node) -> HostDrive:
     weight, bias = node.array("weight", "f", (2, 4)), node.array("bias", "f", (1, 3))
     return HostDrive(weight=weight, bias=bias, stride=node.pair("stride"), padding=node.pair("padding"))
 
 
-def _read_delta(node: Node) -> DeltaEncoding:
+def _read_delta(node: Hdf5Node) -> DeltaEncoding:
     return DeltaEncoding(rate_bits=node.integer("rate_bits"), dead_bands=node.integers("dead_bands"))
 
 
-def _read_json(node: Node, name: str) -> object:
+def _read_json(node: Hdf5Node, name: str) -> object:
     data = node.array(name, "u", (1,))
     try:
         value: object = json.loads(data.astype(np.uint8).tobytes().decode("utf-8"))
@@ -161,14 +162,14 @@ def _read_json(node: Node, name: str) -> object:
     return value
 
 
-def _texts(node: Node, name: str) -> tuple[str, ...]:
+def _texts(node: Hdf5Node, name: str) -> tuple[str, ...]:
     value = _read_json(node, name)
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise node.fail(f"{name!r} must be a list of strings")
     return tuple(value)
 
 
-def _read_notes(node: Node) -> dict[str, str]:
+def _read_notes(node: Hdf5Node) -> dict[str, str]:
     value = _read_json(node, "notes")
     if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
         raise node.fail("'notes' must be a JSON object of strings")

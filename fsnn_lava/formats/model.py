@@ -1,4 +1,4 @@
-"""model.pt: a float network with everything that export needs. Read as data: an untrusted file cannot execute anything."""
+"""model.pt: a float network with everything that export needs. It is read as plain data, so an untrusted file cannot execute anything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from fsnn_lava.errors import BadFile, FsnnError
 from fsnn_lava.files.atomic import atomic_path
-from fsnn_lava.files.torch_archive import unpack
+from fsnn_lava.files.torch_archive import unpack_torch_archive
 from fsnn_lava.nn.fsnn import FSNN
 
 FORMAT = "fsnn-lava model"
@@ -17,6 +17,7 @@ VERSION = 1
 
 
 def write_model(net: FSNN, path: str | Path) -> None:
+    """Write a float model to a file that plain torch can read too."""
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -30,8 +31,8 @@ def write_model(net: FSNN, path: str | Path) -> None:
 
 
 def read_model(path: str | Path) -> FSNN:
-    """The network in `path`, in eval mode; BadFile says what is wrong with the file."""
-    content = unpack(Path(path), what="a model of fsnn-lava (train one with fsnn-train)")
+    """The float model in `path`, in eval mode; BadFile says what is wrong with the file."""
+    content = unpack_torch_archive(Path(path), what="a model of fsnn-lava (train one with fsnn-train)")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadFile(f"{path} is not a model of fsnn-lava (train one with fsnn-train)")
     version = content.get("version")
@@ -51,15 +52,15 @@ def read_model(path: str | Path) -> FSNN:
     except FsnnError as error:
         raise BadFile(f"{path} is damaged: {error}") from error
     except (LookupError, TypeError, ValueError, RuntimeError, AttributeError, ArithmeticError, MemoryError, RecursionError) as error:
-        raise BadFile(f"{path} is damaged: its parts do not make a network ({type(error).__name__})") from error
+        raise BadFile(f"{path} is damaged: its contents do not form a network ({type(error).__name__})") from error
     for name, tensor in net.state_dict().items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise BadFile(f"{path} is damaged: {name} holds NaN or infinity")
+            raise BadFile(f"{path} is damaged: {name} contains NaN or infinity")
     return net.eval()
 
 
 def _range(kept: Any) -> tuple[float, float] | None:
-    """Two numbers; None in files of older versions."""
+    """Two numbers; None in files written by older versions."""
     if kept is None:
         return None
     low, high = kept

@@ -1,6 +1,6 @@
-"""Network files: one HDF5 file that stock NetX loads (group /layer) and that holds the ChipNetwork exactly (group /fsnn).
+"""Network files: one HDF5 file that stock NetX loads (group /layer) and that contains the exact ChipNetwork (group /fsnn).
 
-Reading back what was written gives the same network: `read_netx(path).digest() == chip.digest()`. Files without /fsnn, as lava-dl's slayer
+Reading a file back gives the same network: `read_netx(path).digest() == chip.digest()`. Files without /fsnn, as lava-dl's slayer
 exports them, can be read too (reset to zero, no feedback except dense_rec). The name may end in .h5 or .net.
 """
 
@@ -16,7 +16,7 @@ from fsnn_lava.ir.network import ChipNetwork
 
 
 def write_netx(chip: ChipNetwork, path: str | Path) -> None:
-    """Write `chip` to `path` atomically; on failure (BadFile) an existing file is left unchanged."""
+    """Write `chip` to a NetX file atomically; on failure (BadFile) an existing file is left unchanged."""
 
     def fill(file: h5py.File) -> None:
         exact_group.write_exact(file, chip)
@@ -26,11 +26,11 @@ def write_netx(chip: ChipNetwork, path: str | Path) -> None:
 
 
 def read_netx(path: str | Path) -> ChipNetwork:
-    """The network in a file; BadFile if it is missing, damaged, not a network, or of a newer format."""
+    """The network in a NetX file; BadFile if it is missing, damaged, not a network, or of a newer format."""
     with open_file(path) as root:
         if root.has(exact_group.GROUP):
             return exact_group.read_exact(root.group(exact_group.GROUP))
         if root.has(standard_group.GROUP):
             return slayer_group.read_slayer(root)
-        raise root.fail("an HDF5 file, but not a network: it has neither a group 'fsnn' nor a group 'layer'")
+        raise root.fail("it is an HDF5 file, but not a network: it has neither a group 'fsnn' nor a group 'layer'")
     raise AssertionError("unreachable")

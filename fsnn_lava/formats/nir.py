@@ -1,9 +1,9 @@
-"""The network as a NIR graph, for other frameworks. The file also holds the ChipNetwork exactly (group /fsnn), which is what we read.
+"""The network as an NIR graph, for other frameworks. The file also contains the exact ChipNetwork (group /fsnn), which is what we read.
 
 All numbers are in weight units: a connection's weights are integer * 2**exponent, a threshold is an integer, dt is one step. NIR
-fires at v > v_threshold and E9 at u >= threshold, with u in steps of 2**-6: v_threshold is half such a step lower. What NIR has no
-node for is in the metadata of a neuron: `reset` ("subtract" or "zero"), `scale` (physical value of a weight unit), and `bias` where
-it differs within a channel (zero padding, E8): the graph's own bias is then that of the channel's middle; and, for delta encoding,
+fires at v > v_threshold and E9 at u >= threshold, with u in steps of 2**-6: v_threshold is half such a step lower. What has no
+node in NIR is in the metadata of a neuron: `reset` ("subtract" or "zero"), `scale` (physical value of a weight unit), and `bias` where
+it differs within a channel (zero padding, E8); the graph's own bias is then that of the channel's centre; and, for delta encoding,
 `encoding`, `rate_bits` and `dead_band` (E15). A transposed convolution,
 for which NIR has no node, is written as a convolution between grids stored space to depth (`space_to_depth` of a layer: rows, columns).
 """
@@ -31,7 +31,7 @@ _HALF_STEP = 2.0 ** -(limits.STATE_FRACTION_BITS + 1)
 
 
 def write_nir(chip: ChipNetwork, path: str | Path) -> None:
-    """Write `chip` to `path` atomically, as a NIR graph and exactly; on failure an existing file is left unchanged."""
+    """Write `chip` to `path` atomically, as an NIR graph and exactly; on failure an existing file is left unchanged."""
     memory = io.BytesIO()
     nir.write(memory, nir_graph(chip))
     with h5py.File(memory, "r+") as file:
@@ -41,10 +41,12 @@ def write_nir(chip: ChipNetwork, path: str | Path) -> None:
 
 
 def read_nir(path: str | Path) -> ChipNetwork:
-    """The network in a file made by `write_nir`. Other NIR graphs are refused: they do not contain what E9 needs."""
+    """The network in a file made by `write_nir`. Other NIR graphs are rejected, since they do not contain what E9 needs."""
     with open_file(path) as root:
         if not root.has(exact_group.GROUP):
-            raise root.fail("a NIR graph without the group 'fsnn' has no exponents, units and windows; only files of fsnn-lava are read")
+            raise root.fail(
+                "an NIR graph without the group 'fsnn' lacks exponents, units and windows; only files written by fsnn-lava can be read"
+            )
         return exact_group.read_exact(root.group(exact_group.GROUP))
     raise AssertionError("unreachable")
 
@@ -77,7 +79,7 @@ def nir_graph(network: ChipNetwork) -> nir.NIRGraph:
 
 
 def _encoding(chip: ChipNetwork, layer: Layer) -> dict[str, Any]:
-    """Metadata of a layer with delta encoding; the node is an IF neuron with the same equilibrium, since NIR has none for E14."""
+    """Metadata of a layer with delta encoding; its node is an IF neuron with the same equilibrium, since NIR has no node for E14."""
     if chip.delta is None:
         return {}
     return {"encoding": "delta", "rate_bits": chip.delta.rate_bits, "dead_band": chip.delta.dead_bands[chip.index(layer.name)]}

@@ -1,4 +1,4 @@
-"""results.h5: a run with its provenance. One row per sample, every neuron of the first `detail` samples, and the network itself.
+"""results.h5: a run with its provenance: one row per sample, every neuron of the first `detail` samples, and the network itself.
 
     /             attributes: backend, graph, steps, digest, samples, detail, data, data_sha256, command, date, versions, …
     /network      uint8, the bytes of net.h5
@@ -29,16 +29,16 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.formats import netx
 from fsnn_lava.formats.results_layout import FORMAT, Column, detail_columns, row_columns
 from fsnn_lava.formats.results_part import Part
-from fsnn_lava.formats.results_provenance import ColumnHashes, DataHash, Provenance, versions
-from fsnn_lava.formats.results_reader import Reader, Results, read_results, reading_results
+from fsnn_lava.formats.results_provenance import ColumnHashes, DataHash, Provenance, provenance_versions
+from fsnn_lava.formats.results_reader import Results, ResultsReader, read_results, reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 
 __all__ = [
     "Provenance",
-    "Reader",
     "Results",
-    "Writer",
+    "ResultsReader",
+    "ResultsWriter",
     "default_detail",
     "read_results",
     "reading_results",
@@ -52,7 +52,7 @@ DETAIL_BYTES = 2**29  # the default `detail` takes no more than this, before com
 
 
 def default_detail(chip: ChipNetwork, steps: int, *, spikes: bool) -> int:
-    """How many samples to keep in detail: DETAIL, fewer if they are large, at least one."""
+    """How many samples a results file keeps in detail: DETAIL, fewer if they are large, at least one."""
     size = sum(column.bytes for column in detail_columns(chip, steps, spikes=spikes))
     return max(1, min(DETAIL, DETAIL_BYTES // size))
 
@@ -68,12 +68,12 @@ def writing_results(
     detail: int | None = None,
     spikes: bool = False,
     residual: bool = False,
-) -> Iterator[Writer]:
-    """Yield a Writer; the file appears at `path` if the block succeeds, and is left unchanged if it raises."""
+) -> Iterator[ResultsWriter]:
+    """Yield a ResultsWriter; the file appears at `path` if the block succeeds, and is left unchanged if it raises."""
     require_room(Path(path), 0)
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
         keep = default_detail(chip, steps, spikes=spikes) if detail is None else detail
-        writer = Writer(file, chip, steps=steps, detail=keep, spikes=spikes, residual=residual)
+        writer = ResultsWriter(file, chip, steps=steps, detail=keep, spikes=spikes, residual=residual)
         yield writer
         writer.finish(data=data, command=" ".join(sys.argv) if command is None else command)
 
@@ -103,12 +103,12 @@ def write_results(
         writer.add(result, values, labels)
 
 
-class Writer:
-    """Takes a run batch by batch."""
+class ResultsWriter:
+    """Writes a run batch by batch."""
 
     def __init__(self, file: h5py.File, chip: ChipNetwork, *, steps: int, detail: int, spikes: bool, residual: bool = False) -> None:
         if detail < 0:
-            raise BadArgument(f"detail must be 0 or more samples, got {detail}")
+            raise BadArgument(f"detail must be at least 0, got {detail}")
         self._file, self._chip, self._steps, self._detail, self._spikes = file, chip, steps, detail, spikes
         self._samples = self._kept = 0
         self._seconds = 0.0
@@ -187,7 +187,7 @@ class Writer:
             data_sha256=self.data.hexdigest(),
             command=command,
             date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            versions=versions(),
+            versions=provenance_versions(),
             seconds=self._seconds,
         )
         kept = {"spikes": int(self._spikes), "residual": int(self._residual)}
@@ -196,7 +196,7 @@ class Writer:
 
 
 def require_room(path: Path, size: int) -> None:
-    """BadFile if `size` bytes plus HDF5's overhead do not fit on the disk: libhdf5 may crash if a write fails."""
+    """BadFile if a results file of `size` bytes plus HDF5's overhead does not fit on the disk: libhdf5 may crash if a write fails."""
     folder = path.parent if path.parent.is_dir() else Path(".")
     free = shutil.disk_usage(folder).free
     if free < size + SPARE_BYTES:

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.files.hdf5 import Node
+from fsnn_lava.files.hdf5 import Hdf5Node
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 
 FORMAT = 1
 CHUNK_BYTES = 2**19
-CHUNK_BYTES_MAX = 2**26  # of a file that is read
+CHUNK_BYTES_MAX = 2**26  # largest chunk accepted in a file that is read
 
 Take = Callable[[Result, NDArray[np.uint8], NDArray[np.int64]], NDArray[Any]]
 
@@ -33,7 +33,7 @@ class Column:
 
     @property
     def hashed(self) -> bool:
-        """Whether the file keeps its SHA-256: what the comparator cannot compute again from other columns."""
+        """Whether the file keeps the column's SHA-256, because the comparator cannot recompute it from other columns."""
         return self.name.startswith("rows/") or self.name == "detail/values"
 
     @property
@@ -48,9 +48,11 @@ class Column:
         return {"maxshape": (None, *self.shape), "chunks": (rows, *self.shape), "dtype": self.dtype, "shuffle": several}
 
     def create(self, file: h5py.File) -> None:
+        """Create the column's empty dataset in a results file."""
         file.create_dataset(self.name, shape=(0, *self.shape), compression="gzip", compression_opts=1, **self._options)
 
     def append(self, file: h5py.File, at: int, rows: NDArray[Any]) -> None:
+        """Append rows to the column, from row `at` on."""
         dataset = file[self.name]
         dataset.resize(at + len(rows), axis=0)
         dataset[at:] = rows
@@ -59,7 +61,7 @@ class Column:
         """Store all rows with checksums; speed matters more than size."""
         file.create_dataset(self.name, data=rows.astype(self.dtype, copy=False), compression="lzf", fletcher32=True, **self._options)
 
-    def stored(self, root: Node, rows: int) -> h5py.Dataset:
+    def stored(self, root: Hdf5Node, rows: int) -> h5py.Dataset:
         """The array in an untrusted file; BadFile unless its type and shape are right."""
         *groups, last = self.name.split("/")
         node = root
@@ -90,7 +92,7 @@ def row_columns(chip: ChipNetwork, *, steps: int, residual_steps: int = 0) -> tu
         Column("rows/operations", np.int64, (), lambda r, v, y: r.operations),
         Column("rows/updates", np.int64, (), lambda r, v, y: r.updates),
         Column("rows/clip_count", np.int64, (layers + 1,), lambda r, v, y: r.clip_count),
-        Column("rows/layer_spikes", np.int64, (layers,), lambda r, v, y: layer_spikes(r)),
+        Column("rows/layer_spikes", np.int64, (layers,), lambda r, v, y: _layer_spikes(r)),
         *more,
     )
 
@@ -133,10 +135,10 @@ def _of_messages(found: NDArray[np.int32] | None) -> NDArray[np.int32]:
 
 def _curve(result: Result) -> NDArray[np.float64]:
     if result.residual is None:
-        raise BadArgument("the residual after every step was requested, but the run has none")
+        raise BadArgument("the residual after every step was requested, but the run did not compute it")
     return result.residual
 
 
-def layer_spikes(result: Result) -> NDArray[np.int64]:
+def _layer_spikes(result: Result) -> NDArray[np.int64]:
     """[B, layers] spikes of each layer in its window."""
     return np.stack([counts.reshape(len(counts), -1).sum(axis=1, dtype=np.int64) for counts in result.counts], axis=1)

@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.files.hdf5 import Node, open_file, write_file
+from fsnn_lava.files.hdf5 import Hdf5Node, open_file, write_file
 from fsnn_lava.formats.results_layout import Column
 from fsnn_lava.formats.results_provenance import DataHash
 from fsnn_lava.ir.result import Result
@@ -36,7 +36,7 @@ class Layout:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Part:
-    """Samples first … first + samples - 1; of the first `details` of them every neuron."""
+    """Samples first … first + samples - 1, with every neuron of the first `details` of them."""
 
     first: int
     samples: int
@@ -59,7 +59,7 @@ def write_part(
     details: int,
     found: object,
 ) -> None:
-    """Write one batch of the run, starting with sample `first`; BadFile if it does not fit on the disk."""
+    """Write one batch of the run as a part, starting with sample `first`; BadFile if it does not fit on the disk."""
     data = DataHash()
     data.note(values, labels)
     few = result.part(slice(0, details))
@@ -79,23 +79,23 @@ def write_part(
 
 
 class PartFile:
-    """An open part, not trusted."""
+    """An open, untrusted part."""
 
-    def __init__(self, root: Node, layout: Layout, *, run: str, first: int, samples: int) -> None:
+    def __init__(self, root: Hdf5Node, layout: Layout, *, run: str, first: int, samples: int) -> None:
         self._root, self._layout = root, layout
         if not root.has_attribute("fsnn_part") or root.integer("fsnn_part") != FORMAT:
             raise root.fail(f"not a part of a results file in format {FORMAT}")
         if root.text("run") != run:
             raise root.fail("it belongs to another run")
         if (root.integer("first"), root.integer("samples")) != (first, samples):
-            raise root.fail(f"it does not hold samples {first} … {first + samples - 1}, as its name says")
+            raise root.fail(f"it does not contain samples {first} … {first + samples - 1}, as its name says")
         self.first, self.samples, self.details = first, samples, root.integer("detail")
         if not 0 <= self.details <= samples:
             raise root.fail(f"detail must be between 0 and {samples}, got {self.details}")
         self.data_sha256 = root.text("data_sha256")
 
     def load(self) -> Part:
-        """Everything in it."""
+        """Everything in the part."""
         root = self._root
         columns = {column.name: column.stored(root, self.samples)[()] for column in self._layout.rows}
         if self.details:
@@ -117,6 +117,6 @@ class PartFile:
 
 @contextmanager
 def reading_part(path: Path, layout: Layout, *, run: str, first: int, samples: int) -> Iterator[PartFile]:
-    """Yield an open part; BadFile unless it belongs to the run and holds these samples."""
+    """Yield an open part; BadFile unless it belongs to the run and contains these samples."""
     with open_file(path) as root:
         yield PartFile(root, layout, run=run, first=first, samples=samples)

@@ -12,34 +12,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.files.hdf5 import Node
+from fsnn_lava.files.hdf5 import Hdf5Node
 
 PACKAGES = ("numpy", "numba", "h5py", "torch", "lava-nc")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """What a run was made from, and with what."""
+    """What a run was made from, and with which software."""
 
     backend: str
     graph: str
     steps: int
     digest: str  # of the network that ran
     data: str  # name of the data set, or of its file
-    data_sha256: str  # of the SHA-256 of all values followed by that of all labels (int64)
+    data_sha256: str  # SHA-256 of the SHA-256 of all values followed by that of all labels (int64)
     command: str
     date: str  # ISO 8601, UTC
     versions: dict[str, str]
     seconds: float  # of the run itself
 
     def attributes(self) -> dict[str, Any]:
-        """As attributes of a file; bytes of a file name that are not UTF-8 become \\udcXX, because HDF5 strings must be UTF-8."""
+        """As attributes of a results file; bytes of a file name that are not UTF-8 become \\udcXX, because HDF5 strings must be UTF-8."""
         values = {**asdict(self), "versions": json.dumps(self.versions)}
         return {name: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for name, v in values.items()}
 
     @staticmethod
-    def of(root: Node) -> Provenance:
-        """From a file's attributes."""
+    def of(root: Hdf5Node) -> Provenance:
+        """The provenance in the attributes of a results file."""
         try:
             versions = json.loads(root.text("versions"))
         except json.JSONDecodeError as error:
@@ -59,16 +59,19 @@ class ColumnHashes:
         self._hashes: dict[str, hashlib._Hash] = {}
 
     def note(self, name: str, rows: NDArray[Any]) -> None:
+        """Add rows to the hash of a column."""
         self._hashes.setdefault(name, hashlib.sha256()).update(np.ascontiguousarray(rows).tobytes())
 
     def digests(self) -> dict[str, str]:
+        """The SHA-256 of every column so far, in hexadecimal."""
         return {name: found.hexdigest() for name, found in self._hashes.items()}
 
     def to_json(self) -> str:
+        """The hashes as the JSON text that a results file keeps."""
         return json.dumps(self.digests())
 
     @staticmethod
-    def read(root: Node) -> dict[str, str]:
+    def read(root: Hdf5Node) -> dict[str, str]:
         """The hashes that a file keeps, by column; older files keep none."""
         if not root.has_attribute("sha256"):
             return {}
@@ -89,15 +92,17 @@ class DataHash:
         self.samples = 0  # added so far
 
     def note(self, values: NDArray[np.uint8], labels: NDArray[np.int64]) -> None:
+        """Add samples to the hash of the data."""
         self._values.update(values.tobytes())
         self._labels.update(labels.astype(np.int64).tobytes())
         self.samples += len(labels)
 
     def hexdigest(self) -> str:
+        """The hash of all values and labels so far."""
         return hashlib.sha256(self._values.digest() + self._labels.digest()).hexdigest()
 
 
-def versions() -> dict[str, str]:
+def provenance_versions() -> dict[str, str]:
     """Versions of Python, the machine type, and the relevant packages that are installed."""
     from fsnn_lava.version import __version__
 

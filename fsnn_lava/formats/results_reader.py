@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadFile
-from fsnn_lava.files.hdf5 import Node, open_file
+from fsnn_lava.files.hdf5 import Hdf5Node, open_file
 from fsnn_lava.formats import netx
 from fsnn_lava.formats.results_layout import FORMAT, Column, detail_columns, row_columns
 from fsnn_lava.formats.results_provenance import ColumnHashes, DataHash, Provenance
@@ -28,15 +28,17 @@ SAMPLES_MAX = 2**31
 HASHED_BYTES = 2**24  # read at once
 
 
-class Reader:
+class ResultsReader:
     """An open results file: `row` reads a column of all samples, `detail` every neuron of the samples kept in detail."""
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: Hdf5Node) -> None:
         self._root = root
         if not root.has_attribute("fsnn_results"):
-            raise root.fail("an HDF5 file, but not a results file: it has no attribute 'fsnn_results'")
+            raise root.fail("it is an HDF5 file, but not a results file: it has no attribute 'fsnn_results'")
         if root.integer("fsnn_results") != FORMAT:
-            raise root.fail(f"results of format {root.integer('fsnn_results')}, but this version reads format {FORMAT}: update fsnn-lava")
+            raise root.fail(
+                f"it has results format {root.integer('fsnn_results')}, but this release reads format {FORMAT}: update fsnn-lava"
+            )
         self.provenance = Provenance.of(root)
         self.samples, self.details = root.integer("samples"), root.integer("detail")
         self.has_spikes = root.integer("spikes") == 1
@@ -59,7 +61,7 @@ class Reader:
         return column.stored(self._root, self.samples)[first : self.samples if end is None else end]
 
     def changed_columns(self) -> list[str]:
-        """Columns that are no longer what was written, by their SHA-256, and "data" if values or labels are not those of the run.
+        """Columns whose SHA-256 has changed since they were written, and "data" if values or labels are not those of the run.
 
         Older files keep only the hash of the data, which needs the values of every sample.
         """
@@ -134,17 +136,19 @@ class Reader:
             try:
                 chip = netx.read_netx(path)
             except BadFile as error:
-                raise self._root.fail(f"the network in it is damaged: {str(error).replace(str(path), 'network')}") from error
+                raise self._root.fail(f"the network in the file is damaged: {str(error).replace(str(path), 'network')}") from error
         if self.provenance.graph != "stock" and chip.digest() != self.provenance.digest:
-            raise self._root.fail(f"the network in it has digest {chip.digest()[:12]}, but the run used {self.provenance.digest[:12]}")
+            raise self._root.fail(
+                f"the network in the file has digest {chip.digest()[:12]}, but the run used {self.provenance.digest[:12]}"
+            )
         return chip
 
 
 @contextmanager
-def reading_results(path: str | Path) -> Iterator[Reader]:
-    """Yield an open Reader; BadFile if the file is missing, damaged or not a results file."""
+def reading_results(path: str | Path) -> Iterator[ResultsReader]:
+    """Yield an open ResultsReader; BadFile if the file is missing, damaged or not a results file."""
     with open_file(path) as root:
-        yield Reader(root)
+        yield ResultsReader(root)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

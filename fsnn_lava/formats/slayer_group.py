@@ -1,6 +1,6 @@
 """Read the group /layer that lava-dl's slayer exports: a chain of dense and convolutional layers with reset to zero.
 
-Assumptions about what such a file leaves open: the readout counts the spikes of the last layer, a weight unit is worth 1, and the
+Where such a file leaves something open, we assume: the readout counts the spikes of the last layer, a weight unit is 1, and the
 number of steps is STEPS.
 """
 
@@ -13,17 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava import limits
-from fsnn_lava.files.hdf5 import Node
+from fsnn_lava.files.hdf5 import Hdf5Node
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
 
 STEPS = 32
-NEURONS_MAX = 2**20  # of one layer: a small file could describe a huge one
+NEURONS_MAX = 2**20  # of one layer, because a small file could describe a huge layer
 NUMBERS_MAX = 8  # of a shape, stride or decay
 COUNTED_MAX = 4096  # neurons of a last layer that is its own readout
 _READ = ("dense", "dense_rec", "conv")
 
 
-def read_slayer(root: Node) -> ChipNetwork:
+def read_slayer(root: Hdf5Node) -> ChipNetwork:
+    """The network in the group that lava-dl's SLAYER writes."""
     nodes = [(node, _text(node, "type")) for node in root.numbered("layer")]
     if not nodes or nodes[0][1] != "input" or not nodes[0][0].has("shape"):
         raise root.fail("the first layer must be an input with a shape")
@@ -49,7 +50,7 @@ class _Builder:
         self.synapses: list[Synapse] = []
         self.readout: tuple[NDArray[Any], NDArray[Any], int] | None = None
 
-    def add(self, node: Node, kind: str) -> None:
+    def add(self, node: Hdf5Node, kind: str) -> None:
         if self.readout is not None:
             raise node.fail("a layer without neurons must be the last")
         source = self.layers[-1].name if self.layers else INPUT
@@ -79,12 +80,12 @@ class _Builder:
         layer = Layer(name=name, shape=shape, threshold=threshold, bias=bias, scale=scale, decay=decay, reset="zero", strict=True)
         self.layers.append(layer)
 
-    def network(self, root: Node) -> ChipNetwork:
+    def network(self, root: Hdf5Node) -> ChipNetwork:
         if not self.layers:
             raise root.fail("there is no layer with neurons")
         last = self.layers[-1]
         if self.readout is None and last.size > COUNTED_MAX:
-            raise root.fail(f"the last layer has one neuron per class and has {last.size} of them, at most {COUNTED_MAX} are supported")
+            raise root.fail(f"the last layer has {last.size} neurons, one per class; at most {COUNTED_MAX} are supported")
         weight, bias, exponent = self.readout or (np.eye(last.size, dtype=np.int8), np.zeros(last.size, np.int32), 0)
         readout = Readout(weight=weight, bias=bias, scale=np.array(1.0), exponent=exponent, decay=last.decay)
         notes = {"origin": "slayer"}
@@ -93,7 +94,7 @@ class _Builder:
         )
 
 
-def _conv(node: Node, source: str, target: str, weight: NDArray[Any], exponent: int) -> ConvSynapse:
+def _conv(node: Hdf5Node, source: str, target: str, weight: NDArray[Any], exponent: int) -> ConvSynapse:
     if any(v != 1 for v in _pair(node, "dilation")):
         raise node.fail("dilated convolutions are not supported")
     weight = weight.reshape(weight.shape[:4])
@@ -101,16 +102,16 @@ def _conv(node: Node, source: str, target: str, weight: NDArray[Any], exponent: 
     return ConvSynapse(source=source, target=target, weight=weight, exponent=exponent, stride=stride, padding=padding, groups=groups)
 
 
-def _whole(node: Node, name: str) -> NDArray[Any]:
+def _whole(node: Hdf5Node, name: str) -> NDArray[Any]:
     array = node.array(name, "iuf")
     if array.dtype.kind == "f" and not (np.all(np.isfinite(array)) and np.array_equal(array, np.rint(array))):
-        raise node.fail(f"{name!r} must hold integers; export a quantised network")
+        raise node.fail(f"{name!r} must contain integers; export a quantised network")
     if array.size and float(np.abs(array).max()) > 2**31:
-        raise node.fail(f"{name!r} holds numbers of more than 32 bits")
+        raise node.fail(f"{name!r} contains numbers of more than 32 bits")
     return array.astype(np.int64)
 
 
-def _weight(node: Node, name: str) -> tuple[NDArray[Any], int]:
+def _weight(node: Hdf5Node, name: str) -> tuple[NDArray[Any], int]:
     """slayer's weights are even numbers up to 254: halve them and raise the exponent."""
     weight, exponent = _whole(node, name), 0
     while weight.size and np.abs(weight).max() > limits.WEIGHT_MAX and not np.any(weight % 2):
@@ -121,7 +122,7 @@ def _weight(node: Node, name: str) -> tuple[NDArray[Any], int]:
     return weight, exponent
 
 
-def _bias(node: Node, shape: tuple[int, ...]) -> NDArray[Any]:
+def _bias(node: Hdf5Node, shape: tuple[int, ...]) -> NDArray[Any]:
     if not node.has("bias"):
         return np.zeros(shape, dtype=np.int64)
     bias = _whole(node, "bias")
@@ -129,11 +130,11 @@ def _bias(node: Node, shape: tuple[int, ...]) -> NDArray[Any]:
         return bias.transpose(2, 1, 0)
     flat = bias.reshape(-1)
     if flat.shape != shape[:1]:
-        raise node.fail(f"'bias' must be one per channel ({shape[0]}) or one per neuron {shape[::-1]}, got {bias.shape}")
+        raise node.fail(f"'bias' must have one entry per channel ({shape[0]}) or one per neuron {shape[::-1]}, got {bias.shape}")
     return np.broadcast_to(flat.reshape(-1, *(1,) * (len(shape) - 1)), shape)
 
 
-def _neuron(node: Node, shape: tuple[int, ...]) -> tuple[NDArray[Any], int]:
+def _neuron(node: Hdf5Node, shape: tuple[int, ...]) -> tuple[NDArray[Any], int]:
     kind = _text(node, "type")
     if kind not in ("CUBA", "LOIHI"):
         raise node.fail(f"neurons of type {kind!r} are not supported, only CUBA and LOIHI")
@@ -143,19 +144,19 @@ def _neuron(node: Node, shape: tuple[int, ...]) -> tuple[NDArray[Any], int]:
     return threshold.reshape(()) if threshold.size == 1 else threshold.reshape(-1), int(_numbers(node, "vDecay")[0])
 
 
-def _numbers(node: Node, name: str) -> NDArray[Any]:
+def _numbers(node: Hdf5Node, name: str) -> NDArray[Any]:
     numbers = np.atleast_1d(_whole(node, name)).reshape(-1)
     if not 1 <= len(numbers) <= NUMBERS_MAX:
         raise node.fail(f"{name!r} must hold 1 … {NUMBERS_MAX} numbers, got {len(numbers)}")
     return numbers
 
 
-def _pair(node: Node, name: str) -> tuple[int, int]:
+def _pair(node: Hdf5Node, name: str) -> tuple[int, int]:
     values = _numbers(node, name)
     return int(values[0]), int(values[-1])
 
 
-def _text(node: Node, name: str) -> str:
+def _text(node: Hdf5Node, name: str) -> str:
     value = np.atleast_1d(node.array(name, "SO", (0, 1)))
     first = value.reshape(-1)[0]
     return first.decode("ascii", "replace") if isinstance(first, bytes) else str(first)

@@ -1,7 +1,7 @@
 """The group /layer of a network file: the part of a ChipNetwork that lava-dl's NetX can load and run.
 
 NetX supports a chain of layers, one weight unit per layer, int8 weights, int16 biases, reset to zero and a spike at v > threshold.
-Each layer is therefore written in a unit that makes all its numbers integers if they fit (`exact`), and rounded to the range if they
+Each layer is therefore written in a unit that makes all its numbers integers if they fit (`exact`), and is rounded to the range if they
 do not. Feedback of a dense layer onto itself becomes `dense_rec`; NetX has no layer for any other feedback, which is left out
 (`complete` is false). The readout is a final dense layer whose threshold is never reached: its potentials are the answer.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava import limits
-from fsnn_lava.files.hdf5 import put
+from fsnn_lava.files.hdf5 import put_array
 from fsnn_lava.formats.exact_group import GROUP as EXACT
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse
 
@@ -42,8 +42,8 @@ class Expressed:
     exact: bool
 
 
-def express(weight: NDArray[Any], recurrent: NDArray[Any] | None, threshold: NDArray[Any], bias: NDArray[Any]) -> Expressed:
-    """The four arrays (float64, in the layer's weight units) times the largest factor with which they fit in NetX's ranges."""
+def express_as_standard(weight: NDArray[Any], recurrent: NDArray[Any] | None, threshold: NDArray[Any], bias: NDArray[Any]) -> Expressed:
+    """The four arrays (float64, in the layer's weight units) times the largest factor that fits them into the standard group's ranges."""
     parts = [weight] if recurrent is None else [weight, recurrent]
     exact = _integer_factor([*parts, threshold, bias])
     largest = max((float(np.abs(p).max()) for p in parts if p.size), default=0.0)
@@ -74,7 +74,7 @@ def _integer_factor(arrays: list[NDArray[Any]]) -> float | None:
 
 
 def write_standard(file: h5py.File, chip: ChipNetwork) -> dict[str, Any]:
-    """Write /layer and return what a user of NetX must know: `input`, `complete`, `exact`.
+    """Write the standard group /layer and return what a user of NetX must know: `input`, `complete`, `exact`.
 
     A network with delta encoding has no /layer: NetX's sigma-delta layers divide by 2**6 whatever the threshold, and do not clip at 1.
     """
@@ -103,7 +103,7 @@ def _same_neuron(layer: Layer) -> bool:
 
 
 def _same_rounding(chip: ChipNetwork, layer: Layer, expressed: Expressed) -> bool:
-    """Whether a finer unit keeps E9's rounding, of a leaking potential and of a current below 2**-6."""
+    """Whether a finer unit preserves E9's rounding of a leaking potential and of a current below 2**-6."""
     fraction = min((s.exponent for s in chip.into(layer)), default=0)
     return expressed.factor == 1.0 or (layer.decay == 0 and fraction >= -limits.STATE_FRACTION_BITS)
 
@@ -114,7 +114,7 @@ def _written_shape(chip: ChipNetwork) -> tuple[int, ...]:
 
 
 def _first_layer(chip: ChipNetwork) -> tuple[str, Expressed]:
-    """Pixels are sent as values if that fits; otherwise the first layer is written for spikes at the pixels' rate."""
+    """The first layer's input and weights: for pixels sent as values if they fit, otherwise for spikes at the rate of the pixels."""
     layer = chip.layers[0]
     plain = _express_layer(chip, layer, 1)
     if chip.input.kind != "pixels" or plain.exact:
@@ -130,7 +130,7 @@ def _express_layer(chip: ChipNetwork, layer: Layer, gain: int) -> Expressed:
     else:
         weight = synapse.weight * 2.0**synapse.exponent * gain
     recurrent = None if loop is None else loop.weight * 2.0**loop.exponent
-    return express(weight, recurrent, layer.threshold.astype(np.float64), layer.bias.astype(np.float64))
+    return express_as_standard(weight, recurrent, layer.threshold.astype(np.float64), layer.bias.astype(np.float64))
 
 
 def _forward(chip: ChipNetwork, layer: Layer) -> Synapse | None:
@@ -159,14 +159,14 @@ def _write_layer(root: h5py.Group, layer: Layer, synapse: Synapse | None, expres
     kind = "conv" if not dense else "dense" if expressed.recurrent is None else "dense_rec"
     group = _new(root, kind, shape=layer.shape)
     group.attrs["weight_unit"] = np.asarray(layer.scale) / expressed.factor
-    put(group, "weight", expressed.weight.astype(np.int8))
+    put_array(group, "weight", expressed.weight.astype(np.int8))
     if dense:
         group.create_dataset("inFeatures", data=expressed.weight.shape[1])
         group.create_dataset("outFeatures", data=expressed.weight.shape[0])
     else:
         _write_geometry(group, layer, synapse)
     if expressed.recurrent is not None:
-        put(group, "weight_rec", expressed.recurrent.astype(np.int8))
+        put_array(group, "weight_rec", expressed.recurrent.astype(np.int8))
     _write_bias(group, expressed.bias)
     reachable = expressed.threshold if layer.strict or layer.decay else expressed.threshold - 1  # whole numbers: v >= t is v > t - 1
     _write_neuron(group, layer.decay, reachable)
@@ -198,7 +198,7 @@ def _write_bias(group: h5py.Group, bias: NDArray[np.int64]) -> None:
     if bias.ndim == 3:  # NetX takes one per channel, or one per neuron in (W, H, C) order
         per_channel = np.array_equal(bias, np.broadcast_to(bias[:, :1, :1], bias.shape))
         bias = bias[:, 0, 0] if per_channel else bias.transpose(2, 1, 0)
-    put(group, "bias", np.ascontiguousarray(bias).astype(np.int32))
+    put_array(group, "bias", np.ascontiguousarray(bias).astype(np.int32))
 
 
 def _write_neuron(group: h5py.Group, decay: int, threshold: NDArray[np.int64] | int) -> None:
@@ -217,10 +217,10 @@ def _write_readout(root: h5py.Group, chip: ChipNetwork) -> bool:
         _new(root, "flatten", shape=(last.size,))
     threshold = np.array(float(limits.THRESHOLD_MAX))
     weight = readout.weight.astype(np.float64) * 2.0**readout.exponent
-    expressed = express(weight, None, np.array(1.0), readout.bias.astype(np.float64))
+    expressed = express_as_standard(weight, None, np.array(1.0), readout.bias.astype(np.float64))
     group = _new(root, "dense", shape=(readout.classes,))
     group.attrs.update(weight_unit=float(readout.scale) / expressed.factor, readout=True)
-    put(group, "weight", expressed.weight.astype(np.int8))
+    put_array(group, "weight", expressed.weight.astype(np.int8))
     _write_bias(group, expressed.bias)
     _write_neuron(group, readout.decay, int(threshold))
     return expressed.exact

@@ -1,1 +1,1 @@
-"""The network in integers, as the chip holds it; every tool after export reads only this."""
+"""The integer network as the chip stores it; every tool after export uses only this."""

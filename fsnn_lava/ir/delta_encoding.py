@@ -53,13 +53,11 @@ class DeltaEncoding:
 
 
 def check_delta(chip: ChipNetwork, delta: DeltaEncoding) -> None:
-    """BadNetwork unless the parts of `chip` fit E15: sums of shifted products are then exact, whatever the order of the messages."""
+    """BadNetwork unless the parts of `chip` meet E15; then sums of shifted products are exact in any order of the messages."""
     number = len(chip.layers)
-    require(
-        len(delta.dead_bands) == number, f"delta encoding: there must be one dead band for each of {number} layers, got {delta.dead_bands}"
-    )
+    require(len(delta.dead_bands) == number, f"delta encoding: there must be one dead band per layer ({number}), got {delta.dead_bands}")
     require(chip.input.kind != "events", "delta encoding: event input is not supported; use input kind 'pixels' or 'current'")
-    require(chip.decay == 0, "delta encoding: the leak plays no part in it, so every decay must be 0")
+    require(chip.decay == 0, "delta encoding: leak is not supported, so every decay must be 0")
     for layer in chip.layers:
         powers = np.log2(layer.threshold)
         require(
@@ -68,7 +66,7 @@ def check_delta(chip: ChipNetwork, delta: DeltaEncoding) -> None:
         )
         require(
             layer.reset == "subtract" and not layer.strict,
-            f"layer {layer.name!r}: delta encoding has no reset and no strict threshold; leave reset 'subtract' and strict False",
+            f"layer {layer.name!r}: delta encoding has neither a reset nor a strict threshold; use reset='subtract' and strict=False",
         )
     for synapse in chip.synapses:
         least = -limits.STATE_FRACTION_BITS if synapse.source == INPUT else 0
@@ -80,6 +78,6 @@ def check_delta(chip: ChipNetwork, delta: DeltaEncoding) -> None:
     require(chip.readout.exponent >= 0, f"readout: with delta encoding the exponent must be at least 0, got {chip.readout.exponent}")
 
 
-def layer_shift(threshold: int) -> int:
+def _layer_shift(threshold: int) -> int:
     """s of E15: the threshold is 2**s weight units."""
     return int(threshold).bit_length() - 1

@@ -25,16 +25,16 @@ def input_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.in
 
 
 def input_current_channels_last(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """The same as [B, H, W, C]; a layer of shape (N,) is [B, 1, 1, N]."""
+    """The same input current as [B, H, W, C]; a layer of shape (N,) is [B, 1, 1, N]."""
     if chip.input.kind == "events":
-        raise BadArgument("a network with event input has no constant input current; step through the messages instead")
+        raise BadArgument("a network with event input has no constant input current; send the messages step by step instead")
     layer = chip.layers[0]
     if chip.host_drive is not None:
         return _from_host(chip.host_drive, layer, values)
     return _from_synapse(next(s for s in chip.into(layer) if chip.is_forward(s)), layer, values)
 
 
-def accumulate(synapse: Synapse, messages: NDArray[np.uint8]) -> NDArray[Any]:
+def _accumulate(synapse: Synapse, messages: NDArray[np.uint8]) -> NDArray[Any]:
     """weight @ messages in exact integers, not shifted: [B, H, W, C] of the target from [B, *source]."""
     weight = synapse.weight
     if isinstance(synapse, TransposedConvSynapse):
@@ -62,7 +62,7 @@ def _from_host(drive: HostDrive, layer: Layer, values: NDArray[np.uint8]) -> NDA
     largest = float(np.abs(weight_units).max(initial=0.0))
     if not largest <= BIAS_MAX:
         raise BadNetwork(
-            f"layer {layer.name!r}: the host's drive reaches {largest:.0f} weight units, but a bias holds at most {BIAS_MAX}; "
+            f"layer {layer.name!r}: the host's drive reaches {largest:.0f} weight units, but a bias can be at most {BIAS_MAX}; "
             "export with a larger scale"
         )
     return weight_units.astype(np.int32) << STATE_FRACTION_BITS
@@ -70,7 +70,7 @@ def _from_host(drive: HostDrive, layer: Layer, values: NDArray[np.uint8]) -> NDA
 
 def _from_synapse(synapse: Synapse, layer: Layer, values: NDArray[np.uint8]) -> NDArray[np.int32]:
     """2**exponent * (weight @ values) plus the layer's bias, units 2**-6."""
-    total = accumulate(synapse, values).astype(np.int64, copy=False)
+    total = _accumulate(synapse, values).astype(np.int64, copy=False)
     bias = _channels_last(layer.bias).astype(np.int64) << STATE_FRACTION_BITS
     current = shift(total, STATE_FRACTION_BITS + synapse.exponent) + bias
     largest = int(np.abs(current).max(initial=0))

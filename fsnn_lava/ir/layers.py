@@ -1,4 +1,4 @@
-"""What a ChipNetwork consists of besides its connections: input, layers, readout, and what the host computes."""
+"""The parts of a ChipNetwork other than its connections: input, layers, readout, and what the host computes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ READOUT = "readout"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Input:
-    """What a network takes, and how raw values became the float network's input: x = (value / divisor - mean) / std (E8).
+    """What a network takes as input, and how raw values were converted for the float network: x = (value / divisor - mean) / std (E8).
 
     Attributes:
         kind: "pixels": [B, *shape] uint8, sent as graded messages at every step through the input synapse.
@@ -48,7 +48,7 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layer:
-    """Spiking neurons of a ChipNetwork (E9). One weight unit is worth `scale` of the float network's potential.
+    """Spiking neurons of a ChipNetwork (E9). One weight unit equals `scale` in the float network's potential.
 
     Attributes:
         name: used by the connections; not "input" or "readout".
@@ -57,7 +57,7 @@ class Layer:
         bias: int32 [*shape], added at every step; weight units.
         scale: float64, () or [C]: one weight unit in units of the float network's potential.
         decay: what the potential loses per step, in units of 1/4096; 0 for IF.
-        reset: "subtract" takes the threshold off the potential at a spike; "zero" discards the rest of the charge.
+        reset: "subtract" subtracts the threshold from the potential at a spike; "zero" sets it to zero and discards the remaining charge.
         strict: spike at u > threshold, as Lava's stock LIF does, instead of u >= threshold.
     """
 
@@ -88,7 +88,7 @@ class Layer:
 
     @property
     def size(self) -> int:
-        """Number of neurons."""
+        """Number of neurons of the layer."""
         return int(np.prod(self.shape))
 
     @property
@@ -110,14 +110,14 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Readout:
-    """Non-spiking integrators behind the last layer: u <- trunc(u (4096 - decay) / 4096) + 2**6 (2**exponent weight @ s + bias).
+    """Non-spiking integrators after the last layer: u <- trunc(u (4096 - decay) / 4096) + 2**6 (2**exponent weight @ s + bias).
 
     Attributes:
         weight: int8 [classes, N], N the neurons of the last layer.
         bias: int32 [classes], added at every step; weight units.
         scale: float64, (): one weight unit in units of the float network's logits.
         exponent: the weights are multiplied by 2**exponent.
-        decay: as of the layers.
+        decay: as for the layers.
     """
 
     weight: NDArray[np.int8] = field(repr=False)
@@ -140,7 +140,7 @@ class Readout:
 
     @property
     def classes(self) -> int:
-        """Number of outputs."""
+        """Number of outputs of the readout layer."""
         return int(self.weight.shape[0])
 
 

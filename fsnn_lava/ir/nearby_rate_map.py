@@ -13,7 +13,7 @@ from fsnn_lava.ir.rate_map import RateMap, Rates, apply_linear
 
 
 class NearbyRateMap(RateMap):
-    """f(a) = f(c + (a - c)): exact at the centre c, and off by about 1e-7 |a - c| elsewhere; several times as fast as float64.
+    """f(a) = f(c + (a - c)): exact at the centre c, and off by about 1e-7 |a - c| elsewhere; several times faster than float64.
 
     For samples in the order of `centre` only.
     """

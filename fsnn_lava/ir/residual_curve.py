@@ -12,7 +12,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Arrays, Result
 
-BYTES_MAX = 2**25  # of one number per neuron, for the samples that are processed together
+BYTES_MAX = 2**25  # bytes for one number per neuron of the samples that are processed together
 
 
 class ResidualCurve:
@@ -26,7 +26,7 @@ class ResidualCurve:
     def added(self, result: Result, values: NDArray[np.uint8], *, keep_spikes: bool) -> Result:
         """`result`, which must have spike trains, with its residual [B, T] and, unless `keep_spikes`, without the trains."""
         if result.spikes is None:
-            raise BadArgument(f"backend {result.backend!r} recorded no spike trains, which the residual after every step needs")
+            raise BadArgument(f"backend {result.backend!r} recorded no spike trains, which are needed for the residual after every step")
         parts = [slice(start, start + self.rows) for start in range(0, result.samples, self.rows)]
         curves = [self._curve(tuple(train[rows] for train in result.spikes), values[rows]) for rows in parts]
         return replace(result, residual=np.concatenate(curves), spikes=result.spikes if keep_spikes else None)

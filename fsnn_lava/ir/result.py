@@ -1,4 +1,4 @@
-"""Result: the outcome of a run of a ChipNetwork, the same for every backend."""
+"""Result: the outcome of running a ChipNetwork, in the same form for every backend."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _PER_SAMPLE_TUPLES = ("counts", "traces", "late", "late_traces", "potentials", "
 class Result:
     """The outcome of a run: B samples over T steps, each layer in its own time tau = 1 … T.
 
-    With delta encoding (E14) a message is a change of a rate: `counts` are messages, `traces` what the targets were told and `late` the
-    changes under way, in units of 2**-q, `potentials` the sums S, and `readout` has no fraction bits.
+    With delta encoding (E14) a message is a change of a rate: `counts` are messages, `traces` the rates that were sent and `late` the
+    changes in flight, in units of 2**-q, `potentials` the sums S, and `readout` has no fraction bits.
 
-    `run` returns one; backends fill it in, and it is not checked here. Do not rely on it until `compare` has judged it.
-    Tuples have one array per layer, or per feedback connection where it says so.
+    `run` returns one; backends fill it in, and it is not checked here. Do not rely on it until `compare` has checked it.
+    Tuples have one array per layer, or per feedback connection where noted.
 
     Attributes:
         backend: "emu", "sim" or "loihi2".
         graph: which Lava processes ran: "batched" or "stock"; "" on the emulator.
         steps: T.
-        digest: of the ChipNetwork that ran.
+        digest: digest of the ChipNetwork that ran.
         weight_sum: what a trace is divided by to get a rate (E3).
         readout_scale: one weight unit of the readout in units of the float network's logits.
         counts: int32 [B, *shape] per layer: spikes in the T steps.
@@ -46,10 +46,10 @@ class Result:
         clip_count: int64 [B, layers + 1]: number of clips; the readout comes last.
         operations: int64 [B]: synaptic operations, that is weights touched by a spike or a non-zero message.
         updates: int64 [B]: neuron updates.
-        spikes: uint8 [B, T, *shape] per layer, with delta encoding int16: the change that was sent; None unless asked for.
-        residual: float64 [B, T]: ||f(a) - a|| after every step (E11); None unless asked for.
+        spikes: uint8 [B, T, *shape] per layer, with delta encoding int16: the change that was sent; None unless requested.
+        residual: float64 [B, T]: ||f(a) - a|| after every step (E11); None unless requested.
         messages: int32 [B, T]: messages sent in each step by all layers, each in its own time; None with rate coding.
-        cycles: int32 [B]: the period of the limit cycle in which a sample was at the end, steps; 0 if it was in none that the run shows.
+        cycles: int32 [B]: the period, in steps, of the limit cycle that a sample ended in; 0 if the run shows none.
             None with rate coding.
         seconds: wall-clock time of the run itself.
 
@@ -92,7 +92,7 @@ class Result:
 
     @property
     def samples(self) -> int:
-        """Number of samples, B."""
+        """Number of samples of the result, B."""
         return int(self.readout.shape[0])
 
     @property
@@ -132,15 +132,15 @@ class Result:
         return replace(self, **changes)
 
 
-def concatenate(results: Sequence[Result]) -> Result:
+def concatenate_results(results: Sequence[Result]) -> Result:
     """One Result of all samples, in order. All parts must come from the same network, backend and number of steps."""
     if not results:
-        raise BadArgument("concatenate needs at least one result, got none")
+        raise BadArgument("there must be at least one result to concatenate")
     first = results[0]
     for name in ("backend", "graph", "steps", "digest"):
         found = {getattr(result, name) for result in results}
         if len(found) > 1:
-            raise BadArgument(f"results to concatenate must share one {name}, got {sorted(map(str, found))}")
+            raise BadArgument(f"results to concatenate must have the same {name}, got {sorted(map(str, found))}")
     if len(results) == 1:
         return first
     values: dict[str, Any] = {f.name: getattr(first, f.name) for f in fields(first)}

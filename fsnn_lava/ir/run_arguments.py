@@ -10,7 +10,7 @@ from fsnn_lava.limits import STEPS_MAX
 
 
 def checked_steps(chip: ChipNetwork, steps: int | None) -> int:
-    """The number of steps, by default the network's own."""
+    """The argument `steps` of a run, by default the network's own."""
     steps = chip.steps if steps is None else steps
     if not 1 <= steps <= STEPS_MAX:
         raise BadArgument(f"steps must be between 1 and {STEPS_MAX}, got {steps}")
@@ -18,14 +18,14 @@ def checked_steps(chip: ChipNetwork, steps: int | None) -> int:
 
 
 def check_chip(chip: object) -> None:
-    """BadArgument unless `chip` is a network in integers."""
+    """BadArgument unless the argument `chip` of a run is an integer network."""
     if not isinstance(chip, ChipNetwork):
         found = type(chip).__name__
         raise BadArgument(f"chip must be a ChipNetwork, got {found}; make one with quantise(net), or read one with ChipNetwork.load")
 
 
-def check_values(chip: ChipNetwork, values: object, steps: int) -> None:
-    """BadArgument unless `values` are raw inputs of this network for `steps` steps, with at least one sample."""
+def check_values_argument(chip: ChipNetwork, values: object, steps: int) -> None:
+    """BadArgument unless the argument `values` of a run holds raw inputs of this network for `steps` steps, with at least one sample."""
     kind, shape = chip.input.kind, chip.input.shape
     form = f"[B, {', '.join(map(str, (steps, *shape) if kind == 'events' else shape))}]"
     wanted = f"values must be raw uint8 {form} for this network (input kind {kind!r}"
@@ -33,7 +33,7 @@ def check_values(chip: ChipNetwork, values: object, steps: int) -> None:
         remedy = "; pass values.numpy()" if type(values).__name__ == "Tensor" else ""
         raise BadArgument(f"{wanted}), got {type(values).__name__}{remedy}")
     if values.dtype != np.uint8:
-        raise BadArgument(f"{wanted}; the network normalises by itself), got {values.dtype}")
+        raise BadArgument(f"{wanted}; the network does the normalisation itself), got {values.dtype}")
     if values.shape[1:] != ((steps, *shape) if kind == "events" else shape):
         raise BadArgument(f"{wanted}{f', {steps} steps' if kind == 'events' else ''}), got shape {values.shape}")
     if len(values) < 1:

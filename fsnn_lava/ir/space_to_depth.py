@@ -1,6 +1,6 @@
 """Rewrite a network with transposed convolutions as one with plain convolutions: the same neurons, packed into a coarser grid.
 
-A layer packed with factor (f, g) holds neuron (c, y, x) in channel ((y % f) * g + x % g) * C + c at (y // f, x // g). Between such
+A layer packed with factor (f, g) has neuron (c, y, x) in channel ((y % f) * g + x % g) * C + c at (y // f, x // g). Between such
 grids a transposed convolution of stride s is a convolution from factor f to factor s f with shared weights, which Loihi's convolution
 supports; a convolution between packed grids stays a convolution.
 """
@@ -35,7 +35,7 @@ class Tap(NamedTuple):
 def space_to_depth(chip: ChipNetwork) -> tuple[ChipNetwork, Factors]:
     """The network without transposed convolutions, and each layer's factor; `unpacked` restores the order of its results.
 
-    Where some layer's size is not a multiple of its factor, the network is returned unchanged, with all factors 1.
+    If the size of some layer is not a multiple of its factor, the network is returned unchanged, with all factors 1.
     """
     factors = _factors(chip)
     if factors is None:
@@ -49,7 +49,7 @@ def space_to_depth(chip: ChipNetwork) -> tuple[ChipNetwork, Factors]:
 
 
 def packed(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
-    """[..., C, H, W] packed into [..., f g C, H / f, W / g]."""
+    """Space to depth: [..., C, H, W] packed into [..., f g C, H / f, W / g]."""
     if factor == (1, 1):
         return values
     lead = values.shape[: values.ndim - 3]
@@ -155,7 +155,7 @@ def _packed_kernel(
 
 
 def _by_target(synapse: ConvSynapse | TransposedConvSynapse, channels: int) -> NDArray[np.int8]:
-    """[C_out, C_in, kH, kW], groups written out."""
+    """[C_out, C_in, kH, kW], with groups expanded."""
     if isinstance(synapse, TransposedConvSynapse):
         return synapse.weight.transpose(1, 0, 2, 3)
     out, inner, *kernel = synapse.weight.shape

@@ -1,4 +1,4 @@
-"""The network that Lava's own ("stock") processes run in place of a given one. Integer work only; Lava is not imported.
+"""The network that Lava's own ("stock") processes run in place of a given one. Integers only; Lava is not imported.
 
 Lava's synapses round their sum to whole weight units before the neuron multiplies it by 2**6, a bias has 16 bits, `LIF` resets to
 zero and fires above its threshold, `ATRLIF` can subtract. `stock_equivalent` is the network that these processes actually compute.
@@ -19,21 +19,21 @@ from fsnn_lava.ir.space_to_depth import Factors, space_to_depth
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lowered:
-    """A network whose every connection is a stock process. A remaining transposed convolution becomes a `Sparse` process."""
+    """A network in which every connection is a stock process. A remaining transposed convolution becomes a `Sparse` process."""
 
     chip: ChipNetwork
     factors: Factors  # how each layer is packed (space_to_depth)
 
 
 def lower_to_stock(chip: ChipNetwork) -> Lowered:
-    """Turn transposed convolutions into convolutions on coarser grids, or leave them to Sparse where that stores fewer weights."""
+    """Replace transposed convolutions by convolutions on coarser grids, or leave them to Sparse if that stores fewer weights."""
     plain, factors = space_to_depth(chip)
-    if stored_weights(plain) <= stored_weights(chip):
+    if stored_stock_weights(plain) <= stored_stock_weights(chip):
         return Lowered(chip=plain, factors=factors)
     return Lowered(chip=chip, factors={layer.name: (1, 1) for layer in chip.layers})
 
 
-def stored_weights(chip: ChipNetwork) -> int:
+def stored_stock_weights(chip: ChipNetwork) -> int:
     """Number of weights that stock processes store: shared ones once, those of a transposed convolution (Sparse) one by one."""
     total = 0
     for synapse in chip.synapses:
@@ -93,7 +93,7 @@ def _finer_bits(chip: ChipNetwork, layer: Layer) -> int:
 
 
 def _fires_one_unit_lower(layer: Layer) -> bool:
-    """LIF fires above its threshold, this layer at it: the same spikes with a threshold one unit lower, if there is no leak."""
+    """Whether a threshold one unit lower gives the same spikes: LIF fires above its threshold, this layer at it; needs no leak."""
     return layer.reset == "zero" and not layer.strict and layer.decay == 0
 
 
@@ -209,7 +209,7 @@ def _drive(synapse: Synapse, chip: ChipNetwork, layer: Layer, bits: int) -> Host
     if isinstance(synapse, DenseSynapse):
         return HostDrive(weight=synapse.weight * per_channel[:, None], bias=zero)
     if not isinstance(synapse, ConvSynapse):
-        raise BadNetwork(f"{synapse}: stock processes cannot take pixels through a transposed convolution; use the batched graph")
+        raise BadNetwork(f"{synapse}: stock processes do not support pixels through a transposed convolution; use the batched graph")
     whole = np.zeros((layer.shape[0], chip.input.shape[0], *synapse.weight.shape[2:]))
     outer, inner = layer.shape[0] // synapse.groups, synapse.weight.shape[1]
     for group in range(synapse.groups):

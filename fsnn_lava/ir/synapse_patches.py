@@ -10,7 +10,7 @@ Shape = tuple[int, ...]
 
 
 def synapse_patches(synapse: Synapse, source: Shape, target: Shape) -> Patches:
-    """`source` and `target` are the shapes of the layers it connects, (N,) or (C, H, W)."""
+    """The patches of a synapse; `source` and `target` are the shapes of the layers it connects, (N,) or (C, H, W)."""
     if isinstance(synapse, DenseSynapse):
         return dense_patches(synapse.weight, source)
     if isinstance(synapse, ConvSynapse):

@@ -31,22 +31,22 @@ class ShippedFile:
 
 @lru_cache(maxsize=1)
 def catalogue() -> dict[str, tuple[ShippedFile, ...]]:
-    """The files of every trained network, by name."""
+    """The files of every trained network in the catalogue, by name."""
     return {
         name: tuple(ShippedFile(file, about["bytes"], about["sha256"]) for file, about in files.items())
         for name, files in read_toml(CATALOGUE, what="catalogue of networks").items()
     }
 
 
-def names() -> tuple[str, ...]:
+def catalogue_names() -> tuple[str, ...]:
     """The names of all trained networks of this release, on this machine or not."""
     return tuple(catalogue())
 
 
 def download_network(name: str, folder: Path) -> list[Path]:
-    """Download the files of a network into folder/name, checked by size and hash; files that are there already are kept."""
+    """Download the catalogue's files of a network into folder/name, checked by size and hash; files that are already there are kept."""
     if name not in catalogue():
-        raise BadFile(f"there is no shipped network {name} (shipped: {', '.join(names())})")
+        raise BadFile(f"there is no shipped network named {name} (available: {', '.join(catalogue_names())})")
     written = []
     for file in catalogue()[name]:
         target = folder / name / file.name
@@ -62,7 +62,7 @@ def download_network(name: str, folder: Path) -> list[Path]:
 def _fetched(relative: str, file: ShippedFile) -> bytes:
     base = os.environ.get(VARIABLE) or ADDRESS
     if not base:
-        raise BadFile(f"there is no public address of the networks yet: set {VARIABLE} to examples/models of a clone, as a folder or URL")
+        raise BadFile(f"the networks have no public address yet: set {VARIABLE} to the folder or URL of examples/models in a clone")
     where = f"{base.rstrip('/')}/{relative}"
     try:
         content = _opened(where, file.bytes + 1)

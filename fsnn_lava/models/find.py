@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from fsnn_lava.data.places import default_root
+from fsnn_lava.data.search_path import default_root
 from fsnn_lava.errors import BadFile
-from fsnn_lava.models.catalogue import names
+from fsnn_lava.models.catalogue import catalogue_names
 
 PACKAGED = Path(__file__).parent
 EXAMPLES = Path(__file__).parents[2] / "examples" / "models"
@@ -16,13 +16,13 @@ DOWNLOADED = "models"  # inside the folder of the data sets
 
 
 def shipped_models(file: str = NETWORK) -> dict[str, Path]:
-    """The files of the trained networks that are here, by name."""
-    found = {path.parent.name: path for folder in (downloads(), EXAMPLES) for path in sorted(folder.glob(f"*/{file}"))}
+    """The files of the trained networks that can be found on this machine, by name."""
+    found = {path.parent.name: path for folder in (downloads_folder(), EXAMPLES) for path in sorted(folder.glob(f"*/{file}"))}
     inside = {path.stem: path for path in sorted(PACKAGED.glob("*.h5"))} if file == NETWORK else {}
     return {**inside, **found}
 
 
-def downloads() -> Path:
+def downloads_folder() -> Path:
     """The folder that `fsnn get` writes to."""
     return default_root() / DOWNLOADED
 
@@ -31,14 +31,14 @@ def find(name_or_path: str | Path, *, file: str = NETWORK) -> Path:
     """Find the file of a trained network by its name.
 
     Args:
-        name_or_path: "digits", which comes with the package, or another shipped name; or a file, which is returned as it is.
-        file: "net.h5" for the network in integers, "model.pt" for the float network it was made from.
+        name_or_path: "digits", which comes with the package, or the name of another shipped network; a path is returned unchanged.
+        file: "net.h5" for the integer network, "model.pt" for the float network that it was made from.
 
     Returns:
         The path, for `ChipNetwork.load` or `FSNN.load`.
 
     Raises:
-        BadFile: there is neither such a file nor such a name here; the message says how to get it, or lists the names.
+        BadFile: there is no such file or name on this machine; the message says how to get it, or lists the names.
 
     Examples:
         >>> chip = fl.ChipNetwork.load(fl.find("digits"))
@@ -49,11 +49,11 @@ def find(name_or_path: str | Path, *, file: str = NETWORK) -> Path:
     here = shipped_models(file)
     if name in here:
         return here[name]
-    if name in names():
+    if name in catalogue_names():
         raise BadFile(f"{file} of the shipped network {name} is not on this machine: fsnn get {name} downloads it")
-    close = difflib.get_close_matches(name, names(), n=1)
-    hint = f"; did you mean {close[0]}?" if close else f" (shipped: {', '.join(names())})"
+    close = difflib.get_close_matches(name, catalogue_names(), n=1)
+    hint = f"; did you mean {close[0]}?" if close else f" (available: {', '.join(catalogue_names())})"
     raise BadFile(f"there is no file {path} and no shipped network of that name{hint}")
 
 
-find_model = find  # its name inside the library
+find_model = find  # the name used inside the library

@@ -34,12 +34,15 @@ class ConstantDrive:
     values: Tensor  # [B, *shape], the current itself, masked
 
     def at(self, step: int) -> Tensor:
+        """The same drive in every step."""
         return self.values
 
     def over(self, steps: int) -> Tensor:
+        """The drive, [B, *shape]."""
         return self.values
 
     def part(self, rows: slice) -> ConstantDrive:
+        """The drive of some samples."""
         return ConstantDrive(self.values[rows])
 
 
@@ -51,6 +54,7 @@ class SequenceDrive:
     current: Current  # of one frame
 
     def at(self, step: int) -> Tensor:
+        """The drive of one frame."""
         return self.current(self.values[:, step])
 
     def over(self, steps: int) -> Tensor:
@@ -60,4 +64,5 @@ class SequenceDrive:
         return current if self.current.mask is None else current * self.current.mask[:, None]
 
     def part(self, rows: slice) -> SequenceDrive:
+        """The drive of some samples."""
         return SequenceDrive(self.values[rows], self.current.part(rows))

@@ -1,4 +1,4 @@
-"""Variational dropout: masks that stay the same for a whole sequence. On a CPU a seed gives the same masks on every machine."""
+"""Variational dropout: masks that stay the same for a whole sequence. On a CPU, a seed gives the same masks on every machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def masked(mask: Tensor | None, current: Tensor) -> Tensor:
 def draw_masks(shapes: Sequence[tuple[int, ...]], samples: int, dropped: float, like: Tensor) -> list[Tensor]:
     """[samples, *shape] for every shape: zero with probability `dropped`, else the value that makes the mean 1.
 
-    Draws from torch's global generator. Masks [samples, C, H, W] lie in memory with the channels of a place side by side.
+    Draws from torch's global generator. Masks [samples, C, H, W] are stored channels last.
     """
     sizes = [samples * math.prod(shape) for shape in shapes]
     drawn, kept = like.new_empty(sum(sizes)), 1.0 - dropped

@@ -1,4 +1,4 @@
-"""How a network's connections are laid out for the event-driven simulation: tables by shape, and weights in the order spikes use them."""
+"""The layout of a network's connections for the event-driven simulation: tables for each shape, and weights in the order of their use."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from fsnn_lava.compiled.float_run import FORM_START, NO_SOURCE, SOURCE
-from fsnn_lava.compiled.patches import WIDEST, meeting, spread
+from fsnn_lava.compiled.patches import WIDEST, convolution_spans, transposed_spans
 from fsnn_lava.compiled.row_sums import BLOCK
 from fsnn_lava.compiled.scatter import FORM
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, TransposedConvolution
 
-ONE_PLACE = np.array([[0, 0, 1]], dtype=np.int32)  # the rows, and the columns, of a dense connection
-TOGETHER = 64  # samples that take their steps together where all connections are dense
+ONE_PLACE = np.array([[0, 0, 1]], dtype=np.int32)  # rows and columns of a dense connection
+TOGETHER = 64  # samples that are stepped together if all connections are dense
 
 
 class ConnectionLayout:
-    """One connection: which targets each source position meets, and its weight in that order.
+    """One connection: which targets each source position reaches, and its weight in that order.
 
     `in_blocks` (dense only): the weight as `add_blocks` reads it.
     """
@@ -36,25 +36,25 @@ class ConnectionLayout:
             channels, taps, width = prod(source), (1, 1), 1
         elif isinstance(operator, Convolution):
             axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, strict=True)
-            (self.row_order, self.rows), (self.column_order, self.columns) = (meeting(*axis) for axis in axes)
+            (self.row_order, self.rows), (self.column_order, self.columns) = (convolution_spans(*axis) for axis in axes)
             channels, taps, width = source[0], operator.kernel, target[2]
         elif isinstance(operator, TransposedConvolution):
             axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, strict=True)
-            self.rows, self.columns = (spread(*axis) for axis in axes)
+            self.rows, self.columns = (transposed_spans(*axis) for axis in axes)
             channels, taps, width = source[0], operator.kernel, target[2]
         else:
             raise BadArgument(f"events: cannot lay out a {type(operator).__name__}; simulate with events=False")
-        whole_rows = isinstance(operator, Dense)  # all weights of a spike are contiguous, however many
+        whole_rows = isinstance(operator, Dense)  # all weights of a spike are contiguous
         self.form = np.array([channels, len(self.columns), *taps, width, target[0], 1, whole_rows], dtype=np.int64)
 
     @property
     def products(self) -> int:
-        """Weights that are touched in a step in which every source fires."""
+        """Weights that are used in a step in which every source fires."""
         return int(self.rows[:, 2].sum()) * int(self.columns[:, 2].sum()) * int(self.form[0]) * self.operator.out_shape[0]
 
     @property
     def stored_weights(self) -> int:
-        """Numbers that `ordered` returns."""
+        """Number of weights that `ordered` returns."""
         targets = self.operator.out_shape[0]
         padded = -(-targets // BLOCK) * BLOCK if self.in_blocks else targets
         return int(np.prod(self.form[[0, 2, 3]])) * padded
@@ -120,5 +120,5 @@ class NetworkLayout:
 
 @lru_cache(maxsize=16)
 def network_layout(shapes: tuple[Shape, ...], forward: tuple[Operator, ...], feedback: Operator | None, delay: int) -> NetworkLayout:
-    """The layout for these shapes; made once."""
+    """The layout for these shapes, created once."""
     return NetworkLayout(shapes, forward, feedback, delay=delay)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from fsnn_lava.compiled.compiler import compilable
-from fsnn_lava.compiled.feedback import restrict, restrict_backward
+from fsnn_lava.compiled.feedback import restrict_feedback, restrict_feedback_backward
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.architecture import FeedbackSpec
 from fsnn_lava.nn.initial_weight import initial_weight
@@ -28,7 +28,7 @@ class RestrictedFeedback(nn.Module):
 
     `norm` "kernel" is the paper's: the largest singular value of the kernel as a matrix, tracked by power iteration in training.
     "operator" tracks that of the zero-padded operator itself. Both are estimates from below; `Operator.norm_bound` is a guarantee.
-    "loop" is "operator", but `limit` is that of the gain once around the loop, ||W|| prod ||F|| / vth**N, and is guaranteed after `clip_`.
+    "loop" is "operator", but `limit` bounds the gain around the loop, ||W|| prod ||F|| / vth**N, and is guaranteed after `clip_`.
 
     `rounding`, if set, maps W to the weight that is used.
     """
@@ -40,7 +40,7 @@ class RestrictedFeedback(nn.Module):
         if not limit > 0:
             raise BadArgument(f"limit must be positive, got {limit}")
         if norm == "loop" and not limit < 1:
-            raise BadArgument(f"with norm 'loop', limit is the gain once around the loop and must be below 1, for example 0.9; got {limit}")
+            raise BadArgument(f"with norm 'loop', limit bounds the gain around the loop and must be below 1, for example 0.9; got {limit}")
         self.spec, self.operator, self.norm, self.limit = spec, spec.operator, norm, float(limit)
         self.rounding: Callable[[Tensor], Tensor] | None = None
         self.rest_of_loop: Callable[[], float] = lambda: 1.0  # for "loop": the gain of everything but W; set by the network
@@ -56,12 +56,13 @@ class RestrictedFeedback(nn.Module):
             self.alpha = nn.Parameter(self.spectral_norm().clamp(max=self.limit).reshape(()))
 
     def forward(self, spikes: Tensor) -> Tensor:
+        """The feedback current of these spikes or rates."""
         return self.operator.apply(self.weight(), spikes)
 
     def weight(self) -> Tensor:
-        """alpha W^/||W^||, with gradients to both, rounded if it is trained through the rounding.
+        """alpha W^/||W^||, with gradients to both, rounded if the network is fake-quantised.
 
-        In training each call first brings an alpha that the optimiser moved beyond its limit back to it, and moves the power iteration by
+        In training, each call first clips an alpha that the optimiser has moved beyond its limit, and advances the power iteration by
         one step.
         """
         if self.training and torch.is_grad_enabled():
@@ -71,18 +72,18 @@ class RestrictedFeedback(nn.Module):
 
     @property
     def alpha_limit(self) -> float:
-        """The largest |alpha|; for "loop" there is none of its own, since `clip_` sees to the product."""
+        """The largest |alpha|; none for "loop", where `clip_` limits the product instead."""
         return math.inf if self.norm == "loop" else self.limit
 
     def limited(self, alpha: Tensor) -> Tensor:
-        """alpha clipped to [-limit, limit]; for "loop" as it is."""
+        """alpha clipped to [-limit, limit]; unchanged for "loop"."""
         return alpha.clamp(-self.alpha_limit, self.alpha_limit)
 
     @torch.no_grad()
     def clip_(self) -> None:
         """Clip alpha in place, to [-limit, limit], or so that the gain around the loop is at most `limit`.
 
-        A graph that was built before stays usable: it has seen the clipped value.
+        An autograd graph that was built before stays valid: it used the clipped value.
         """
         self.alpha.data.clamp_(-self.alpha_limit, self.alpha_limit)
         if self.norm == "loop":
@@ -112,7 +113,7 @@ class RestrictedFeedback(nn.Module):
         return self.operator.weight_gradient(right.view(1, *self.spec.in_shape), left.view(1, *self.spec.out_shape))
 
     def iterate_(self) -> None:
-        """Move the tracked singular vector by one step of power iteration."""
+        """Advance the tracked singular vector by one step of power iteration."""
         right = nnf.normalize(self.transposed_singular(), dim=0)
         if self.norm == "kernel":
             left = self.direction.flatten(1) @ right
@@ -131,28 +132,28 @@ class _Restricted(torch.autograd.Function):
             weight, right = torch.empty_like(direction), direction.new_empty(direction[0].numel())
             matrix, out = direction.detach().flatten(1).numpy(), weight.flatten(1).numpy()
             kind = matrix.dtype.type
-            given, limit = kind(alpha.item()), kind(feedback.alpha_limit)  # compared in the weights' precision: clipped values are within
+            given, limit = kind(alpha.item()), kind(feedback.alpha_limit)  # in the weights' precision, where clipped values are within
             ctx.within, ctx.factor = abs(given) <= limit, min(max(given, -limit), limit)
-            ctx.norm = kind(restrict(matrix, feedback.singular.numpy(), right.numpy(), out, ctx.factor, iterate))
+            ctx.norm = kind(restrict_feedback(matrix, feedback.singular.numpy(), right.numpy(), out, ctx.factor, iterate))
         else:
             if iterate:
                 feedback.iterate_()
             right = feedback.transposed_singular()
             ctx.norm = right.norm()
             weight = direction * (feedback.limited(alpha) / ctx.norm)
-        ctx.save_for_backward(direction, alpha, feedback.singular.clone(), right)  # a copy: the next forward pass moves it
+        ctx.save_for_backward(direction, alpha, feedback.singular.clone(), right)  # a copy, since the next forward pass changes it
         return weight
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """dL/dW^ = s (G - <G, W^>/||W^|| u v^T) with s = alpha/||W^||; alpha has a gradient while it is within its limit."""
+        """dL/dW^ = s (G - <G, W^>/||W^|| u v^T) with s = alpha/||W^||; alpha has a gradient as long as it is within its limit."""
         direction, alpha, left, right = ctx.saved_tensors
         feedback, grad = ctx.feedback, grads[0].contiguous()
         if ctx.compiled:
             out = torch.empty_like(grad)
             given, matrix = grad.flatten(1).numpy(), direction.detach().flatten(1).numpy()
-            along = restrict_backward(given, matrix, left.numpy(), right.numpy(), out.flatten(1).numpy(), ctx.norm, ctx.factor)
+            along = restrict_feedback_backward(given, matrix, left.numpy(), right.numpy(), out.flatten(1).numpy(), ctx.norm, ctx.factor)
             for_alpha = alpha.new_tensor(along if ctx.within else 0.0)
         else:
             along = torch.dot(grad.view(-1), direction.reshape(-1)) / ctx.norm

@@ -24,6 +24,7 @@ from fsnn_lava.nn.feedback import NormKind, RestrictedFeedback
 from fsnn_lava.nn.fsnn_options import check_options
 from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
+from fsnn_lava.nn.layer_rates import layer_rates
 from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
@@ -160,12 +161,39 @@ class FSNN(nn.Module):
 
     def forward(self, images: Tensor, steps: int | None = None, *, coupling: SampleCoupling = WHOLE_BATCH) -> Tensor:
         """What `__call__` runs; call the network itself, so that torch's hooks run too."""
+        return self.readout(self._rates(images, steps, coupling, inner=False)[-1].flatten(1))
+
+    def rates(self, images: Tensor, steps: int | None = None, *, coupling: SampleCoupling = WHOLE_BATCH) -> tuple[Tensor, ...]:
+        """Run `steps` steps and return the rates of every layer; in training mode with the implicit gradient, for a loss of your own (E17).
+
+        `net.readout(rates[-1].flatten(1))` are the logits. In training mode the rates of inner layers are those that the last layer's
+        imply (E4), which at an equilibrium are the simulated ones.
+
+        Args:
+            images: as for a call: [B, *input_shape], or [B, T, *input_shape] for a sequence.
+            steps: T; by default the network's own.
+            coupling: as for a call.
+
+        Returns:
+            [B, *shape] per layer: spikes per step, in [0, 1].
+
+        Raises:
+            BadArgument: `images` has the wrong shape, or a sequence is shorter than `steps`.
+            Diverged: in `backward`, if the gradient is not finite.
+
+        Examples:
+            >>> rates = net.rates(images)
+            >>> loss = sum(layer.sum() for layer in rates)  # as few spikes as possible
+        """
+        return self._rates(images, steps, coupling, inner=True)
+
+    def _rates(self, images: Tensor, steps: int | None, coupling: SampleCoupling, *, inner: bool) -> tuple[Tensor, ...]:
+        """Rates with a gradient in training mode; of the last layer alone unless `inner`."""
         values, steps = self._checked(images, steps)
         weight = self.feedback.weight() if self.feedback else None
         masks = self._masks(len(values), values, coupling)
         if not (self.training and torch.is_grad_enabled()):
-            trace = self._simulate(self._dynamics(values, weight, masks), steps)
-            return self.readout(trace.rates[-1].flatten(1))
+            return self._simulate(self._dynamics(values, weight, masks), steps).rates
         self._note_inputs(images)
         average = self.average(values, steps)
         first = self.stages[0].current(channels_last(average))
@@ -175,8 +203,8 @@ class FSNN(nn.Module):
             known = first.detach() if values is average else None
             trace = self._simulate(self._dynamics(values, weight, masks, known), steps, returned=True)
         loop = self._loop_map(first, weight, masks, running=False, coupling=coupling)
-        rates = attach_gradient(trace, loop, self.solver, report=self._report, turn=self.turns > 0)
-        return self.readout(rates.flatten(1))
+        last = attach_gradient(trace, loop, self.solver, report=self._report, turn=self.turns > 0)
+        return layer_rates(loop, last) if inner else (last,)
 
     @torch.no_grad()
     def simulate(self, images: Tensor, steps: int | None = None, *, residuals: bool = False) -> Trace:

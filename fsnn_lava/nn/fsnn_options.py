@@ -1,4 +1,4 @@
-"""The options of an FSNN, each checked with a sentence that names it."""
+"""Checks of the options of an FSNN; each error message names the option."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_options(
     if neuron is not None and not isinstance(neuron, LIF):
         raise BadArgument(f"neuron must be IF() or LIF(leak), for example fsnn_lava.LIF(0.95), got {neuron!r}")
     if not isinstance(vth, Real):
-        raise BadArgument(f"vth must be one number, the same for all layers, got {vth!r}")
+        raise BadArgument(f"vth must be a single number, used for all layers; got {vth!r}")
     if not (vth > 0 and math.isfinite(vth)):
         raise BadArgument(f"vth must be positive and finite, got {vth}")
     if steps < 1:

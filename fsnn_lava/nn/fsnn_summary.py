@@ -28,7 +28,7 @@ def fsnn_summary(net: FSNN) -> Summary:
         title=f"FSNN {architecture.text!r}: {net.neuron}, vth {net.vth:g}, {net.steps} steps, {net.schedule}",
         columns=("layer", "shape", "neurons", "weights", "details"),
         rows=tuple(rows),
-        notes=() if net.normalisation is not None else ("takes raw values unchanged (no normalisation)",),
+        notes=() if net.normalisation is not None else ("takes raw values as they are (no normalisation)",),
     )
 
 

@@ -40,7 +40,7 @@ class LoopMap:
     """f of E4 for one batch: the last layer's rates -> the rates of every layer, the last one mapped once around.
 
     `weight` is the feedback's for this pass. `running`: batch norm uses its running statistics, otherwise those of the mini-batch, which
-    update the running ones with every call.
+    update the running ones with every call unless `updates` is False.
     """
 
     stages: Stages
@@ -51,6 +51,7 @@ class LoopMap:
     masks: Masks
     running: bool
     coupling: SampleCoupling = WHOLE_BATCH
+    updates: bool = True
 
     def __call__(self, rates: Tensor) -> tuple[Tensor, ...]:
         out: list[Tensor] = []
@@ -66,5 +67,5 @@ class LoopMap:
         return self._current(0, self.first)
 
     def _current(self, position: int, linear: Tensor) -> Tensor:
-        normalised = self.stages[position].normalise(linear, running=self.running, coupling=self.coupling)
+        normalised = self.stages[position].normalise(linear, running=self.running, coupling=self.coupling, updates=self.updates)
         return masked(self.masks.stages[position], normalised)

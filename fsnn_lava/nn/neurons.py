@@ -15,7 +15,7 @@ class LIF:
 
     Args:
         leak: share of the potential that remains after each step (lambda of E1), in (0, 1]. The default is the paper's for small images;
-            for CIFAR it uses 0.99. A leak forgets, so more than about 1 / (1 - leak) steps gain nothing: use `IF` for long runs.
+            for CIFAR it uses 0.99. A leaky neuron forgets, so steps beyond about 1 / (1 - leak) add nothing: use `IF` for long runs.
 
     Raises:
         BadArgument: `leak` is out of range.
@@ -32,7 +32,7 @@ class LIF:
             raise BadArgument(f"leak must lie in (0, 1], got {self.leak}")
 
     def weight_sum(self, steps: int) -> float:
-        """Return the sum of leak**(T - tau) over tau = 1 … T, which rates are divided by (E3).
+        """Return the sum of leak**(T - tau) over tau = 1 … T, by which rates are divided (E3).
 
         Args:
             steps: T.

@@ -1,4 +1,4 @@
-"""How raw values become what the first layer sees: x = (p / divisor - mean) / std, per channel (E8)."""
+"""How raw values are converted to the input of the first layer: x = (p / divisor - mean) / std, per channel (E8)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsnn_lava.errors import BadArgument
 class Normalisation:
     """How raw uint8 values become inputs: x = (p / divisor - mean[c]) / std[c] for a value p of channel c.
 
-    Give it to `FSNN` rather than normalise the images yourself: `quantise` folds it into the first layer, which then takes raw pixels (E8).
+    Pass it to `FSNN`; do not normalise the images yourself: `quantise` folds it into the first layer, which then takes raw pixels (E8).
 
     Args:
         divisor: 255 scales uint8 pixels to [0, 1].

@@ -51,5 +51,5 @@ def _largest_symbol(kernel: NDArray[np.float64], torus: list[int]) -> float:
 
 
 def spectral_radius(gains: NDArray[np.float64]) -> float:
-    """Below 1 the equilibrium is unique and every start converges to it (E6, E11)."""
+    """The spectral radius; below 1 the equilibrium is unique and reached from every start (E6, E11)."""
     return float(np.abs(np.linalg.eigvals(gains)).max())

@@ -70,22 +70,28 @@ class Dense(Operator):
 
     @property
     def out_shape(self) -> Shape:
+        """Shape of the dense operator's output: (channels,)."""
         return (self.channels,)
 
     @property
     def weight_shape(self) -> Shape:
+        """Shape of the dense operator's weight."""
         return (self.channels, prod(self.in_shape))
 
     def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
+        """The matrix product, plus the bias."""
         return nnf.linear(values.flatten(1), weight, bias)
 
     def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
+        """The product with the transposed matrix."""
         return (values @ weight).view(len(values), *self.in_shape)
 
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
+        """The outer product of gradients and values, summed over the samples."""
         return grads.flatten(1).t() @ values.flatten(1)
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
+        """The spectral norm of the matrix."""
         return matrix_norm(weight)
 
 
@@ -102,25 +108,31 @@ class Convolution(Operator):
 
     @property
     def out_shape(self) -> Shape:
+        """Shape of the convolution's output."""
         sizes = zip(self.in_shape[1:], self.kernel, self.stride, self.padding, strict=True)
         return (self.channels, *((n + 2 * p - k) // s + 1 for n, k, s, p in sizes))
 
     @property
     def weight_shape(self) -> Shape:
+        """Shape of the convolution's kernel."""
         return (self.channels, self.in_shape[0] // self.groups, *self.kernel)
 
     def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
+        """torch's conv2d."""
         return nnf.conv2d(values, weight, bias, self.stride, self.padding, groups=self.groups)
 
     def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
+        """torch's conv_transpose2d, with the output padding that restores the shape of the input."""
         sizes = zip(self.in_shape[1:], self.out_shape[1:], self.kernel, self.stride, self.padding, strict=True)
         rest = [n - ((out - 1) * s - 2 * p + k) for n, out, k, s, p in sizes]
         return nnf.conv_transpose2d(values, weight, None, self.stride, self.padding, rest, self.groups)
 
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
+        """The gradient of conv2d with respect to its weight."""
         return conv2d_weight(values, self.weight_shape, grads, stride=self.stride, padding=self.padding, groups=self.groups)
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
+        """The largest bound of any group; see `convolution_norm_bound`."""
         inner = (self.in_shape[0] // self.groups, *self.in_shape[1:])
         groups = np.split(weight, self.groups)
         return max(convolution_norm_bound(part, in_shape=inner, stride=self.stride, padding=self.padding) for part in groups)
@@ -157,21 +169,25 @@ class TransposedConvolution(Operator):
 
     @property
     def out_shape(self) -> Shape:
+        """Shape of the transposed convolution's output."""
         sizes = zip(self.in_shape[1:], self.kernel, self.stride, self.padding, self.output_padding, strict=True)
         return (self.channels, *((n - 1) * s - 2 * p + k + o for n, k, s, p, o in sizes))
 
     @property
     def weight_shape(self) -> Shape:
+        """Shape of the transposed convolution's kernel."""
         return (self.in_shape[0], self.channels, *self.kernel)
 
     def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
+        """torch's conv_transpose2d."""
         return nnf.conv_transpose2d(values, weight, bias, self.stride, self.padding, self.output_padding)
 
     def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
+        """The convolution that it is the transpose of."""
         return nnf.conv2d(values, weight, None, self.stride, self.padding)
 
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
-        """It is the transpose of a convolution, whose values are these gradients."""
+        """Computed as for the convolution that it is the transpose of, with values and gradients exchanged."""
         return conv2d_weight(grads, self.weight_shape, values, stride=self.stride, padding=self.padding)
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:

@@ -1,4 +1,4 @@
-"""Raw values are whole numbers from 0 to 255, what a chip takes: float inputs that are something else are told apart here."""
+"""Raw values are whole numbers from 0 to 255, which is what a chip takes; other float inputs are detected here."""
 
 from __future__ import annotations
 

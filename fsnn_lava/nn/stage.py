@@ -19,7 +19,7 @@ from fsnn_lava.nn.operators import Convolution, Operator
 class Stage(nn.Module):
     """F of one layer: linear operation, average pooling, batch norm (E7).
 
-    `rounding`, if set, maps the stored weight to the one that is used everywhere; gradients go through it to the stored one.
+    `rounding`, if set, maps the stored weight to the one that is used everywhere; gradients pass through it to the stored weight.
     """
 
     def __init__(self, spec: LayerSpec, *, batch_norm: bool) -> None:
@@ -40,7 +40,7 @@ class Stage(nn.Module):
                 self.linear.bias.zero_()
 
     def used_weight(self) -> Tensor:
-        """The weight that is used, rounded if it is trained through the rounding."""
+        """The weight that is used, rounded if the network is fake-quantised."""
         stored = self.linear.weight
         return stored if self.rounding is None else self.rounding(stored)
 
@@ -49,14 +49,14 @@ class Stage(nn.Module):
         out = self.operator.apply(self.used_weight(), values, self.linear.bias)
         return nnf.avg_pool2d(out, self.pool) if self.pool > 1 else out
 
-    def normalise(self, current: Tensor, *, running: bool, coupling: SampleCoupling = WHOLE_BATCH) -> Tensor:
-        """Batch norm with its running statistics, or with the mini-batch's, which then update the running ones (E7)."""
+    def normalise(self, current: Tensor, *, running: bool, coupling: SampleCoupling = WHOLE_BATCH, updates: bool = True) -> Tensor:
+        """Batch norm with its running statistics, or with the mini-batch's, which then update the running ones if `updates` (E7)."""
         if self.norm is None:
             return current
         norm = self.norm
         if running:
             return nnf.batch_norm(current, norm.running_mean, norm.running_var, norm.weight, norm.bias, False, 0.0, norm.eps)
-        return coupling.batch_norm(norm, current)
+        return coupling.batch_norm(norm, current, updates=updates)
 
     def affine(self) -> tuple[Tensor, Tensor]:
         """Weight and bias of the linear operation with batch norm's running statistics folded in (E7)."""
@@ -78,7 +78,7 @@ class Stage(nn.Module):
         return self.operator.pooled(self.pool), self.operator.fold_pooling(weight, self.pool), bias
 
     def simulated(self, mask: Tensor | None) -> Current:
-        """Values -> current with every constant worked out, as a simulation needs it."""
+        """Values -> current with every constant computed in advance, for a simulation."""
         operator, weight, bias = self.folded()
         return Current(operator=operator, weight=weight, bias=bias, mask=mask)
 

@@ -11,13 +11,13 @@ from torch import Tensor
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """The outcome of T steps in spikes, as `FSNN.simulate` returns it. Each layer is counted in its own time.
+    """The result of simulating T steps in spikes, as `FSNN.simulate` returns it. Each layer is counted in its own time.
 
     Attributes:
         rates: [B, *shape] per layer: spikes per step, weighted by the leak (E3).
         counts: [B, *shape] per layer: number of spikes.
         potentials: [B, *shape] per layer: u[T], on the scale of vth.
-        residuals: [B] per step: the largest |f(a) - a| of the last layer; empty unless asked for.
+        residuals: [B] per step: the largest |f(a) - a| of the last layer; empty unless requested.
         returned: masked W times the rates of a single layer, if the simulation knows it; only used in training.
     """
 

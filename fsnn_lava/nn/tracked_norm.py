@@ -1,4 +1,4 @@
-"""A guaranteed upper bound of an operator's norm that is cheap to keep while its weight changes a little at a time."""
+"""A guaranteed upper bound of an operator's norm that is cheap to maintain while its weight changes slowly."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from torch import Tensor
 
 from fsnn_lava.nn.operators import Operator
 
-DRIFT = 0.02  # of the bound; beyond that it is computed anew
+DRIFT = 0.02  # relative drift of the bound beyond which it is computed again
 
 
 class TrackedNorm:
-    """||W|| <= (bound of an earlier weight V) + ||W - V||: the second is at most the sum over the taps of their Frobenius norms."""
+    """||W|| <= (bound of an earlier weight V) + ||W - V||, where the second term is at most the sum of the Frobenius norms of the taps."""
 
     def __init__(self) -> None:
         self._weight: np.ndarray | None = None
@@ -29,5 +29,5 @@ class TrackedNorm:
 
 
 def _sum_of_taps(weight: np.ndarray) -> float:
-    """Each tap moves the image and mixes its channels: its norm is that of a matrix, at most its Frobenius norm."""
+    """The norm of each tap, which shifts the image and mixes its channels, is that of a matrix: at most its Frobenius norm."""
     return float(np.sqrt(np.square(weight).sum(axis=(0, 1))).sum())

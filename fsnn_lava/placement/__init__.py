@@ -1,1 +1,1 @@
-"""Where a network goes on a board, and what it costs there."""
+"""How a network is placed on a board, and what it costs there."""

@@ -1,4 +1,4 @@
-"""The verdict on a placement in words, and what would make a network fit; every suggestion is tried before it is made."""
+"""The verdict on a placement in words, and what would make a network fit; every suggestion has been tried."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _FEWER = {
 }
 
 
-def verdict_in_words(placement: Placement) -> str:
-    """The answer first, then why, and what would help."""
+def verdict_and_advice(placement: Placement) -> str:
+    """The answer in words first, then why, and advice on what would help."""
     if placement.answer == "cannot run":
-        return f"cannot run on the chip: {'; '.join(placement.obstacles)}; {fit_in_words(placement)}"
-    size = fit_in_words(placement)
+        return f"cannot run on the chip: {'; '.join(placement.obstacles)}; {_fit_in_words(placement)}"
+    size = _fit_in_words(placement)
     if placement.answer == "does not fit":
         return size
-    loss = f"; it may lose charge or be refused: {'; '.join(placement.risks)}" if placement.risks else ""
+    loss = f"; it may lose charge or be rejected: {'; '.join(placement.risks)}" if placement.risks else ""
     return f"{placement.answer}: {size}{loss}"
 
 
-def fit_in_words(placement: Placement) -> str:
+def _fit_in_words(placement: Placement) -> str:
     """Whether the cores suffice, and the limiting resource if not."""
     board = placement.board
     too_large = [layer for layer in placement.layers if layer.tiling is None]
@@ -40,7 +40,7 @@ def fit_in_words(placement: Placement) -> str:
         where = f"layer {largest.name!r} alone takes {largest.cores}, limited by {largest.use.tightest(board)}"
         return f"does not fit: the network needs {placement.cores} cores, {board.name} has {board.cores}; {where}{_suggestions(placement)}"
     host = "; the readout is computed by the host from the spike counts" if placement.readout == "host" else ""
-    tight = "; this is tight: the compiler may need up to a third more cores than this model" if placement.tight else ""
+    tight = "; this is a tight fit: the compiler may need up to a third more cores than this model" if placement.tight else ""
     return f"it takes {placement.cores} of {board.cores} cores of {board.name}{host}{tight}"
 
 
@@ -56,7 +56,7 @@ def _core_overflow(layer: PlacedLayer, placement: Placement) -> str:
 
 
 def advise(outline: Outline, placement: Placement, readout: ReadoutPlace) -> tuple[str, ...]:
-    """What would make it fit on this board, or a board that it fits on."""
+    """Advice: what would make it fit on this board, or a board that it fits on."""
     found = []
     too_large = [layer for layer in placement.layers if layer.tiling is None]
     if readout == "chip" and _fits(outline, placement, "host", bits=placement.bits):

@@ -30,7 +30,7 @@ _NUMBERS = (
 )
 
 
-_CONSTANTS = (  # of cost.py, seconds, joules and watts; "unknown", a number, or [low, high]
+_CONSTANTS = (  # of cost.py, seconds, joules and watts (per chip); "unknown", a number, or [low, high]
     "time_per_step",
     "time_per_synaptic_operation",
     "time_per_neuron_update",
@@ -45,41 +45,43 @@ _CONSTANTS = (  # of cost.py, seconds, joules and watts; "unknown", a number, or
 
 @dataclass(frozen=True)
 class Range:
-    """A figure known to lie between two numbers."""
+    """A figure that is known to be between two numbers."""
 
     low: float
     high: float
 
     def times(self, factor: float) -> Range:
+        """The range of a board's constant, multiplied by `factor`."""
         return Range(self.low * factor, self.high * factor)
 
     def plus(self, other: Range) -> Range:
+        """The range of the sum of two of a board's constants."""
         return Range(self.low + other.low, self.high + other.high)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """What the placement needs to know of a board. Memory is counted in the words of the Loihi 2 compiler's table (boards/loihi2.toml).
+    """What placement needs to know about a board. Memory is counted in the words of the Loihi 2 compiler's table (boards/loihi2.toml).
 
     Attributes:
-        name: as `place` takes it.
-        chips: on the board.
-        cores_per_chip: that hold neurons.
-        neurons_per_core: at most.
-        memory_words_per_core: of all kinds together.
-        synapse_words_per_core: at most.
-        axons_in_per_core: at most.
-        axon_map_per_core: entries at most.
-        axon_mem_per_core: entries at most.
-        conv_word_bits: bits of a word of a convolution's weights.
+        name: the name that `place` accepts.
+        chips: number of chips on the board.
+        cores_per_chip: cores that can hold neurons.
+        neurons_per_core: largest number of neurons.
+        memory_words_per_core: words of all kinds together.
+        synapse_words_per_core: largest number of words for synapses.
+        axons_in_per_core: largest number of input axons.
+        axon_map_per_core: largest number of axon map entries.
+        axon_mem_per_core: largest number of axon memory entries.
+        conv_word_bits: bits per word of a convolution's weights.
         conv_header_bits: bits before each of its lists of weights.
-        dense_word_bits: bits of a word of dense or sparse weights.
+        dense_word_bits: bits per word of dense or sparse weights.
         dense_header_bits: bits before each of their lists of weights.
-        neuron_words: words of one neuron.
+        neuron_words: words per neuron.
         partitions: SLURM names under which the board can be found.
         sources: where every entry of the file comes from.
         unknown: entries for which there is no public figure.
-        constants: seconds, joules and watts from which times and energies are computed, those that the file has.
+        constants: seconds, joules and watts from which times and energies are computed, as far as the file has them.
     """
 
     name: str
@@ -131,7 +133,7 @@ def load_board(name: str | Path) -> Board:
     if path.suffix != ".toml":
         path = FOLDER / f"{name}.toml"
         if str(name) in _NOT_A_BOARD or not path.is_file():
-            raise BadArgument(f"there is no board {str(name)!r}: use one of {', '.join(board_names())}, or the path of a .toml file")
+            raise BadArgument(f"unknown board {str(name)!r}: use one of {', '.join(board_names())}, or the path of a .toml file")
     table: dict[str, object] = read_toml(path, what="board file")
     chip = table.pop("chip", None)
     if chip is not None:

@@ -11,12 +11,12 @@ class ChipWindow:
 
     steps: int  # T
     layers: int  # N
-    first: int = 1  # step at which layer 1 opens: 1, or later where events have to reach it first
+    first: int = 1  # step at which layer 1 opens: 1, or later if events have to reach it first
     latency: int = 0  # steps that a spike takes from the chip to the host's record
 
     @property
     def used(self) -> int:
-        """The last step in which anything is counted."""
+        """The last step of the chip's window in which anything is counted."""
         return self.closes(self.layers + 1) + self.latency
 
     @property
@@ -25,9 +25,11 @@ class ChipWindow:
         return 1 << self.used.bit_length()
 
     def opens(self, layer: int) -> int:
+        """The first step of a layer's window."""
         return self.first + layer - 1
 
     def closes(self, layer: int) -> int:
+        """The last step of a layer's window."""
         return self.opens(layer) + self.steps - 1
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ Assumptions, besides the numbers of the board file:
 - Dense and Sparse: one list and one in-axon per source neuron that reaches the tile; zeros of a Dense are stored;
 - AxonMap: one entry per pixel where the target is a convolution, per neuron where it is dense or sparse;
 - AxonMem: one entry per pixel and group of target channels for convolutions, none for dense targets (as the public tables show);
-- a transposed convolution is a Sparse, or the network is packed by space-to-depth and has none, as the stock graph decides;
+- a transposed convolution is stored as Sparse, or removed by packing the network (space-to-depth), whichever the stock graph uses;
 - static input is written as a bias once per sample and takes no synapse; event input does.
 """
 
@@ -27,12 +27,12 @@ Shape3 = tuple[int, int, int]
 
 
 def spatial_shape(shape: tuple[int, ...]) -> Shape3:
-    """The shape as (C, H, W); (N,) is N channels of one pixel."""
+    """A shape as (C, H, W) for the memory model of a core; (N,) is N channels of one pixel."""
     return (shape[0], 1, 1) if len(shape) == 1 else (shape[0], shape[1], shape[2])
 
 
 def weight_bits(weight: np.ndarray) -> int:
-    """Bits of the smallest signed integer that holds every weight."""
+    """Bits of memory per weight: those of the smallest signed integer that holds every weight."""
     largest = int(np.abs(weight.astype(np.int16)).max()) if weight.size else 0
     return max(2, largest.bit_length() + 1)
 
@@ -50,9 +50,11 @@ class MemoryUse:
 
     @property
     def total(self) -> int:
+        """Words of memory that all columns take together."""
         return self.axon_in + self.neurons * self.neuron_words + self.synapses + self.axon_map + self.axon_mem
 
     def columns(self) -> dict[str, int]:
+        """The use of every resource of a core, in the order of the table's columns."""
         return {
             "AxonIn": self.axon_in,
             "Neurons": self.neurons,
@@ -67,6 +69,7 @@ class MemoryUse:
         return {name: value / board.core_limits[name] for name, value in self.columns().items()}
 
     def tightest(self, board: Board) -> str:
+        """The resource of a core that is used most, and its share."""
         shares = self.shares(board)
         return max(shares, key=lambda name: shares[name])
 
@@ -85,6 +88,7 @@ class ConnectionMemory:
     groups: int = 1
 
     def with_bits(self, bits: int) -> ConnectionMemory:
+        """The same connection with weights of at most `bits` bits."""
         return replace(self, bits=min(bits, self.bits))
 
     def reach(self, tile: Shape3, target: Shape3) -> int:
@@ -127,7 +131,7 @@ def _dense_words(weights: int, bits: int, board: Board) -> int:
 
 
 def _pairs(sources: int, targets: int, kernel: int, stride: int, padding: int) -> int:
-    """(source, tap) pairs of a transposed convolution that land inside, along one axis."""
+    """Number of (source, tap) pairs of a transposed convolution that fall inside, along one axis."""
     return sum(0 <= stride * i - padding + k < targets for i in range(sources) for k in range(kernel))
 
 

@@ -1,28 +1,14 @@
-"""What one sample costs on the chip: counts of the work of the chip's own graph; time and energy where a board file has constants.
+"""What one sample costs on the chip: counts of work, and time and energy as ranges where the board file has constants.
 
-Whatever graph a run used, the chip runs stock processes: a static input is written once, as a bias, and costs no synaptic operation; the
-readout may be the host's; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py).
+The counts come from placement/work.py, the constants from boards/*.toml, each with its source.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-
-from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Layer, Synapse
-from fsnn_lava.ir.rate_map import apply_linear
-from fsnn_lava.ir.result import Result
-from fsnn_lava.ir.space_to_depth import packed
-from fsnn_lava.ir.stock_network import Lowered, lower_to_stock, stock_equivalent
 from fsnn_lava.placement.board import Board, Range
-from fsnn_lava.placement.chip_window import ChipWindow
-from fsnn_lava.placement.placement import Placement
 
 TIMES = ("time_per_step", "time_per_synaptic_operation", "time_per_neuron_update", "time_per_message")
 ENERGIES = ("energy_per_synaptic_operation", "energy_per_neuron_update", "energy_per_message")
@@ -34,14 +20,20 @@ class LayerCost:
 
     name: str
     cores: int | None  # as placed; None where a neuron is too much for a core
-    messages: float  # spikes that it sends
-    operations: float  # weights that the messages to it touch
+    messages: float  # that it sends
+    message_bits: int  # payload of each: 0 for a spike
+    arriving: float  # messages that are sent to it
+    operations: float  # weights that they touch
     updates: int  # neurons times chip steps
 
-    def busiest_core(self, steps: int) -> tuple[float, float]:
-        """Operations and updates per step and core, if a layer's cores share its work evenly: a lower bound of the busiest one's."""
+    def busiest_core(self, steps: int) -> tuple[float, float, float]:
+        """Operations, updates and arriving messages per step and core.
+
+        A layer's cores are taken to share operations and updates evenly, which is the least that the busiest one can have; every message
+        is taken to arrive at every core, which is the most.
+        """
         cores = max(1, self.cores or 1) * steps
-        return self.operations / cores, self.updates / cores
+        return self.operations / cores, self.updates / cores, self.arriving / steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,21 +42,30 @@ class ChipCost:
 
     board: Board
     layers: tuple[LayerCost, ...]
+    chips: int  # that hold the network
     steps: int  # chip steps, those in which nothing is counted included
     written: int  # numbers that the host writes to the chip
-    read: float  # numbers and spikes that it reads
+    read: float  # numbers and messages that it reads
 
     @property
     def messages(self) -> float:
+        """Sent by all layers."""
         return sum(layer.messages for layer in self.layers)
 
     @property
     def operations(self) -> float:
+        """Synaptic operations of all layers."""
         return sum(layer.operations for layer in self.layers)
 
     @property
     def updates(self) -> int:
+        """Neuron updates of all layers."""
         return sum(layer.updates for layer in self.layers)
+
+    @property
+    def cores(self) -> int | None:
+        """None if a layer has a neuron that is too much for a core."""
+        return None if any(layer.cores is None for layer in self.layers) else sum(layer.cores or 0 for layer in self.layers)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -77,10 +78,9 @@ class ChipCost:
         found = self._constants(TIMES)
         if found is None:
             return None
-        fixed, per_operation, per_update, per_message = found
-        operations, updates = (max(part) for part in zip(*(layer.busiest_core(self.steps) for layer in self.layers), strict=True))
-        messages = max(layer.messages for layer in self.layers) / self.steps
-        terms = (fixed, per_operation.times(operations), per_update.times(updates), per_message.times(messages))
+        fixed, *each = found
+        busiest = [max(part) for part in zip(*(layer.busiest_core(self.steps) for layer in self.layers), strict=True)]
+        terms = (fixed, *(constant.times(count) for constant, count in zip(each, busiest, strict=True)))
         return Range(max(term.low for term in terms), max(term.high for term in terms))
 
     @property
@@ -90,11 +90,13 @@ class ChipCost:
 
     @property
     def time_with_host(self) -> Range | None:
+        """Including what the host writes and reads."""
         host = self._constants(("time_per_host_number",))
         return None if self.time is None or host is None else self.time.plus(host[0].times(self.written + self.read))
 
     @property
     def dynamic_energy(self) -> Range | None:
+        """Of operations, updates and messages."""
         found = self._constants(ENERGIES)
         if found is None:
             return None
@@ -102,94 +104,53 @@ class ChipCost:
         return parts[0].plus(parts[1]).plus(parts[2])
 
     def static_energy(self, time: Range | None) -> Range | None:
-        """Static power of the board's chips over `time`."""
+        """Static power of the chips that hold the network, over `time`."""
         power = self._constants(("static_power",))
-        return None if time is None or power is None else Range(power[0].low * time.low, power[0].high * time.high)
+        return None if time is None or power is None else Range(power[0].low * time.low, power[0].high * time.high).times(self.chips)
+
+    @property
+    def energy(self) -> Range | None:
+        """Dynamic and static, without host I/O."""
+        return self._total(self.time)
+
+    @property
+    def energy_with_host(self) -> Range | None:
+        """The chip's own, while the host reads and writes as well; the host's is not in it."""
+        return self._total(self.time_with_host)
+
+    def _total(self, time: Range | None) -> Range | None:
+        static = self.static_energy(time)
+        return None if static is None or self.dynamic_energy is None else static.plus(self.dynamic_energy)
 
     def _constants(self, names: tuple[str, ...]) -> list[Range] | None:
         found = [self.board.constants.get(name) for name in names]
         return None if any(one is None for one in found) else [one for one in found if one is not None]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return numbers, strings, lists and dicts that json.dumps accepts."""
-        figures = {
+    def figures(self) -> dict[str, Range | None]:
+        """Times in seconds and energies in joules by name, None where a constant is unknown."""
+        return {
             "time_per_step": self.time_per_step,
             "time": self.time,
             "time_with_host_io": self.time_with_host,
             "dynamic_energy": self.dynamic_energy,
             "static_energy": self.static_energy(self.time),
             "static_energy_with_host_io": self.static_energy(self.time_with_host),
+            "energy": self.energy,
+            "energy_with_host_io": self.energy_with_host,
         }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return numbers, strings, lists and dicts that json.dumps accepts."""
         return {
             "chip_steps": self.steps,
+            "cores": self.cores,
             "messages": self.messages,
             "synaptic_operations": self.operations,
             "neuron_updates": self.updates,
             "host_numbers_written": self.written,
             "host_numbers_read": self.read,
             "layers": [dict(vars(layer)) for layer in self.layers],
-            **{name: None if figure is None else [figure.low, figure.high] for name, figure in figures.items()},
+            **{name: None if figure is None else [figure.low, figure.high] for name, figure in self.figures().items()},
             "missing_constants": list(self.missing),
             "sources": {name: self.board.sources[name] for name in self.board.constants},
         }
-
-
-def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values: NDArray[np.uint8] | None = None) -> ChipCost:
-    """What a sample of this run costs on the board of `placement`, whatever backend and graph ran it.
-
-    `values` [B, T, *shape] of the run's samples are needed for a network with event input, whose events are messages.
-    """
-    network, _ = stock_equivalent(chip)
-    if result.digest not in {chip.digest(), network.digest()}:
-        raise BadArgument("the result belongs to another network: pass the network that was run")
-    if network.input.kind == "events" and values is None:
-        raise BadArgument("a network with event input costs what its events cost: pass the values of the run")
-    lowered = lower_to_stock(network)
-    sent = _sent(network, result, lowered, values)
-    window = ChipWindow(steps=result.steps, layers=len(chip.layers), first=2 if network.input.kind == "events" else 1)
-    cores = {layer.name: layer.cores for layer in placement.layers}
-    layers = [_layer_cost(lowered.chip, layer, sent, window.length, cores.get(layer.name)) for layer in lowered.chip.layers]
-    classes = chip.readout.classes
-    if placement.readout == "chip":
-        operations, updates = layers[-1].messages * classes, classes * window.length
-        layers.append(LayerCost(name=READOUT, cores=cores.get(READOUT), messages=0.0, operations=operations, updates=updates))
-    written, read = _host_numbers(chip, classes if placement.readout == "chip" else 0)
-    spikes = sum(layer.messages for layer in layers)
-    return ChipCost(board=placement.board, layers=tuple(layers), steps=window.length, written=written, read=read + spikes)
-
-
-def _sent(network: ChipNetwork, result: Result, lowered: Lowered, values: NDArray[np.uint8] | None) -> dict[str, NDArray[np.float64]]:
-    """Messages of every neuron over a sample, [B, *shape], packed as the stock graph packs them; events by their number."""
-    found = {
-        layer.name: packed(counts.astype(np.float64), layer.shape, lowered.factors[layer.name])
-        for layer, counts in zip(network.layers, result.counts, strict=True)
-    }
-    if values is not None and network.input.kind == "events":
-        found[INPUT] = np.count_nonzero(values, axis=1).astype(np.float64)
-    return found
-
-
-def _layer_cost(chip: ChipNetwork, layer: Layer, sent: dict[str, NDArray[np.float64]], steps: int, cores: int | None) -> LayerCost:
-    operations = sum(_touched(synapse, sent[synapse.source]) for synapse in chip.into(layer))
-    messages = float(sent[layer.name].sum(axis=tuple(range(1, sent[layer.name].ndim))).mean())
-    return LayerCost(name=layer.name, cores=cores, messages=messages, operations=operations, updates=layer.size * steps)
-
-
-def _touched(synapse: Synapse, messages: NDArray[np.float64]) -> float:
-    """Stored weights that the messages touch, per sample."""
-    ones = torch.ones(synapse.weight.shape, dtype=torch.float64)
-    return float(apply_linear(synapse, ones, torch.from_numpy(np.ascontiguousarray(messages))).sum()) / max(1, len(messages))
-
-
-def _host_numbers(chip: ChipNetwork, classes: int) -> tuple[int, int]:
-    """Numbers that the host writes to the chip and reads from it for one sample, spikes not counted (backends/lava/loihi2/neuron.py).
-
-    Per neuron: mantissa and exponent of the bias to wake it, those and a potential to silence it, those once more at rest; one that
-    subtracts also takes r when it wakes and three states at rest. Its potential is read, of one that subtracts in two parts.
-    """
-    written = read = 0
-    for layer in chip.layers:
-        subtracts = layer.reset == "subtract"
-        written += prod(layer.shape) * (7 + 4 * subtracts)
-        read += prod(layer.shape) * (1 + subtracts)
-    return written + 7 * classes, read + classes

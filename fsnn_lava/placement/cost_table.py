@@ -5,20 +5,22 @@ from __future__ import annotations
 from fsnn_lava.placement.board import Range
 from fsnn_lava.placement.cost import ChipCost
 
+ESTIMATE = "an estimate, not a measurement"
+
 
 def cost_table(cost: ChipCost) -> str:
     """Per layer messages, operations, updates and cores; then time and energy, without and with host I/O."""
     lines = [
-        f"per sample on the chip, {cost.steps} steps (not measured: counted from the run's spikes):",
+        f"per sample on the chip, {cost.steps} steps (not measured: counted from the messages of the run):",
         f"{'layer':<10} {'cores':>6} {'messages':>12} {'operations':>14} {'updates':>12}",
     ]
     for layer in cost.layers:
         cores = "-" if layer.cores is None else str(layer.cores)
-        lines.append(f"{layer.name:<10} {cores:>6} {layer.messages:>12,.1f} {layer.operations:>14,.1f} {layer.updates:>12,}")
+        bits = f" of {layer.message_bits} bits" if layer.message_bits else ""
+        lines.append(f"{layer.name:<10} {cores:>6} {layer.messages:>12,.1f} {layer.operations:>14,.1f} {layer.updates:>12,}{bits}")
     lines.append(f"{'total':<10} {'':>6} {cost.messages:>12,.1f} {cost.operations:>14,.1f} {cost.updates:>12,}")
     lines.append(f"the host writes {cost.written:,} numbers and reads {cost.read:,.0f}")
-    lines.append(_time(cost))
-    lines.append(_energy(cost))
+    lines += [f"{what}: {text}" for what, text in figures_in_words(cost)]
     if cost.missing:
         lines.append(f"unknown for {cost.board.name}: {', '.join(cost.missing)}; give your own in a board file (boards/template.toml)")
     used = {name: cost.board.sources[name] for name in cost.board.constants}
@@ -26,16 +28,19 @@ def cost_table(cost: ChipCost) -> str:
     return "\n".join(lines)
 
 
-def _time(cost: ChipCost) -> str:
-    return f"time: {_text(cost.time, 1e3, 'ms')}, with host I/O {_text(cost.time_with_host, 1e3, 'ms')}"
+def figures_in_words(cost: ChipCost) -> list[tuple[str, str]]:
+    """Time and energy of a sample as (what, text), each without and with host I/O."""
+    dynamic, static = range_text(cost.dynamic_energy, 1e6, "µJ"), range_text(cost.static_energy(cost.time), 1e6, "µJ")
+    time, with_host = range_text(cost.time, 1e3, "ms"), range_text(cost.time_with_host, 1e3, "ms")
+    energy, energy_with_host = range_text(cost.energy, 1e6, "µJ"), range_text(cost.energy_with_host, 1e6, "µJ")
+    return [
+        ("time", f"{time}, with host I/O {with_host} ({ESTIMATE})"),
+        ("energy", f"{energy} (dynamic {dynamic}, static {static}), with host I/O {energy_with_host} ({ESTIMATE})"),
+    ]
 
 
-def _energy(cost: ChipCost) -> str:
-    without, with_host = (_text(cost.static_energy(time), 1e6, "µJ") for time in (cost.time, cost.time_with_host))
-    return f"energy: dynamic {_text(cost.dynamic_energy, 1e6, 'µJ')}, static {without}, static with host I/O {with_host}"
-
-
-def _text(figure: Range | None, scale: float, unit: str) -> str:
+def range_text(figure: Range | None, scale: float, unit: str) -> str:
+    """For example "0.64 ms", "8 … 12 ms", or "unknown"."""
     if figure is None:
         return "unknown"
     low, high = f"{figure.low * scale:.3g}", f"{figure.high * scale:.3g}"

@@ -1,4 +1,4 @@
-"""What keeps a network from running on the chip, found before a job is queued. Bit widths are those of Lava's bit-accurate models."""
+"""What prevents a network from running on the chip, found before a job is queued. Bit widths are those of Lava's bit-accurate models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fsnn_lava import limits
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.stock_network import stock_equivalent
-from fsnn_lava.placement.chip_bias import constant_obstacles
+from fsnn_lava.placement.chip_bias import constant_bias_obstacles
 
 _MOST_BITS = 8
 
@@ -19,11 +19,11 @@ def obstacles(chip: ChipNetwork) -> list[str]:
         network, _ = stock_equivalent(chip)
     except BadNetwork as error:
         return [str(error)]
-    return [*(sentence for layer in network.layers for sentence in _obstacles_of(layer)), *constant_obstacles(network)]
+    return [*(sentence for layer in network.layers for sentence in _obstacles_of(layer)), *constant_bias_obstacles(network)]
 
 
 def risks(chip: ChipNetwork, *, steps: int | None = None) -> list[str]:
-    """One sentence for each thing that may go wrong, depending on the sample; the run or the comparator will detect it."""
+    """One sentence for each possible obstacle that depends on the sample; the run or the comparator will detect it."""
     try:
         network, _ = stock_equivalent(chip)
     except BadNetwork:
@@ -34,11 +34,11 @@ def risks(chip: ChipNetwork, *, steps: int | None = None) -> list[str]:
 def _obstacles_of(layer: Layer) -> list[str]:
     what, threshold, said = f"layer {layer.name!r}", int(layer.threshold.max()), []
     if np.any(layer.threshold != threshold):
-        said.append(f"{what}: the chip has one threshold per layer, this layer has one per channel; export without --per-channel")
+        said.append(f"{what}: the chip has one threshold per layer, but this layer has one per channel; export without --per-channel")
     most = limits.CHIP_ATRLIF_THRESHOLD_MAX
     if layer.reset == "subtract" and threshold > most:
         said.append(
-            f"{what}: ATRLIF on the chip holds a threshold of at most {most} weight units, this layer has {threshold}; "
+            f"{what}: ATRLIF on the chip supports thresholds up to {most} weight units, but this layer has {threshold}; "
             f"{_fewer_bits(threshold, most)}"
         )
     return said
@@ -63,7 +63,7 @@ def _risks_of(layer: Layer, steps: int) -> list[str]:
 
 
 def _fewer_bits(threshold: int, most: int) -> str:
-    """How to export with a threshold of at most `most`: one bit less halves it."""
+    """How to export with a threshold of at most `most`: each bit less halves it."""
     bits = _MOST_BITS
     while bits > 2 and threshold * 2 ** (bits - _MOST_BITS) > most:
         bits -= 1

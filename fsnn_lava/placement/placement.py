@@ -12,7 +12,7 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.space_to_depth import space_to_depth
-from fsnn_lava.ir.stock_network import stored_weights
+from fsnn_lava.ir.stock_network import stored_stock_weights
 from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
 from fsnn_lava.placement.core_memory import ConnectionMemory, Form, MemoryUse, Shape3, connection_memory, spatial_shape, weight_bits
@@ -26,8 +26,8 @@ _PASSES = 4
 
 MARGIN = 4 / 3  # cores that the compiler uses per core of this model, for the worst layer of the public tables it was fitted to
 DISCLAIMER = (
-    "A model, not the vendor's compiler, and not run on silicon. In the two public tables it was fitted to, "
-    "the compiler used 1.00 to 1.33 times the model's cores per layer, 1.14 times in all."
+    "This is a model, not the vendor's compiler, and has not been run on silicon. In the two public tables it was fitted to, "
+    "the compiler used 1.00 to 1.33 times as many cores per layer as the model, 1.14 times overall."
 )
 
 
@@ -36,7 +36,7 @@ class PlacedLayer:
     """One layer of a placement.
 
     Attributes:
-        name: of the layer; "readout" for the readout.
+        name: name of the layer; "readout" for the readout.
         shape: (C, H, W); (N, 1, 1) for a dense layer.
         tiling: how it is split over cores; None if a single neuron does not fit on a core.
         least: what a core with a single neuron uses.
@@ -62,12 +62,12 @@ class PlacedLayer:
 
 @dataclass(frozen=True, kw_only=True)
 class Core:
-    """One occupied core: its place on the board and the tile it holds.
+    """One occupied core: its position on the board and the tile it holds.
 
     Attributes:
         chip: number of the chip, from 0.
         core: number of the core on its chip, from 0.
-        layer: the layer it holds a tile of.
+        layer: the layer that its tile belongs to.
         start: first channel, row and column of the tile.
         size: channels, rows and columns of the tile.
         use: memory and axons that it takes.
@@ -83,18 +83,18 @@ class Core:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Placement:
-    """Where every layer goes on a board, and whether it fits. A model, not the vendor's compiler, and not run on silicon.
+    """Where every layer goes on a board, and whether it fits. This is a model, not the vendor's compiler, and has not been run on silicon.
 
     Attributes:
-        board: what the board has, every number with its source.
-        layers: in order, the readout last unless the host computes it.
+        board: the board's resources, every number with its source.
+        layers: the layers in order, the readout last unless the host computes it.
         readout: "chip", or "host" if the host computes it from the spike counts.
-        bits: of the widest weight.
+        bits: bits of the widest weight.
         alternatives: (form, cores) of both ways to store transposed convolutions; empty if there are none.
         lowered: which of these is used: "sparse" or "space-to-depth".
         way_out: what would make it fit; each suggestion has been tried. Empty if it fits.
-        obstacles: why the chip's neurons cannot hold it, each with a fix; empty if nothing is known.
-        risks: what may be lost or refused, depending on the sample, each with a fix.
+        obstacles: why the chip's neurons cannot run it, each with a fix; empty if no reason is known.
+        risks: what may be lost or rejected, depending on the sample, each with a fix.
     """
 
     board: Board
@@ -158,7 +158,7 @@ class Placement:
 
     @property
     def chips(self) -> int | None:
-        """Chips that hold these cores; None if some layer has no tile that fits."""
+        """Chips needed for these cores; None if some layer has no tile that fits."""
         return None if self.cores is None else ceil(self.cores / self.board.cores_per_chip)
 
     @property
@@ -170,10 +170,10 @@ class Placement:
     @property
     def verdict(self) -> str:
         """The `answer` first, then why, and what would help."""
-        return advice.verdict_in_words(self)
+        return advice.verdict_and_advice(self)
 
     def core_list(self) -> tuple[Core, ...]:
-        """Return every occupied core, layers in order from core 0 of chip 0 on."""
+        """Return every occupied core, layer by layer, starting at core 0 of chip 0."""
         found: list[Core] = []
         for layer in self.layers:
             if layer.tiling is None:
@@ -244,7 +244,7 @@ def place(
         Cores, memory and axons of every layer. A network that cannot run is not an error: look at `answer`, `obstacles` and `way_out`.
 
     Raises:
-        BadArgument: there is no such board, or `readout` is something else.
+        BadArgument: there is no such board, or `readout` is not one of these.
         BadFile: the board's file is missing or lacks a number.
 
     Examples:
@@ -257,12 +257,13 @@ def place(
         raise BadArgument(f"readout must be auto, chip or host, got {readout!r}")
     where = board if isinstance(board, Board) else load_board(board)
     if not any(isinstance(s, TransposedConvSynapse) for s in chip.synapses):
-        outline = outline_of(chip)
+        outline = _outline_of(chip)
         placement = place_outline(outline, where, readout)
     else:
         packed, _ = space_to_depth(chip)
-        outlines = {"sparse": outline_of(chip), "space-to-depth": outline_of(packed)}
-        chosen = "space-to-depth" if stored_weights(packed) <= stored_weights(chip) else "sparse"  # the stock graph makes the same choice
+        outlines = {"sparse": _outline_of(chip), "space-to-depth": _outline_of(packed)}
+        # the stock graph makes the same choice
+        chosen = "space-to-depth" if stored_stock_weights(packed) <= stored_stock_weights(chip) else "sparse"
         outline = outlines[chosen]
         found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
         placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))
@@ -283,7 +284,7 @@ class Outline:
         return Outline(populations=tuple(narrow), bits=min(bits, self.bits))
 
 
-def outline_of(chip: ChipNetwork) -> Outline:
+def _outline_of(chip: ChipNetwork) -> Outline:
     found = []
     for layer in chip.layers:
         synapses = [s for s in chip.into(layer) if s.source != INPUT or chip.input.kind == "events"]
@@ -308,7 +309,7 @@ def _source_shape(chip: ChipNetwork, synapse: Synapse) -> tuple[int, ...]:
 
 
 def _with_targets(populations: Sequence[Population]) -> list[Population]:
-    """Add how every population sends its spikes: per pixel to convolutions, per neuron to dense and sparse targets."""
+    """Determine how every population sends its spikes: per pixel to convolutions, per neuron to dense and sparse targets."""
     result = []
     for population in populations:
         leaving = [(target.name, c.form) for target in populations for c in target.inputs if c.source == population.name]

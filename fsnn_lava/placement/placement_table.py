@@ -8,7 +8,7 @@ _COLUMNS = ("AxonIn", "Neurons", "Synapses", "AxonMap", "AxonMem", "Total")
 
 
 def placement_table(placement: Placement) -> str:
-    """Per layer: use of the fullest core, cores, tile, messages, with the verdict before and a note on the model after them."""
+    """Per layer: use of the fullest core, cores, tile and messages, preceded by the verdict and followed by a note on the model."""
     header = "|" + "|".join(f"{name:>8}" for name in (*_COLUMNS, "Cores")) + "| layer"
     rule = "|" + "-" * (9 * (len(_COLUMNS) + 1) - 1) + "|"
     lines = [placement.verdict, "", "Per core utilization (fullest core of each layer):", header, rule]

@@ -22,6 +22,7 @@ class Population:
 
     @property
     def size(self) -> int:
+        """Number of neurons."""
         return self.shape[0] * self.shape[1] * self.shape[2]
 
     def use(self, tile: Shape3, board: Board, target_groups: int = 1) -> MemoryUse:
@@ -54,6 +55,7 @@ class Tiling:
 
     @property
     def cores(self) -> int:
+        """One core per tile."""
         return self.counts[0] * self.counts[1] * self.counts[2]
 
     @property
@@ -71,6 +73,7 @@ class Tiling:
 
 
 def tile_fits(use: MemoryUse, board: Board) -> bool:
+    """Whether a tile with this memory use fits on one core."""
     return all(share <= 1.0 for share in use.shares(board).values())
 
 

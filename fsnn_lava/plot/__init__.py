@@ -1,4 +1,4 @@
-"""Figures of a run, drawn with matplotlib: each function returns the axes, to change or to save."""
+"""Figures of a run, drawn with matplotlib: each function returns the axes, for you to change or save."""
 
 from __future__ import annotations
 

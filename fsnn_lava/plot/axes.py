@@ -1,4 +1,4 @@
-"""The axes to draw on; matplotlib is imported here, when something is drawn."""
+"""The axes to draw on; matplotlib is imported only here, when something is drawn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def axes_or_new(axes: Axes | None) -> Axes:
-    """`axes`, or those of a new figure."""
+    """The axes to draw on: `axes`, or those of a new figure."""
     try:
         from matplotlib import pyplot
     except ImportError as error:
@@ -24,7 +24,7 @@ def axes_or_new(axes: Axes | None) -> Axes:
 
 
 def layer_arrays(source: object, name: str) -> tuple[NDArray[Any], ...]:
-    """One array per layer of the attribute `name`; BadArgument if `source` has none."""
+    """The arrays to draw: one per layer, from the attribute `name`; BadArgument if `source` has none."""
     found: Sequence[Any] | None = getattr(source, name, None)
     if found is None:
         raise BadArgument(f"{type(source).__name__} has no {name} to draw")
@@ -32,7 +32,7 @@ def layer_arrays(source: object, name: str) -> tuple[NDArray[Any], ...]:
 
 
 def chosen_layer(arrays: Sequence[NDArray[Any]], layer: int) -> NDArray[Any]:
-    """The array of one layer, counted from 0, or from the end below 0."""
+    """The array of the layer to draw, counted from 0; negative numbers count from the end."""
     if not -len(arrays) <= layer < len(arrays):
         raise BadArgument(f"layer must be between {-len(arrays)} and {len(arrays) - 1}, got {layer}")
     return arrays[layer]

@@ -1,4 +1,4 @@
-"""The confusion matrix: which classes are taken for which."""
+"""The confusion matrix: which classes are mistaken for which."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def confusion(answers: Result | ArrayLike, labels: ArrayLike, *, class_names: Se
         The axes; its title is the accuracy.
 
     Raises:
-        BadArgument: there is not one label per answer, or a label has no name.
+        BadArgument: answers and labels do not match, or a label has no name.
         PackageMissing: matplotlib is not installed.
 
     Examples:
@@ -42,7 +42,7 @@ def confusion(answers: Result | ArrayLike, labels: ArrayLike, *, class_names: Se
     given = np.asarray(answers.predictions if isinstance(answers, Result) else answers)
     wanted = np.asarray(labels)
     if given.ndim != 1 or given.shape != wanted.shape or not given.size:
-        raise BadArgument(f"there must be one label per answer, [B] each, got {list(given.shape)} answers and {list(wanted.shape)} labels")
+        raise BadArgument(f"answers and labels must both have shape [B], got {list(given.shape)} answers and {list(wanted.shape)} labels")
     classes = max(1 + int(max(given.max(), wanted.max())), len(class_names))
     if min(given.min(), wanted.min()) < 0 or (class_names and classes > len(class_names)):
         raise BadArgument(f"class numbers must be between 0 and {len(class_names or range(classes)) - 1}")

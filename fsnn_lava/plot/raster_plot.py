@@ -18,7 +18,7 @@ def raster(result: Result, sample: int = 0, *, layer: int = -1, axes: Axes | Non
     """Draw a point for every spike of a layer: steps to the right, neurons upwards.
 
     Args:
-        result: of `run(..., spikes=True)`.
+        result: from `run(..., spikes=True)`.
         sample: which sample, from 0.
         layer: which layer, from 0; by default the last.
         axes: where to draw; by default a new figure.

@@ -21,11 +21,11 @@ BINS = 50
 def rates(
     found: Trace | Equilibrium | Result, expected: Trace | Equilibrium | Result | None = None, *, layer: int = -1, axes: Axes | None = None
 ) -> Axes:
-    """Draw how a layer's rates are distributed, or, with `expected`, every rate against the one it should be.
+    """Draw a histogram of a layer's rates, or, with `expected`, every rate against its expected value.
 
     Args:
-        found: whose rates to draw: of `FSNN.simulate`, `FSNN.equilibrium` or `run`.
-        expected: the rates to compare them with, for example the equilibrium's; equal ones lie on the diagonal.
+        found: the rates to draw, from `FSNN.simulate`, `FSNN.equilibrium` or `run`.
+        expected: the rates to compare them with, for example those of the equilibrium; equal rates are on the diagonal.
         layer: which layer, from 0; by default the last.
         axes: where to draw; by default a new figure.
 

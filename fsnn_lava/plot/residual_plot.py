@@ -20,14 +20,14 @@ def residual(found: Trace | Result, *, axes: Axes | None = None) -> Axes:
     """Draw the residual after every step, the largest and the median of all samples; without a leak it falls as 1/T.
 
     Args:
-        found: of `FSNN.simulate(..., residuals=True)` or `run(..., residual=True)`.
+        found: from `FSNN.simulate(..., residuals=True)` or `run(..., residual=True)`.
         axes: where to draw; by default a new figure.
 
     Returns:
         The axes, both logarithmic.
 
     Raises:
-        BadArgument: residuals were not asked for.
+        BadArgument: the residuals were not computed.
         PackageMissing: matplotlib is not installed.
 
     Examples:

@@ -1,1 +1,1 @@
-"""From the float network to integers: fold, calibrate, round, train through the rounding."""
+"""From the float network to integers: fold, calibrate, round; and fake quantisation for training."""

@@ -1,4 +1,4 @@
-"""Calibration data, on which scales are chosen: given by the user, or synthetic, made from the input's normalisation."""
+"""Calibration data for choosing scales: given by the user, or synthetic, generated from the input's normalisation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def synthetic_calibration(folded: FoldedNetwork, *, samples: int = SAMPLES, seed
     per_channel = (-1, *(1,) * (len(shape) - 1))
     norm = folded.normalisation
     mean, std = np.array(norm.mean).reshape(per_channel), np.array(norm.std).reshape(per_channel)
-    if norm.divisor == 1.0 and norm.mean == (0.0,):  # raw values about which nothing is known
+    if norm.divisor == 1.0 and norm.mean == (0.0,):  # nothing is known about the raw values
         return rng.integers(0, 256, (samples, *shape), dtype=np.uint8)
     return np.clip(np.rint((mean + std * noise) * norm.divisor), 0, 255).astype(np.uint8)
 
@@ -45,7 +45,7 @@ def checked_calibration(values: ArrayLike, folded: FoldedNetwork) -> NDArray[np.
 
 
 def largest_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tuple[float, ...]:
-    """Per layer the largest |potential| of a run of `folded.steps` steps, physical units; a potential that drifts grows linearly (E10)."""
+    """Per layer the largest |potential| on the calibration batch, physical units; a potential that drifts grows linearly (E10)."""
     steps = min(folded.steps, SIMULATED_STEPS)
     growth = folded.neuron.weight_sum(folded.steps) / folded.neuron.weight_sum(steps)
     trace = folded.simulate(torch.from_numpy(values), steps)
@@ -53,11 +53,11 @@ def largest_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tupl
 
 
 def affordable_calibration_samples(folded: FoldedNetwork, most: int, *, budget: float = BUDGET) -> int:
-    """How many samples (2 … `most`) pass once through the network with `budget` multiplications."""
-    return int(min(most, max(2, budget // calibration_multiplications(folded))))
+    """How many samples (2 … `most`) can pass once through the network within `budget` multiplications."""
+    return int(min(most, max(2, budget // _multiplications(folded))))
 
 
-def calibration_multiplications(folded: FoldedNetwork) -> int:
+def _multiplications(folded: FoldedNetwork) -> int:
     """Multiplications that one dense pass of one sample through the network takes, feedback included."""
     total = sum(_products(layer.connection.weight, layer.shape) for layer in folded.layers)
     if folded.feedback is not None:

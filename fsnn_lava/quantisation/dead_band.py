@@ -1,7 +1,7 @@
 """How large the dead bands of delta encoding may be, and how many steps a run then takes: measured on calibration data (E14).
 
-The error of a dead band is how far it leaves the rates from the equilibrium a*, root mean square over all neurons. Without a wish of the
-user, dead bands are as large as they can be for rates that are no further from a* than those of the spikes they replace.
+The error of a dead band is the distance at which it leaves the rates from the equilibrium a*, root mean square over all neurons. By
+default, dead bands are as large as possible while the rates are no further from a* than those of the spikes they replace.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 
 BANDS = (0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005)  # spikes per step, to choose from
-TURNS = 12  # around the longest loop: after that many a network that settles has settled
+TURNS = 12  # passes around the longest loop, after which a network that settles has settled
 SETTLED = 1.05  # a run ends where its error is within 5 % of its last value
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ class Chosen:
 
 
 def checked_bands(wanted: ArrayLike | None, layers: int) -> tuple[float, ...] | None:
-    """One dead band per layer of what the user gave: a number, or one for each layer."""
+    """One dead band per layer, from the user's value: a number, or one for each layer."""
     if wanted is None:
         return None
     given = np.asarray(wanted, dtype=np.float64).reshape(-1)
@@ -46,7 +46,7 @@ def checked_bands(wanted: ArrayLike | None, layers: int) -> tuple[float, ...] | 
 
 
 class DeadBandSearch:
-    """Runs of a network in float, with any dead bands, on a few samples; their distances to a*."""
+    """Runs a network in float with any dead bands on a few samples, and measures the distance to a*."""
 
     def __init__(self, chip: ChipNetwork, values: NDArray[np.uint8]) -> None:
         self.chip, self.rate_map = chip, RateMap(chip)
@@ -89,7 +89,7 @@ class DeadBandSearch:
         return next(t for t, error in enumerate(errors, start=1) if t >= self.least and error <= SETTLED * errors[-1])
 
     def choose(self, error_max: float, steps_max: int) -> Chosen:
-        """The largest dead bands with an error of at most `error_max` within `steps_max` steps; each layer's is then raised by itself."""
+        """The largest dead bands with an error of at most `error_max` within `steps_max` steps; each layer's is then raised separately."""
         layers = len(self.chip.layers)
         steps_max = max(self.least, min(steps_max, self.last))
         bands = self._largest(error_max, steps_max)
@@ -104,7 +104,7 @@ class DeadBandSearch:
         return Chosen(tuple(chosen), reached[0] if reached else steps_max)
 
     def _largest(self, error_max: float, steps: int) -> float:
-        """The largest of BANDS, for all layers, that reaches `error_max`; bisected, since a larger band has a larger error."""
+        """The largest of BANDS, for all layers, that reaches `error_max`; found by bisection, since a larger band has a larger error."""
         low, high = 0, len(BANDS) - 1
         while low < high:
             middle = (low + high) // 2
@@ -119,8 +119,8 @@ class DeadBandSearch:
 
 
 @torch.no_grad()
-def spikes_error(folded: FoldedNetwork, values: NDArray[np.uint8]) -> float:
-    """The same error of the folded network's spikes after its own number of steps: what rate coding reaches."""
+def rate_coding_error(folded: FoldedNetwork, values: NDArray[np.uint8]) -> float:
+    """The error that dead bands are compared with: that of the folded network's spikes after its own number of steps."""
     samples = torch.from_numpy(values)
     exact = folded.solve(samples, tol=1e-5, max_steps=200).rates
     rates = folded.simulate(samples).rates

@@ -1,4 +1,4 @@
-"""One layer in integers for delta encoding (E15): the threshold is a power of two, and no connection is shifted right.
+"""Rounding one layer for delta encoding (E15): the threshold is a power of two, and no connection is shifted right.
 
 A connection's grid is vth * 2**-n; the layer's unit is the finest grid, vth * 2**-s with s the largest n, so that every exponent s - n is
 at least 0. The input is sent once and read with 2**6 more bits, so its grid may be 6 bits finer.
@@ -21,10 +21,10 @@ from fsnn_lava.quantisation.layer_problem import LayerProblem
 from fsnn_lava.quantisation.readout_rounding import SHARES
 from fsnn_lava.quantisation.rounding import RoundedLayer, largest_integer, rounding_defect
 
-SHIFT_MIN = 8  # s at least: a bias is rounded to 2**-s of the threshold
+SHIFT_MIN = 8  # smallest s: a bias is rounded to 2**-s of the threshold
 SHIFT_MAX = limits.THRESHOLD_MAX.bit_length() - 1
-RATE_BITS_WANTED = 10  # q, where the state has room for it
-RATE_BITS_GOOD = 8  # q below which a coarser grid of the weights is the lesser evil
+RATE_BITS_WANTED = 10  # q, if the state has room for it
+RATE_BITS_GOOD = 8  # q below which a coarser weight grid is preferred
 HEADROOM = 2.0  # times the largest sum and drive of the calibration data
 
 
@@ -47,7 +47,7 @@ def round_delta_layer(problem: LayerProblem, input: FoldedConnection | None, *, 
             break
     if found is None or found.rate_bits < limits.RATE_BITS[0]:
         raise BadNetwork(
-            f"delta encoding: the sums of a layer of {problem.shape} neurons do not fit 24 bits; its drive is too large compared with vth"
+            f"delta encoding: the sums of a layer of {problem.shape} neurons exceed 24 bits; its drive is too large compared with vth"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Training through the rounding: weights are rounded as export will round them, and gradients pass straight through.
+"""Fake quantisation for training: weights are rounded as in export, and gradients pass straight through.
 
 The grid is that of the folded network (batch norm and input normalisation folded in): one unit per target channel, shared by the
 feedback and the first layer up to a power of two, exactly as `quantise(..., per_channel=True)` finds it afterwards.
@@ -17,13 +17,13 @@ from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.fsnn import FSNN
 
-# By bits: the share of the largest weight that the largest integer stands for; what is beyond is clipped. Near the least squared error
-# for weights that are about normal.
+# By bits: the share of the largest weight that the largest integer represents; larger weights are clipped. Close to the least squared error
+# for normally distributed weights.
 SHARES = {2: 0.6, 3: 0.65, 4: 0.75, 5: 0.85, 6: 0.95, 7: 1.0, 8: 1.0}
 
 
 def fake_quantise(weight: Tensor, bits: int, *, step: Tensor | None = None) -> Tensor:
-    """`weight` rounded to `bits` signed bits of `step` each (by default one step for all); the gradient is that of `weight`."""
+    """`weight` rounded to integers of `bits` signed bits times `step` (by default one for all); the gradient passes straight through."""
     top = _largest_integer(bits)
     if step is None:
         step = (weight.detach().abs().max() * SHARES[bits] / top).clamp_min(torch.finfo(weight.dtype).tiny)
@@ -32,10 +32,10 @@ def fake_quantise(weight: Tensor, bits: int, *, step: Tensor | None = None) -> T
 
 
 def enable_fake_quantisation(net: FSNN, bits: int, *, per_channel: bool = True) -> None:
-    """From now on `net` uses rounded weights everywhere; parameters, optimiser and state dict are unchanged."""
+    """Make `net` use rounded weights everywhere; parameters, optimiser and state dict are unchanged."""
     _largest_integer(bits)
     if is_fake_quantised(net):
-        raise BadArgument("the network already trains through the rounding; call disable() first")
+        raise BadArgument("the network is already fake-quantised; call disable() first")
     grid = QuantisationGrid(net, bits, per_channel)
     for position, stage in enumerate(net.stages):
         stage.rounding = StageRounding(grid, position)
@@ -50,7 +50,7 @@ def is_fake_quantised(net: FSNN) -> bool:
 
 
 def disable_fake_quantisation(net: FSNN) -> None:
-    """From now on `net` uses its weights unrounded."""
+    """Make `net` use its unrounded weights again."""
     net.readout.rounding = None
     for stage in net.stages:
         stage.rounding = None
@@ -60,7 +60,7 @@ def disable_fake_quantisation(net: FSNN) -> None:
 
 @torch.no_grad()
 def materialised(net: FSNN) -> FSNN:
-    """A plain copy whose weights are the rounded ones, to be saved and exported; `net` itself is unchanged."""
+    """A plain copy of a fake-quantised network whose weights are the rounded ones, to be saved and exported; `net` itself is unchanged."""
     plain = copy.deepcopy(net)
     if not is_fake_quantised(net):
         return plain
@@ -87,14 +87,14 @@ def _largest_integer(bits: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class QuantisationGrid:
-    """What one integer is worth, for every weight of a network in its present state."""
+    """The value of one integer step for every weight of a network in its current state."""
 
     net: FSNN
     bits: int
     per_channel: bool
 
     def round_stage(self, position: int, weight: Tensor) -> Tensor:
-        """A stage's stored weight, rounded to its grid."""
+        """A stage's stored weight, fake-quantised on its grid."""
         gain = self.gain(position, weight)
         units = self.units(position, weight)
         exponent = self.relative_exponent(weight) if position == 0 and self.net.feedback is not None else 0
@@ -103,7 +103,7 @@ class QuantisationGrid:
         return fake_quantise(weight, self.bits, step=step)
 
     def round_feedback(self, weight: Tensor) -> Tensor:
-        """The feedback's weight, rounded to the grid of the first layer."""
+        """The feedback's weight, fake-quantised on the grid of the first layer."""
         if self.net.feedback is None:
             raise BadArgument("the network has no feedback")
         units = self.units(0, self.net.stages[0].linear.weight)
@@ -111,7 +111,7 @@ class QuantisationGrid:
 
     @torch.no_grad()
     def gain(self, position: int, weight: Tensor) -> Tensor:
-        """Folded weight = weight * gain, broadcastable to the weight."""
+        """Gain of the fake-quantised stage: folded weight = weight * gain, broadcastable to the weight."""
         stage = self.net.stages[position]
         norm = stage.norm
         if norm is None or norm.running_var is None:
@@ -130,7 +130,7 @@ class QuantisationGrid:
 
     @torch.no_grad()
     def units(self, position: int, weight: Tensor) -> Tensor:
-        """Value of a weight unit per target channel, [C]."""
+        """Value of a weight unit of the fake-quantised stage per target channel, [C]."""
         scale = SHARES[self.bits] / _largest_integer(self.bits)
         size = (weight * self.gain(position, weight)).abs().flatten(1).amax(1)
         if position == 0 and self.net.feedback is not None:
@@ -177,7 +177,7 @@ class FeedbackRounding:
 
 @dataclass(frozen=True, eq=False)
 class ReadoutRounding:
-    """Rounds the weight of the readout, which has a grid of its own."""
+    """Rounds the weight of the readout, which has its own grid."""
 
     bits: int
 

@@ -1,6 +1,6 @@
-"""Folding: the float network as nothing but weights, biases and thresholds, exact in float64 (E7, E8).
+"""Folding: the float network reduced to weights, biases and thresholds, exact in float64 (E7, E8).
 
-Batch norm goes into weight and bias, average pooling into the convolution before it, the input's normalisation into the first
+Batch norm is folded into weight and bias, average pooling into the convolution before it, the input's normalisation into the first
 layer (which then takes raw values and has one bias per neuron), alpha W^/||W^|| into one feedback weight.
 """
 
@@ -52,7 +52,7 @@ def _check_finite(net: FSNN) -> None:
 
 
 def fold_stage(stage: Stage) -> FoldedLayer:
-    """Batch norm (E7) and pooling folded; the bias is the same over a channel, but already one per neuron."""
+    """Batch norm (E7) and pooling folded; the bias is constant over a channel, but stored per neuron."""
     operator, weight, bias = stage.folded()
     shape = stage.spec.out_shape
     whole = bias.view(-1, *[1] * (len(shape) - 1)).expand(shape)

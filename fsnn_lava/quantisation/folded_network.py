@@ -1,4 +1,4 @@
-"""FoldedNetwork: the float network as the chip will see it, in float64 and physical units. It can be simulated and solved."""
+"""FoldedNetwork: the float network in the chip's form, in float64 and physical units. It can be simulated and solved."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ class FoldedConnection:
 
     @property
     def kind(self) -> Kind:
+        """Kind of its operator: dense, convolution or transposed convolution."""
         return self.operator.kind
 
     @property
     def in_shape(self) -> Shape:
+        """Shape of one sample of its input."""
         return self.operator.in_shape
 
     @property
@@ -48,6 +50,7 @@ class FoldedConnection:
         return self.operator.apply(self.weight, values)
 
     def with_weight(self, weight: Tensor) -> FoldedConnection:
+        """The same connection with another weight."""
         return replace(self, weight=weight)
 
     def norm_bound(self) -> float:
@@ -68,7 +71,7 @@ class FoldedLayer:
         return self.connection.apply(values) + self.bias
 
     def simulated(self) -> Current:
-        """The same as a simulation needs it."""
+        """The layer in the form that a simulation needs."""
         return Current(operator=self.connection.operator, weight=self.connection.weight, bias=self.bias)
 
 

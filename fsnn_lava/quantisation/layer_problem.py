@@ -28,14 +28,14 @@ class LayerProblem:
     message_max: tuple[float, ...]  # largest message of each connection
 
     def current(self) -> FloatArray:
-        """[B, *shape], physical units, not rounded."""
+        """The current into the layer to be rounded, [B, *shape], physical units."""
         total = torch.zeros(())
         for connection, messages in zip(self.connections, self.messages, strict=True):
             total = total + connection.apply(messages)
         return total.numpy() + self.bias + (0.0 if self.host_current is None else self.host_current)
 
     def step_max(self) -> float:
-        """The most that one step can add to or subtract from a neuron, physical units."""
+        """The most that one step can add to or subtract from a neuron of the layer to be rounded, physical units."""
         ends = []
         for sign in (1.0, -1.0):
             total = torch.from_numpy(sign * self.bias)

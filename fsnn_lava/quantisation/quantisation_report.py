@@ -62,9 +62,11 @@ class QuantisationReport:
 
     @property
     def certified(self) -> bool:
+        """Whether the equilibrium of the integer network is certified to be unique."""
         return self.gain_after < 1.0
 
     def as_dict(self) -> dict[str, Any]:
+        """The report as JSON values."""
         return asdict(self)
 
 
@@ -87,12 +89,12 @@ def measure_quantisation(made: Quantised) -> QuantisationReport:
         gain_before=made.gain_before,
         gain_after=made.gain_after,
         shrunk=made.shrunk,
-        logit_error=float(np.sqrt(np.mean((readout_logits(chip, shifted.rates[-1]) - wanted) ** 2))),
+        logit_error=float(np.sqrt(np.mean((_readout_logits(chip, shifted.rates[-1]) - wanted) ** 2))),
         converged=point.converged and shifted.converged,
     )
 
 
-def readout_logits(chip: ChipNetwork, last: NDArray[np.float64]) -> NDArray[np.float64]:
+def _readout_logits(chip: ChipNetwork, last: NDArray[np.float64]) -> NDArray[np.float64]:
     """[B, classes] logits of the last layer's rates."""
     readout = chip.readout
     return (last.reshape(len(last), -1) @ readout.weight.T.astype(np.float64) * 2.0**readout.exponent + readout.bias) * readout.scale

@@ -1,4 +1,4 @@
-"""From the float network to integers: fold, round every layer, check the ranges of the chip, keep the contraction."""
+"""From the float network to integers: fold, round every layer, check the chip's ranges, and keep the contraction."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from fsnn_lava.quantisation.calibration import (
     largest_potentials,
     synthetic_calibration,
 )
-from fsnn_lava.quantisation.dead_band import DeadBandSearch, checked_bands, spikes_error
+from fsnn_lava.quantisation.dead_band import DeadBandSearch, checked_bands, rate_coding_error
 from fsnn_lava.quantisation.delta_rounding import round_delta_layer, round_delta_readout
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedConnection, FoldedNetwork
 from fsnn_lava.quantisation.layer_problem import LayerProblem
 from fsnn_lava.quantisation.readout_rounding import round_readout
 from fsnn_lava.quantisation.rounding import IntArray, RoundedLayer, round_layer
-from fsnn_lava.quantisation.state_range import StepBound, check_step, step_bounds
+from fsnn_lava.quantisation.state_range import StepBound, check_step_bounds, step_bounds
 from fsnn_lava.version import __version__
 
 Kind = Literal["pixels", "events", "current"]
 Reset = Literal["subtract", "zero"]
 Encoding = Literal["rate", "delta"]
 SEARCH_SAMPLES = 32  # of the calibration batch, on which scales are searched
-DEAD_BAND_BUDGET = 2e8  # multiplications per step of a run with which dead bands are searched
+DEAD_BAND_BUDGET = 2e8  # multiplications per step of a run in the search for dead bands
 PROJECTED_GAIN = 0.999  # what shrinking the feedback aims for
 
 
@@ -85,10 +85,10 @@ def quantise(
 
     Args:
         net: a trained network, in eval or training mode; it is not modified. Give it a `normalisation`, unless it was trained on raw
-            values: the chip sees raw uint8 pixels, and a network that was trained on other floats without one is refused. (Code that folds
-            by itself may pass a FoldedNetwork.)
+            values: the chip sees raw uint8 pixels, and a network that was trained on other floats without one is rejected. (You
+            may also pass a FoldedNetwork.)
         bits: signed bits per weight, 2 to 8. 8 is what the chip stores; for 4, fine-tune through the rounding first
-            (see "Choosing solver, bits and steps").
+            (see "Choosing the solver, bits and steps").
         input: "pixels" sends raw values through the quantised first connection, "events" one frame of them per step; "current" lets the
             host compute the first connection in float64. By default "pixels", or "events" if `calibration` is a sequence.
         reset: "subtract" is what the equations need. "zero" discards charge at every spike, so rates no longer approach the equilibrium;
@@ -101,15 +101,15 @@ def quantise(
         encoding: "rate" sends spikes, whose average is the rate. "delta" sends graded messages, each a change of the rate (E14): the same
             equilibrium in fewer messages and steps. It runs on the emulator and as Lava processes.
         dead_band: for "delta" only: the smallest change that is sent, spikes per step; one number, or one per layer. By default the
-            largest that leave the rates no further from the equilibrium than the spikes that they replace.
+            largest that keep the rates as close to the equilibrium as the spikes that they replace.
 
     Returns:
-        The network in integers, ready to be run or saved.
+        The integer network, ready to be run or saved.
 
     Raises:
         BadArgument: an option is out of range, the calibration batch does not fit the network, or `net` was trained on floats that are not
             raw values, and has no `normalisation`.
-        BadNetwork: the network does not fit the ranges of the chip, or a weight is not finite.
+        BadNetwork: the network exceeds the chip's ranges, or a weight is not finite.
 
     Examples:
         >>> chip = fl.quantise(net, bits=6, calibration=pixels)
@@ -173,7 +173,7 @@ def quantise_in_full(
         chip = _with_dead_bands(chip, chip.delta, folded, values, bands, steps)
         bounds = step_bounds(chip, message_max=_message_max(folded, values, kind))
     else:
-        bounds = check_step(chip, message_max=_message_max(folded, values, kind))
+        bounds = check_step_bounds(chip, message_max=_message_max(folded, values, kind))
     return Quantised(
         chip=chip,
         folded=folded,
@@ -215,7 +215,7 @@ def _check_encoding(encoding: str, dead_band: ArrayLike | None, *, reset: str, p
     if encoding not in ("rate", "delta"):
         raise BadArgument(f"encoding must be 'rate' or 'delta', got {encoding!r}")
     if encoding == "rate" and dead_band is not None:
-        raise BadArgument("dead_band belongs to encoding 'delta'; spikes have none")
+        raise BadArgument("dead_band only applies to encoding 'delta'")
     if encoding == "delta" and (reset != "subtract" or per_channel):
         raise BadArgument("encoding 'delta' has no reset, and its thresholds are powers of two: leave out reset and per_channel")
 
@@ -231,7 +231,7 @@ def _with_dead_bands(
     """`chip` with the dead bands and steps that were given, or with those that suit the calibration batch."""
     few = values[: affordable_calibration_samples(folded, SEARCH_SAMPLES, budget=DEAD_BAND_BUDGET)]
     if bands is None:
-        chosen = DeadBandSearch(chip, few).choose(spikes_error(folded, few), folded.steps)
+        chosen = DeadBandSearch(chip, few).choose(rate_coding_error(folded, few), folded.steps)
         bands, steps = chosen.bands, steps or chosen.steps
     elif steps is None:
         steps = DeadBandSearch(chip, few).steps_of(bands)
@@ -245,14 +245,12 @@ def _input_kind(wanted: str | None, values: NDArray[np.uint8], folded: FoldedNet
     if kind not in ("pixels", "events", "current"):
         raise BadArgument(f"input must be pixels, events or current, got {kind!r}")
     if sequence != (kind == "events"):
-        raise BadArgument(
-            f"input {kind!r} does not go with a calibration batch of shape {values.shape}: only events are sequences [B, T, …]"
-        )
+        raise BadArgument(f"input {kind!r} does not match a calibration batch of shape {values.shape}: only events are sequences [B, T, …]")
     return cast(Kind, kind)
 
 
 def _limit_steps(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind) -> FoldedNetwork:
-    """A run takes no more steps than the calibration sequences have."""
+    """Limit the steps of a run to the length of the calibration sequences."""
     return folded if kind != "events" or values.shape[1] >= folded.steps else replace(folded, steps=int(values.shape[1]))
 
 

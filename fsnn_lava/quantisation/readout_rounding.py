@@ -1,4 +1,4 @@
-"""The readout in integers: its weights use the whole range, its exponent keeps the sum of T steps inside the state."""
+"""Rounding the readout: its weights use the whole range, and its exponent keeps the sum over T steps inside the state."""
 
 from __future__ import annotations
 

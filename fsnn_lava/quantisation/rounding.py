@@ -1,7 +1,7 @@
-"""One layer in integers: unit and exponents are chosen so that the layer's rates on calibration data change least.
+"""Rounding one layer: unit and exponents are chosen so that the layer's rates on calibration data change as little as possible.
 
 All synapses into a layer share one weight unit (per layer, or per channel), and each has a power-of-two exponent:
-weight ~ integer * 2**exponent * unit. Scaling a neuron's inputs, bias and threshold together changes nothing, so the unit is free.
+weight ~ integer * 2**exponent * unit. Scaling a neuron's inputs, bias and threshold together changes nothing, so any unit will do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[Any]  # int64; ChipNetwork checks the range and narrows it
 
 THRESHOLD_WINDOW = (500.0, 4000.0)  # weight units: fine enough for bias and threshold, small enough for headroom
-THRESHOLD_MIN = 64.0  # thresholds below the window, down to this, only keep one step from overflowing the state
+THRESHOLD_MIN = 64.0  # thresholds below the window, down to this one, are used only to keep a step from overflowing the state
 SHARES = (
     1.0,
     0.98,
@@ -69,33 +69,34 @@ def round_layer(problem: LayerProblem, *, bits: int, per_channel: bool) -> Round
 
 def rounding_defect(problem: LayerProblem, rounded: RoundedLayer, wanted: FloatArray) -> float:
     """Mean squared error of the rates, plus a hundredth of that of current / threshold, which also counts saturated neurons."""
-    got = rounded_current(problem, rounded) / per_neuron(rounded.threshold, problem.shape)
+    got = _rounded_current(problem, rounded) / _per_neuron(rounded.threshold, problem.shape)
     clipped = np.clip(got, 0.0, 1.0) - np.clip(wanted, 0.0, 1.0)
     return float(np.mean(clipped**2) + 0.01 * np.mean((got - wanted) ** 2))
 
 
-def rounded_current(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray:
+def _rounded_current(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray:
     """[B, *shape] current in weight units: the integers applied to the calibration messages."""
     total = torch.zeros(())
     for connection, messages, weight, exponent in zip(
         problem.connections, problem.messages, rounded.weights, rounded.exponents, strict=True
     ):
         total = total + connection.with_weight(torch.from_numpy(weight * 2.0**exponent)).apply(messages)
-    host = 0.0 if problem.host_current is None else np.rint(problem.host_current / per_neuron(rounded.scale, problem.shape))
+    host = 0.0 if problem.host_current is None else np.rint(problem.host_current / _per_neuron(rounded.scale, problem.shape))
     return total.numpy() + rounded.bias + host
 
 
-def per_neuron(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def _per_neuron(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """() or [C] broadcast to [*shape]."""
     return np.broadcast_to(value.reshape(value.shape + (1,) * (len(shape) - value.ndim)), shape)
 
 
 def largest_integer(bits: int) -> int:
+    """The largest integer that weights are rounded to: 2**(bits - 1) - 1."""
     return 2 ** (bits - 1) - 1
 
 
 def _relative_exponents(connections: tuple[FoldedConnection, ...], bits: int) -> list[tuple[int, ...]]:
-    """Exponents relative to the first connection's with which both use their integer range, rounded down and up."""
+    """Exponents, relative to that of the first connection, with which both use their integer range, rounded down and up."""
     if len(connections) < 2:
         return [(0,) * len(connections)]
     first, second = (float(c.weight.abs().max()) for c in connections)
@@ -164,7 +165,7 @@ def _rounded(problem: LayerProblem, unit: FloatArray, exponents: tuple[int, ...]
         weights=tuple(weights),
         exponents=exponents,
         threshold=np.maximum(np.rint(problem.vth / unit), 1).astype(np.int64),
-        bias=np.rint(problem.bias / per_neuron(unit, problem.shape)).astype(np.int64),
+        bias=np.rint(problem.bias / _per_neuron(unit, problem.shape)).astype(np.int64),
         scale=unit,
     )
 

@@ -26,11 +26,12 @@ class StepBound:
 
     @property
     def fits(self) -> bool:
+        """Whether no step can leave the state's range."""
         return max(-self.lowest, self.highest) <= limits.CURRENT_MAX and self.sum <= limits.SUM_MAX
 
 
 def step_bounds(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
-    """One per layer. Spikes are 0 or 1, input messages 0 … `message_max`; zero padding is taken into account."""
+    """Bounds of the state after one step, per layer. Spikes are 0 or 1, input messages 0 … `message_max`; zero padding is considered."""
     return tuple(_layer_bound(chip, layer, message_max) for layer in chip.layers)
 
 
@@ -54,7 +55,7 @@ def _extremes(chip: ChipNetwork, synapse: Synapse, layer: Layer, message_max: in
     return negative, positive
 
 
-def check_step(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
+def check_step_bounds(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
     """The bounds of every layer; BadNetwork if one step can overflow 24 bits in any of them."""
     bounds = step_bounds(chip, message_max=message_max)
     for bound in bounds:
@@ -67,7 +68,7 @@ def check_step(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> t
 
 
 def state_headroom(chip: ChipNetwork, largest: tuple[float, ...]) -> tuple[float, ...]:
-    """Per layer: how many times the largest |potential| of a run (physical units) fits the state; below 1 it is clipped."""
+    """Per layer: how many times the largest |potential| of a run (physical units) fits into the state; below 1 it is clipped."""
     room = limits.STATE_MAX / 2**limits.STATE_FRACTION_BITS
     return tuple(
         room * float(layer.scale.min()) / potential if potential else float("inf")
@@ -78,7 +79,7 @@ def state_headroom(chip: ChipNetwork, largest: tuple[float, ...]) -> tuple[float
 def sum_headroom(
     chip: ChipNetwork, delta: DeltaEncoding, drive: NDArray[np.float64], currents: tuple[NDArray[np.float64], ...]
 ) -> tuple[float, ...]:
-    """Per layer of a network with delta encoding: how many times the largest |sum| or |drive| at the equilibrium fits the state (E15).
+    """Per layer of a network with delta encoding: how many times the largest |sum| or |drive| at the equilibrium fits into the state (E15).
 
     `drive` of layer 1 and all `currents` are in weight units.
     """

@@ -1,4 +1,4 @@
-"""Activity and cost: firing rate of every layer, synaptic operations of every connection, NeuroBench's counts, estimated energy."""
+"""Activity and cost: firing rate of every layer, synaptic operations of every connection, NeuroBench's counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import INPUT, READOUT, Synapse
-from fsnn_lava.placement.energy import estimate_energy
+from fsnn_lava.placement.neurobench import workload_metrics
 from fsnn_lava.report import canvas
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture, Table
@@ -138,7 +138,7 @@ def short_number(value: float) -> str:
 
 
 def _costs(run: RunEvidence) -> tuple[tuple[str, str], ...]:
-    found = estimate_energy(run.exported if run.averaged.digest == run.exported.digest() else run.chip, run.averaged)
+    found = workload_metrics(run.exported if run.averaged.digest == run.exported.digest() else run.chip, run.averaged)
     return (
         ("spikes per sample", f"{found['spikes']:,.0f}"),
         ("synaptic operations per sample", f"{found['synaptic_operations']:,.0f}"),
@@ -146,5 +146,4 @@ def _costs(run: RunEvidence) -> tuple[tuple[str, str], ...]:
         ("activation sparsity", f"{found['activation_sparsity']:.1%}"),
         ("connection sparsity", f"{found['connection_sparsity']:.1%}"),
         ("footprint", f"{found['footprint']:,} bytes"),
-        (f"estimated energy ({found['constants']['chip']} constants)", f"{1e6 * found['energy_joules']['total']:.3g} µJ per sample"),
     )

@@ -21,6 +21,7 @@ from fsnn_lava.report import (
     canvas,
     confusion,
     cores,
+    costs,
     provenance,
     raster,
     rate_scatter,
@@ -50,6 +51,7 @@ _SECTIONS = (
     Section(confusion.KEY, confusion.TITLE, confusion.confusion_panel),
     Section(raster.KEY, raster.TITLE, raster.raster_panel),
     Section(activity.KEY, activity.TITLE, activity.activity_panel),
+    Section(costs.KEY, costs.TITLE, costs.costs_panel),
     Section(weight_histograms.KEY, weight_histograms.TITLE, weight_histograms.weight_histograms_panel),
     Section(cores.KEY, cores.TITLE, cores.cores_panel),
 )

@@ -19,9 +19,9 @@ from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BackendMissing, BadArgument, BadFile, CheckFailed
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
-from fsnn_lava.ir.run_arguments import check_values, checked_steps
+from fsnn_lava.ir.run_arguments import check_values_argument, checked_steps
 from fsnn_lava.ir.stock_network import stock_equivalent
-from fsnn_lava.placement.chip_bias import sample_obstacle
+from fsnn_lava.placement.chip_bias import sample_bias_obstacle
 from fsnn_lava.placement.placement import place
 from fsnn_lava.running.run import run
 from fsnn_lava.version import __version__
@@ -44,7 +44,7 @@ FSNN_PROFILE="$PWD/results.profile.json" export FSNN_PROFILE
 set -- network.h5 --backend loihi2 --data inputs.npz --steps @STEPS@ --no-compare --out results.h5 "$@"
 exec "${PYTHON:-python3}" -m fsnn_lava.cli.run "$@"
 """
-_CHIP_PYTHON = "3.10"  # on the boards' machines: lava-loihi is built for it
+_CHIP_PYTHON = "3.10"  # of the machines with boards; lava-loihi is built for it
 _READ_ME = """\
 Made by fsnn-run --package on Python @MADE@, to be run on Python @CHIP@. It has not been run on silicon.
 
@@ -65,15 +65,15 @@ def write_bundle(
     steps: int | None = None,
     board: str | Path = "oheo-gulch",
 ) -> Path:
-    """Make the folder `out_dir`, which must not exist yet; it appears when it is complete. Unknown labels are written as 0.
+    """Make the bundle `out_dir`, a folder that must not exist yet; it appears when it is complete. Unknown labels are written as 0.
 
     CheckFailed if `board` cannot run the network on these values (placement/obstacles.py).
     """
     chip = ChipNetwork.load(chip_path)
     if chip.delta is not None:
-        raise BackendMissing("a package is made for backend 'loihi2', which does not run networks with delta encoding")
+        raise BackendMissing("packages are for backend 'loihi2', which does not support delta encoding")
     steps = checked_steps(chip, steps)
-    check_values(chip, values, steps)
+    check_values_argument(chip, values, steps)
     _check_board(chip, values, board, steps)
     target = Path(out_dir)
     if target.exists():
@@ -101,15 +101,15 @@ def _check_board(chip: ChipNetwork, values: NDArray[np.uint8], board: str | Path
     placement = place(chip, board=board, steps=steps)
     if not placement.runs:
         raise CheckFailed(f"no package was made: on {placement.board.name} this network {placement.verdict}")
-    refused = sample_obstacle(stock_equivalent(chip)[0], values)
+    refused = sample_bias_obstacle(stock_equivalent(chip)[0], values)
     if refused:
-        raise CheckFailed(f"no package was made: these samples cannot be given to the chip. {refused}")
+        raise CheckFailed(f"no package was made: the chip cannot take these samples. {refused}")
 
 
 def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArray[np.uint8], labels: NDArray[np.int64], steps: int) -> None:
     shutil.copyfile(chip_path, folder / NETWORK)
     np.savez_compressed(folder / INPUTS, x=values, y=labels)
-    (folder / EXPECTED).write_text(json.dumps(expected_results(chip, values, steps), indent=1) + "\n", encoding="utf-8")
+    (folder / EXPECTED).write_text(json.dumps(_expected_results(chip, values, steps), indent=1) + "\n", encoding="utf-8")
     (folder / "requirements.txt").write_text(bundle_requirements(), encoding="utf-8")
     (folder / "run.sh").write_text(_RUN.replace("@STEPS@", str(steps)), encoding="utf-8")
     (folder / "README.txt").write_text(
@@ -122,7 +122,7 @@ def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArra
 
 
 def bundle_requirements() -> str:
-    """The installed versions if this is the boards' Python; otherwise unpinned, since they may not exist for the boards' Python."""
+    """The bundle's requirements.txt: installed versions if this is the boards' Python; otherwise unpinned, as they may not exist for it."""
     here = platform.python_version()
     pinned = here.startswith(f"{_CHIP_PYTHON}.")
     lines = [f"# for Python {_CHIP_PYTHON}; then Intel's lava-loihi, which is not public", "lava-nc==0.10.0"]
@@ -137,7 +137,7 @@ def bundle_requirements() -> str:
     return "\n".join(lines) + "\n"
 
 
-def expected_results(chip: ChipNetwork, values: NDArray[np.uint8], steps: int) -> dict[str, Any]:
+def _expected_results(chip: ChipNetwork, values: NDArray[np.uint8], steps: int) -> dict[str, Any]:
     """The emulator's results on the first samples, for the network itself and for its stock equivalent."""
     first = values[:CHECKED_SAMPLES]
     equivalent, said = stock_equivalent(chip)
@@ -146,13 +146,13 @@ def expected_results(chip: ChipNetwork, values: NDArray[np.uint8], steps: int) -
         "python": platform.python_version(),
         "steps": steps,
         "samples": len(first),
-        "network": fingerprint(run(chip, first, backend="emu", steps=steps)),
-        "stock": fingerprint(Emulator(equivalent, stock=True).run(first, steps=steps)),
+        "network": _fingerprint(run(chip, first, backend="emu", steps=steps)),
+        "stock": _fingerprint(Emulator(equivalent, stock=True).run(first, steps=steps)),
         "stock_differs": said,
     }
 
 
-def fingerprint(result: Result) -> dict[str, Any]:
+def _fingerprint(result: Result) -> dict[str, Any]:
     """Hashes of all counts and potentials, and the predictions."""
     arrays = [*result.counts, *result.potentials, result.readout]
     hashes = [hashlib.sha256(np.ascontiguousarray(array, dtype="<i8").tobytes()).hexdigest() for array in arrays]
@@ -164,7 +164,7 @@ def fingerprint(result: Result) -> dict[str, Any]:
 
 
 def check_bundle(folder: str | Path) -> list[str]:
-    """Check a copied package; returns a line per passed check, CheckFailed names the first that fails."""
+    """Check a copied bundle; returns a line per passed check, CheckFailed names the first that fails."""
     base = Path(folder)
     try:
         sums = json.loads((base / MANIFEST).read_text(encoding="utf-8"))
@@ -177,7 +177,7 @@ def check_bundle(folder: str | Path) -> list[str]:
     if wrong:
         raise CheckFailed(f"{len(wrong)} of {len(sums)} files are missing or changed, the first is {wrong[0]}: copy the folder again")
     lines = [f"all {len(sums)} files are unchanged"]
-    found = expected_results(ChipNetwork.load(base / NETWORK), values, wanted["steps"])
+    found = _expected_results(ChipNetwork.load(base / NETWORK), values, wanted["steps"])
     for name in ("network", "stock"):
         if found[name] != wanted[name]:
             raise CheckFailed(f"the emulator gives different results here ({name}): check that the versions are those of requirements.txt")
@@ -190,7 +190,7 @@ def _sha256(path: Path) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """python -m fsnn_lava.running.bundle FOLDER: check the folder and print what backend loihi2 lacks here."""
+    """python -m fsnn_lava.running.bundle FOLDER: check a copied bundle and print what backend loihi2 lacks here."""
     from fsnn_lava.backends.availability import missing_for_backend
     from fsnn_lava.errors import FsnnError
 

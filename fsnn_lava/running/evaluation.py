@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,35 +12,14 @@ from fsnn_lava.data import Split
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
-from fsnn_lava.ir.run_arguments import check_values
+from fsnn_lava.ir.run_arguments import check_values_argument
 from fsnn_lava.running.options import RunOptions
 from fsnn_lava.running.run import open_backend
 
 
-class Sink(Protocol):
-    """Takes the batches of a run: totals, the samples of a report."""
-
-    def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None: ...
-
-
-class BatchComparator(Protocol):
-    """The comparison of a run (`verify.comparator.Comparator`), as far as a run feeds it.
-
-    What it found in some batches can be kept in a file (`hand_over`) and added to another comparator of the same run (`take_in`).
-    """
-
-    def add(
-        self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None, *, offset: int | None = None
-    ) -> None: ...
-
-    def hand_over(self) -> Mapping[str, object]: ...
-
-    def take_in(self, found: object) -> None: ...
-
-
 @dataclass(frozen=True, eq=False)
 class SampleBatch:
-    """Consecutive samples of a data set, the first of them number `first`, in the shape of the network's input."""
+    """Consecutive samples of a data set, starting with number `first`, in the shape of the network's input."""
 
     first: int
     values: NDArray[np.uint8]
@@ -49,7 +27,7 @@ class SampleBatch:
 
 
 def sample_batches(chip: ChipNetwork, split: Split, first: int, end: int, *, size: int) -> Iterator[SampleBatch]:
-    """Samples first … end - 1, at most `size` at a time."""
+    """The batches that `evaluate` runs: samples first … end - 1, at most `size` at a time."""
     for start in range(first, end, size):
         rows = slice(start, min(start + size, end))
         yield SampleBatch(start, fit_to_input(chip, split.batch(rows)), split.labels[rows])
@@ -65,12 +43,12 @@ def evaluate(
     with open_backend(chip, replace(options, batch=largest)) as run_batch:
         for first, end in spans:
             for batch in sample_batches(chip, split, first, end, size=largest):
-                check_values(chip, batch.values, options.steps)
+                check_values_argument(chip, batch.values, options.steps)
                 yield batch, run_batch(batch.values)
 
 
 def fit_to_input(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Samples reshaped to the network's input; a flat input takes (C, H, W) samples flattened in that order."""
+    """Samples to evaluate, reshaped to the network's input; a flat input takes (C, H, W) samples flattened in that order."""
     events = chip.input.kind == "events"
     lead = 2 if events else 1
     if values.ndim < lead or int(np.prod(values.shape[lead:])) != int(np.prod(chip.input.shape)):

@@ -1,4 +1,4 @@
-"""Run a data set into a results file, on one process or many, interrupted or not: the results are the same."""
+"""Run a data set and write a results file; the results do not depend on the number of processes or on interruptions."""
 
 from __future__ import annotations
 
@@ -10,29 +10,32 @@ from typing import Any, Protocol
 
 from fsnn_lava.data import Split
 from fsnn_lava.errors import BadArgument, BadFile, FsnnError, Interrupted
-from fsnn_lava.files.atomic import move
+from fsnn_lava.files.atomic import move_atomically
 from fsnn_lava.formats import results
 from fsnn_lava.formats.results_layout import detail_columns, row_columns
 from fsnn_lava.formats.results_part import Layout
 from fsnn_lava.formats.results_provenance import DataHash
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.running.evaluation import BatchComparator, SampleBatch, Sink, evaluate, sample_batches
+from fsnn_lava.running.evaluation import SampleBatch, evaluate, sample_batches
 from fsnn_lava.running.journal import Journal, open_journal
 from fsnn_lava.running.options import RunOptions
+from fsnn_lava.running.sinks import ComparatorSink, Sink
 from fsnn_lava.running.totals import Totals
 from fsnn_lava.training.processes import Processes
 from fsnn_lava.version import __version__
 
 
-class Progress(Protocol):
-    """Shows how far a run is."""
+class JobProgress(Protocol):
+    """Shows the progress of a run."""
 
-    def phase(self, name: str) -> None: ...
+    def phase(self, name: str) -> None:
+        """Show which phase the job is in."""
 
-    def advance(self, samples: int, *, kept: bool = False) -> None: ...
+    def advance(self, samples: int, *, kept: bool = False) -> None:
+        """Count finished samples of the job; `kept` ones were finished before."""
 
 
-OpenProgress = Callable[[int], AbstractContextManager[Progress]]  # given the number of samples
+OpenProgress = Callable[[int], AbstractContextManager[JobProgress]]  # given the number of samples
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,20 +47,21 @@ class Job:
     number: int
     data: str  # name of the data set
     options: RunOptions
-    detail: int | None = None  # samples to keep every neuron of; None: as many as fit in a moderate amount of disk space
+    detail: int | None = None  # samples to keep in full detail; None: as many as fit in a moderate amount of disk space
     comparison: str = "no"  # what the comparison depends on besides the run itself
     resume: bool = False
     resume_command: str = "the same command with --resume"  # continues the run after an interruption
 
     @property
     def detailed_samples(self) -> int:
-        """Samples to keep every neuron of."""
+        """Number of samples of the job to keep in full detail, every neuron."""
         if self.detail is not None:
             return self.detail
         return results.default_detail(self.chip, self.options.steps, spikes=self.options.spikes)
 
     @property
     def layout(self) -> Layout:
+        """The layout of the job's results file."""
         steps = self.options.steps
         rows = row_columns(self.chip, steps=steps, residual_steps=steps if self.options.residual else 0)
         return Layout(rows, detail_columns(self.chip, steps, spikes=self.options.spikes))
@@ -80,12 +84,12 @@ class Job:
         }
 
     def batches(self, first: int, end: int) -> Iterator[SampleBatch]:
-        """Samples first … end - 1."""
+        """The job's samples first … end - 1 in batches."""
         return sample_batches(self.chip, self.split, first, end, size=self.options.batch)
 
 
-def run_in_memory(job: Job, sinks: Sequence[Sink], progress: OpenProgress) -> Totals:
-    """Run all samples in this process and pass every batch to the sinks."""
+def run_job_in_memory(job: Job, sinks: Sequence[Sink], progress: OpenProgress) -> Totals:
+    """Run all samples of a job in this process and pass every batch to the sinks."""
     totals = Totals(job.chip, job.options.steps)
     with progress(job.number) as shown, closing(evaluate(job.chip, job.split, [(0, job.number)], job.options)) as evaluated:
         shown.phase("starting")
@@ -98,10 +102,10 @@ def run_in_memory(job: Job, sinks: Sequence[Sink], progress: OpenProgress) -> To
     return totals
 
 
-def run_to_file(
-    job: Job, out: Path, processes: Processes, comparator: BatchComparator | None, progress: OpenProgress, say: Callable[[str], None]
+def run_job_to_file(
+    job: Job, out: Path, processes: Processes, comparator: ComparatorSink | None, progress: OpenProgress, say: Callable[[str], None]
 ) -> Totals | None:
-    """Run this process's share and keep it in a folder beside `out`.
+    """Run this process's share of a job and keep it in a folder beside `out`.
 
     The first process then joins all shares into `out`, passes all of them to `comparator` and returns their totals; the others return
     None. An interrupted run leaves its finished batches in that folder.
@@ -115,7 +119,11 @@ def run_to_file(
     ):
         if job.resume and processes.first:
             kept = journal.kept
-            say(f"{kept} of {job.number} samples are kept" if kept else f"nothing is kept in {journal.folder}: starting from the beginning")
+            say(
+                f"{kept} of {job.number} samples are kept"
+                if kept
+                else f"{journal.folder} contains no finished samples: starting from the beginning"
+            )
         data = _hash_kept_data(job, journal)
         _run_share(job, journal, comparator, data, progress)
         if not processes.first:
@@ -126,7 +134,7 @@ def run_to_file(
         return totals
 
 
-def _run_share(job: Job, journal: Journal, comparator: BatchComparator | None, data: DataHash, progress: OpenProgress) -> None:
+def _run_share(job: Job, journal: Journal, comparator: ComparatorSink | None, data: DataHash, progress: OpenProgress) -> None:
     first, end = journal.processes.share(job.number)
     missing = [(gap.first, gap.end) for gap in journal.missing(first, end)]
     with progress(end - first) as shown, closing(evaluate(job.chip, job.split, missing, job.options)) as evaluated:
@@ -147,7 +155,7 @@ def _run_share(job: Job, journal: Journal, comparator: BatchComparator | None, d
 
 
 def _hash_kept_data(job: Job, journal: Journal) -> DataHash:
-    """The hash of the data set's beginning, as far as it is kept. BadArgument if a kept sample is not the data set's."""
+    """The hash of the samples that are kept from the beginning. BadArgument if a kept sample differs from the data set."""
     so_far = DataHash()
     first, end = journal.processes.share(job.number)
     for span in journal.spans:
@@ -168,8 +176,8 @@ def _hash_kept_data(job: Job, journal: Journal) -> DataHash:
     return so_far
 
 
-def _join_parts(job: Job, journal: Journal, out: Path, comparator: BatchComparator | None, data: DataHash) -> Totals:
-    """Write all parts to `out` as one file; it is built inside the journal's folder, so a kill leaves nothing beside it."""
+def _join_parts(job: Job, journal: Journal, out: Path, comparator: ComparatorSink | None, data: DataHash) -> Totals:
+    """Write all parts to `out` as one file; it is built inside the journal's folder, so a killed process leaves nothing next to it."""
     options, totals = job.options, Totals(job.chip, job.options.steps)
     spans, assembled = journal.spans, journal.folder / "assembled.h5"
     if spans[-1].end != job.number:
@@ -193,13 +201,13 @@ def _join_parts(job: Job, journal: Journal, out: Path, comparator: BatchComparat
         for batch in job.batches(data.samples, job.number):
             data.note(batch.values, batch.labels)
         writer.data = data
-    move(assembled, out)
+    move_atomically(assembled, out)
     return totals
 
 
 @contextmanager
 def _saying_what_is_kept(job: Job, journal: Journal) -> Iterator[None]:
-    """An error or Ctrl-C that ends the block also says what is kept, and how to continue."""
+    """Add what was kept and how to continue to the message of an error or Ctrl-C that ends the block."""
     try:
         yield
     except (KeyboardInterrupt, FsnnError) as error:

@@ -1,8 +1,8 @@
-"""Journal: the folder results.h5.part beside results.h5, in which an unfinished run keeps its finished batches, one file each.
+"""Journal: the folder results.h5.part next to results.h5, where an unfinished run keeps its finished batches, one file each.
 
 run.json                    identifies the run; parts of different runs are never mixed
 0000000000-0000000256.h5    samples 0 … 255, and so on, from one process or many
-lock.0, lock.1, …           held by the processes that write; released when the process ends, however it ends
+lock.0, lock.1, …           held by the processes that write; released when the process ends in any way
 error.1, …                  why a process failed, for the first process to report
 """
 
@@ -34,7 +34,7 @@ IDENTITY = "run.json"
 JSON_BYTES_MAX = 2**20
 SILENT_SECONDS = 1800.0  # a process that has stored nothing for this long is considered dead
 POLL_SECONDS = 0.2
-NOTE_ATTEMPTS = 5  # a process that has just taken a lock may not have written its note yet: the old one may be that of a killed run
+NOTE_ATTEMPTS = 5  # a process that has just taken a lock may not have written its note yet; the old note may come from a killed run
 _PART = re.compile(r"(\d{10})-(\d{10})\.h5")
 _OURS = re.compile(r"\d{10}-\d{10}\.h5|run\.json|(lock|error)\.\d+|\..+\.part|assembled\.h5")
 
@@ -48,11 +48,12 @@ class Span:
 
     @property
     def name(self) -> str:
+        """Name of the file in the journal that keeps these samples."""
         return f"{self.first:010d}-{self.end:010d}.h5"
 
 
 class Journal:
-    """The finished batches of one run. `identity` says which run it is: JSON values under names that the user knows."""
+    """The finished batches of one run. `identity` identifies the run: JSON values under names that the user knows."""
 
     def __init__(self, folder: Path, layout: Layout, identity: Mapping[str, Any], processes: Processes) -> None:
         self.folder, self.layout, self.processes = folder, layout, processes
@@ -66,7 +67,7 @@ class Journal:
         found = sorted(Span(int(name[1]), int(name[2])) for name in names if name and name[1] < name[2])
         for before, after in pairwise(found):
             if after.first < before.end:
-                raise BadFile(f"{self.folder}: {before.name} and {after.name} hold the same samples; delete one of them")
+                raise BadFile(f"{self.folder}: {before.name} and {after.name} contain the same samples; delete one of them")
         return found
 
     @property
@@ -102,11 +103,11 @@ class Journal:
             raise BadFile(f"{error}; delete that file and its samples will be run again") from error
 
     def begin(self, number: int, *, resume: bool) -> None:
-        """Check that what is kept belongs to this run of `number` samples, and that resuming was requested."""
+        """Check that what the journal keeps belongs to this run of `number` samples, and that resuming was requested."""
         note = self.folder / IDENTITY
         (self.folder / f"error.{self.processes.rank}").unlink(missing_ok=True)
         share = self.processes.share(number)
-        if not note.exists():  # what is left was being discarded
+        if not note.exists():  # the rest is left over from a journal that was being discarded
             for span in self.spans:
                 if share[0] <= span.first < share[1]:
                     (self.folder / span.name).unlink(missing_ok=True)
@@ -131,7 +132,7 @@ class Journal:
         return ", ".join(f"{name} {kept.get(name)} instead of {self.identity.get(name)}" for name in sorted(names))
 
     def _touch_lock(self) -> None:
-        """Show the first process that this one is alive."""
+        """Show the first process that this one is still alive."""
         with contextlib.suppress(OSError):
             os.utime(self.folder / f"lock.{self.processes.rank}")
 
@@ -142,7 +143,7 @@ class Journal:
 
     def wait(self, number: int) -> None:
         """Return when all samples are kept; BackendFailed if a process failed or stopped responding."""
-        seen: dict[int, tuple[float, float]] = {}  # by process: when it touched its lock last, and when that was noticed
+        seen: dict[int, tuple[float, float]] = {}  # by process: when it last touched its lock, and when that was noticed
         while self.missing(0, number):
             for rank in range(1, self.processes.size):
                 self._raise_failure(rank)
@@ -166,7 +167,7 @@ class Journal:
             raise BackendFailed(f"process {rank} of {self.processes.size} failed: {reported[1]}")
 
     def discard(self) -> None:
-        """Remove everything, once; afterwards the folder may belong to another run. run.json goes first: without it the rest is ignored."""
+        """Remove everything, once; the folder may then belong to another run. run.json goes first: without it the rest is ignored."""
         if self._discarded:
             return
         self._discarded = True
@@ -174,7 +175,7 @@ class Journal:
         for path in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
             if _OURS.fullmatch(path.name):
                 path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # a file of the user's is in it
+        with contextlib.suppress(OSError):  # it contains a file of the user's
             self.folder.rmdir()
 
 
@@ -182,7 +183,7 @@ class Journal:
 def open_journal(
     out: Path, layout: Layout, identity: Mapping[str, Any], *, number: int, processes: Processes, resume: bool
 ) -> Iterator[Journal]:
-    """Yield the journal of a run into `out`, locked while the block lasts. If the block raises, the finished batches are kept."""
+    """Yield the journal of a run that writes `out`, locked during the block. If the block raises, the finished batches are kept."""
     if out.is_dir():
         raise BadArgument(f"cannot write {out}: it is a folder")
     journal = Journal(out.with_name(f"{out.name}.part"), layout, identity, processes)

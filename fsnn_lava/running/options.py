@@ -1,4 +1,4 @@
-"""RunOptions: how a network is run. Checked once, with every default filled in."""
+"""RunOptions: how to run a network, checked once and with every default filled in."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ def run_options(
     return RunOptions(
         backend=backend,
         steps=checked_steps(chip, steps),
-        batch=default_batch(chip, samples, backend=backend) if batch is None else batch,
+        batch=default_batch_option(chip, samples, backend=backend) if batch is None else batch,
         spikes=spikes,
         residual=residual,
         graph=graph,
     )
 
 
-def default_batch(chip: ChipNetwork, samples: int, *, backend: Backend) -> int:
-    """Samples to run together. Lava's processes keep their batch size, so for them the samples are split into equal parts."""
+def default_batch_option(chip: ChipNetwork, samples: int, *, backend: Backend) -> int:
+    """The default of the option `batch`: samples to run together. Lava's processes have a fixed batch size and get equal parts."""
     samples = max(1, samples)
     if backend == "sim":
         most = max(1, min(BATCH_MAX, LAVA_MESSAGE_NUMBERS // max(layer.size for layer in chip.layers)))

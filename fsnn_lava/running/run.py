@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.availability import Backend, require_backend
 from fsnn_lava.errors import BackendMissing, BadArgument
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.result import Result, concatenate
-from fsnn_lava.ir.run_arguments import check_chip, check_values
+from fsnn_lava.ir.result import Result, concatenate_results
+from fsnn_lava.ir.run_arguments import check_chip, check_values_argument
 from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.running.options import LavaGraph, RunOptions, run_options
 
@@ -74,7 +74,7 @@ def run(
         residual=residual,
         graph=graph,
     )
-    check_values(chip, values, options.steps)
+    check_values_argument(chip, values, options.steps)
     results = []
     with open_backend(chip, options) as run_batch:
         for start in range(0, len(values), options.batch):
@@ -82,7 +82,7 @@ def run(
             results.append(run_batch(part))
             if progress is not None:
                 progress(start + len(part), len(values))
-    return concatenate(results)
+    return concatenate_results(results)
 
 
 def run_batches(
@@ -117,7 +117,7 @@ def run_batches(
     options = run_options(chip, backend=backend, steps=steps, batch=batch, spikes=spikes, residual=residual, graph=graph)
     with open_backend(chip, options) as run_batch:
         for values in batches:
-            check_values(chip, values, options.steps)
+            check_values_argument(chip, values, options.steps)
             if len(values) > options.batch:
                 raise BadArgument(f"a batch has {len(values)} samples, more than batch={options.batch}")
             yield run_batch(values)
@@ -125,7 +125,7 @@ def run_batches(
 
 @contextmanager
 def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
-    """Yield a function that runs one batch of checked values, at most `options.batch` samples, with the residual if requested.
+    """Yield the backend's function that runs one batch of checked values, at most `options.batch` samples, with the residual if requested.
 
     Raises BackendMissing if the backend cannot run here.
     """
@@ -142,11 +142,11 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
 
 
 def require_encoding(chip: ChipNetwork, options: RunOptions) -> None:
-    """BackendMissing unless the requested backend has this network's encoding."""
+    """BackendMissing unless the requested backend supports this network's encoding."""
     if chip.delta is None or options.backend == "emu" or (options.backend == "sim" and options.graph == "batched"):
         return
     raise BackendMissing(
-        f"backend {options.backend!r}{' with stock processes' if options.backend == 'sim' else ''} does not run networks with delta "
+        f"backend {options.backend!r}{' with stock processes' if options.backend == 'sim' else ''} does not support delta "
         "encoding; run it on 'emu' or on 'sim' with our own processes, or export with encoding 'rate'"
     )
 

@@ -13,7 +13,7 @@ from fsnn_lava.formats.results_layout import row_columns
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 
-STEPS_SHOWN = 8  # whose messages the text lists
+STEPS_SHOWN = 8  # for which the text lists the messages
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Totals:
         self.spikes = [0] * len(self.chip.layers)
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
-        """Add a batch; without labels its answers count as wrong."""
+        """Add a batch to the totals; without labels its answers count as wrong."""
         known = np.full(result.samples, -1) if labels is None else labels
         columns = row_columns(self.chip, steps=self.steps, residual_steps=0 if result.residual is None else result.steps)
         self.add_rows({column.name: column.of(result, values, known) for column in columns}, result.seconds)
@@ -60,6 +60,7 @@ class Totals:
 
     @property
     def accuracy(self) -> float:
+        """Share of correct answers."""
         return self.correct / self.samples
 
     def to_dict(self) -> dict[str, Any]:

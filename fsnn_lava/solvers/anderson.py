@@ -22,7 +22,7 @@ def anderson(
 ) -> Solution:
     """Mix the last `memory` points, sample by sample, with the weights that make the combined residual shortest.
 
-    `affine` promises that f(x) = A x + b. The residual of a combination is then the combination of the residuals, so the combined
+    `affine`: f(x) = A x + b is guaranteed. The residual of a combination is then the combination of the residuals, so the combined
     point is returned as soon as that is small enough, without another evaluation of f.
     """
     if memory < 1:

@@ -1,4 +1,4 @@
-"""GMRES for x = A x + b: after k products with A, the iterate with the smallest residual that they can reach."""
+"""GMRES for x = A x + b: after k products with A, the iterate with the smallest residual in the space that they span."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fsnn_lava.compiled.gmres import combine_samples, extend_samples, start_samples
+from fsnn_lava.compiled.gmres import combine_gmres, extend_gmres, start_gmres
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.compiled.vectors import Floats
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.solvers.solution import Map, Solution, every_sample
 
-WORTH_A_THREAD = 2**18  # numbers in a batch of vectors
+WORTH_A_THREAD = 2**18  # numbers in a batch of vectors above which threads pay off
 NUMBERS_AT_ONCE = 2**19  # in the vectors, one per sample, that are solved for together
-LEAST_SAMPLES = 16  # solved for together: enough for a convolution to use all cores
+LEAST_SAMPLES = 16  # solved together: enough for a convolution to use all cores
 
 
 def gmres(
@@ -36,13 +36,13 @@ def gmres(
     Builds an orthonormal basis of constant, product(constant), … sample by sample and restarts after `memory` products: the iterates of
     Anderson mixing on a linear map, with half as many vectors.
 
-    `ahead`: where x was found, return product(gain x) + constant instead. That is x plus its residual, so it needs no product, and it
+    `ahead`: once x is found, return product(gain x) + constant instead. That is x plus its residual, so it needs no extra product, and it
     is closer wherever the map contracts. `residual` is then that of x.
     """
     if memory < 1 or max_steps < 1:
         raise BadArgument(f"memory and max_steps must be at least 1, got {memory} and {max_steps}")
     space = _KrylovSpace(constant, gain, min(memory, max_steps))
-    bounds = (tol * scale).clamp(max=torch.finfo(scale.dtype).max).numpy()  # finite: an infinite residual is never within
+    bounds = (tol * scale).clamp(max=torch.finfo(scale.dtype).max).numpy()  # finite, so that an infinite residual is never within bounds
     value, steps = None, 0
     while True:
         while not (done := space.within(bounds)) and space.steps < space.room:
@@ -102,7 +102,7 @@ class _KrylovSpace:
         self.rotations = np.zeros((samples, room, 2), dtype)  # cosines and sines, Q
         self.target = np.zeros((samples, room + 1), dtype)  # Q times the start
         self.threads = torch.get_num_threads() if flat.numel() > WORTH_A_THREAD else 1
-        self._each_sample(start_samples, flat.numpy(), self.basis, self.target, self.gain, self.factors[0].numpy())
+        self._each_sample(start_gmres, flat.numpy(), self.basis, self.target, self.gain, self.factors[0].numpy())
 
     def within(self, bounds: NDArray[np.floating]) -> bool:
         """Whether every sample's residual is within its bound; NaN and infinity are not."""
@@ -117,15 +117,15 @@ class _KrylovSpace:
         """Add one vector, by one product."""
         k = self.steps
         mapped = _flat(product(self._as_given(self.factors[k]))).contiguous().numpy()
-        scaled = self.factors[min(k + 1, self.room - 1)].numpy()  # what the last step writes here is never read
-        self._each_sample(extend_samples, k, self.basis, mapped, self.triangle, self.rotations, self.target, self.gain, scaled)
+        scaled = self.factors[min(k + 1, self.room - 1)].numpy()  # the value that the last step writes here is never read
+        self._each_sample(extend_gmres, k, self.basis, mapped, self.triangle, self.rotations, self.target, self.gain, scaled)
         self.steps += 1
 
     def combination(self, *, solution: bool, residual: bool) -> Tensor:
         """The point with the shortest residual (`solution`), that residual itself (`residual`), or their sum."""
         out = torch.empty_like(self.factors[0])
         self._each_sample(
-            combine_samples, self.steps, self.basis, self.triangle, self.rotations, self.target, solution, residual, out.numpy()
+            combine_gmres, self.steps, self.basis, self.triangle, self.rotations, self.target, solution, residual, out.numpy()
         )
         return self._as_given(out)
 
@@ -142,12 +142,12 @@ class _KrylovSpace:
 
 
 def _flat(vectors: Tensor) -> Tensor:
-    """[B, n]; channels last, which convolutions are faster with."""
+    """[B, n]; channels last, because convolutions are faster that way."""
     return (vectors.permute(0, 2, 3, 1) if vectors.dim() == 4 else vectors).flatten(1)
 
 
 def _from_flat(flat: Tensor, shape: torch.Size) -> Tensor:
-    """[B, n] in this shape, as a view: the reverse of `_flat`."""
+    """[B, n] in this shape, as a view: the inverse of `_flat`."""
     if len(shape) != 4:
         return flat.view(shape)
     samples, channels, height, width = shape

@@ -19,7 +19,7 @@ _ROUNDING = 1 + 1e-9  # room for float64
 
 @dataclass(frozen=True)
 class NormBounds:
-    """[B] `lower` <= ||A|| <= `upper`; the upper one fails with at most the probability that was asked for, per row."""
+    """[B] `lower` <= ||A|| <= `upper`; the upper one fails with at most the requested probability, per row."""
 
     lower: Floats
     upper: Floats
@@ -40,7 +40,7 @@ def norm_bounds(
 
     A row is done when upper <= (1 + relative) lower, or, with `enough`, when it is known to lie above or below that number. It does not
     depend on the other rows.
-    `failure`: the probability, per row, with which an upper bound may be wrong: that of a start almost orthogonal to what is looked for.
+    `failure`: the probability, per row, with which an upper bound may be wrong: that of a start almost orthogonal to the wanted direction.
     """
     rows, size = start.shape
     most = max(1, min(max_steps, size))
@@ -75,7 +75,7 @@ def _normalised(vectors: Floats) -> tuple[Floats, Floats]:
 
 
 def _bounds(diagonal: Floats, beside: Floats, least_part: float) -> tuple[Floats, Floats]:
-    """The largest Ritz value from below; from above the largest eigenvalue that can hide: its part of the start is >= `least_part`."""
+    """Lower bound: the largest Ritz value. Upper bound: the largest eigenvalue whose part of the start may be as small as `least_part`."""
     steps = diagonal.shape[1]
     matrices = np.zeros((len(diagonal), steps, steps))
     index = np.arange(steps)

@@ -1,4 +1,4 @@
-"""What a solver returns, and what all of them share: the best iterate so far, norms, and when to stop."""
+"""What a solver returns, and what all solvers share: the best iterate so far, norms, and when to stop."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Solution:
 
 
 def every_sample(solved: Tensor) -> bool:
-    """Stop when every sample is solved."""
+    """The default stopping rule for a solution: stop when every sample is solved."""
     return bool(solved.all())
 
 
 def max_norm(difference: Tensor) -> Tensor:
-    """[B] the largest absolute entry of each sample."""
+    """[B] the default norm of a solution's residual: the largest absolute entry of each sample."""
     return difference.abs().flatten(1).amax(1)
 
 
 def lengths(vectors: Tensor, *, typical: Tensor | None = None) -> Tensor:
-    """[B] the length of each sample's vector, but at least `typical` (default: the root mean square of all lengths).
+    """[B] what residuals of a solution are divided by: the length of each sample's vector, but at least `typical`.
 
-    Residuals are divided by it, so that a sample whose gradient is zero is judged on the scale of the others.
+    `typical` is by default the root mean square of all lengths: a sample whose gradient is zero is judged on the scale of the others.
     """
     smallest = torch.finfo(vectors.dtype).tiny
     if typical is None and compilable(vectors) and vectors.numel() > 0:
@@ -77,6 +77,7 @@ class BestIterate:
         return self.stop(self.residual <= self.tol)
 
     def solution(self) -> Solution:
+        """The best iterate as a Solution."""
         if self.value is None:
             raise BadArgument("max_steps must be at least 1")
         return Solution(self.value, self.residual, self.steps, bool((self.residual <= self.tol).all()))

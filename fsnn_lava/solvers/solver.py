@@ -26,12 +26,12 @@ class Solver:
     """How the gradient's linear system (E5) is solved.
 
     Args:
-        method: "gmres" needs the fewest products; "broyden" is the paper's; "anderson", "damped" and "fixed-point" are there to compare.
+        method: "gmres" needs the fewest products; "broyden" is the paper's; "anderson", "damped" and "fixed-point" are for comparison.
             On a GPU, and with batch norm inside the loop of several processes, Anderson mixing replaces GMRES.
         tol: relative residual at which to stop. At 1e-2 the gradient is within 0.3 % of the exact one on the trained networks that
             bench/gradient_error.py measures.
-        max_steps: the most vector-Jacobian products per backward pass. 0 gives the Jacobian-free gradient: nothing is solved, which is fast
-            and biased.
+        max_steps: the largest number of vector-Jacobian products per backward pass. 0 gives the Jacobian-free gradient, which is fast
+            but biased.
 
     Raises:
         BadArgument: the method is unknown, or a number is out of range.
@@ -65,8 +65,8 @@ class Solver:
     ) -> Solution:
         """Solve x = product(gain x) + constant to a relative residual of `tol`. Training calls this; you rarely need to.
 
-        GMRES returns one plain iteration beyond the point whose residual it reports, at no cost. Anderson mixing in its place cannot,
-        and goes on to half of `tol`.
+        GMRES returns one plain iteration beyond the point whose residual it reports, at no cost. Anderson mixing cannot do that,
+        so it continues to half of `tol`.
 
         Args:
             product: a linear map of [B, ...].
@@ -74,9 +74,9 @@ class Solver:
             gain: [B, ...], 1 if not given.
             independent: no sample's product depends on another sample, and `product` accepts any subset of them. Batch norm inside the
                 loop breaks this; unless `whole` is true, residuals then need a product, and Anderson mixing replaces GMRES (as on a GPU).
-            whole: these are all samples that `product` couples; GMRES then solves for all of them as for one vector.
+            whole: these are all the samples that `product` couples; GMRES then treats all of them as one vector.
             scale: what the lengths of residuals are divided by, [B] of `constant`.
-            stop: decides by the solved samples [B] whether to stop. Processes that solve together must stop together.
+            stop: decides from the solved samples [B] whether to stop. Processes that solve together must stop together.
 
         Returns:
             The best iterate with its residual; `converged` says whether every sample reached `tol`.

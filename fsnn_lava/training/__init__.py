@@ -1,1 +1,1 @@
-"""Training: recipe, samples, loop, checkpoint, log, and one network on many processes."""
+"""Training: recipe, samples, loop, checkpoint, log, and distributed training."""

@@ -10,17 +10,17 @@ from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.notation import parse_notation
 from fsnn_lava.solvers.solver import Solver
-from fsnn_lava.training.batches import stream_seed
 from fsnn_lava.training.momentum_sgd import MomentumSGD
+from fsnn_lava.training.random_streams import stream_seed
 from fsnn_lava.training.recipe import Recipe
 
-INITIALISE = 4  # the stream of random numbers that the initial weights are drawn from
+INITIALISE = 4  # the stream of random numbers for the initial weights
 
 
 def build_network(
     recipe: Recipe, *, input_shape: tuple[int, ...], classes: int, normalisation: Normalisation | None, class_names: tuple[str, ...] = ()
 ) -> FSNN:
-    """The network of a recipe, with fresh weights drawn by its seed or with those of the model it starts from."""
+    """The network of a recipe, with new weights drawn from its seed, or those of the model that it starts from."""
     if recipe.start:
         net = _loaded_start(recipe, input_shape=input_shape, classes=classes)
     else:
@@ -39,7 +39,7 @@ def build_network(
             normalisation=normalisation,
             class_names=class_names,
         )
-    configure(net, recipe.at(0))
+    configure_network(net, recipe.at(0))
     if recipe.quantise is not None:
         from fsnn_lava.quantisation.fake_quantise import enable_fake_quantisation
 
@@ -47,8 +47,8 @@ def build_network(
     return net
 
 
-def configure(net: FSNN, plan: Recipe) -> None:
-    """Set everything that may change from phase to phase; `plan` is the recipe of one epoch."""
+def configure_network(net: FSNN, plan: Recipe) -> None:
+    """Set everything in the network that may change from phase to phase; `plan` is the recipe of one epoch."""
     net.solver = Solver(method=plan.solver.method, tol=plan.solver.tol, max_steps=plan.solver.max_steps)
     net.steps, net.turns, net.dropout = plan.steps, plan.turns, plan.dropout
     net.limit = plan.limit
@@ -66,7 +66,9 @@ def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int)
     found = {"architecture": plan.text, "leak": net.neuron.leak, "vth": net.vth, "input shape": plan.input_shape, "classes": plan.classes}
     for key, value in wanted.items():
         if found[key] != value:
-            raise BadArgument(f"the network in {recipe.start} (start) has {key} {found[key]!r}, the recipe says {value!r}; they must agree")
+            raise BadArgument(
+                f"the network in {recipe.start} (start) has {key} {found[key]!r}, but the recipe says {value!r}; they must agree"
+            )
     net.steps, net.schedule, net.dropout = recipe.steps, recipe.schedule, recipe.dropout
     return net
 

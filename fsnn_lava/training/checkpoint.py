@@ -1,4 +1,4 @@
-"""The state of a run after a full epoch, in one file, which is consistent whenever the process is killed."""
+"""The state of a run after a full epoch, in one file that is consistent even if the process is killed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import torch
 
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.atomic import atomic_path
-from fsnn_lava.files.torch_archive import unpack
+from fsnn_lava.files.torch_archive import unpack_torch_archive
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.log import EpochRecord
 from fsnn_lava.training.momentum_sgd import MomentumSGD
-from fsnn_lava.training.recipe import Recipe, differences, load_recipe, read_recipe
+from fsnn_lava.training.recipe import Recipe, load_recipe, read_recipe, recipe_differences
 from fsnn_lava.training.run_folder import RECIPE
 
 FORMAT = "fsnn-lava training state"
 VERSION = 2
-_STILL_USABLE = "last.pt and best.pt beside it may still be loaded"
-_OPTIONAL = ("solver_residual", "alpha", "test_accuracy", "validation_accuracy")  # of an epoch's record
+_STILL_USABLE = "last.pt and best.pt in the same folder may still be usable"
+_OPTIONAL = ("solver_residual", "alpha", "test_accuracy", "validation_accuracy", "operations")  # of an epoch's record
 
 
 @dataclasses.dataclass
 class State:
-    """Everything the next epoch depends on. All randomness comes from (seed, epoch, batch), so no generator is stored."""
+    """Everything that the next epoch depends on. All randomness comes from (seed, epoch, batch), so no generator is stored."""
 
     epoch: int  # full epochs done
     iteration: int  # optimiser steps done
@@ -51,10 +51,10 @@ def load_state(path: Path, recipe: Recipe) -> State:
     if not path.exists():
         raise BadArgument(f"{path.parent} contains no run to resume (no {path.name}); start one without --resume")
     try:
-        content = unpack(path, what="a training state")
+        content = unpack_torch_archive(path, what="a training state")
         if content.pop("format") != FORMAT:
             raise KeyError("format")
-        content.pop("activity", None)  # of versions whose simulation depended on the batch before
+        content.pop("activity", None)  # from versions whose simulation depended on the previous batch
         version = int(content.pop("version"))
         state = State(**content) if version <= VERSION else None
         if state is not None:
@@ -66,19 +66,19 @@ def load_state(path: Path, recipe: Recipe) -> State:
             f"{path} has format version {version}; this release reads only versions 1 to {VERSION}: "
             "resume it with the version of fsnn-lava that wrote it"
         )
-    changed = differences(_recipe_of(path, state, version), recipe)
+    changed = recipe_differences(_recipe_of(path, state, version), recipe)
     if changed:
         raise BadArgument(f"{path.parent} contains a run of another recipe ({'; '.join(changed)}); give another folder with --out")
     return state
 
 
 def _recipe_of(path: Path, state: State, version: int) -> Recipe:
-    """The recipe of the state; version 1 kept it only in the file beside the state."""
+    """The recipe of the state; version 1 kept it only in a separate file."""
     return load_recipe(path.parent / RECIPE) if version == 1 else read_recipe(str(state.recipe), where=str(path))
 
 
 def restore_tensors(state: State, net: FSNN, optimiser: MomentumSGD) -> None:
-    """Load the state into the network and the optimiser. BadFile if a number is not finite, or if it is of another network."""
+    """Load the state into the network and the optimiser. BadFile if a number is not finite or the state belongs to another network."""
     try:
         if not all(bool(torch.isfinite(value).all()) for value in state.network.values()):
             raise ValueError("a parameter is not finite")
@@ -98,7 +98,7 @@ def restore_tensors(state: State, net: FSNN, optimiser: MomentumSGD) -> None:
 
 
 def _same_settings(new: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Whether the settings that are constant in a run agree; other versions of torch have more or fewer settings."""
+    """Whether the settings that stay constant in a run agree; they differ between versions of torch."""
     return all(name in ("params", "lr", "foreach", "fused") or new.get(name, value) == value for name, value in old.items())
 
 

@@ -43,7 +43,7 @@ def tensorboard(folder: Path) -> Watcher:
     state: dict[str, Any] = {}
 
     def watch(records: Sequence[Record]) -> None:
-        if not state:  # epochs that an earlier process wrote and that are repeated now are purged
+        if not state:  # remove epochs that an earlier process wrote and that are now repeated
             start = len(records) if seen else 0
             state.update(writer=SummaryWriter(str(folder), purge_step=start + 1), done=start)
         for record in records[state["done"] :]:

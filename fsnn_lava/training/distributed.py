@@ -1,7 +1,7 @@
-"""Many processes train one network: everything that couples the samples of a batch is taken over the joint batch.
+"""Several processes train one network: everything that couples the samples of a batch is computed over the joint batch.
 
 Each process has its share of every batch. Batch norm's statistics are those of all shares, dropout masks are drawn for the joint batch
-and cut, residuals are divided by the joint batch's scale, and gradients are summed: the same step as one process makes with the joint
+and split, residuals are divided by the joint batch's scale, and gradients are summed: the step is that of one process with the joint
 batch, up to the order in which floats are added. Where no batch norm couples the samples of a solve, each process stops when its own
 samples are solved; steps then agree to the solver's tolerance.
 """
@@ -22,12 +22,12 @@ from fsnn_lava.solvers.solution import lengths
 from fsnn_lava.training.process_group import ProcessGroup
 
 
-def coupling_of(group: ProcessGroup, samples: int) -> SampleCoupling:
-    """The coupling of a joint batch of `samples`, of which each process has its share."""
-    return WHOLE_BATCH if group.size == 1 else JointCoupling(group, samples)
+def distributed_coupling(group: ProcessGroup, samples: int) -> SampleCoupling:
+    """The coupling of a joint batch of `samples`, which is divided among the processes."""
+    return WHOLE_BATCH if group.size == 1 else DistributedCoupling(group, samples)
 
 
-def sum_gradients(net: FSNN, group: ProcessGroup) -> None:
+def sum_distributed_gradients(net: FSNN, group: ProcessGroup) -> None:
     """Replace every parameter's gradient by its sum over all processes, in one message."""
     if group.size == 1:
         return
@@ -39,21 +39,23 @@ def sum_gradients(net: FSNN, group: ProcessGroup) -> None:
 
 
 @dataclass(frozen=True)
-class JointCoupling(SampleCoupling):
+class DistributedCoupling(SampleCoupling):
     """The batch of this forward pass is one share of a joint batch of `samples`."""
 
     group: ProcessGroup
     samples: int
 
     def draw_masks(self, shapes: Sequence[tuple[int, ...]], samples: int, dropped: float, like: Tensor) -> list[Tensor]:
-        """Drawn for the joint batch, then cut, so that the masks do not depend on the number of processes."""
+        """Draw the masks for the joint batch, then split them, so that they do not depend on the number of processes."""
         mine = self.group.share(self.samples)
         return [mask[mine] for mask in draw_masks(shapes, self.samples, dropped, like)]
 
-    def batch_norm(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, current: Tensor) -> Tensor:
-        return joint_batch_norm(norm, current, self.group)
+    def batch_norm(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, current: Tensor, *, updates: bool = True) -> Tensor:
+        """Batch norm with the statistics of all processes."""
+        return distributed_batch_norm(norm, current, self.group, updates=updates)
 
     def scale(self, constant: Tensor) -> Tensor:
+        """The scale of the residuals over all processes."""
         squares = constant.flatten(1).square().sum()
         total, samples = self.group.total(torch.stack([squares, squares.new_tensor(float(len(constant)))])).unbind()
         return lengths(constant, typical=(total / samples).sqrt())
@@ -63,10 +65,10 @@ class JointCoupling(SampleCoupling):
         return not bool(self.group.total((~solved).sum()))
 
 
-def joint_batch_norm(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Tensor, group: ProcessGroup) -> Tensor:
-    """Batch norm of [B, C] or [B, C, H, W] with the statistics of the samples of all processes (E7); updates the running ones."""
+def distributed_batch_norm(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Tensor, group: ProcessGroup, *, updates: bool = True) -> Tensor:
+    """Batch norm of [B, C] or [B, C, H, W] with the statistics of all processes (E7); updates the running ones if `updates`."""
     out, mean, variance, count = _JointNorm.apply(values, norm.weight, norm.bias, norm.eps, group)
-    if norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None:
+    if updates and norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None:
         momentum = 0.1 if norm.momentum is None else norm.momentum
         with torch.no_grad():
             norm.running_mean.lerp_(mean, momentum)

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from fsnn_lava.data import Split
+from fsnn_lava.nn.fan_out import expected_operations, fan_out
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.process_group import ProcessGroup
 
-BATCH = 250  # samples at once
+BATCH = 250  # samples per batch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Evaluation:
     accuracy: float  # share of samples whose largest logit is their label's
     firing_rates: list[float]  # spikes per step and neuron, one per layer
     equilibrium_residual: float  # mean over samples of max |f(a[T]) - a[T]| of the last layer
+    operations: float  # synaptic operations per sample, in all steps: spikes times outgoing synapses (E17)
 
 
 @torch.no_grad()
@@ -31,22 +33,25 @@ def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = Non
     """
     group = group or ProcessGroup()
     net.eval()
-    sums = torch.zeros(1 + len(net.stages), dtype=torch.float64)  # right answers, then spikes per neuron of each layer
+    synapses = fan_out(net)
+    sums = torch.zeros(2 + len(net.stages), dtype=torch.float64)  # correct answers, operations, then spikes per neuron of each layer
     for first in range(group.rank * BATCH, len(samples), group.size * BATCH):
         chosen = slice(first, first + BATCH)
         logits = net(torch.from_numpy(samples.batch(chosen)).to(group.device))
         sums[0] += float((logits.argmax(1).cpu() == torch.from_numpy(samples.labels[chosen])).sum())
         if net.last_trace is not None:
-            sums[1:] += torch.tensor([float(count.double().flatten(1).mean(1).sum()) for count in net.last_trace.counts])
-    correct, *spikes = group.total(sums.to(group.device)).tolist()
+            counts = net.last_trace.counts
+            sums[1] += float(expected_operations(counts, synapses).double().sum())
+            sums[2:] += torch.tensor([float(count.double().flatten(1).mean(1).sum()) for count in counts])
+    correct, operations, *spikes = group.total(sums.to(group.device)).tolist()
     rates = [count / (net.steps * len(samples)) for count in spikes]
     residual = equilibrium_residual(net, torch.from_numpy(samples.batch(slice(0, BATCH))).to(group.device))
-    return Evaluation(correct / len(samples), rates, residual)
+    return Evaluation(correct / len(samples), rates, residual, operations / len(samples))
 
 
 @torch.no_grad()
 def equilibrium_residual(net: FSNN, images: Tensor) -> float:
-    """Mean over samples of the largest |f(a[T]) - a[T]| of the last layer: how far the spikes are from the equilibrium (E4)."""
+    """Evaluate how far the spikes are from the equilibrium: the mean over samples of max |f(a[T]) - a[T]| of the last layer (E4)."""
     rates = net.simulate(images).rates[-1]
     mapped = net.rate_map(net.average(net.normalise(images), net.steps))(rates)[-1]
     return float((mapped - rates).abs().flatten(1).amax(1).mean())

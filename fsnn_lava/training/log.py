@@ -1,26 +1,21 @@
-"""The record of an epoch: one JSON line in DIR/log.jsonl, and one line or a progress bar on the terminal."""
+"""The log of a training run: one JSON line per epoch in DIR/log.jsonl."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from tqdm import tqdm
-
-from fsnn_lava.errors import BadFile, FsnnError
+from fsnn_lava.errors import BadFile
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.training.run_folder import LOG
-
-Item = TypeVar("Item")
 
 
 @dataclasses.dataclass(frozen=True)
 class EpochRecord:
-    """One epoch. Rates and residual are those on the evaluation samples; solver figures are means over the epoch.
+    """One epoch. Rates and residual are measured on the evaluation samples; solver figures are means over the epoch.
 
     Epochs are evaluated on the validation samples if the recipe holds some out, on the test samples otherwise; the other accuracy is
     None.
@@ -38,6 +33,7 @@ class EpochRecord:
     learning_rate: float
     seconds: float
     validation_accuracy: float | None = None
+    operations: float | None = None  # synaptic operations per sample (E17); None in logs of older versions
 
     @property
     def judged_by(self) -> str:
@@ -46,14 +42,14 @@ class EpochRecord:
 
     @property
     def accuracy(self) -> float:
-        """The accuracy that decides which epoch is the best."""
+        """The accuracy by which the best epoch is chosen."""
         accuracy = self.test_accuracy if self.validation_accuracy is None else self.validation_accuracy
         assert accuracy is not None
         return accuracy
 
 
 def append_record(path: Path, record: dict[str, Any]) -> None:
-    """Add one JSON line."""
+    """Append one JSON line to the log."""
     try:
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
@@ -73,32 +69,6 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
 
 
 def rewrite_records(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """Replace the log by `records`, without the lines of epochs that will be repeated."""
+    """Replace the contents of the log by `records`, dropping epochs that will be repeated."""
     with atomic_path(path) as temporary:
         temporary.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainingProgress:
-    """Shows progress on stderr: a bar on a terminal, plain lines otherwise; nothing if `quiet`. `watchers` get every finished epoch."""
-
-    quiet: bool = False
-    watchers: tuple[Callable[[Sequence[dict[str, Any]]], None], ...] = ()
-
-    def batches(self, batches: Iterable[Item], *, total: int, title: str) -> Iterator[Item]:
-        """The batches, with a bar that disappears afterwards on a terminal."""
-        shown = not self.quiet and sys.stderr.isatty()
-        yield from tqdm(batches, total=total, desc=title, leave=False, disable=not shown, file=sys.stderr)
-
-    def say(self, line: str) -> None:
-        """Print one line."""
-        if not self.quiet:
-            print(line, file=sys.stderr, flush=True)
-
-    def show(self, records: Sequence[dict[str, Any]]) -> None:
-        """Pass the epochs so far to the watchers; an error of a watcher is printed and does not end the run."""
-        for watcher in self.watchers:
-            try:
-                watcher(records)
-            except FsnnError as error:
-                self.say(f"note: {error}")

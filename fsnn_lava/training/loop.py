@@ -17,32 +17,26 @@ from torch.nn.functional import cross_entropy
 from fsnn_lava.data import Dataset
 from fsnn_lava.errors import BackendFailed, BadArgument, BadFile, Diverged
 from fsnn_lava.files.atomic import atomic_path
+from fsnn_lava.nn.fan_out import expected_operations, fan_out
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training import run_folder
-from fsnn_lava.training.batches import (
-    AUGMENT,
-    DROP_EVENTS,
-    DROPOUT,
-    MARGIN,
-    augmented,
-    batch_count,
-    epoch_batches,
-    generator,
-    stream_seed,
-    without_some_events,
-)
-from fsnn_lava.training.build import build_network, build_optimiser, configure
+from fsnn_lava.training.augmentation import MARGIN, augmented, without_some_events
+from fsnn_lava.training.batches import batch_count, epoch_batches
+from fsnn_lava.training.build import build_network, build_optimiser, configure_network
 from fsnn_lava.training.checkpoint import State, load_state, restore_tensors, save_state
 from fsnn_lava.training.descent import descend
-from fsnn_lava.training.distributed import coupling_of, sum_gradients
+from fsnn_lava.training.distributed import distributed_coupling, sum_distributed_gradients
 from fsnn_lava.training.evaluate import evaluate_network
-from fsnn_lava.training.log import EpochRecord, TrainingProgress, append_record, rewrite_records
+from fsnn_lava.training.log import EpochRecord, append_record, rewrite_records
+from fsnn_lava.training.penalty import penalty_weight, warmed_up
 from fsnn_lava.training.process_group import ProcessGroup
+from fsnn_lava.training.progress import TrainingProgress
+from fsnn_lava.training.random_streams import AUGMENT, DROP_EVENTS, DROPOUT, generator, stream_seed
 from fsnn_lava.training.recipe import Recipe
 from fsnn_lava.training.run_table import column_titles, epoch_row, limit_remark, run_header
 from fsnn_lava.training.schedule import learning_rate
 
-PATIENCE = 20  # consecutive backward solves that may end no better than they started before the feedback counts as diverging
+PATIENCE = 20  # consecutive backward solves without any improvement after which the feedback counts as diverging
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +49,7 @@ class Outcome:
     best_epoch: int
     last_accuracy: float
     seconds: float  # of all epochs, including those before a resume
-    judged_by: str  # "validation" or "test": the samples that best_accuracy and last_accuracy are of
+    judged_by: str  # "validation" or "test": the samples of best_accuracy and last_accuracy
     test_accuracy: float | None  # of best.pt, if it was chosen on the validation samples
 
 
@@ -68,15 +62,15 @@ def train(
     progress: TrainingProgress | None = None,
     group: ProcessGroup | None = None,
 ) -> Outcome:
-    """Train until `recipe.epochs` epochs are done; the folder then contains best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
+    """The training loop, until `recipe.epochs` epochs are done; `folder` then has best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
 
     Args:
         recipe: what to train.
         data: its samples (see `load_samples`).
-        folder: where the run is kept.
+        folder: output folder of the run.
         resume: continue the run in `folder`.
-        progress: where progress is shown; by default on stderr.
-        group: the processes that train together; by default this one alone.
+        progress: shows the progress; by default on stderr.
+        group: the processes that train together; by default only this one.
 
     Raises:
         Diverged: the loss or the gradient is not finite; the folder keeps the last good epoch.
@@ -84,9 +78,9 @@ def train(
     """
     group = group or ProcessGroup()
     progress = progress or TrainingProgress()
-    with run_folder.claim_folder(folder, resume=resume) if group.first else contextlib.nullcontext():
+    with run_folder.claim_run_folder(folder, resume=resume) if group.first else contextlib.nullcontext():
         state = load_state(folder / run_folder.STATE, recipe) if resume else None
-        run = TrainingRun(recipe, data, folder, progress, group)
+        run = TrainingLoop(recipe, data, folder, progress, group)
         if state is not None:
             run.restore(state)
         if group.first:
@@ -99,11 +93,11 @@ def train(
             progress.say(f"stopped in epoch {run.epoch + 1}; {run.kept()}" + ("; --resume continues from there" if run.epoch else ""))
             raise
         except BackendFailed as error:
-            raise BackendFailed(f"{error} (in epoch {run.epoch + 1}); {run.kept()}; start again with --resume") from error
+            raise BackendFailed(f"{error} (in epoch {run.epoch + 1}); {run.kept()}; restart with --resume") from error
         return run.outcome()
 
 
-class TrainingRun:
+class TrainingLoop:
     """A run in progress: network, optimiser and the epochs so far."""
 
     def __init__(self, recipe: Recipe, data: Dataset, folder: Path, progress: TrainingProgress, group: ProcessGroup | None = None) -> None:
@@ -116,6 +110,7 @@ class TrainingRun:
         )
         self.net.to(self.group.device)
         self.group.copy_from_first(*self.net.state_dict().values())
+        self.synapses = fan_out(self.net)
         self.labels = torch.from_numpy(data.train.labels)
         self.optimiser = build_optimiser(recipe, self.net)
         self.plan = recipe.at(0)
@@ -123,19 +118,19 @@ class TrainingRun:
         self.iteration = 0
         self.best_accuracy, self.best_epoch = -1.0, 0
         self.history: list[dict[str, Any]] = []
-        self.unsolved = 0  # backward solves in a row that ended no better than they started
+        self.unsolved = 0  # consecutive backward solves without any improvement
 
     def introduce(self) -> None:
-        """Say what is trained on what, and the titles of the table that follows."""
+        """Print what is trained on which data, and the titles of the table that follows."""
         judged_by = "test" if self.data.validation is None else "validation"
-        for line in (*run_header(self.net, self.data, self.group), "", column_titles(judged_by)):
+        for line in (*run_header(self.net, self.data, self.group), "", column_titles(judged_by, penalised=self.recipe.penalty is not None)):
             self.progress.say(line)
 
     def one_epoch(self) -> None:
         """Train one epoch, evaluate, and write the checkpoint."""
         start = time.perf_counter()
         self.plan = self.recipe.at(self.epoch)
-        configure(self.net, self.plan)
+        configure_network(self.net, self.plan)
         sums = _Sums()
         for batch in self._batches():
             self._one_batch(batch, sums)
@@ -155,6 +150,7 @@ class TrainingRun:
             alpha=None if self.net.feedback is None else float(self.net.feedback.alpha.detach()),
             learning_rate=float(self.optimiser.param_groups[0]["lr"]),
             seconds=time.perf_counter() - start,
+            operations=evaluation.operations,
         )
         self._keep(record)
 
@@ -184,19 +180,28 @@ class TrainingRun:
         torch.manual_seed(stream_seed(DROPOUT, self.recipe.seed, self.epoch, batch.index))
         self.net.train()
         for parameter in self.net.parameters():
-            parameter.grad = None  # as zero_grad does, in a twentieth of its time
-        logits = self.net(batch.images, coupling=coupling_of(self.group, batch.samples))
+            parameter.grad = None  # like zero_grad, but in a twentieth of the time
+        logits, penalty = self._answer(batch)
         loss = cross_entropy(logits, batch.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing) / batch.samples
         value = float(self.group.total(loss))
         if not math.isfinite(value):
             raise Diverged(self._sentence(f"the loss became {value}", batch.index))
-        self._backward(loss, batch.index)
-        sum_gradients(self.net, self.group)
+        self._backward(loss if penalty is None else loss + penalty, batch.index)
+        sum_distributed_gradients(self.net, self.group)
         descend(self.optimiser)
         if self.net.feedback is not None:
             self.net.feedback.clip_()
         self.iteration += 1
         sums.add(value, logits.detach(), batch, self.net.last_solve or (0, 0.0))
+
+    def _answer(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Logits, and the cost penalty (E17) of this process's samples if the recipe has one."""
+        coupling = distributed_coupling(self.group, batch.samples)
+        if self.recipe.penalty is None:
+            return self.net(batch.images, coupling=coupling), None
+        rates = self.net.rates(batch.images, coupling=coupling)
+        operations = expected_operations(rates, self.synapses).sum() / batch.samples
+        return self.net.readout(rates[-1].flatten(1)), penalty_weight(self.recipe, iteration=self.iteration) * operations
 
     def _backward(self, loss: Tensor, index: int) -> None:
         """Compute the gradient (E5); Diverged says in which batch it failed and which epoch is kept."""
@@ -207,11 +212,13 @@ class TrainingRun:
         self._check_solver(index)
 
     def _check_solver(self, index: int) -> None:
-        """Raise Diverged if PATIENCE backward solves in a row ended no better than they started."""
+        """Raise Diverged after PATIENCE consecutive backward solves without any improvement."""
         steps, residual = self.net.last_solve or (0, math.nan)
         self.unsolved = self.unsolved + 1 if steps > 0 and not residual < 1.0 else 0
         if self.unsolved >= PATIENCE:
-            text = f"the feedback is diverging: {PATIENCE} backward solves in a row ended with relative residual >= 1 (now {residual:.3g})"
+            text = (
+                f"the feedback is diverging: {PATIENCE} backward solves in a row ended with a relative residual >= 1 (now {residual:.3g})"
+            )
             raise Diverged(self._sentence(text, index))
 
     def _sentence(self, what: str, index: int) -> str:
@@ -222,12 +229,12 @@ class TrainingRun:
         return f"the checkpoint of epoch {self.epoch} is kept in {self.folder}" if self.epoch else "no epoch was finished"
 
     def _keep(self, record: EpochRecord) -> None:
-        """Write the epoch's files, the state first: all others can be written again from it."""
+        """Write the epoch's files, the state first, because all others can be recreated from it."""
         if not all(bool(torch.isfinite(value).all()) for value in self.net.state_dict().values()):
             self.epoch -= 1
             last = batch_count(len(self.labels), self.recipe.batch) - 1
             raise Diverged(self._sentence("a parameter is not finite", last))
-        if record.accuracy > self.best_accuracy:
+        if self._is_best(record):
             self.best_accuracy, self.best_epoch = record.accuracy, record.epoch
         self.history.append(dataclasses.asdict(record))
         if not self.group.first:
@@ -236,11 +243,17 @@ class TrainingRun:
         self._write_models()
         append_record(self.folder / run_folder.LOG, self.history[-1])
         limit = None if self.net.feedback is None else self.net.feedback.limit
-        self.progress.say(epoch_row(record, epochs=self.recipe.epochs, limit=limit))
+        self.progress.say(epoch_row(record, epochs=self.recipe.epochs, limit=limit, penalised=self.recipe.penalty is not None))
         remark = limit_remark(self.history, limit)
         if remark is not None:
             self.progress.say(remark)
         self.progress.show(self.history)
+
+    def _is_best(self, record: EpochRecord) -> bool:
+        """Whether an epoch is more accurate than all before it; one that began after the penalty's warm-up beats any that did not."""
+        batches = batch_count(len(self.labels), self.recipe.batch)
+        warm, best_warm = (warmed_up(self.recipe, iteration=(epoch - 1) * batches) for epoch in (record.epoch, self.best_epoch))
+        return (warm, record.accuracy) > (best_warm, self.best_accuracy)
 
     def _state(self) -> State:
         return State(
@@ -265,7 +278,7 @@ class TrainingRun:
             net.save(self.folder / name)
 
     def _rounded(self) -> FSNN:
-        """The network with the rounded weights it was trained with, for export."""
+        """The network with the rounded weights that it was trained with, for export."""
         from fsnn_lava.quantisation.fake_quantise import materialised
 
         return materialised(self.net)
@@ -273,8 +286,10 @@ class TrainingRun:
     def _metrics(self) -> dict[str, float | str]:
         last = EpochRecord(**self.history[-1])
         rounded = {} if self.recipe.quantise is None else {"bits": float(self.recipe.quantise.bits)}
+        held_out = {"validation": float(self.recipe.validation)} if self.recipe.validation else {}
         return {
             **rounded,
+            **held_out,
             "data": self.recipe.data,
             ("accuracy" if last.judged_by == "test" else "validation_accuracy"): last.accuracy,
             "loss": last.loss,
@@ -298,7 +313,7 @@ class TrainingRun:
         if then != now:
             self.progress.say(
                 f"note: the run so far used {then[0]} processes with {then[1]} threads each, this one uses {now[0]} with {now[1]}: sums "
-                f"may round differently; with the same numbers it continues bit for bit"
+                f"may round differently; with the same numbers the result is bit-identical"
             )
 
     def _tested(self) -> float:
@@ -352,7 +367,7 @@ class _Sums:
 
 
 def _check_augmentation(recipe: Recipe, data: Dataset) -> None:
-    """Images and frames of images can be shifted, mirrored and cut, and events left out."""
+    """BadFile unless the samples can be augmented as requested: images can be shifted, mirrored and cut out, events dropped."""
     plans = [recipe.at(epoch) for epoch in (0, *(phase.after for phase in recipe.phases))]
     if any(plan.shift or plan.flip or plan.cutout for plan in plans) and len(data.shape) != 3:
         raise BadFile(f"'shift', 'flip' and 'cutout' change images [C, H, W]; the samples of {data.name} have shape {list(data.shape)}")
@@ -361,11 +376,11 @@ def _check_augmentation(recipe: Recipe, data: Dataset) -> None:
 
 
 def _check_shares(recipe: Recipe, samples: int, group: ProcessGroup) -> None:
-    """Every process must have a sample of every batch, the last one included."""
+    """BadArgument unless every process gets a sample of every batch, including the last one."""
     smallest = min(chunk for chunk in (recipe.batch, samples % recipe.batch or recipe.batch, samples) if chunk > 1)
     if smallest < group.size:
         raise BadArgument(
-            f"a batch of {smallest} samples cannot be shared by {group.size} processes; change 'batch', or start fewer processes"
+            f"a batch of {smallest} samples cannot be divided among {group.size} processes; change 'batch', or start fewer processes"
         )
 
 

@@ -1,6 +1,6 @@
-"""Stochastic gradient descent with momentum and weight decay, as torch.optim.SGD, but built without torch's compiler.
+"""Stochastic gradient descent with momentum and weight decay, like torch.optim.SGD, but without importing torch's compiler.
 
-Every optimiser of torch imports torch._dynamo when it is created: 800 modules, several seconds of a short training.
+Every torch optimiser imports torch._dynamo when it is created: 800 modules, which takes several seconds of a short training.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class MomentumSGD:
         self._take_over(torchs)
 
     def state_dict(self) -> dict[str, Any]:
-        """As torch.optim.SGD's: parameters are numbered."""
+        """In the format of torch.optim.SGD: parameters are numbered."""
         group = self.param_groups[0]
         state = {number: self.state[parameter] for number, parameter in enumerate(group["params"]) if self.state[parameter]}
         return {"state": state, "param_groups": [{**group, "params": list(range(len(group["params"])))}]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load a state of this class or of torch.optim.SGD; errors are torch's."""
+        """Load a state of this class or of torch.optim.SGD; errors are those of torch."""
         torchs = self._torchs()
         torchs.load_state_dict(state_dict)
         self._take_over(torchs)

@@ -18,24 +18,26 @@ from fsnn_lava.training.processes import Processes
 
 PATIENCE = timedelta(minutes=10)  # how long one process waits for another
 
-# gloo's threads release a message a moment after it was delivered. If they held the last reference they would need the interpreter to
-# free it, while a process that leaves the group holds the interpreter and waits for these threads. Keeping a reference avoids that.
+# gloo's threads release a message a moment after it was delivered. If they held the last reference, they would need the interpreter lock to
+# free it, while a process that leaves the group holds the interpreter lock and waits for these threads. Keeping a reference avoids that.
 _SENT: deque[Tensor] = deque(maxlen=4)
 
 
 @dataclasses.dataclass(frozen=True)
 class ProcessGroup:
-    """The processes and the device of each; every sum below is the same on all of them, bit for bit."""
+    """The processes and the device of each; every sum is bit-identical on all of them."""
 
     processes: Processes = dataclasses.field(default_factory=Processes)
     device: torch.device = dataclasses.field(default_factory=lambda: torch.device("cpu"))
 
     @property
     def rank(self) -> int:
+        """Number of this process, from 0."""
         return self.processes.rank
 
     @property
     def size(self) -> int:
+        """Number of processes."""
         return self.processes.size
 
     @property
@@ -66,7 +68,7 @@ class ProcessGroup:
 
 @contextlib.contextmanager
 def _reporting_lost_processes() -> Iterator[None]:
-    """A message that cannot be delivered means that another process has died."""
+    """Report a message that cannot be delivered as the death of another process."""
     try:
         yield
     except RuntimeError as error:
@@ -75,7 +77,7 @@ def _reporting_lost_processes() -> Iterator[None]:
 
 @contextlib.contextmanager
 def process_group(device: str = "cpu") -> Iterator[ProcessGroup]:
-    """Join the processes that the launcher started, and leave them at the end; without a launcher, this process alone."""
+    """Join the processes that the launcher started, and leave them at the end; without a launcher, only this process."""
     processes = Processes.from_environment()
     place = _torch_device(device)
     if processes.size == 1:
@@ -83,7 +85,7 @@ def process_group(device: str = "cpu") -> Iterator[ProcessGroup]:
         return
     if "MASTER_ADDR" not in os.environ or "MASTER_PORT" not in os.environ:
         raise BadArgument(
-            f"{processes.size} processes were started, but MASTER_ADDR and MASTER_PORT, by which they find each other, are not set; "
+            f"{processes.size} processes were started, but MASTER_ADDR and MASTER_PORT, which they use to find each other, are not set; "
             f"start training with torchrun, or export both"
         )
     backend = "nccl" if place.type == "cuda" else "gloo"
@@ -91,7 +93,7 @@ def process_group(device: str = "cpu") -> Iterator[ProcessGroup]:
     try:
         yield ProcessGroup(processes, place)
     finally:
-        with contextlib.suppress(RuntimeError):  # the others may have ended already
+        with contextlib.suppress(RuntimeError):  # the others may already have ended
             dist.destroy_process_group()
 
 

@@ -1,6 +1,6 @@
-"""The processes of one job: which one this is, and which samples are its share.
+"""The processes of one job: which one this is, and which samples are its part.
 
-torchrun (RANK, WORLD_SIZE) or srun (SLURM_PROCID, SLURM_STEP_NUM_TASKS) tell each process.
+torchrun (RANK, WORLD_SIZE) or srun (SLURM_PROCID, SLURM_STEP_NUM_TASKS) tells each process.
 """
 
 from __future__ import annotations

@@ -49,14 +49,25 @@ class SolverChoice:
 
 @dataclasses.dataclass(frozen=True)
 class Quantise:
-    """Train through the rounding to `bits`-bit weights."""
+    """Fake-quantise to `bits`-bit weights during training."""
 
     bits: int = key_rule(int, low=2, high=8)
 
 
 @dataclasses.dataclass(frozen=True)
+class Penalty:
+    """Add `operations` times the synaptic operations per step and sample to the loss (E17), growing linearly over `warmup` iterations.
+
+    The best epoch is then the best of those that began after the warm-up.
+    """
+
+    operations: float = key_rule(float, low=0.0, open_low=True)
+    warmup: int = key_rule(int, 0, low=0)
+
+
+@dataclasses.dataclass(frozen=True)
 class Phase:
-    """What changes once `after` epochs are done, until the next phase; a key that is not given keeps the recipe's own value."""
+    """What changes after `after` epochs, until the next phase; a key that is not given keeps the recipe's own value."""
 
     after: int = key_rule(int, low=1)
     steps: int | None = key_rule(int, None, low=1)
@@ -79,19 +90,19 @@ class Recipe:
     neuron: str = key_rule(str, choices=("if", "lif"))
     steps: int = key_rule(int, low=1)
     epochs: int = key_rule(int, low=1)
-    turns: int = key_rule(int, 0, low=0)  # in training, rates come from so many turns of f (E4) instead of spikes; 0: from spikes
+    turns: int = key_rule(int, 0, low=0)  # in training, rates come from this many iterations of f (E4) instead of spikes; 0: from spikes
     leak: float = key_rule(float, 1.0, low=0.0, open_low=True, high=1.0)
     vth: float = key_rule(float, 2.0, low=0.0, open_low=True)
     schedule: Schedule = key_rule(str, "sequential", choices=SCHEDULES)
     norm: NormKind = key_rule(str, "kernel", choices=NORMS)
     limit: float = key_rule(float, 1.0, low=0.0, open_low=True)
     dropout: float = key_rule(float, 0.2, low=0.0, high=1.0, open_high=True)
-    augment: bool = key_rule(bool, False)  # CIFAR's: crop and flip
-    shift: int = key_rule(int, 0, low=0, high=16)  # pixels by which training images are moved at random
+    augment: bool = key_rule(bool, False)  # for CIFAR: crop and flip
+    shift: int = key_rule(int, 0, low=0, high=16)  # pixels by which training images are shifted at random
     flip: bool = key_rule(bool, False)  # mirror half of the training images
     cutout: int = key_rule(int, 0, low=0)  # side of the square that is set to zero in every training image
     drop_events: float = key_rule(float, 0.0, low=0.0, high=1.0, open_high=True)  # share of the events that training leaves out
-    start: str = key_rule(str, "")  # a model.pt to start from, instead of fresh weights
+    start: str = key_rule(str, "")  # a model.pt to start from, instead of new weights
     seed: int = key_rule(int, 1, low=0, high=2**31 - 1)
     batch: int = key_rule(int, 128, low=2)
     label_smoothing: float = key_rule(float, 0.0, low=0.0, high=1.0, open_high=True)
@@ -102,6 +113,7 @@ class Recipe:
     learning_rate: LearningRate = dataclasses.field(default_factory=LearningRate, metadata=nested_keys(LearningRate))
     solver: SolverChoice = dataclasses.field(default_factory=SolverChoice, metadata=nested_keys(SolverChoice))
     quantise: Quantise | None = dataclasses.field(default=None, metadata=nested_keys(Quantise))
+    penalty: Penalty | None = dataclasses.field(default=None, metadata=nested_keys(Penalty))
     phases: tuple[Phase, ...] = dataclasses.field(default=(), metadata=nested_lists(Phase))
 
     def to_toml(self) -> str:
@@ -164,10 +176,10 @@ def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
 
 def _check_augmentation(recipe: Recipe, where: str) -> None:
     if recipe.shift and recipe.augment:
-        raise BadFile(f"{where}: 'augment' shifts images already, got 'shift' = {recipe.shift} too")
+        raise BadFile(f"{where}: 'augment' already shifts images, but 'shift' = {recipe.shift} is set too")
 
 
-def differences(first: Recipe, second: Recipe) -> list[str]:
+def recipe_differences(first: Recipe, second: Recipe) -> list[str]:
     """The keys whose values differ, each as 'key: first, second' in dotted form; `epochs` only where the learning rate depends on it."""
     left, right = (_flat(dataclasses.asdict(recipe)) for recipe in (first, second))
     keys = sorted(set(left) | set(right))

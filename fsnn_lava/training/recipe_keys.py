@@ -13,7 +13,7 @@ import tomli_w
 from fsnn_lava.errors import BadFile
 
 Keys = TypeVar("Keys")
-_LARGEST = 1e300  # excludes infinity, NaN (every comparison is false) and integers that no float can hold
+_LARGEST = 1e300  # excludes infinity, NaN (every comparison is false) and integers too large for a float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class KeyRule:
         """The rule in words, to follow 'must be'."""
         if self.choices:
             others = [f"a {self.ending} file"] * bool(self.ending) + [f"{self.prefix}NAME"] * bool(self.prefix)
-            others += ["a folder, written with a /"] * self.folders
+            others += ["a folder, written with a trailing /"] * self.folders
             return "one of " + ", ".join(repr(choice) for choice in self.choices) + "".join(f", or {other}" for other in others)
         noun = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[self.kind]
         if self.many:

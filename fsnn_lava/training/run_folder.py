@@ -1,4 +1,4 @@
-"""The folder of a training run: one run at a time writes to it, and after a kill at any moment it holds the last complete epoch."""
+"""The folder of a training run: one run at a time writes to it, and it contains the last complete epoch even if the process is killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOCK = ".lock"
 
 
 @contextlib.contextmanager
-def claim_folder(folder: Path, *, resume: bool) -> Iterator[Path]:
+def claim_run_folder(folder: Path, *, resume: bool) -> Iterator[Path]:
     """Create the folder and lock it for the duration of the block.
 
     Raises BadArgument if another run is writing to it, or if it already contains a run and `resume` is False.

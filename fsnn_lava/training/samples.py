@@ -23,16 +23,19 @@ class SamplePart(Subscriptable):
 
     @property
     def labels(self) -> np.ndarray:  # type: ignore[override]
+        """Class numbers of the chosen samples."""
         return self.whole.labels[self.chosen]
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Shape of one sample."""
         return self.whole.shape
 
     def __len__(self) -> int:
         return len(self.chosen)
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        """The raw values of some of the chosen samples."""
         return self.whole.batch(self.chosen[indices if isinstance(indices, slice) else np.asarray(indices, np.int64)])
 
 
@@ -55,10 +58,10 @@ def load_samples(recipe: Recipe, *, root: Path | None = None, download: bool = F
 
 
 def _held_out(split: Split, recipe: Recipe) -> tuple[Split, Split | None]:
-    """The training samples without `validation` of them, and those: the same for every seed of a recipe."""
+    """The training samples without the `validation` ones, and those held out; the same for every seed of a recipe."""
     if not recipe.validation:
         return split, None
     if recipe.validation >= len(split):
-        raise BadData(f"'validation' = {recipe.validation} would leave nothing of {len(split)} training samples of {recipe.data}")
+        raise BadData(f"'validation' = {recipe.validation} would leave none of the {len(split)} training samples of {recipe.data}")
     order = np.random.RandomState(1).permutation(len(split))
     return SamplePart(split, np.sort(order[recipe.validation :])), SamplePart(split, np.sort(order[: recipe.validation]))

@@ -9,9 +9,9 @@ from fsnn_lava.training.recipe import Recipe
 
 
 def learning_rate(recipe: Recipe, *, epoch: int, iteration: int) -> float:
-    """The rate of epoch `epoch` (0 first) in the run's iteration `iteration` (0 first, counted over all epochs).
+    """The scheduled learning rate of epoch `epoch` (0 first) in the run's iteration `iteration` (0 first, counted over all epochs).
 
-    Warm-up reaches the full rate in its last iteration: (i + 1) / warmup of it in iteration i.
+    Warm-up reaches the full rate in its last iteration: iteration i has (i + 1) / warmup of it.
     """
     plan = recipe.learning_rate
     if plan.cosine:

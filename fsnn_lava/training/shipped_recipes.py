@@ -1,4 +1,4 @@
-"""The recipes that come with the package, by name: those of the folder train/."""
+"""The recipes that come with the package, by name: those in the folder train/."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ ARCHITECTURE_WIDTH = 32
 
 
 def shipped_recipes() -> dict[str, Path]:
-    """Recipe files by name."""
+    """The files of the shipped recipes by name."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.toml"))}
 
 
 def find_recipe(name_or_path: str | Path) -> Path:
-    """The file of a recipe: a path that exists, else a shipped name."""
+    """The file of a recipe: a path that exists, else the name of a shipped one."""
     path = Path(name_or_path)
     if path.is_file():
         return path
@@ -35,7 +35,7 @@ def find_recipe(name_or_path: str | Path) -> Path:
 
 
 def recipe_table() -> str:
-    """The shipped recipes, a line each."""
+    """The shipped recipes, one line each."""
     rows: list[tuple[str, ...]] = [("recipe", "data", "architecture", "neuron", "T", "epochs")]
     for name, path in shipped_recipes().items():
         values = read_toml(path, what="recipe")
@@ -48,13 +48,15 @@ def _shortened(text: str) -> str:
     return text if len(text) <= ARCHITECTURE_WIDTH else f"{text[: ARCHITECTURE_WIDTH - 1]}…"
 
 
-def write_recipe(target: Path, source: Path, *, data: str | None = None) -> None:
+def copy_shipped_recipe(target: Path, source: Path, *, data: str | None = None) -> None:
     """Copy a recipe, comments included, to a file that does not exist yet; `data` replaces its data set."""
     if target.exists():
-        raise BadArgument(f"{target} exists already; choose another name")
+        raise BadArgument(f"{target} already exists; choose another name")
     text = source.read_text(encoding="utf-8")
     if data is not None:
         line = f"data = {json.dumps(data, ensure_ascii=False)}"
         text = re.sub(r"(?m)^data = .*$", lambda _: line, text, count=1)
     with atomic_path(target) as temporary:
-        temporary.write_text(f"# Made from the recipe {source.stem}. Every key is explained in train/README.md.\n{text}", encoding="utf-8")
+        temporary.write_text(
+            f"# Copied from the recipe {source.stem}. Every key is explained in train/README.md.\n{text}", encoding="utf-8"
+        )

@@ -1,4 +1,4 @@
-"""Accurate: the share of right answers in a run with its interval, beside the float network's on the same samples."""
+"""Accurate: the share of correct answers in a run with its interval, and that of the float network on the same samples."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Accurate:
-    """How many answers are right. Only samples that were compared count; intervals are 95 % (Wilson).
+    """How many answers are correct. Only samples that were compared count; intervals are 95 % (Wilson).
 
     Attributes:
-        accuracy: share of right answers, 0 to 1.
+        accuracy: share of correct answers, 0 to 1.
         interval: its 95 % interval.
         samples: how many samples with a label were compared.
-        float_accuracy: the float network's on the same samples; None without a model.
-        agreement: share of samples in which both give the same answer; None without a model.
-        recorded: further samples of a results file of which only the recorded answers are known, not how they came about.
-        recorded_accuracy: share of right answers among those; None if there are none.
+        float_accuracy: that of the float network on the same samples; None without a model.
+        agreement: share of samples for which both give the same answer; None without a model.
+        recorded: further samples of a results file for which only the answers were recorded, so they cannot be verified.
+        recorded_accuracy: share of correct answers among those; None if there are none.
 
     Examples:
         >>> accurate = fl.compare(result, chip, pixels, labels=labels).accurate

@@ -1,4 +1,4 @@
-"""Batch: some samples of a run, with what several checks need of them computed once and dropped when the batch is done."""
+"""Batch: some samples of a run; what several checks need is computed once and freed with the batch."""
 
 from __future__ import annotations
 
@@ -34,15 +34,17 @@ class Batch:
 
     @property
     def steps(self) -> int:
+        """Number of steps of the run."""
         return self.result.steps
 
     @property
     def samples(self) -> int:
+        """Number of samples in the batch."""
         return self.result.samples
 
     @cached_property
     def drives(self) -> tuple[NDArray[Any], ...]:
-        """<D> per layer (E10); with delta encoding of one step, because a static input is sent once (E15)."""
+        """<D> per layer (E10); with delta encoding that of a single step, because a static input is sent only once (E15)."""
         steps = self.steps if self.chip.delta is None else 1
         return tuple(drive_trace(self.chip, layer, self.values, steps) for layer in self.chip.layers)
 
@@ -55,6 +57,7 @@ class Batch:
 
     @cached_property
     def rates(self) -> tuple[NDArray[np.float64], ...]:
+        """Rates of the batch, [B, *shape] per layer."""
         return self.result.rates
 
     def once(self, name: str, layer: Layer, compute: Callable[[Batch, Layer], T]) -> T:
@@ -76,7 +79,7 @@ class Batch:
         if chip.decay == 0:
             return result.counts[source] - result.late[position]
         arrived = (result.traces[source] - result.late_traces[position]) * chip.leak**-delay
-        return np.clip(arrived, 0.0, chip.weight_sum(max(0, self.steps - delay)))  # rounding can leave the possible range
+        return np.clip(arrived, 0.0, chip.weight_sum(max(0, self.steps - delay)))  # rounding can exceed the possible range
 
     def arrived_sum(self, synapse: Synapse) -> NDArray[Any]:
         """weight @ <s>_arrived, [B, *target], neither shifted nor scaled; computed once."""
@@ -101,10 +104,10 @@ class Batch:
         return tuple(self._mapped(index, layer) for index, layer in enumerate(self.chip.layers))
 
     def _mapped(self, index: int, layer: Layer) -> NDArray[np.float64]:
-        """sigma((<D> + sum 2**n w.<s>) / (theta A)): the sums of E10 again, which are linear in the spikes."""
+        """sigma((<D> + sum 2**n w.<s>) / (theta A)): the same sums as in E10, which are linear in the spikes."""
         charge = self.drives[index].astype(np.float64)
         theta = layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS
-        if self.chip.delta is not None:  # rates are told as such
+        if self.chip.delta is not None:  # the messages are rates
             for synapse in incoming_synapses(self.chip, layer):
                 charge = charge + weighted_sum(synapse, self.rates[self.chip.index(synapse.source)]) * 2.0 ** total_shift(synapse)
             return np.broadcast_to(np.clip(charge / theta, 0.0, 1.0), (self.samples, *layer.shape))
@@ -129,7 +132,7 @@ class Batch:
 
 
 def neuron_index(layer: Layer, flat: int) -> list[int]:
-    """Position of a neuron in its layer's shape."""
+    """Position in its layer's shape of a neuron of a batch, from its flat index."""
     return [int(i) for i in np.unravel_index(flat, layer.shape)]
 
 
@@ -148,7 +151,7 @@ def check_shapes(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) -
     ):
         got = [tuple(a.shape) for a in getattr(result, name)]
         if got != shapes:
-            raise BadArgument(f"result.{name} must have the shapes {shapes} of this network, got {got}")
+            raise BadArgument(f"result.{name} must have the shapes {shapes} for this network, got {got}")
     if result.readout.shape != (b, chip.readout.classes):
         raise BadArgument(f"result.readout must have shape {[b, chip.readout.classes]}, got {list(result.readout.shape)}")
     sequence = (result.steps,) if chip.input.kind == "events" else ()

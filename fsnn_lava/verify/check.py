@@ -10,7 +10,7 @@ OFFENDERS_KEPT = 20  # listed per check; all of them are counted
 
 
 class Offender(TypedDict, total=False):
-    """One place where a check failed. Every check sets `what`; the other keys are there where they apply."""
+    """One place where a check failed. Every check sets `what`; the other keys are set where they apply."""
 
     sample: int  # number within the run
     layer: str
@@ -40,13 +40,13 @@ class Check:
     """The outcome of one check. A check that was not done neither passes nor fails a verdict.
 
     Attributes:
-        name: of a run "charge", "residual", "contraction", "certificate", "shift", "spikes", "settled", "accuracy" or "float"; of an
+        name: for a run "charge", "residual", "contraction", "certificate", "shift", "spikes", "settled", "accuracy" or "float"; of an
             export "file", "folding", …
         link: which link of the chain it judges.
-        passed: whether what the equations demand held; None if it was not done.
-        summary: the finding in one sentence. Of a check that was not done, what it needs.
-        missed: the thresholds of the user that were missed, a sentence each.
-        judges: False if it only measures, because neither the equations nor the user demand anything.
+        passed: whether the equations hold; None if it was not done.
+        summary: the finding in one sentence; for a check that was not done, what it needs.
+        missed: the user's thresholds that were missed, one sentence each.
+        judges: False if it only measures, because neither the equations nor the user set a limit.
         numbers: what was measured, by name.
         offenders: the first places where it failed or missed a threshold, at most 20.
         series: data that a report plots.
@@ -64,7 +64,7 @@ class Check:
 
     @property
     def done(self) -> bool:
-        """Whether everything it needs was given."""
+        """Whether the check was done, that is, everything it needs was given."""
         return self.passed is not None
 
     @property
@@ -74,7 +74,7 @@ class Check:
 
     @property
     def mark(self) -> str:
-        """The outcome in one word: ok, FAIL, MISS (a threshold of the user), info (it only measures), or -- if it was not done."""
+        """The outcome in one word: ok, FAIL, MISS (one of the user's thresholds), info (it only measures), or -- if it was not done."""
         if not self.done:
             return "--"
         if not self.passed:

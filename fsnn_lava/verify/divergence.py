@@ -1,4 +1,4 @@
-"""Where two runs of one sample first differ: layer, neuron and step, with both states there."""
+"""Where two runs of one sample first differ: layer, neuron and step, with both states at that point."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _at_step(emulator: Emulator, values: NDArray[np.uint8], got: Trains, index: 
 
 
 def _potential(emulator: Emulator, values: NDArray[np.uint8], index: int, flat: int, steps: int) -> int:
-    """u of a neuron after `steps` steps of its own time: a shorter run is the beginning of a longer one."""
+    """u of a neuron after `steps` steps of its own time; the first steps of a longer run are the same."""
     if steps == 0:
         return 0
     events = emulator.chip.input.kind == "events"
@@ -80,10 +80,10 @@ def _potential(emulator: Emulator, values: NDArray[np.uint8], index: int, flat: 
 def _at_end(chip: ChipNetwork, got: Result, expected: Result, against: str) -> Offender:
     """Without spike trains (or with equal ones) only the final states can be compared.
 
-    The first layer is named if all other differences can follow from its own; within a loop of feedback they cannot be told apart.
+    The first layer is named if all other differences can follow from its own; within a feedback loop they cannot be distinguished.
     """
     wrong = {i: neurons for i in range(len(chip.layers)) if len(neurons := _different_neurons(got, expected, i))}
-    origin = first_layer(chip, list(wrong))
+    origin = first_divergent_layer(chip, list(wrong))
     hint = "" if got.spikes is not None else "; record spikes (--spikes) to find the step"
     if origin is not None:
         layer, flat = chip.layers[origin], int(wrong[origin][0])
@@ -95,7 +95,7 @@ def _at_end(chip: ChipNetwork, got: Result, expected: Result, against: str) -> O
         return {"layer": layer.name, "neuron": neuron_index(layer, flat), "backend": theirs, "emulator": ours, "what": what}
     if wrong:
         names = ", ".join(repr(chip.layers[i].name) for i in wrong)
-        return {"what": f"not localised: layers {names} end differently from {against}, and feed each other{hint}"}
+        return {"what": f"not localised: layers {names} end differently from {against}, and they feed each other{hint}"}
     readout = np.flatnonzero(got.readout[0] != expected.readout[0])
     if len(readout):
         flat = int(readout[0])
@@ -109,15 +109,15 @@ def _different_neurons(got: Result, expected: Result, index: int) -> NDArray[np.
     return np.flatnonzero(np.any([(a != b).reshape(-1) for a, b in pairs], axis=0))
 
 
-def first_layer(chip: ChipNetwork, different: list[int]) -> int | None:
-    """The only one of these layers that no other of them reaches; None if there is none, because of feedback."""
+def first_divergent_layer(chip: ChipNetwork, different: list[int]) -> int | None:
+    """The only one of these layers that none of the others reaches; None if feedback leaves no such layer."""
     reached = {i: _reached_from(chip, i) for i in different}
     origins = [i for i in different if not any(i in reached[other] for other in different if other != i)]
     return origins[0] if len(origins) == 1 else None
 
 
 def _reached_from(chip: ChipNetwork, layer: int) -> set[int]:
-    """Layers that a layer's spikes reach, directly or by way of others."""
+    """Layers that a layer's spikes reach, directly or through other layers."""
     found: set[int] = set()
     new = {layer}
     while new:

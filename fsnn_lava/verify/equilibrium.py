@@ -33,6 +33,7 @@ class Equilibria:
 
     @property
     def samples(self) -> int:
+        """Number of samples."""
         return len(self.residual)
 
     def at(self, rows: NDArray[np.intp]) -> Equilibria:
@@ -41,6 +42,7 @@ class Equilibria:
 
     @property
     def converged(self) -> NDArray[np.bool_]:
+        """[B] which samples converged."""
         return self.residual <= TOLERANCE
 
 
@@ -50,7 +52,7 @@ def solved_samples(chip: ChipNetwork, steps: int) -> Sampling:
 
 
 def solve_equilibria(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Equilibria:
-    """a* for every sample. `start` are rates near it (E11); where they do not lead there, a start from rest does, or a damped iteration."""
+    """a* for every sample. `start` are rates near it (E11); if that does not converge, a start from rest or a damped iteration is tried."""
     found = _in_rounds(rate_map, drive, start)
     for attempt in (_from_rest, _damped_from(start)):
         rows = np.flatnonzero(~found.converged)
@@ -60,7 +62,7 @@ def solve_equilibria(rate_map: RateMap, drive: NDArray[np.float64], start: Rates
 
 
 def _in_rounds(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Equilibria:
-    """Changes of the currents in float32, around rates whose currents are known in float64: each round adds about six digits."""
+    """Solve for changes in float32 around rates whose currents are known in float64; each round adds about six digits."""
     rates = start
     for tolerance in _ROUND_TOLERANCES:
         rates = NearbyRateMap(rate_map, rates).solve_drive(drive, tol=tolerance, max_steps=_STEPS, start=rates).rates
@@ -82,7 +84,7 @@ def _damped_from(start: Rates) -> Callable[[RateMap, NDArray[np.float64], NDArra
 
 
 def _better(found: Equilibria, again: Equilibria, rows: NDArray[np.intp]) -> Equilibria:
-    """`found`, with those of its `rows` replaced that `again` solves better."""
+    """`found`, with those `rows` replaced for which `again` has a smaller residual."""
     rates, residual = tuple(rate.copy() for rate in found.rates), found.residual.copy()
     better = again.residual < residual[rows]
     residual[rows[better]] = again.residual[better]

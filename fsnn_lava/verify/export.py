@@ -1,4 +1,4 @@
-"""Export: fold, quantise, write, read back, run, and check that the integers are still the network. A failed check leaves no file."""
+"""Export: fold, quantise, write, read back, run, and check that it is still the same network. No file is written if a check fails."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from fsnn_lava.running.run import run
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.export_checks import (
     Accuracies,
-    check_accuracy,
-    check_clips,
-    check_contraction,
-    check_equilibrium,
-    check_file,
-    check_folding,
+    check_exported_accuracy,
+    check_exported_clips,
+    check_exported_contraction,
+    check_exported_equilibrium,
+    check_exported_file,
+    check_exported_folding,
 )
 
 BATCH = 100
@@ -63,9 +63,11 @@ class Exported:
 
     @property
     def passed(self) -> bool:
+        """Whether every check of the export passed."""
         return all(check.passed for check in self.checks)
 
     def as_dict(self) -> dict[str, Any]:
+        """The export as JSON values."""
         checks = [{"name": check.name, "passed": check.passed, "sentence": check.summary} for check in self.checks]
         return {**asdict(self), "checks": checks, "passed": self.passed}
 
@@ -89,11 +91,11 @@ def export(
     force: bool = False,
     notes: dict[str, str] | None = None,
 ) -> Exported:
-    """Write the network in integers to `path`. If a check fails, raise ExportRefused and leave `path` unchanged, unless `force`.
+    """Quantise the network and write it to `path`. If a check fails, raise ExportRefused and leave `path` unchanged, unless `force`.
 
     `write` and `read` decide the format. `bits`, `input`, `reset`, `per_channel`, `steps`, `encoding`, `dead_band` and
     `calibration` are those of `quantise`.
-    `max_drop`: percentage points of accuracy that the integers may lose on `test`, besides chance.
+    `max_drop`: percentage points of accuracy that the integers may lose on `test`, allowing for chance.
     """
     target = Path(path)
     with atomic_path(target) as temporary:
@@ -118,7 +120,7 @@ def export(
 
 
 class ExportRefused(CheckFailed):
-    """A check failed and nothing was written; `outcome` says which."""
+    """A check failed and nothing was written; `outcome` says which check."""
 
     def __init__(self, outcome: Exported) -> None:
         failed = "; ".join(check.summary for check in outcome.checks if not check.passed)
@@ -136,14 +138,14 @@ def _examine(net: FSNN, made: Quantised, back: ChipNetwork, test: Samples | None
     if samples.labels is not None:
         accuracies = _accuracies(net, values, samples.labels, answers, result, back.steps if back.delta is None else net.steps)
     checks = [
-        check_file(made.chip, back),
-        check_folding(net, made.folded, values[:FOLDING_SAMPLES]),
-        check_contraction(made),
-        check_equilibrium(found),
-        check_clips(result),
+        check_exported_file(made.chip, back),
+        check_exported_folding(net, made.folded, values[:FOLDING_SAMPLES]),
+        check_exported_contraction(made),
+        check_exported_equilibrium(found),
+        check_exported_clips(result),
     ]
     if accuracies is not None:
-        checks.append(check_accuracy(accuracies, max_drop))
+        checks.append(check_exported_accuracy(accuracies, max_drop))
     return Exported(
         path=str(target),
         digest=back.digest(),

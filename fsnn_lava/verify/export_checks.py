@@ -32,14 +32,15 @@ class Accuracies:
     integer: int
 
 
-def check_file(written: ChipNetwork, back: ChipNetwork) -> Check:
+def check_exported_file(written: ChipNetwork, back: ChipNetwork) -> Check:
+    """The network read back from the exported file is the one that was written."""
     same = written.digest() == back.digest()
     summary = "the file reads back as the network that was written" if same else "the file reads back as a different network"
     return Check(name="file", passed=same, summary=summary)
 
 
 @torch.no_grad()
-def check_folding(net: FSNN, folded: FoldedNetwork, values: NDArray[np.uint8]) -> Check:
+def check_exported_folding(net: FSNN, folded: FoldedNetwork, values: NDArray[np.uint8]) -> Check:
     """The rate map of the network against that of the folded one, at random rates, both in float64."""
     exact = copy.deepcopy(net).double().eval()
     images = torch.from_numpy(values)
@@ -52,7 +53,7 @@ def check_folding(net: FSNN, folded: FoldedNetwork, values: NDArray[np.uint8]) -
     return Check(name="folding", passed=gap <= FOLD_TOLERANCE, summary=f"folded and unfolded rates differ by at most {gap:.1e} in float64")
 
 
-def check_contraction(made: Quantised) -> Check:
+def check_exported_contraction(made: Quantised) -> Check:
     """A float network that is certified must stay so in integers."""
     before, after = made.gain_before, made.gain_after
     if before >= 1.0:
@@ -61,7 +62,7 @@ def check_contraction(made: Quantised) -> Check:
     return Check(name="contraction", passed=after < 1.0, summary=f"gain bound {before:.3f} in float, {after:.3f} in integers{shrunk}")
 
 
-def check_equilibrium(found: QuantisationReport) -> Check:
+def check_exported_equilibrium(found: QuantisationReport) -> Check:
     """The shift of the equilibrium is within its bound (E12)."""
     name = "equilibrium"
     if not found.certified:
@@ -73,21 +74,21 @@ def check_equilibrium(found: QuantisationReport) -> Check:
     return Check(name=name, passed=held, summary=f"shifted by {last.shift:.3g} in the last layer, bound {last.shift_bound:.3g}")
 
 
-def check_clips(result: Result) -> Check:
-    """A clip is harmless at the bottom in a silent neuron, and at the top in a saturated one; otherwise a rate or an answer is wrong."""
+def check_exported_clips(result: Result) -> Check:
+    """Clipping is harmless at the bottom in a silent neuron, and at the top in a saturated one; otherwise a rate or an answer is wrong."""
     harmful = int(result.clip_count[:, :-1].sum()) if result.messages is not None else 0  # every clip of a sum is a failure (E15)
     for clipped, counts in zip(result.clipped, result.counts, strict=True):
         harmless = (clipped == 0) | ((clipped == 1) & (counts == 0)) | ((clipped == 2) & (counts == result.steps))
         harmful += int(np.sum(~harmless))
     readout = int(result.clip_count[:, -1].sum())
     if harmful or readout:
-        summary = f"{harmful} neurons lost charge to clipping and the readout was clipped {readout} times"
+        summary = f"{harmful} neurons lost charge by clipping, and the readout was clipped {readout} times"
         return Check(name="head-room", passed=False, summary=summary)
     clips = int(result.clip_count[:, :-1].sum())
     return Check(name="head-room", passed=True, summary="nothing was clipped" if clips == 0 else f"{clips} clips, all of them harmless")
 
 
-def check_accuracy(found: Accuracies, max_drop: float) -> Check:
+def check_exported_accuracy(found: Accuracies, max_drop: float) -> Check:
     """The drop may exceed `max_drop` percentage points by one standard error of the accuracy, which can be due to chance."""
     drop = 100.0 * (found.folded - found.integer) / found.samples
     p = found.folded / found.samples

@@ -1,4 +1,4 @@
-"""The float network beside a batch: folded once; its equilibrium, its spikes and its answers in float64."""
+"""The float network to compare a batch with: folded once; its equilibrium, spikes and answers in float64."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.verify.equilibrium import TOLERANCE, Equilibria
 
-ANSWER_TOLERANCE = 1e-4  # of rates that only an answer depends on
+ANSWER_TOLERANCE = 1e-4  # for rates that only an answer depends on
 
 
 class FloatNetwork:
@@ -31,7 +31,7 @@ class FloatNetwork:
         self.schedule: Schedule = getattr(model, "schedule", "pipelined")
         ours, theirs = [layer.shape for layer in chip.layers], [tuple(layer.shape) for layer in self.folded.layers]
         if ours != theirs or tuple(self.folded.input_shape) != chip.input.shape:
-            raise BadArgument(f"the model has layers {theirs}, the network in the results {ours}: they do not belong together")
+            raise BadArgument(f"the model has layers {theirs}, but the network in the results has {ours}: they do not belong together")
 
     def average(self, values: NDArray[np.uint8]) -> Tensor:
         """x* of the raw values, averaged with the chip's own weights (E3): its leak is the float one rounded to 1/4096."""

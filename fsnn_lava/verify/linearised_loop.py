@@ -1,4 +1,4 @@
-"""The map once around the loops of a network, and its derivative at one point: both from the feedback's sources onto themselves (E18)."""
+"""The map of one pass around the loops of a network, and its derivative at a point; both map the feedback's sources to themselves (E18)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fsnn_lava.ir.rate_map import RateMap, Rates, operator_of
 Floats = NDArray[np.float64]
 
 
-def feedback_sources(chip: ChipNetwork) -> list[int]:
+def _feedback_sources(chip: ChipNetwork) -> list[int]:
     """Positions of the layers that feedback comes from, ascending: their rates determine all others."""
     return sorted({chip.index(synapse.source) for synapse in chip.feedback})
 
@@ -21,12 +21,12 @@ def feedback_sources(chip: ChipNetwork) -> list[int]:
 class Loop:
     """g: rates of the feedback's sources -> the same rates after one pass over all layers, each from those just computed (E18).
 
-    Vectors [B, n] hold the sources one after the other.
+    Vectors [B, n] contain the sources, concatenated.
     """
 
     def __init__(self, rate_map: RateMap) -> None:
         self.rate_map, self.chip = rate_map, rate_map.chip
-        self.sources = feedback_sources(self.chip)
+        self.sources = _feedback_sources(self.chip)
         self.thresholds = [layer.per_neuron(layer.threshold).astype(np.float64) for layer in self.chip.layers]
         self.sizes = [self.chip.layers[k].size for k in self.sources]
         self.size = sum(self.sizes)
@@ -59,11 +59,12 @@ class Loop:
         return tuple(rates), tuple(inputs)
 
     def weight(self, synapse: Synapse) -> Tensor:
+        """The weight of a synapse of the loop as a tensor."""
         return self._weights[id(synapse)]
 
 
 class LinearisedLoop:
-    """J, the derivative of g where the pieces of sigma are `active`: one boolean [B, *shape] per layer."""
+    """J, the derivative of g where `active` says which neurons are on the rising piece of sigma, one boolean [B, *shape] per layer."""
 
     def __init__(self, loop: Loop, active: tuple[NDArray[np.bool_], ...]) -> None:
         self.loop, self._active = loop, active

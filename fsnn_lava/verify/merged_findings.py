@@ -1,4 +1,4 @@
-"""MergedFindings: what a check has found so far, in numbers that can be merged: over processes, and over an interruption of the run."""
+"""MergedFindings: what a check has found so far, in numbers that can be merged across processes and interruptions of a run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ Rule = Callable[[Any, Any], Any]  # (value so far, value over later samples) -> 
 
 
 def merge_total(so_far: Any, later: Any) -> Any:
-    """Numbers and arrays are added, lists are concatenated."""
+    """The sum of two findings: numbers and arrays are added, lists are concatenated."""
     return so_far + later
 
 
 def merge_largest(so_far: Any, later: Any) -> Any:
+    """The larger of two findings."""
     return np.maximum(so_far, later) if isinstance(so_far, np.ndarray) else max(so_far, later)
 
 
@@ -54,7 +55,7 @@ class MergedFindings:
     def take_in(self, found: Any) -> None:
         """Merge what another instance handed over about later samples; BadFile if the data, which may come from a file, is damaged."""
         if not isinstance(found, dict) or set(found) != set(self.RULES):
-            raise BadFile(f"the totals of {type(self).__name__} must have the entries {', '.join(self.RULES)}")
+            raise BadFile(f"the totals of {type(self).__name__} must have exactly the entries {', '.join(self.RULES)}")
         for name, rule in self.RULES.items():
             own = getattr(self, name)
             try:
@@ -96,7 +97,7 @@ def _loaded(own: Any, value: Any) -> Any:
 
 
 def _entry(item: Any) -> Any:
-    """A list of totals holds offenders, numbers, or lists of numbers."""
+    """An entry of a list of totals: an offender, a number, or a list of numbers."""
     if isinstance(item, dict):
         if not isinstance(item.get("what"), str) or not isinstance(item.get("sample"), int):
             raise ValueError("an offender must have a sample and a sentence")

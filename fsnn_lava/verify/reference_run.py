@@ -1,6 +1,6 @@
-"""E9 once more, written as plainly as NumPy allows: a second implementation, which judges the emulator.
+"""A second implementation of E9, written as plainly as NumPy allows, to check the emulator.
 
-It shares no arithmetic with the backends. Slow: only a few samples of a run are computed with it.
+It shares no arithmetic with the backends. It is slow, so only a few samples of a run are computed with it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fsnn_lava.ir.result import Result
 
 Ints = NDArray[np.int64]
 TOP = 2**23 - 1
-_TIE = 1e-6  # a drive of the host this close to a half may be rounded either way, because float64 sums depend on their order
+_TIE = 1e-6  # a host drive this close to a half may be rounded either way, because float64 sums depend on their order
 
 
 def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, stock: bool = False) -> Result:
@@ -44,7 +44,7 @@ def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, s
             clips[:, index] += clipped.reshape(samples, -1).sum(axis=1)
         own = step - len(layers)
         if 0 <= own < steps:
-            charge = _shifted(synaptic_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
+            charge = _shifted(_synaptic_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
                 chip.readout.bias.astype(np.int64) << 6
             )
             readout = _towards_zero(readout, chip.readout.decay) + charge
@@ -103,7 +103,7 @@ def _arriving(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], sp
         if sent < 0:
             return 0
         messages = spikes[chip.index(synapse.source)][:, sent]
-    return _shifted(synaptic_sum(synapse, messages), 6 + synapse.exponent)
+    return _shifted(_synaptic_sum(synapse, messages), 6 + synapse.exponent)
 
 
 def _constant_current(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8]) -> Ints | int:
@@ -111,11 +111,11 @@ def _constant_current(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8]
     total: Ints | int = _host_current(chip, values) if chip.host_drive is not None and layer is chip.layers[0] else 0
     for synapse in chip.into(layer):
         if synapse.source == INPUT and chip.input.kind != "events":
-            total = total + _shifted(synaptic_sum(synapse, values), 6 + synapse.exponent)
+            total = total + _shifted(_synaptic_sum(synapse, values), 6 + synapse.exponent)
     return total
 
 
-def synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
+def _synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
     """weight @ messages, [B, *target] from [B, *source], tap by tap; the float64 products are integers below 2**53, so it is exact."""
     weight, sent = synapse.weight.astype(np.float64), messages.astype(np.float64)
     if isinstance(synapse, (DenseSynapse, Readout)):
@@ -150,7 +150,7 @@ def _spread(synapse: Any, weight: NDArray[np.float64], sent: NDArray[np.float64]
 
 
 def _host_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> Ints:
-    """What the host writes as a bias, without the layer's own, units 2**-6. Ties of the rounding are taken as the host rounded them."""
+    """What the host writes as a bias, without the layer's own, units 2**-6. Rounding ties follow what the host did."""
     drive, layer = chip.host_drive, chip.layers[0]
     assert drive is not None
     sent = values.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Is every integer of a network the rounding of its float? Each weight, bias and threshold is compared separately."""
+"""Is every integer of a network its float, rounded? Each weight, bias and threshold is compared separately."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LISTED = 100  # wrong parameters
 class RoundingErrors:
     """Parameters that no rounding explains, and statistics of the weights of every synapse."""
 
-    wrong: list[Offender]  # the first _LISTED
+    wrong: list[Offender]  # the first _LISTED of them
     number: int  # all of them
     synapses: list[dict[str, Any]]  # errors in integer steps, share clipped, SQNR
 
@@ -31,7 +31,7 @@ class RoundingErrors:
 def rounding_errors(chip: ChipNetwork, folded: FoldedNetwork) -> RoundingErrors:
     """Compare every parameter of `chip` with that of the folded float network.
 
-    A weight may be more than half a step away only if it is clipped: at the largest magnitude in its synapse, with its float beyond it.
+    A weight may be more than half a step away only if it is clipped: at the largest magnitude in its synapse, with its float beyond that.
     """
     found = _Wrong()
     synapses = []
@@ -68,9 +68,9 @@ class _Wrong:
 
 
 def shrink_factor(integers: NDArray[Any], wanted: NDArray[np.float64]) -> float:
-    """The factor <= 1 with which most weights are roundings of `wanted`: export may have shrunk feedback to keep it a contraction.
+    """The factor <= 1 for which most weights are `wanted`, scaled and rounded: export may have shrunk feedback to keep it a contraction.
 
-    Every weight allows an interval of factors. The result is 1 if that suits all of them, else a point that most intervals share.
+    Every weight allows an interval of factors. The result is 1 if all intervals contain it, else a point that most of them contain.
     """
     size, signed = np.abs(wanted).reshape(-1), (integers * np.sign(wanted)).reshape(-1).astype(np.float64)
     used = size > 0
@@ -130,7 +130,7 @@ def _statistics(integers: NDArray[Any], wanted: NDArray[np.float64]) -> dict[str
 
 
 def _judge_neurons(found: _Wrong, chip: ChipNetwork, folded: FoldedNetwork, index: int, layer: Layer) -> None:
-    """Biases and thresholds that are not roundings; those that had to be clipped are not judged."""
+    """Add biases and thresholds that are not rounded floats; those that had to be clipped are not checked."""
     scale = layer.per_neuron(layer.scale)
     hosted = index == 0 and chip.host_drive is not None
     bias = np.zeros(layer.shape) if hosted else folded.layers[index].bias.numpy() / scale
@@ -140,7 +140,7 @@ def _judge_neurons(found: _Wrong, chip: ChipNetwork, folded: FoldedNetwork, inde
 
 
 def _judge_host_drive(found: _Wrong, chip: ChipNetwork, folded: FoldedNetwork) -> None:
-    """What the host computes is not rounded before it is summed: it must be the float layer itself."""
+    """Check the host drive: the host does not round before it sums, so it must have the float layer itself."""
     if chip.host_drive is None:
         return
     first = folded.layers[0]

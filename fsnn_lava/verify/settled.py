@@ -1,4 +1,4 @@
-"""Settled: how far the rates of a run are from reproducing themselves, beside what its steps can resolve (E11)."""
+"""Settled: how far the rates of a run are from the equilibrium equation, compared with what its steps can resolve (E11)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Settled:
     def sentence(self) -> str:
         """The finding in one sentence."""
         most = f"|f(a) - a| is at most {self.residual:.4g} spikes per step"
-        share = f"{self.beyond:.2%} of the rates of neurons that fire or should are beyond {self._level()}"
+        share = f"{self.beyond:.2%} of the rates of neurons that fire or should fire are off by more than {self._level()}"
         if 0.0 < self.samples_settled < 1.0:
             share += f", none of them in {self.samples_settled:.2%} of the samples"
         parts = [f"{most}; {share}", *([text] if (text := self._trend()) else [])]
@@ -82,7 +82,7 @@ class Settled:
         if self.demanded:
             return f"the allowed {self.level:.4g}"
         most = "" if self.level <= self.resolution else f" to {self.level:.4g}"
-        return f"the {self.resolution:.4g}{most} that the run can resolve"
+        return f"{self.resolution:.4g}{most}, which is what the run can resolve"
 
     def _trend(self) -> str:
         slope = "" if self.slope is None else f"it falls as T^{self.slope:.2f} so far"
@@ -97,7 +97,7 @@ class Settled:
             return "reset to zero discards charge, so more steps do not settle it"
         if self.steps is None:
             return f"the leak leaves up to {self.floor:.3g} however long it runs"
-        return f"about {self.steps} steps bring all within it"
+        return f"about {self.steps} steps would bring all of them within that"
 
 
 def answer_of(*, unsettled: int, samples: int, without: int) -> Answer:

@@ -1,4 +1,4 @@
-"""Currents that synapses make of messages, exact in integers, else in float64; shares no code with the backends, which it judges."""
+"""Synaptic currents, exact in integers, else in float64; shares no code with the backends that it checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fsnn_lava.limits import STATE_FRACTION_BITS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_BUSY = 0.15  # share of messages that are not 0 from which a dense float32 sum is faster than message by message
+_BUSY = 0.15  # share of non-zero messages above which a dense float32 sum is faster than going message by message
 
 
 def total_shift(synapse: Synapse | Readout) -> int:
@@ -133,7 +133,7 @@ def _linear_operation(synapse: Synapse | Readout) -> Callable[[Tensor, Tensor], 
 
 
 def row_sum(synapse: Synapse | Readout) -> float:
-    """The largest sum of |weight| over what one neuron of the target can receive."""
+    """The largest synaptic sum of |weight| over what one neuron of the target can receive."""
     size = np.abs(synapse.weight.astype(np.float64))
     if isinstance(synapse, TransposedConvSynapse):  # [C_in, C_out, kH, kW]
         return float(size.sum(axis=(0, 2, 3)).max())
@@ -141,7 +141,7 @@ def row_sum(synapse: Synapse | Readout) -> float:
 
 
 def fan_in(synapse: Synapse | Readout) -> int:
-    """The most messages that one neuron of the target sums."""
+    """The most messages that the synaptic current of one target neuron sums."""
     shape = synapse.weight.shape
     return int(np.prod(shape)) // (shape[1] if isinstance(synapse, TransposedConvSynapse) else shape[0])
 
@@ -152,7 +152,7 @@ def incoming_synapses(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
 
 
 def drive_trace(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], steps: int) -> Ints | Floats:
-    """<D> of E10: the leak-weighted sum over the window of bias and input, [B, *shape] (or [1, *shape]), units 2**-6.
+    """<D> of E10: the leak-weighted sum of the currents from bias and input over the window, [B, *shape] (or [1, *shape]), units 2**-6.
 
     int64 and exact for IF, float64 for a leak.
     """
@@ -194,7 +194,7 @@ def _shifted(x: Ints, bits: int) -> Ints:
 
 
 def message_fan_out(chip: ChipNetwork, synapse: Synapse) -> Ints:
-    """How many weights a message from each source neuron touches, [*source]: the derivative of the sum with all weights 1."""
+    """How many weights a message from each source neuron touches, [*source]: the derivative of the synaptic sum with all weights 1."""
     shape = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
     source = torch.zeros(1, *shape, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():

@@ -1,4 +1,4 @@
-"""What a user may demand of a run beyond the bounds. By default only the bounds of the equations count."""
+"""What a user may require of a run in addition to the bounds of the equations."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Contraction = Literal["none", "local", "certified"]
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """What a run must reach beyond the bounds of the equations; it fails if it misses one. By default nothing.
+    """What a run must reach in addition to the bounds of the equations, by default nothing. A run that misses a threshold fails.
 
-    Thresholds judge how good a network is, not whether the chip ran it faithfully: that is always checked.
+    Thresholds are about how good a network is. Whether the chip ran it faithfully is always checked.
 
     Args:
         residual_max: largest |f(a) - a| of any neuron, spikes per step. Falls as 1/T: raise `steps` before you relax it.
         distance_max: largest |a - a*| of any neuron, spikes per step.
         shift_max: largest |a*_q - a*| of any neuron between the integer and the float network, spikes per step. Needs a model.
-        contraction: the weakest state to accept: "certified" (the gains of E13 prove it), "local" (it holds at the equilibria that were
-            looked at) or "none".
+        contraction: the weakest form to accept: "certified" (the gains of E13 prove it), "local" (it holds at the equilibria that were
+            examined) or "none".
         accuracy_min: share of correct answers, 0 to 1. Needs labels.
         agreement_min: share of samples for which the float network gives the same answer, 0 to 1. Needs a model.
         dead_max: share of neurons that never spiked in any sample, 0 to 1.
@@ -45,7 +45,7 @@ class Thresholds:
         for name in ("residual_max", "distance_max", "shift_max"):
             value = getattr(self, name)
             if value is not None and not value >= 0.0:
-                raise BadArgument(f"{name} must be 0 or more (spikes per step), got {value}")
+                raise BadArgument(f"{name} must be at least 0 (spikes per step), got {value}")
         for name in ("accuracy_min", "agreement_min", "dead_max"):
             value = getattr(self, name)
             if value is not None and not 0.0 <= value <= 1.0:

@@ -40,7 +40,7 @@ class About(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JudgedRun:
-    """The run that was judged, for a report to draw."""
+    """The run that was checked, for a report to draw."""
 
     chip: ChipNetwork
     result: Result
@@ -53,14 +53,14 @@ class JudgedRun:
 class Verdict:
     """What the comparator found: three answers, and the checks behind them.
 
-    *Faithful* is proven or refuted: PASS or FAIL. *Settled* and *accurate* are measured; they fail a run only through thresholds of the
-    user (MISSED).
+    *Faithful* is proven or refuted: PASS or FAIL. *Settled* and *accurate* are measured; they fail a run only through the user's
+    thresholds (MISSED).
 
     Attributes:
         checks: one for every link of the chain.
         settled: how far the rates are from the equilibrium; None if that was not measured.
-        accurate: accuracy and interval, beside the float network's; None without labels.
-        about: which run was judged, and its totals: backend, steps, samples, digest, seconds, operations, updates, spikes.
+        accurate: accuracy with its interval, and that of the float network; None without labels.
+        about: which run was checked, and its totals: backend, steps, samples, digest, seconds, operations, updates, spikes.
         run: the run itself, for `to_html` to draw; None if the verdict does not come from `compare`.
 
     Examples:
@@ -94,18 +94,18 @@ class Verdict:
 
     @property
     def faithful(self) -> bool | None:
-        """Whether the backend did what the integers say: no check that was done failed. None if none was done."""
+        """Whether the backend computed what the integer network defines: no check failed. None if no check was done."""
         done = [check.passed for check in self.checks if check.done]
         return all(done) if done else None
 
     @property
     def passed(self) -> bool:
-        """Whether the run is faithful and misses no threshold of the user; the exit code 0 of a command."""
+        """Whether the run is faithful and meets the user's thresholds; a command then exits with code 0."""
         return self.faithful is True and not self.failed
 
     @property
     def word(self) -> str:
-        """PASS; FAIL if not faithful; MISSED if faithful, but a threshold of the user is missed; NOT CHECKED if no check was done."""
+        """PASS; FAIL if not faithful; MISSED if faithful, but one of the user's thresholds is missed; NOT CHECKED if no check was done."""
         if self.faithful is None:
             return "NOT CHECKED"
         if not self.faithful:
@@ -120,7 +120,7 @@ class Verdict:
     def answers(self) -> str:
         """Return the three answers in one line: faithful, settled, accurate."""
         broken = ", ".join(check.name for check in self.checks if check.passed is False)
-        faithful = {True: "faithful", False: f"not faithful ({broken})", None: "nothing was checked"}[self.faithful]
+        faithful = {True: "faithful", False: f"not faithful ({broken})", None: "no check was done"}[self.faithful]
         settled = "" if self.settled is None else f"settled: {self.settled.short()}"
         accurate = "" if self.settled is None else f"accurate: {'unknown, no labels' if self.accurate is None else self.accurate.short()}"
         return "; ".join(text for text in (faithful, settled, accurate) if text)
@@ -197,7 +197,7 @@ class Verdict:
 
 
 def plain_values(value: Any) -> Any:
-    """`value` in types that JSON has; NaN and infinity become None."""
+    """`value` as a verdict's to_dict returns it, in types that JSON has; NaN and infinity become None."""
     if isinstance(value, Mapping):
         return {str(key): plain_values(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):

@@ -13,7 +13,7 @@ from fsnn_lava.cli.run import main
 from fsnn_lava.errors import BackendMissing
 
 
-def test_a_missing_lava_is_a_sentence_with_what_to_install(monkeypatch):
+def test_a_missing_lava_is_reported_with_what_to_install(monkeypatch):
     def missing(name: str) -> None:
         raise ImportError(f"No module named {name!r}")
 
@@ -25,16 +25,16 @@ def test_a_missing_lava_is_a_sentence_with_what_to_install(monkeypatch):
 
 
 @pytest.mark.parametrize("version", [(3, 10, 13), (3, 11, 7), (3, 12, 1), (3, 13, 0)])
-def test_every_supported_python_is_told_the_one_command_that_installs_lava(monkeypatch, capsys, version):
+def test_every_supported_python_gets_the_one_command_that_installs_lava(monkeypatch, capsys, version):
     monkeypatch.setattr(sys, "version_info", version)
     monkeypatch.setattr(requirement, "is_in_lava", lambda name: False)
     assert main(["--backend", "sim"]) == 3
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "backend 'sim' cannot run here, it lacks: lava-nc 0.10.0 (fsnn-doctor --install-lava installs it)." in said
+    assert "backend 'sim' cannot run here; missing: lava-nc 0.10.0 (fsnn-doctor --install-lava installs it)." in said
 
 
-def test_lava_without_what_it_imports_is_told_the_same_command(monkeypatch):
+def test_lava_without_what_it_imports_gets_the_same_command(monkeypatch):
     monkeypatch.setattr(requirement, "is_in_lava", lambda name: True)
     monkeypatch.setattr(requirement.importlib.util, "find_spec", lambda name: None if name == "asteval" else name)
     assert "the package asteval, which Lava imports (fsnn-doctor --install-lava installs what it needs)" in missing_for_backend("sim")
@@ -47,7 +47,7 @@ def test_a_python_that_lava_was_not_tested_on_is_named(monkeypatch):
 
 def test_another_system_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(BackendMissing, match=r"it lacks: Linux \(Lava forks its processes; this is darwin\)"):
+    with pytest.raises(BackendMissing, match=r"missing: Linux \(Lava forks its processes; this is darwin\)"):
         require_lava()
 
 

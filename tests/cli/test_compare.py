@@ -69,14 +69,18 @@ def test_a_damaged_run_fails_with_one_and_names_the_place(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("column", "change", "sentence"),
     [
-        ("rows/predictions", lambda a: (a + (np.arange(len(a)) == 7)) % 3, "prediction is not the largest readout"),  # beyond --detail
-        ("rows/labels", lambda a: a[::-1], "/rows/labels is not what was written"),
-        ("rows/labels", lambda a: a[[0, 1, 2, 4, 3, *range(5, 9)]], "/rows/labels is not what was written"),
-        ("rows/logits", lambda a: a * 1.5, "logits are not those of the readout"),
-        ("rows/layer_spikes", lambda a: a + 1, "spikes of the layers are not those of their neurons"),
-        ("rows/operations", lambda a: a + 1, "synaptic operations do not follow"),
-        ("rows/readout", lambda a: a + (np.arange(len(a)) == 8)[:, None], "/rows/readout is not what was written"),
-        ("detail/values", lambda a: a ^ (np.arange(a.size) == 3).reshape(a.shape), "/detail/values is not what was written"),
+        (
+            "rows/predictions",
+            lambda a: (a + (np.arange(len(a)) == 7)) % 3,
+            "prediction is not the class with the largest readout",
+        ),  # beyond --detail
+        ("rows/labels", lambda a: a[::-1], "/rows/labels is not what the run wrote"),
+        ("rows/labels", lambda a: a[[0, 1, 2, 4, 3, *range(5, 9)]], "/rows/labels is not what the run wrote"),
+        ("rows/logits", lambda a: a * 1.5, "logits do not match the readout"),
+        ("rows/layer_spikes", lambda a: a + 1, "spikes of the layers do not match those of their neurons"),
+        ("rows/operations", lambda a: a + 1, "number of synaptic operations does not match"),
+        ("rows/readout", lambda a: a + (np.arange(len(a)) == 8)[:, None], "/rows/readout is not what the run wrote"),
+        ("detail/values", lambda a: a ^ (np.arange(a.size) == 3).reshape(a.shape), "/detail/values is not what the run wrote"),
     ],
 )
 def test_what_was_changed_in_the_file_is_found(run_file, capsys, column, change, sentence):
@@ -146,7 +150,7 @@ def test_bad_options_end_with_two_and_one_line(run_file, capsys, options, senten
     assert len(err.splitlines()) == 1
 
 
-def test_a_file_that_is_no_result_ends_with_two(tmp_path, capsys):
+def test_a_file_that_is_not_a_results_file_ends_with_two(tmp_path, capsys):
     (tmp_path / "no.h5").write_bytes(b"nothing")
     assert main([str(tmp_path / "no.h5")]) == 2
     assert main([str(tmp_path / "missing.h5")]) == 2

@@ -7,18 +7,18 @@ import subprocess
 
 import pytest
 
-from fsnn_lava.cli.completion import script, words
+from fsnn_lava.cli.completion import completion_script, completion_words
 from fsnn_lava.cli.main import COMMANDS, main
 
 
 def completed(line: str) -> set[str]:
-    """What bash offers at the end of the line."""
+    """Return what bash suggests at the end of the line."""
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("there is no bash on this machine")
     parts = line.split(" ")
     ask = f'COMP_WORDS=({" ".join(repr(part) for part in parts)}); COMP_CWORD={len(parts) - 1}; _fsnn; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    done = subprocess.run([bash, "-c", script("bash") + ask], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([bash, "-c", completion_script("bash") + ask], capture_output=True, text=True, timeout=60)
     assert done.stderr == ""
     return set(done.stdout.split())
 
@@ -33,23 +33,23 @@ def test_bash_completes_commands_options_and_values():
 
 
 def test_every_option_is_known_to_the_scripts():
-    assert words()["run"]["--backend"] == ("emu", "sim", "loihi2")
-    assert words()["run"]["--json"] == ()
-    fish = script("fish")
+    assert completion_words()["run"]["--backend"] == ("emu", "sim", "loihi2")
+    assert completion_words()["run"]["--json"] == ()
+    fish = completion_script("fish")
     assert "complete -c fsnn-run -l backend -rf -a 'emu sim loihi2'" in fish
-    assert script("zsh").endswith(script("bash"))
+    assert completion_script("zsh").endswith(completion_script("bash"))
 
 
 def test_the_command_prints_the_script(capsys):
     assert main(["--completion", "bash"]) == 0
-    assert capsys.readouterr().out == script("bash")
+    assert capsys.readouterr().out == completion_script("bash")
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_the_other_shells_accept_their_script(shell, tmp_path):
+def test_other_shells_accept_their_script(shell, tmp_path):
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"there is no {shell} on this machine")
     path = tmp_path / "completion"
-    path.write_text(script(shell))
+    path.write_text(completion_script(shell))
     assert subprocess.run([program, "-n", str(path)], capture_output=True, timeout=60).returncode == 0

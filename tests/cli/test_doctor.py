@@ -1,4 +1,4 @@
-"""fsnn-doctor says what runs here and what the other backends lack, and never fails itself."""
+"""fsnn-doctor says what runs here and what the other backends need, and never fails itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_text_names_every_backend_and_what_is_missing(capsys, monkeypatch):
 
 @pytest.fixture
 def lava_folder(tmp_path, monkeypatch):
-    """A place for lava that is found first and whose code must never run."""
+    """A folder in which lava is found first, and whose code must never run."""
     folder = tmp_path / "lava"
     (folder / "magma").mkdir(parents=True)
     (folder / "__init__.py").write_text("raise RuntimeError('lava was imported')")
@@ -68,7 +68,7 @@ def test_the_chip_needs_the_extension_and_a_way_to_a_board(lava_folder, monkeypa
     assert backends.missing_for_backend("loihi2") == ()
 
 
-def test_a_queue_that_is_switched_off_is_no_way_to_a_board(lava_folder, monkeypatch):
+def test_a_queue_that_is_switched_off_does_not_lead_to_a_board(lava_folder, monkeypatch):
     (lava_folder / "utils").mkdir()
     (lava_folder / "utils/loihi2_profiler.py").write_text("")
     monkeypatch.setattr(backends.shutil, "which", lambda name: "/usr/bin/sinfo")
@@ -79,9 +79,9 @@ def test_a_queue_that_is_switched_off_is_no_way_to_a_board(lava_folder, monkeypa
     assert len(backends.missing_for_backend("loihi2")) == 1
 
 
-def test_what_is_required_and_missing_is_one_sentence(monkeypatch):
+def test_what_is_required_and_missing_is_reported_in_one_sentence(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 14, 0))
-    with pytest.raises(BackendMissing, match=r"'sim' cannot run here, it lacks: Python 3\.10 to 3\.13 .*fsnn-doctor shows") as caught:
+    with pytest.raises(BackendMissing, match=r"'sim' cannot run here; missing: Python 3\.10 to 3\.13 .*Run fsnn-doctor") as caught:
         backends.require_backend("sim")
     assert caught.value.exit_code == 3
     backends.require_backend("emu")

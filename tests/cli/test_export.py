@@ -1,4 +1,4 @@
-"""fsnn-export from the outside: what it writes, what it says, what it refuses."""
+"""fsnn-export as a command: what it writes, prints and refuses."""
 
 from __future__ import annotations
 
@@ -94,8 +94,9 @@ def test_a_network_that_the_chip_cannot_run_is_exported_with_a_warning(tmp_path,
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("warning: on oheo-gulch (fsnn-map) this network cannot run on the chip: layer 'l1': ATRLIF")
     assert "export with --bits 7" in last
-    assert main([str(digits), str(tmp_path / "net.h5"), "--limit", "20", "--bits", "6"]) == 0
+    assert main([str(digits), str(tmp_path / "chip.h5"), "--limit", "20", "--target", "loihi2"]) == 0
     assert "warning" not in capsys.readouterr().out
+    assert ChipNetwork.load(tmp_path / "chip.h5").notes["bits"] == "6"
     assert main([str(digits), str(tmp_path / "net.h5"), "--limit", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["board"]["answer"] == "cannot run"
 
@@ -120,7 +121,7 @@ def test_without_data_it_says_so(tmp_path, capsys):
 
 
 def test_a_failed_check_exits_with_1_and_leaves_nothing(model, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("fsnn_lava.verify.export.check_clips", lambda *_: failed_check())
+    monkeypatch.setattr("fsnn_lava.verify.export.check_exported_clips", lambda *_: failed_check())
     target = tmp_path / "net.h5"
     assert main([str(model), str(target), "--limit", "20"]) == 1
     assert "FAIL  head-room" in (said := capsys.readouterr()).out
@@ -191,9 +192,9 @@ def test_weights_that_are_not_numbers_are_refused(model, tmp_path, capsys):
         (["net.h5", "--bits", "9"], "bits must be between 2 and 8, got 9"),
         (["net.h5", "--steps", "0"], "steps must be between"),
         (["net.h5", "--limit", "0"], "--limit must be at least 1"),
-        (["net.h5", "--data", "imagenet"], "there is no data set 'imagenet'"),
+        (["net.h5", "--data", "imagenet"], "unknown data set 'imagenet'"),
         (["net.h5", "--data", "mnist", "--data-dir", "nowhere"], "mnist"),
-        (["net.h5", "--dead-band", "0.1"], "dead_band belongs to encoding 'delta'"),
+        (["net.h5", "--dead-band", "0.1"], "dead_band only applies to encoding 'delta'"),
         (["net.h5", "--encoding", "delta", "--dead-band", "0.1", "0.1", "0.1"], "or one for each of 1 layers"),
         (["net.pt"], "the file name must end in"),
         (["net.h5", "--format", "nir"], "the file name must end in .nir"),
@@ -201,13 +202,13 @@ def test_weights_that_are_not_numbers_are_refused(model, tmp_path, capsys):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_usage_is_one_sentence(model, options, sentence, tmp_path, capsys, monkeypatch):
+def test_bad_usage_is_reported_in_one_sentence(model, options, sentence, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert sentence in refused(capsys, str(model), *options)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_leaves_the_file_of_before(model, tmp_path, capsys, monkeypatch):
+def test_a_full_disk_leaves_the_previous_file(model, tmp_path, capsys, monkeypatch):
     target = tmp_path / "net.h5"
     assert main([str(model), str(target), "--limit", "10"]) == 0
     before = target.read_bytes()

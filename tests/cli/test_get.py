@@ -17,14 +17,14 @@ def test_a_network_that_was_got_is_found_by_its_name(tmp_path, monkeypatch, caps
     monkeypatch.setattr(find, "EXAMPLES", tmp_path / "absent")
     assert main(["fashion-mnist-if"]) == 0
     assert fl.find("fashion-mnist-if", file="model.pt") == tmp_path / "models" / "fashion-mnist-if" / "model.pt"
-    assert capsys.readouterr().out.count("size and SHA-256 as in this release") == 2
+    assert capsys.readouterr().out.count("size and SHA-256 match this release") == 2
     assert main(["--list"]) == 0
     listed = {line.split()[0]: line.split()[-1] for line in capsys.readouterr().out.splitlines()}
     assert listed["fashion-mnist-if"].startswith(str(tmp_path)) and listed["fashion-mnist-lif"] == "-"
 
 
-def test_no_name_and_a_wrong_one_are_sentences(capsys):
+def test_no_name_and_a_wrong_one_are_reported(capsys):
     assert main([]) == 2
-    assert capsys.readouterr().err == "fsnn-get: which network? Give a name; --list shows them\n"
+    assert capsys.readouterr().err == "fsnn-get: no network given: give a name (--list shows all of them)\n"
     assert main(["imagenet"]) == 2
-    assert "there is no shipped network imagenet" in capsys.readouterr().err
+    assert "there is no shipped network named imagenet" in capsys.readouterr().err

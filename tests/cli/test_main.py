@@ -1,4 +1,4 @@
-"""fsnn COMMAND is fsnn-COMMAND, its help is quick, and a misspelt word is answered with the right one."""
+"""fsnn COMMAND is fsnn-COMMAND, its help is quick, and a misspelt word is answered with a suggestion."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fsnn_lava.cli.command import UNDER_ONE_NAME
 from fsnn_lava.cli.main import COMMANDS, enter, main
+from fsnn_lava.cli.parsers.parser import UNDER_ONE_NAME
 from fsnn_lava.version import __version__
 
 ROOT = Path(__file__).parents[2]

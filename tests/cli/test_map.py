@@ -57,12 +57,12 @@ def test_the_picture_is_written_and_nothing_half(files, tmp_path, capsys):
     assert [p.name for p in tmp_path.iterdir()] == ["map.svg"]
 
 
-def test_what_the_chips_neurons_cannot_hold_is_said_before_a_job_is_queued(tmp_path, capsys):
+def test_what_the_chips_neurons_cannot_hold_is_reported_before_a_job_is_queued(tmp_path, capsys):
     one_neuron(threshold=9001, steps=30).save(tmp_path / "net.h5")
     assert main([str(tmp_path / "net.h5")]) == 1
     out = capsys.readouterr().out
     assert out.splitlines()[1].startswith("cannot run on the chip: layer 'l1'")
-    assert "cannot run on the chip: layer 'l1': ATRLIF on the chip holds a threshold of at most 8190 weight units, this" in out
+    assert "cannot run on the chip: layer 'l1': ATRLIF on the chip supports thresholds up to 8190 weight units, but this" in out
     one_neuron(threshold=8000, steps=30).save(tmp_path / "lossy.h5")
     assert main([str(tmp_path / "lossy.h5")]) == 0
     out = capsys.readouterr().out
@@ -79,21 +79,21 @@ def test_what_the_chips_neurons_cannot_hold_is_said_before_a_job_is_queued(tmp_p
     assert "13 bits" in risks(leaky)[0]
 
 
-def test_the_results_of_a_run_add_operations_and_a_labelled_estimate(files, tmp_path, capsys):
+def test_the_results_of_a_run_add_counts_and_a_labelled_estimate(files, tmp_path, capsys):
     chip = paper_network("fashion")
     values = np.full((2, 784), 3, dtype=np.uint8)
     result = run(chip, values, backend="emu", steps=4)
     results.write_results(tmp_path / "results.h5", result, chip, values)
     assert main([str(files / "fashion.h5"), "--results", str(tmp_path / "results.h5"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["metrics"]
-    assert found["estimate"] is True
-    assert found["synaptic_operations"] == result.operations.mean()
-    assert found["constants"]["chip"] == "Loihi 1"
+    found = json.loads(capsys.readouterr().out)
+    assert found["metrics"]["synaptic_operations"] == result.operations.mean()
+    assert found["cost"]["synaptic_operations"] < result.operations.mean()  # the chip is given the pixels once
+    low, high = found["cost"]["energy"]
+    assert 0 < low < high < found["cost"]["energy_with_host_io"][1]
     assert main([str(files / "fashion.h5"), "--results", str(tmp_path / "results.h5")]) == 0
     out = capsys.readouterr().out
-    assert "time: unknown, with host I/O unknown" in out
-    assert "energy: dynamic unknown, static unknown, static with host I/O unknown" in out
-    assert "unknown for oheo-gulch: time_per_step, time_per_synaptic_operation, " in out
+    assert "(an estimate, not a measurement)" in out and "source of static_power: L and S: measured when the chip was idle" in out
+    assert "unknown" not in out
     assert main([str(files / "alexnet-f.h5"), "--results", str(tmp_path / "results.h5")]) == 2
     assert "another network" in capsys.readouterr().err
 
@@ -103,5 +103,5 @@ def test_bad_input_exits_2_with_one_line(files, tmp_path, capsys):
     assert main([str(tmp_path / "none.h5")]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
-    assert "there is no board 'moon'" in lines[0]
+    assert "unknown board 'moon'" in lines[0]
     assert "none.h5" in lines[1]

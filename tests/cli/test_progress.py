@@ -1,4 +1,4 @@
-"""The progress of a run: phases by name, and a time left that follows the batches after the first."""
+"""The progress of a run: named phases, and a remaining time estimated from the batches after the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fsnn-run: what it prints, writes and returns. The network is a random one; its comparison is the comparator's business."""
+"""fsnn-run: what it prints, writes and returns. The network is random; the comparison itself is tested elsewhere."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def test_a_flat_network_takes_images(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["--no-compare", "--report", "x.html"], "remove --no-compare"),
         (["--no-compare", "--accuracy-min", "0.5"], "remove --no-compare"),
         (["--accuracy-min", "50"], "accuracy_min must be a share between 0 and 1, got 50.0"),
-        (["--detail", "-1", "--out", "x.h5"], "--detail must be 0 or more samples, got -1"),
-        (["--data", "nothing"], "there is no data set 'nothing'"),
+        (["--detail", "-1", "--out", "x.h5"], "--detail must be at least 0, got -1"),
+        (["--data", "nothing"], "unknown data set 'nothing'"),
         (["--data", "digits"], "the samples of the data set have shape"),
         (["--out", "/nowhere/at/all/results.h5", "--no-compare"], "cannot write /nowhere/at/all/results.h5"),
         (["--model", "none.pt"], "none.pt"),
@@ -155,7 +155,7 @@ def test_a_backend_that_cannot_run_here_exits_with_three(
     *_, folder = files
     monkeypatch.setattr("fsnn_lava.backends.availability.missing_for_backend", lambda backend: ("a board",) if backend == "loihi2" else ())
     assert main(arguments(folder, backend="loihi2")) == 3
-    assert "fsnn-run: backend 'loihi2' cannot run here, it lacks: a board" in capsys.readouterr().err
+    assert "fsnn-run: backend 'loihi2' cannot run here; missing: a board" in capsys.readouterr().err
 
 
 def test_a_run_with_delta_encoding_is_judged_and_prints_its_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -182,10 +182,10 @@ def test_a_backend_without_delta_encoding_exits_with_three(
     np.savez(tmp_path / "own.npz", x=np.zeros((5, 7), np.uint8), y=np.zeros(5, np.int64))
     assert main(arguments(tmp_path, *more, backend=backend)) == 3
     said = capsys.readouterr().err
-    assert said.startswith(f"fsnn-run: backend '{backend}'") and "does not run networks with delta encoding" in said
+    assert said.startswith(f"fsnn-run: backend '{backend}'") and "does not support delta encoding" in said
 
 
-def test_a_broken_off_run_leaves_no_file(files: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_aborted_run_leaves_no_file(files: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     from fsnn_lava.backends.emulator.run import Emulator
 
     def stop(*_: object, **__: object) -> None:
@@ -225,7 +225,7 @@ def test_many_processes_write_the_file_that_one_writes(
     assert sorted(path.name for path in folder.iterdir()) == ["many.h5", "net.h5", "one.h5", "own.npz"]
 
 
-def test_the_first_process_says_when_another_broke_off(
+def test_the_first_process_says_when_another_one_failed(
     files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from fsnn_lava.backends.emulator.run import Emulator
@@ -251,6 +251,6 @@ def test_the_first_process_says_when_another_broke_off(
 def test_many_processes_need_a_file_to_meet_in(files: tuple, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     *_, folder = files
     assert run_as(1, 2, arguments(folder, "--no-compare"), monkeypatch) == 2
-    assert "2 processes join their shares in the results file: add --out" in capsys.readouterr().err
+    assert "2 processes need a results file in which to join their results: add --out" in capsys.readouterr().err
     assert run_as(2, 2, arguments(folder, "--no-compare"), monkeypatch) == 2
     assert "must give this process a rank below the number of processes" in capsys.readouterr().err

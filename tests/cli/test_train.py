@@ -1,4 +1,4 @@
-"""fsnn-train from the outside: what it prints, where, and with which exit code."""
+"""fsnn-train as a command: what it prints, where, and with which exit code."""
 
 from __future__ import annotations
 
@@ -120,16 +120,14 @@ def test_interrupted_by_control_c_it_exits_with_130_and_can_be_resumed(recipe, t
 
 def test_without_a_recipe_the_names_are_pointed_to(capsys):
     assert main([]) == 2
-    assert capsys.readouterr().err.startswith("fsnn-train: which recipe? Give a .toml file or a shipped name")
+    assert capsys.readouterr().err.startswith("fsnn-train: no recipe given: give a .toml file or the name of a shipped one")
 
 
 def test_the_folder_of_the_data_sets_may_still_be_called_data(recipe, tmp_path, capsys):
     (tmp_path / "sets").mkdir()
     assert main([str(recipe), "--out", str(tmp_path / "run"), "--set", "data=mnist", "--data", str(tmp_path / "sets")]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith(
-        f"fsnn-train: note: --data {tmp_path / 'sets'} is taken as the folder of the data sets: that is now --data-dir"
-    )
+    assert said[0].startswith(f"fsnn-train: note: --data {tmp_path / 'sets'} is a folder of data sets: use --data-dir for that")
     assert "data set 'mnist' was not found" in said[1] and str(tmp_path / "sets") in said[1]
 
 

@@ -1,4 +1,4 @@
-"""The integer neuron (E9) at its corners, and the input current against sums written out."""
+"""Corner cases of the integer neuron (E9), and the input current compared with explicit sums."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fsnn_lava.compiled.atrlif import fire_atrlif, leak_all, store_potentials
+from fsnn_lava.compiled.atrlif import fire_atrlif, leak_atrlif, store_atrlif_potentials
 from fsnn_lava.limits import STATE_MAX
 
 
@@ -15,7 +15,7 @@ def test_a_neuron_fires_at_half_of_its_threshold_above_r():
     assert spikes.tolist() == [1, 0, 1, 1]
     assert v.tolist() == [420, 419, -7, 9]  # a spike is not subtracted from v …
     assert r.tolist() == [740, 100, 313, 73]  # … but added to r
-    store_potentials(v, r, threshold // 2)
+    store_atrlif_potentials(v, r, threshold // 2)
     assert v.tolist() == [0, 639, 0, 0]
 
 
@@ -29,5 +29,5 @@ def test_v_is_clipped_before_it_is_compared():
 
 def test_r_leaks_towards_zero():
     r = np.array([1, -1, 4096, 4097, -4097, 0], np.int32)
-    leak_all(r, 4096 - 205)
+    leak_atrlif(r, 4096 - 205)
     assert r.tolist() == [0, 0, 3891, 3891, -3891, 0]  # 4097 * 3891 / 4096 = 3891.9…

@@ -1,4 +1,4 @@
-"""The cache of machine code is named after everything that is compiled."""
+"""The name of the machine-code cache depends on everything that is compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patches, written out by hand: the sums of spans and taps are the matrix of the connection."""
+"""Patches worked out by hand: the sums over spans and taps give the matrix of the connection."""
 
 from __future__ import annotations
 

@@ -59,27 +59,27 @@ def test_vectors_and_loops_add_the_same_rows(kind: type, stored: type, width: in
 
 
 def test_the_code_is_valid_for_the_pointers_of_this_llvmlite() -> None:
-    row_vectors.check()
+    row_vectors.check_row_vectors()
 
 
 @pytest.mark.skipif(not hasattr(ir.PointerType, "is_opaque"), reason="this llvmlite has no opaque pointers")
 def test_the_code_is_valid_for_opaque_pointers(monkeypatch: pytest.MonkeyPatch) -> None:
     """llvmlite is about to remove typed ones."""
-    row_vectors.check(opaque=True)
+    row_vectors.check_row_vectors(opaque=True)
     monkeypatch.setattr(row_vectors, "_opaque", lambda pointer: False)  # code for typed pointers would be noticed
     with pytest.raises(ValueError, match="GEP lacks type"):
-        row_vectors.check(opaque=True)
+        row_vectors.check_row_vectors(opaque=True)
 
 
 def test_where_vectors_are_not_accepted_loops_are_used_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert row_sums.fastest() is row_vectors
+    assert row_sums.fastest_row_sums() is row_vectors
 
     def fail(*_: object, **__: object) -> None:
         raise AttributeError("'PointerType' object has no attribute 'pointee'")
 
-    monkeypatch.setattr(row_vectors, "emit", fail)
+    monkeypatch.setattr(row_vectors, "_emit", fail)
     with pytest.warns(UserWarning, match=r"LLVM does not accept the vector code .*'pointee'.*; plain loops are used"):
-        assert row_sums.fastest() is row_loops
+        assert row_sums.fastest_row_sums() is row_loops
 
 
 WITH_LOOPS = """

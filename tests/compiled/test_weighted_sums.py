@@ -1,4 +1,4 @@
-"""weight @ messages by the comparator's own sums, against torch in float64 and against numbers by hand."""
+"""weight @ messages as the comparator computes it, compared with torch in float64 and with numbers worked out by hand."""
 
 from __future__ import annotations
 

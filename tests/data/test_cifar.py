@@ -74,13 +74,13 @@ def test_a_damaged_binary_batch_is_named(tmp_path, content, sentence):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ([1, 2], "a dictionary is missing"),
+        ([1, 2], "its contents must be a dict"),
         ({"labels": [1]}, "the entry 'data' is missing"),
         ({"data": [1], "labels": [1]}, "a Call is missing"),
         ({"data": random_images(1, 3071), "labels": [1]}, r"its images must have shape \[N, 3072\], got \[1, 3071\]"),
         ({"data": random_images(1, 3072), "labels": [1, 2]}, "its labels must be 1 integers from 0 to 255"),
         ({"data": random_images(1, 3072), "labels": ["a"]}, "its labels must be 1 integers from 0 to 255"),
-        ({"data": random_images(1, 3072).astype(np.float32), "labels": [1]}, "an array must hold unsigned bytes"),
+        ({"data": random_images(1, 3072).astype(np.float32), "labels": [1]}, "an array must contain unsigned bytes"),
     ],
 )
 def test_a_python_batch_with_something_else_in_it_is_named(tmp_path, content, sentence):

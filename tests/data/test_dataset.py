@@ -24,7 +24,7 @@ def test_a_split_gives_batches_of_their_own():
 def test_a_split_takes_only_raw_values_and_one_label_each():
     with pytest.raises(BadData, match="must be raw uint8 numbers, got float64"):
         ArraySplit(np.zeros((2, 3)), np.zeros(2, np.int64))
-    with pytest.raises(BadData, match=r"2 samples need a vector of as many labels, got labels of shape \(3,\)"):
+    with pytest.raises(BadData, match=r"2 samples need one label each, got labels of shape \(3,\)"):
         ArraySplit(np.zeros((2, 3), np.uint8), np.zeros(3, np.int64))
 
 

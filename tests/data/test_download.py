@@ -1,4 +1,4 @@
-"""Downloads, from a server on this machine: whole, checked, unpacked, and nothing left behind when it goes wrong."""
+"""Downloads from a local server: complete, checked and unpacked, with nothing left behind after a failure."""
 
 from __future__ import annotations
 
@@ -126,6 +126,6 @@ def test_an_archive_without_the_set_is_refused(tmp_path, server):
     folder, address = server
     with zipfile.ZipFile(folder / "train.zip", "w") as archive:
         archive.writestr("readme.txt", "nothing here")
-    with pytest.raises(BadData, match=r"train\.zip has no file that matches Train"):
+    with pytest.raises(BadData, match=r"train\.zip contains no file that matches Train"):
         download((resource(folder / "train.zip", address, members=r"Train/\d/\d+\.bin"),), tmp_path / "root")
     assert list((tmp_path / "root").iterdir()) == []

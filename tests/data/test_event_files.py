@@ -1,4 +1,4 @@
-"""Files of event cameras: what was written is read, damage is a sentence, a missing reader is named."""
+"""Event camera files: what was written is read, damage gives a message, and a missing reader is named."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def test_damaged_and_empty_files_are_refused(tmp_path):
         with pytest.raises(BadData, match="must have between 1 and"):
             read_event_file(path)
         path.write_bytes(b"% evt 3.0\n% end\n" if ending == ".raw" else b"something else")
-        with pytest.raises(BadData, match=r"holds no events|is damaged or not a recording"):
+        with pytest.raises(BadData, match=r"contains no events|is damaged or not a recording"):
             read_event_file(path)

@@ -1,4 +1,4 @@
-"""Folders of recordings: one per class, framed when they are needed."""
+"""Folders of recordings, one per class, converted to frames on demand."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ def test_recordings_are_frames_and_their_folder_is_their_class(tmp_path, monkeyp
 
 def test_files_that_do_not_say_their_sensor_need_the_option(tmp_path):
     write(tmp_path / "gestures", header=False)
-    with pytest.raises(BadArgument, match=r"0\.dat does not say the size of its sensor: add it, for example --data .*,sensor=640x480"):
+    with pytest.raises(
+        BadArgument, match=r"0\.dat does not contain the size of its sensor: specify it, for example --data .*,sensor=640x480"
+    ):
         load(f"{tmp_path}/gestures,cache=no")
     assert load(f"{tmp_path}/gestures,cache=no,sensor=34x32").test[1][0].shape == (30, 2, 32, 34)

@@ -1,4 +1,4 @@
-"""Frames of events: as tonic makes them where it can, and by hand."""
+"""Frames of events, compared with tonic's where it supports them, and with frames worked out by hand."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_one_row_without_polarities_is_a_vector_per_frame():
 
 
 def test_what_cannot_be_framed_is_refused():
-    with pytest.raises(BadData, match="f: an event is at x = 8, y = 0, off the sensor of 8 x 6 pixels"):
+    with pytest.raises(BadData, match="f: an event is at x = 8, y = 0, outside the sensor of 8 x 6 pixels"):
         Framing(sensor=SENSOR).draw(np.array([(0, 0, 0, 0), (8, 0, 1, 0)], DTYPE), where="f")
     with pytest.raises(BadData, match="give window=3 or events=4, not both"):
         Framing.of(Source("a", {"window": "3", "events": "4"}), SENSOR)

@@ -1,4 +1,4 @@
-"""Kept frames: made once, made again where they are missing or damaged."""
+"""The frame cache: frames are computed once, and again if they are missing or damaged."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_a_damaged_entry_is_made_again(tmp_path, content):
 
 
 @pytest.mark.skipif(os.geteuid() == 0 and not os.path.exists("/proc/version"), reason="needs a place that cannot be written to")
-def test_a_folder_that_cannot_be_written_to_is_said_and_does_not_stop(tmp_path):
+def test_a_folder_that_cannot_be_written_to_is_reported_and_does_not_stop(tmp_path):
     (tmp_path / "file").write_text("not a folder")
-    with pytest.warns(Remark, match="frames are not kept in .*cache=no"):
+    with pytest.warns(Remark, match="frames cannot be cached in .*cache=no"):
         found = FrameCache(tmp_path / "file" / "frames", FRAMES.shape).get("a", lambda: FRAMES)
     np.testing.assert_array_equal(found, FRAMES)

@@ -42,7 +42,7 @@ def test_colour_images_have_three_channels_first(tmp_path):
 
 def test_without_a_test_folder_every_fifth_image_of_a_class_is_one(tmp_path):
     write(tmp_path, count=6, parts=("",))
-    with pytest.warns(Remark, match=r"every 5th file of a class is a test sample \(4 files\)"):
+    with pytest.warns(Remark, match=r"every 5th file of each class is used as a test sample \(4 files\)"):
         data = load(tmp_path)
     assert (len(data.train), data.test.labels.tolist()) == (8, [0, 0, 1, 1])
 
@@ -50,13 +50,13 @@ def test_without_a_test_folder_every_fifth_image_of_a_class_is_one(tmp_path):
 def test_images_of_different_sizes_need_one(tmp_path):
     write(tmp_path)
     Image.fromarray(random_images(1, 9, 9)[0]).save(tmp_path / "train" / "cat" / "9.png")
-    with pytest.raises(BadData, match=r"one size: 0\.png has 5 x 4 pixels, 9\.png 9 x 9; add the option size="):
+    with pytest.raises(BadData, match=r"the same size: 0\.png has 5 x 4 pixels, 9\.png 9 x 9; add the option size="):
         load(tmp_path)
     assert load(f"{tmp_path},size=6").shape == (1, 6, 6)
 
 
 def test_a_folder_with_something_else_and_damaged_images_are_refused(tmp_path):
-    with pytest.raises(BadData, match="must hold a folder per class with images"):
+    with pytest.raises(BadData, match="must contain one folder per class, with images"):
         load(tmp_path)
     write(tmp_path)
     path = tmp_path / "train" / "cat" / "0.png"
@@ -65,7 +65,7 @@ def test_a_folder_with_something_else_and_damaged_images_are_refused(tmp_path):
     with pytest.raises(BadData, match=r"0\.png is damaged"):
         load(tmp_path)
     path.write_bytes(b"not an image")
-    with pytest.raises(BadData, match=r"0\.png is not an image that can be read"):
+    with pytest.raises(BadData, match=r"0\.png cannot be read as an image"):
         load(tmp_path)
     with pytest.raises(BadArgument, match="unknown option 'sise'; did you mean 'size'"):
         load(f"{tmp_path},sise=3")

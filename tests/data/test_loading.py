@@ -1,4 +1,4 @@
-"""Loading by name: where a set is looked for, what is said when it is not there, and the digits that need no file."""
+"""Loading by name: where a data set is searched for, the message if it is missing, and the digits, which need no file."""
 
 from __future__ import annotations
 

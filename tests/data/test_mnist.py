@@ -28,7 +28,7 @@ def test_labels_must_fit_the_images_and_the_classes(tmp_path):
     write_mnist(tmp_path)
     labels = tmp_path / "MNIST/raw/train-labels-idx1-ubyte"
     write_idx(labels, np.arange(11) % 10)
-    with pytest.raises(BadData, match="holds 11 labels for 12 images"):
+    with pytest.raises(BadData, match="has 11 labels for 12 images"):
         load("mnist", tmp_path)
     write_idx(labels, np.arange(12))
     with pytest.raises(BadData, match="its labels must be between 0 and 9, got 11"):
@@ -38,5 +38,5 @@ def test_labels_must_fit_the_images_and_the_classes(tmp_path):
 def test_one_missing_file_is_named_with_its_folder(tmp_path):
     write_mnist(tmp_path)
     (tmp_path / "MNIST/raw/t10k-labels-idx1-ubyte").unlink()
-    with pytest.raises(BadData, match=r"t10k-labels-idx1-ubyte or t10k-labels-idx1-ubyte\.gz is missing in .*MNIST/raw"):
+    with pytest.raises(BadData, match=r"t10k-labels-idx1-ubyte or t10k-labels-idx1-ubyte\.gz was not found in .*MNIST/raw"):
         load("mnist", tmp_path)

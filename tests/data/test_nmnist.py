@@ -36,7 +36,7 @@ def test_events_become_frames_of_three_milliseconds(tmp_path):
     [
         (b"", "whole 5-byte events, .*got 0 bytes"),
         (event_bytes([(1, 2, 3, 1)])[:4], "whole 5-byte events, .*got 4 bytes"),
-        (event_bytes([(1, 2, 3, 1), (34, 2, 3, 1)]), "an event is at x = 34, y = 2, off the 34 x 34 sensor"),
+        (event_bytes([(1, 2, 3, 1), (34, 2, 3, 1)]), "an event is at x = 34, y = 2, outside the 34 x 34 sensor"),
     ],
 )
 def test_a_damaged_recording_is_named_when_it_is_read(tmp_path, content, sentence):

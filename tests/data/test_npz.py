@@ -1,4 +1,4 @@
-"""A user's own samples: read as they are, or refused with a sentence; sizes are never believed before they are checked."""
+"""The user's own samples are read as they are or refused with a message; sizes are checked before they are trusted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_five_axes_are_an_input_sequence(tmp_path):
     assert (load(path).kind, load(path).shape, load(path).test.shape) == ("events", (1, 4, 5), (2, 1, 4, 5))
 
 
-def test_training_samples_stand_beside_the_others_and_say_how_a_network_sees_them(tmp_path):
+def test_training_samples_come_with_the_others_and_say_how_a_network_sees_them(tmp_path):
     train = np.random.default_rng(1).integers(0, 256, (7, 2, 4, 5), np.uint8)
     train[:, 1] = 51
     path = write(tmp_path / "mine.npz", x=np.repeat(X, 2, axis=1), y=Y, x_train=train, y_train=np.arange(7) % 4)
@@ -60,7 +60,7 @@ def test_training_samples_stand_beside_the_others_and_say_how_a_network_sees_the
     assert data.normalisation.std == pytest.approx((train[:, 0].std() / 255, 1 / 255))  # the second channel never changes
 
 
-def test_what_is_concluded_about_a_file_is_said(tmp_path):
+def test_what_is_concluded_about_a_file_is_reported(tmp_path):
     images = np.repeat(X, 3, axis=1).transpose(0, 2, 3, 1) / 255  # channels last, in [0, 1]
     path = write(tmp_path / "mine.npz", x=np.repeat(np.repeat(images, 2, axis=1), 2, axis=2), y=np.array(["b", "a", "c"]))
     with pytest.warns(Remark) as caught:
@@ -68,9 +68,9 @@ def test_what_is_concluded_about_a_file_is_said(tmp_path):
     assert (data.shape, data.class_names, data.test.labels.tolist()) == ((3, 8, 10), ("a", "b", "c"), [1, 0, 2])
     assert [str(warning.message) for warning in caught] == list(data.remarks)
     assert [remark.split(": ")[-1].split(",")[0] for remark in data.remarks] == [
-        "taken as channels last",
+        "interpreted as channels last",
         "multiplied by 255 and rounded to raw values",
-        "taken as classes in alphabetical order (a",
+        "interpreted as classes in alphabetical order (a",
     ]
 
 
@@ -116,14 +116,14 @@ def test_a_file_with_something_else_in_it_is_refused(tmp_path, members, sentence
         load(path)
 
 
-def test_a_header_that_asks_for_more_memory_than_there_is_asks_in_vain(tmp_path):
+def test_a_header_that_claims_too_much_memory_is_refused(tmp_path):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": (2**40, 1, 1, 1)})
     with pytest.raises(BadData, match="has 1099511627776 bytes, more than 8589934592: split the file"):
         load(write(tmp_path / "huge.npz", x=header.getvalue(), y=Y))
 
 
-def test_a_file_that_is_no_archive_or_is_not_there_is_refused(tmp_path):
+def test_a_file_that_is_not_an_archive_or_is_not_there_is_refused(tmp_path):
     with pytest.raises(BadData, match=r"there is no file .*absent\.npz"):
         load(tmp_path / "absent.npz")
     path = write(tmp_path / "cut.npz", x=X, y=Y)

@@ -1,21 +1,21 @@
-"""Labels in other forms: recognised and said, or refused with what to write instead."""
+"""Labels in other forms are recognised with a note, or refused with what to write instead."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from fsnn_lava.data.own_labels import Labels, recognise
+from fsnn_lava.data.own_labels import Labels, recognise_labels
 from fsnn_lava.errors import BadData
 
 
 def read(*arrays) -> Labels:
     arrays = [np.asarray(array) for array in arrays]
-    return recognise(arrays, [len(array) for array in arrays], names=["y", "y_train"][: len(arrays)], where="f.npz")
+    return recognise_labels(arrays, [len(array) for array in arrays], names=["y", "y_train"][: len(arrays)], where="f.npz")
 
 
 @pytest.mark.parametrize("given", [np.array([2, 0, 1], np.int8), [2.0, 0.0, 1.0], [[2], [0], [1]]])
-def test_class_numbers_are_taken_without_a_word(given):
+def test_class_numbers_are_taken_without_a_note(given):
     found = read(given)
     np.testing.assert_array_equal(found.arrays[0], [2, 0, 1])
     assert (found.arrays[0].dtype, found.class_names, found.remarks) == (np.int64, (), ())
@@ -26,14 +26,14 @@ def test_names_are_numbered_in_alphabetical_order_over_all_samples(dtype):
     found = read(np.array(["owl", "cat"]).astype(dtype), np.array(["dog", "owl", "cat"]).astype(dtype))
     assert [array.tolist() for array in found.arrays] == [[2, 0], [1, 2, 0]]
     assert found.class_names == ("cat", "dog", "owl")
-    assert found.remarks == ("y holds 3 names: taken as classes in alphabetical order (cat, dog, owl)",)
+    assert found.remarks == ("y holds 3 names: interpreted as classes in alphabetical order (cat, dog, owl)",)
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.float32])
 def test_one_hot_rows_are_the_place_of_their_1(dtype):
     found = read(np.eye(4)[[2, 0]].astype(dtype), np.eye(4)[[3, 3, 1]].astype(dtype))
     assert [array.tolist() for array in found.arrays] == [[2, 0], [3, 3, 1]]
-    assert found.remarks == ("y has shape [2, 4]: taken as one-hot rows of 4 classes",)
+    assert found.remarks == ("y has shape [2, 4]: interpreted as one-hot rows of 4 classes",)
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_one_hot_rows_of_two_widths_and_too_few_labels_are_refused():
     with pytest.raises(BadData, match="one-hot rows"):
         read(np.eye(3), np.eye(4))
     with pytest.raises(BadData, match=r"y must be a vector of 3 class numbers, got int64 of shape \[2\]"):
-        recognise([np.array([0, 1])], [3], names=["y"], where="f.npz")
+        recognise_labels([np.array([0, 1])], [3], names=["y"], where="f.npz")

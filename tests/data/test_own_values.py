@@ -1,24 +1,24 @@
-"""Samples in other layouts: recognised and said, or refused with what to write instead."""
+"""Samples in other layouts are recognised with a note, or refused with what to write instead."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from fsnn_lava.data.own_values import recognise
+from fsnn_lava.data.own_values import recognise_values
 from fsnn_lava.errors import BadData
 
 RAW = np.random.default_rng(0).integers(2, 256, (3, 3, 8, 9), np.uint8)  # [B, C, H, W], every pixel different enough
 
 
 def one(array, **options):
-    found = recognise([array], where="f.npz", **options)
+    found = recognise_values([array], where="f.npz", **options)
     return found.arrays[0], found.events, " ".join(found.remarks)
 
 
-def test_raw_values_with_channels_first_are_taken_without_a_word():
+def test_raw_values_with_channels_first_are_taken_without_a_note():
     for array, events in ((RAW, False), (RAW.reshape(3, -1), False), (np.stack([RAW, RAW], axis=1), True)):
-        found = recognise([array, array[:2]], where="f.npz")
+        found = recognise_values([array, array[:2]], where="f.npz")
         np.testing.assert_array_equal(found.arrays[0], array)
         assert (found.events, found.remarks) == (events, ())
 
@@ -27,17 +27,17 @@ def test_grey_images_get_their_channel():
     values, events, said = one(RAW[:, 0])
     np.testing.assert_array_equal(values, RAW[:, :1])
     assert not events
-    assert said == "x has shape [3, 8, 9]: taken as grey images [B, H, W]; for input sequences [B, T, N] add layout='BTN'"
+    assert said == "x has shape [3, 8, 9]: interpreted as greyscale images [B, H, W]; for input sequences [B, T, N] add layout='BTN'"
 
 
 def test_channels_last_come_first():
     values, _, said = one(RAW.transpose(0, 2, 3, 1))
     np.testing.assert_array_equal(values, RAW)
-    assert said == "x has shape [3, 8, 9, 3]: taken as channels last, BHWC; if its channels come first, add layout='BCHW'"
+    assert said == "x has shape [3, 8, 9, 3]: interpreted as channels last, BHWC; if its channels come first, add layout='BCHW'"
     sequence = np.stack([RAW, RAW[::-1]], axis=1)
     values, events, said = one(np.moveaxis(sequence, 2, 4))
     np.testing.assert_array_equal(values, sequence)
-    assert events and "taken as channels last, BTHWC" in said
+    assert events and "interpreted as channels last, BTHWC" in said
 
 
 def test_floats_from_0_to_1_become_raw_values():
@@ -50,7 +50,7 @@ def test_floats_from_0_to_1_become_raw_values():
 def test_whole_numbers_of_another_type_are_raw_values(dtype):
     values, _, said = one(RAW.astype(dtype))
     np.testing.assert_array_equal(values, RAW)
-    assert (values.dtype, said) == (np.uint8, f"x is {np.dtype(dtype)} with whole numbers from 2 to 255: taken as raw values")
+    assert (values.dtype, said) == (np.uint8, f"x is {np.dtype(dtype)} with whole numbers from 2 to 255: used as raw values")
 
 
 def test_three_axes_of_0_and_1_are_a_sequence_unless_the_file_says_otherwise():
@@ -73,7 +73,7 @@ def test_a_layout_that_is_given_is_not_guessed():
 @pytest.mark.parametrize(
     ("array", "layout", "sentence"),
     [
-        ((RAW - 128.0) / 60, "", r"x must hold raw values, got float64 from -2\.1 to 2\.12; write the pixels before they were normalised"),
+        ((RAW - 128.0) / 60, "", r"x must hold raw values, got float64 from -2\.1 to 2\.12; write the pixels before normalisation"),
         (np.full((1, 2, 3), np.nan), "", "from nan to nan"),
         (RAW.astype(int) * 2, "", "got int64 from 4 to 510"),
         (RAW.astype("U3"), "", r"got <U3; write x\.astype\('uint8'\)"),
@@ -85,4 +85,4 @@ def test_a_layout_that_is_given_is_not_guessed():
 )
 def test_what_cannot_be_raw_values_is_refused_with_what_to_write(array, layout, sentence):
     with pytest.raises(BadData, match=f"^f.npz: .*{sentence}"):
-        recognise([array], layout=layout, where="f.npz")
+        recognise_values([array], layout=layout, where="f.npz")

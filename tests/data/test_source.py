@@ -20,7 +20,7 @@ def test_options_follow_the_name_after_commas():
     assert Source.parse("tonic:SHD,size=70").sides("size") == (70, 70)
 
 
-def test_a_folder_with_a_comma_in_its_name_is_taken_whole(tmp_path):
+def test_a_folder_with_a_comma_in_its_name_is_used_unchanged(tmp_path):
     folder = tmp_path / "cats, dogs"
     folder.mkdir()
     assert Source.parse(str(folder)).name == str(folder)
@@ -29,7 +29,7 @@ def test_a_folder_with_a_comma_in_its_name_is_taken_whole(tmp_path):
 @pytest.mark.parametrize(
     ("text", "read", "sentence"),
     [
-        ("a,b", lambda s: s, r"after the name come options key=value, for example frames=30, got 'b'"),
+        ("a,b", lambda s: s, r"options after the name must be written key=value, for example frames=30; got 'b'"),
         ("a,=3", lambda s: s, "got '=3'"),
         ("a,frames=0", lambda s: s.whole("frames", 1, high=9), "frames must be a whole number from 1 to 9, got '0'"),
         ("a,frames=1e3", lambda s: s.whole("frames", 1, high=9), "got '1e3'"),

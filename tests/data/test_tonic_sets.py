@@ -1,4 +1,4 @@
-"""tonic's data sets by name, on files laid out as tonic lays them; nothing is downloaded."""
+"""tonic's data sets by name, with files in tonic's own layout; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_frames_are_kept_beside_the_set_unless_told_otherwise(tmp_path):
     assert len(list((tmp_path / "frames" / "NMNIST").iterdir())) == 3
 
 
-def test_what_is_missing_or_misspelt_is_said(tmp_path):
+def test_what_is_missing_or_misspelt_is_reported(tmp_path):
     with pytest.raises(BadData, match=r"tonic:NMNIST was not found in .*NMNIST; download it with --download"):
         load("tonic:NMNIST", tmp_path)
     with pytest.raises(BadArgument, match=r"no data set 'tonic:nmnist'; did you mean tonic:NMNIST\?"):

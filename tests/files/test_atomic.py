@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from fsnn_lava.errors import BadFile
-from fsnn_lava.files.atomic import atomic_path, move
+from fsnn_lava.files.atomic import atomic_path, move_atomically
 
 
 def test_readers_see_the_old_file_until_the_block_ends(tmp_path):
@@ -31,7 +31,7 @@ def test_an_error_in_the_block_leaves_the_old_file_and_nothing_beside_it(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["net.h5"]
 
 
-def test_an_error_of_the_disk_becomes_a_sentence_with_the_target(tmp_path):
+def test_a_disk_error_becomes_a_message_with_the_target(tmp_path):
     with pytest.raises(BadFile, match=r"cannot write .*net\.h5: No space left on device"), atomic_path(tmp_path / "net.h5"):
         raise OSError(28, "No space left on device")
     with (
@@ -53,12 +53,12 @@ def test_a_new_file_has_the_permissions_of_any_other(tmp_path):
     assert stat.S_IMODE((tmp_path / "net.h5").stat().st_mode) == 0o640
 
 
-def test_a_move_replaces_its_target_and_a_failed_one_is_a_sentence(tmp_path):
+def test_a_move_replaces_its_target_and_a_failed_one_is_reported(tmp_path):
     made, target = tmp_path / "made", tmp_path / "target"
     made.write_text("new")
     target.write_text("old")
-    move(made, target)
+    move_atomically(made, target)
     assert target.read_text() == "new" and not made.exists()
     with pytest.raises(BadFile, match=r"cannot write .*target: No such file or directory"):
-        move(made, target)
+        move_atomically(made, target)
     assert target.read_text() == "new"

@@ -1,4 +1,4 @@
-"""HDF5 files that are not trusted: what is asked for is there, of the right type, and small enough."""
+"""Untrusted HDF5 files: what is requested exists, has the right type, and is small enough."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import pytest
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files import hdf5
-from fsnn_lava.files.hdf5 import open_file, put, write_file
+from fsnn_lava.files.hdf5 import open_file, put_array, write_file
 
 
 @pytest.fixture
 def path(tmp_path):
     def fill(file):
-        put(file, "small", np.arange(6, dtype=np.int16).reshape(2, 3))
-        put(file, "large", np.zeros(5000, np.int64))
-        put(file, "floats", np.ones(3))
+        put_array(file, "small", np.arange(6, dtype=np.int16).reshape(2, 3))
+        put_array(file, "large", np.zeros(5000, np.int64))
+        put_array(file, "floats", np.ones(3))
         file.attrs.update(text="é", count=7, pair=[3, 4], numbers=[0.5, 2.0], number=1.5)
         for name in ("0", "1", "2"):
             file.create_group(f"list/{name}").attrs["which"] = int(name) * 10
@@ -49,7 +49,7 @@ def test_only_large_arrays_are_compressed(path):
         (lambda root: root.array("outside", "i"), "'outside' is a link; links are not followed"),
         (lambda root: root.array("list", "i"), "'list' must be an array"),
         (lambda root: root.group("small"), "'small' must be a group"),
-        (lambda root: root.array("floats", "iu"), "'floats' must hold integers, got float64"),
+        (lambda root: root.array("floats", "iu"), "'floats' must contain integers, got float64"),
         (lambda root: root.array("small", "i", (1, 3)), r"'small' must have 1 or 3 axes, got shape \(2, 3\)"),
         (lambda root: root.text("none"), "attribute 'none' is missing"),
         (lambda root: root.text("count"), "attribute 'count' must be a string"),
@@ -59,7 +59,7 @@ def test_only_large_arrays_are_compressed(path):
         (lambda root: root.group("list").group("0").text("which"), r"list/0: attribute 'which' must be a string"),
     ],
 )
-def test_what_is_not_as_asked_is_a_sentence_with_the_place(path, ask, sentence):
+def test_what_is_not_as_asked_is_reported_with_the_place(path, ask, sentence):
     with pytest.raises(BadFile, match=rf"^{path}:.*{sentence}"), open_file(path) as root:
         ask(root)
 
@@ -88,7 +88,7 @@ def test_a_file_is_read_up_to_its_budget(path, monkeypatch):
 def test_an_array_that_claims_more_than_its_file_could_hold_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(hdf5, "SMALL", 0)
     write_file(tmp_path / "a.h5", lambda file: file.create_dataset("huge", (10**12,), np.int8, chunks=(1000,)))
-    with pytest.raises(BadFile, match="'huge' takes 1000000000000 bytes, too many for a file of"), open_file(tmp_path / "a.h5") as root:
+    with pytest.raises(BadFile, match="'huge' takes 1000000000000 bytes, too much for a file of"), open_file(tmp_path / "a.h5") as root:
         root.dataset("huge")
 
 
@@ -104,7 +104,7 @@ def test_a_failed_write_leaves_the_old_file(path):
     assert [one.name for one in path.parent.iterdir()] == ["a.h5"]
 
 
-def test_what_cannot_be_opened_is_a_sentence(tmp_path):
+def test_what_cannot_be_opened_is_reported(tmp_path):
     (tmp_path / "text.h5").write_text("not HDF5")
     for name, sentence in (("none.h5", "does not exist"), ("", "is not a file"), ("text.h5", "is not an HDF5 file, or it is damaged")):
         with pytest.raises(BadFile, match=sentence), open_file(tmp_path / name):

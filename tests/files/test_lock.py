@@ -1,4 +1,4 @@
-"""One process holds the lock; others are told which."""
+"""One process holds the lock; the others get a message that names it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_asking_who_holds_a_lock_does_not_take_it(tmp_path, hold):
 
 
 def test_a_lock_whose_file_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch):
-    """Between opening and locking the previous owner removes the file: a lock on the removed one would hold nobody off."""
+    """Between opening and locking the previous owner removes the file: a lock on the removed file would keep nobody out."""
     monkeypatch.setattr(lock, "PAUSE_SECONDS", 0.0)
     path, calls = tmp_path / "folder/.lock", []
     really = lock._try

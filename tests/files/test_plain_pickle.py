@@ -1,4 +1,4 @@
-"""Pickles are read as data: the value comes out, the code that a pickle can hold never runs."""
+"""Pickles are read as data: the value is returned, and code in a pickle never runs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_code_in_a_pickle_is_not_run(tmp_path, protocol):
     value = read_plain_pickle(pickle.dumps(Harmful(tmp_path / "made"), protocol))
     assert value == Call(Name("posix mkdir"), (str(tmp_path / "made"),))
     assert not (tmp_path / "made").exists()
-    with pytest.raises(NotPlain, match="expected an array, the pickle has 'posix mkdir'"):
+    with pytest.raises(NotPlain, match="expected an array, but the pickle contains 'posix mkdir'"):
         array_of(value)
 
 
@@ -71,18 +71,18 @@ def test_code_in_a_pickle_is_not_run(tmp_path, protocol):
         (b"\x80\x02K\x01)R.", "a Name is missing"),
         (b"\x80\x02}(K\x01u.", "damaged"),
         (b"\x80\x02B\xff\xff\xff\x7fabc.", "damaged"),
-        (b"(I1\nt.", "uses the opcode INT"),
-        (b"\x80\x02cos\nsystem\n)\x81.", "uses the opcode NEWOBJ"),
-        (b"cos\nsystem\n(S'true'\ntR.", "uses the opcode STRING"),
+        (b"(I1\nt.", "contains the opcode INT"),
+        (b"\x80\x02cos\nsystem\n)\x81.", "contains the opcode NEWOBJ"),
+        (b"cos\nsystem\n(S'true'\ntR.", "contains the opcode STRING"),
     ],
 )
-def test_a_damaged_pickle_is_refused_with_a_sentence(data, sentence):
+def test_a_damaged_pickle_is_refused_with_a_message(data, sentence):
     with pytest.raises(NotPlain, match=sentence):
         read_plain_pickle(data)
 
 
 @given(st.binary(max_size=40))
-def test_whatever_the_bytes_there_is_a_value_or_a_refusal(data):
+def test_any_bytes_give_a_value_or_are_refused(data):
     with contextlib.suppress(NotPlain):
         read_plain_pickle(b"\x80\x02" + data)
 

@@ -1,4 +1,4 @@
-"""TOML files that are not trusted."""
+"""Untrusted TOML files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_file_is_read_up_to_its_largest_size(tmp_path):
     ],
     ids=["bytes", "cut", "nested", "digits"],
 )
-def test_what_is_not_toml_is_a_sentence(tmp_path, content, sentence):
+def test_what_is_not_toml_is_reported(tmp_path, content, sentence):
     path = tmp_path / "a.toml"
     path.write_bytes(content)
     with pytest.raises(BadFile, match=sentence) as error:
@@ -36,7 +36,7 @@ def test_what_is_not_toml_is_a_sentence(tmp_path, content, sentence):
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_a_missing_file_and_a_folder_are_sentences(tmp_path):
+def test_a_missing_file_and_a_folder_are_reported(tmp_path):
     with pytest.raises(BadFile, match=r"cannot read the recipe .*none\.toml: No such file"):
         read_toml(tmp_path / "none.toml", what="recipe")
     with pytest.raises(BadFile, match=r"cannot read the recipe .*: Is a directory"):

@@ -1,4 +1,4 @@
-"""Files of torch.save are read as data: every number of every tensor comes out, and none that is not in the file."""
+"""Files of torch.save are read as data: every number of every tensor is returned, and none that is not in the file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import torch
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files import torch_archive
-from fsnn_lava.files.torch_archive import unpack
+from fsnn_lava.files.torch_archive import unpack_torch_archive
 from fsnn_lava.nn.fsnn import FSNN
 
 
 def read(path: Path):
-    return unpack(path, what="a test file")
+    return unpack_torch_archive(path, what="a test file")
 
 
 def saved(path: Path, content) -> Path:
@@ -81,7 +81,7 @@ def test_the_state_of_an_optimiser_and_its_network_come_out(tmp_path):
 
 
 def test_numbers_beyond_the_file_are_not_read(tmp_path):
-    """4 numbers that say they are 60000: torch before 2.10 hands out what lies behind them in memory."""
+    """4 numbers that claim to be 60000: torch before 2.10 returns the memory behind them."""
     path = repickled(saved(tmp_path / "x.pt", torch.arange(4.0)), lambda pkl: pkl.replace(b"K\x04", b"M" + struct.pack("<H", 60000)))
     refused(path, "60000 numbers of torch.float32 are not 16 bytes")
 
@@ -98,7 +98,7 @@ def test_a_view_that_begins_outside_its_storage_is_refused(tmp_path):
 
 
 def test_items_are_set_on_dictionaries_only(tmp_path):
-    """SETITEM on a tensor: torch before 2.10 follows it."""
+    """SETITEM on a tensor, which torch before 2.10 executes."""
     path = saved(tmp_path / "x.pt", torch.arange(4.0))
     refused(repickled(path, lambda pkl: pkl[:-1] + b"K\x00K\x01s."), "a dict is missing")
 
@@ -110,7 +110,7 @@ def test_more_than_tensors_and_plain_values_is_refused(tmp_path, value):
     refused(saved(tmp_path / "x.pt", {"value": value}), "contains more than tensors and plain values")
 
 
-def test_lists_that_hold_each_other_run_out_of_values(tmp_path, monkeypatch):
+def test_lists_that_contain_each_other_exceed_the_limit_of_values(tmp_path, monkeypatch):
     knot = [0]
     for _ in range(60):
         knot = [knot, knot]
@@ -127,7 +127,7 @@ def test_a_pickle_of_many_bytes_is_refused_before_it_is_followed(tmp_path, monke
 
 
 def test_numbers_that_many_tensors_share_are_counted_once(tmp_path):
-    """Else a small file asks for a large network, and gets its memory before it is refused."""
+    """Otherwise a small file could claim a large network and get its memory before it is refused."""
     net = FSNN("6 (F6)", input_shape=(4,), classes=2)
     net.save(tmp_path / "model.pt")
     content = torch.load(tmp_path / "model.pt", weights_only=True)
@@ -139,7 +139,7 @@ def test_numbers_that_many_tensors_share_are_counted_once(tmp_path):
 
 
 def test_the_library_never_calls_torch_load():
-    """Whatever torch.load is found to do next, files from strangers do not get there."""
+    """Whatever flaw is found in torch.load next, untrusted files never reach it."""
     folder = Path(torch_archive.__file__).parent.parent
     calls = [
         path.name for path in folder.rglob("*.py") if re.search(r"torch\.load\(|torch\.jit\.load\(|pickle\.loads?\(", path.read_text())

@@ -1,4 +1,4 @@
-"""Network files: what is written is read back, damage is refused with a sentence, slayer's files are read."""
+"""Network files: what is written is read back, damaged files are refused with a message, and slayer's files are read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import netx
-from fsnn_lava.formats.standard_group import express
+from fsnn_lava.formats.standard_group import express_as_standard
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse
 from tests.helpers.chip_networks import conv_network, dense_network
 
@@ -67,7 +67,7 @@ def test_what_was_there_before_stays_when_writing_fails(path):
     assert os.listdir(path.parent) == ["net.h5"]
 
 
-def test_an_unwritable_folder_is_a_sentence(tmp_path):
+def test_an_unwritable_folder_is_reported(tmp_path):
     with pytest.raises(BadFile, match="cannot write"):
         dense_network(1).save(tmp_path / "missing" / "net.h5")
 
@@ -76,7 +76,7 @@ DAMAGE = {
     "no format": (lambda f: f["fsnn"].attrs.__delitem__("format"), "attribute 'format' is missing"),
     "newer": (
         lambda f: f["fsnn"].attrs.__setitem__("version", 3),
-        "version 3 of the format, but this version reads 1 and 2: install a newer",
+        "it has format version 3, but this release reads 1 and 2: install a newer",
     ),
     "no layers": (lambda f: f["fsnn"].__delitem__("layers"), "'layers' is missing"),
     "a gap": (lambda f: f["fsnn/layers"].move("0", "3"), "must be numbered"),
@@ -88,10 +88,13 @@ DAMAGE = {
     "unknown synapse": (lambda f: f["fsnn/synapses/0"].attrs.__setitem__("kind", "lstm"), "kind must be one of dense, conv, transposed"),
     "a name with no layer": (lambda f: f["fsnn/synapses/0"].attrs.__setitem__("target", "l9"), "there is no layer 'l9'"),
     "notes no JSON": (lambda f: replace_data(f["fsnn"], "notes", np.frombuffer(b"{", np.uint8)), "'notes' must be JSON"),
-    "weights not integers": (lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.zeros((5, 7))), "must hold integers, got float64"),
+    "weights not integers": (
+        lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.zeros((5, 7))),
+        "must contain integers, got float64",
+    ),
     "weights out of range": (lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.full((5, 7), -128)), "must be between -127 and 127"),
     "wrong axes": (lambda f: replace_data(f["fsnn/synapses/0"], "weight", np.zeros((5, 7, 1), np.int8)), "must have 2 axes"),
-    "huge": (lambda f: huge(f["fsnn/synapses/0"]), "takes 1099511627776 bytes, too many for a file of"),
+    "huge": (lambda f: huge(f["fsnn/synapses/0"]), "takes 1099511627776 bytes, too much for a file of"),
     "soft link": (lambda f: relink(f["fsnn/readout"], h5py.SoftLink("/fsnn/layers/0/bias")), "is a link"),
     "external link": (lambda f: relink(f["fsnn/readout"], h5py.ExternalLink("/etc/passwd", "/x")), "is a link"),
     "a group for an array": (lambda f: relink(f["fsnn/readout"], None), "must be an array"),
@@ -117,7 +120,7 @@ def relink(group: h5py.Group, link: object) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_file_is_refused_with_a_sentence(damage, path):
+def test_a_damaged_file_is_refused_with_a_message(damage, path):
     dense_network(1).save(path)
     change, sentence = DAMAGE[damage]
     edit(path, change)
@@ -160,7 +163,7 @@ def test_flipped_bytes_are_never_read_as_another_network(path):
     ],
     ids=["missing", "a folder", "a text", "empty HDF5"],
 )
-def test_what_is_no_network_file_is_refused(make, sentence, path):
+def test_a_file_that_is_not_a_network_is_refused(make, sentence, path):
     make(path)
     with pytest.raises(BadFile, match=sentence):
         netx.read_netx(path)
@@ -196,12 +199,12 @@ def test_layers_of_the_standard_group_are_those_of_the_chain(path):
 
 
 def test_expressing_is_exact_where_it_fits_and_rounds_where_it_does_not():
-    small = express(np.array([[3.0, -1.5]]), None, np.array(100.0), np.array([-2.25]))
+    small = express_as_standard(np.array([[3.0, -1.5]]), None, np.array(100.0), np.array([-2.25]))
     assert small.exact
     assert small.factor == 4.0
     assert small.weight.tolist() == [[12, -6]]
     assert (int(small.threshold), small.bias.tolist()) == (400, [-9])
-    large = express(np.array([[100.0, 0.015625]]), None, np.array(100.0), np.array([0.0]))
+    large = express_as_standard(np.array([[100.0, 0.015625]]), None, np.array(100.0), np.array([0.0]))
     assert not large.exact
     assert large.weight.tolist() == [[127, 0]]
     assert int(large.threshold) == 127
@@ -274,21 +277,21 @@ def test_a_file_of_slayer_is_read(path):
         ({"layers": {1: {"type": "convT"}}}, "layers of type 'convT' are not supported"),
         ({"layers": {1: {"dilation": np.array([2, 2])}}}, "dilated"),
         ({"layers": {1: {"delay": np.array([1.0])}}}, "delays are not supported"),
-        ({"layers": {3: {"weight": np.full((4, 45), 0.5, np.float32)}}}, "must hold integers"),
+        ({"layers": {3: {"weight": np.full((4, 45), 0.5, np.float32)}}}, "must contain integers"),
         ({"layers": {3: {"weight": np.full((4, 45), 129, np.float32)}}}, r"must be between -127 and 127, got 129"),
-        ({"layers": {3: {"bias": np.zeros(3)}}}, "'bias' must be one per channel"),
+        ({"layers": {3: {"bias": np.zeros(3)}}}, "'bias' must have one entry per channel"),
         ({"neuron": {"type": "SDNN"}}, "neurons of type 'SDNN' are not supported"),
         ({"neuron": {"iDecay": 1024}}, "current_decay = 1"),
         ({"layers": {0: {"type": "dense"}}}, "the first layer must be an input"),
     ],
 )
-def test_what_cannot_be_read_of_slayer_is_said(changes, sentence, path):
+def test_what_cannot_be_read_of_slayer_is_reported(changes, sentence, path):
     slayer_file(path, **changes)
     with pytest.raises(BadFile, match=sentence):
         netx.read_netx(path)
 
 
-def test_class_names_that_are_no_texts_are_refused(path):
+def test_class_names_that_are_not_text_are_refused(path):
     dense_network(1).save(path)
     edit(path, lambda f: replace_data(f["fsnn"], "class_names", np.frombuffer(json.dumps([1, 2, 3]).encode(), np.uint8)))
     with pytest.raises(BadFile, match="list of strings"):

@@ -1,4 +1,4 @@
-"""Stock NetX loads our files, and stock Lava's own Conv, Dense and LIF make the spikes of our emulator from them."""
+"""Stock NetX loads our files, and stock Lava's own Conv, Dense and LIF produce the same spikes from them as our emulator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PAPER = {
 
 
 class Port:
-    """Stands for a Lava port: keeps what is sent, gives what it is told."""
+    """A mock of a Lava port: keeps what is sent, and returns what it is given."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape, self.value = shape, np.zeros(shape, np.int32)

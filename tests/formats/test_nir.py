@@ -50,7 +50,7 @@ def test_delta_encoding_is_metadata_of_neurons_with_the_same_equilibrium(tmp_pat
     assert (node.metadata["encoding"], int(node.metadata["rate_bits"]), int(node.metadata["dead_band"])) == ("delta", 9, 7)
 
 
-def test_feedback_is_an_edge_back_and_reset_and_scale_are_said(tmp_path):
+def test_feedback_is_an_edge_back_and_reset_and_scale_are_reported(tmp_path):
     chip = conv_network(5)
     nir_file.write_nir(chip, tmp_path / "net.nir")
     graph = nir.read(tmp_path / "net.nir")
@@ -166,7 +166,7 @@ def test_a_truncated_file_is_refused(share, tmp_path):
 def test_a_graph_from_elsewhere_is_refused_with_the_reason(tmp_path: Path):
     path = tmp_path / "other.nir"
     nir.write(path, nir.NIRGraph.from_list(nir.Affine(weight=np.eye(3), bias=np.zeros(3))))
-    with pytest.raises(BadFile, match="has no exponents"):
+    with pytest.raises(BadFile, match="lacks exponents"):
         nir_file.read_nir(path)
     with h5py.File(path) as file:
         assert "node" in file

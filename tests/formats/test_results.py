@@ -1,4 +1,4 @@
-"""results.h5: what was written is read back; what is damaged is refused with a sentence; nothing is left half-written."""
+"""results.h5: what was written is read back, damaged files are refused with a message, and nothing is left half-written."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_without_labels_they_are_unknown(tmp_path: Path) -> None:
     assert (found.rows["labels"] == -1).all()
 
 
-def test_a_run_that_breaks_off_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_run_that_is_aborted_leaves_the_old_file(tmp_path: Path) -> None:
     chip, values, labels, result = a_run(4)
     path = tmp_path / "results.h5"
     results.write_results(path, result, chip, values, labels=labels)
@@ -135,7 +135,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     ("name", "harm", "sentence"),
     [
         ("no mark", lambda f: f.attrs.__delitem__("fsnn_results"), "not a results file"),
-        ("newer", lambda f: f.attrs.modify("fsnn_results", 99), "format 99, but this version reads format 1"),
+        ("newer", lambda f: f.attrs.modify("fsnn_results", 99), "format 99, but this release reads format 1"),
         ("more samples", lambda f: f.attrs.modify("samples", 10**9), "must be int64 \\(1000000000,\\)"),
         ("no steps", lambda f: f.attrs.modify("steps", 0), "are inconsistent"),
         ("other steps", lambda f: f.attrs.modify("steps", 70000), "are inconsistent"),
@@ -151,13 +151,13 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
             "links are not followed",
         ),
         ("no network", lambda f: f.__delitem__("network"), "'network' is missing"),
-        ("broken network", lambda f: f["network"].__setitem__(slice(0, 64), 0), "the network in it is damaged"),
+        ("broken network", lambda f: f["network"].__setitem__(slice(0, 64), 0), "the network in the file is damaged"),
         ("other network", lambda f: f.attrs.modify("digest", "0" * 64), "but the run used 000000000000"),
         ("versions", lambda f: f.attrs.modify("versions", "{"), "must be JSON"),
         ("group", lambda f: (f.__delitem__("detail/values"), f.create_group("detail/values")), "'values' must be an array"),
     ],
 )
-def test_a_damaged_file_is_refused_with_a_sentence(tmp_path: Path, name: str, harm: object, sentence: str) -> None:
+def test_a_damaged_file_is_refused_with_a_message(tmp_path: Path, name: str, harm: object, sentence: str) -> None:
     chip, values, labels, result = a_run(7)
     path = tmp_path / "results.h5"
     results.write_results(path, result, chip, values, labels=labels)

@@ -15,7 +15,7 @@ import numpy as np
 from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.stock_network import runs_as_atrlif, stock_equivalent
-from fsnn_lava.verify.checks.repeated_run import differing
+from fsnn_lava.verify.checks.repeated_run import differing_samples
 from fsnn_lava.verify.comparator import Comparator
 from fsnn_lava.verify.verdict import Verdict
 from tests.helpers.chip_networks import conv_network, dense_network
@@ -410,7 +410,7 @@ def _outcome(fault: Fault, case: Case | None, graph: str, leak: str, backend: st
 
 def has_effect(broken: Result, right: Result) -> bool:
     """Whether anything that is recorded differs: without that, nothing is broken."""
-    return bool(differing(broken, right).any())
+    return bool(differing_samples(broken, right).any())
 
 
 def first_named(verdict: Verdict) -> str | None:

@@ -1,6 +1,6 @@
 """A second implementation of delta encoding (E15), kept as plain as possible: full matrices, global time, one line per equation.
 
-It shares no arithmetic with the package. `DeltaFaults` breaks it on purpose, to see whether somebody notices.
+It shares no arithmetic with the package. `DeltaFaults` breaks it on purpose, to see whether this is noticed.
 """
 
 from __future__ import annotations

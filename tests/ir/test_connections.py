@@ -9,7 +9,7 @@ from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, HostDrive, TransposedConvSynapse
 
 
-def test_a_convolution_moves_by_one_and_pads_nothing_unless_it_is_said():
+def test_a_convolution_moves_by_one_and_pads_nothing_by_default():
     kernel = np.arange(-9, 9).reshape(2, 1, 3, 3)
     drive = HostDrive(weight=kernel / 7, bias=np.zeros((2, 4, 4)))
     assert (drive.stride, drive.padding) == ((1, 1), (0, 0))
@@ -36,7 +36,7 @@ def test_a_transposed_convolution_that_torch_would_not_do_is_refused(option):
 
 
 @pytest.mark.parametrize("option", [{"stride": (0, 1)}, {"padding": (-1, 0)}])
-def test_a_convolution_with_sizes_that_are_none_is_refused(option):
+def test_a_convolution_with_impossible_sizes_is_refused(option):
     conv = ConvSynapse(source="input", target="l1", weight=np.ones((2, 3, 3, 3), int), **option)
     with pytest.raises(BadNetwork, match="padding non-negative"):
         conv.output_shape((3, 5, 5))

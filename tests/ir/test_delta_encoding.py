@@ -36,11 +36,11 @@ def test_dead_bands_in_spikes_per_step():
 
 
 def test_every_layer_needs_a_dead_band():
-    with pytest.raises(BadNetwork, match="one dead band for each of 2 layers"):
+    with pytest.raises(BadNetwork, match=r"one dead band per layer \(2\)"):
         replace(network(), delta=DeltaEncoding(rate_bits=8, dead_bands=(3,)))
 
 
-def test_a_threshold_that_is_no_power_of_two_is_refused():
+def test_a_threshold_that_is_not_a_power_of_two_is_refused():
     chip = network()
     layer = replace(chip.layers[0], threshold=np.array(96))
     with pytest.raises(BadNetwork, match="threshold must be a power of two, got 96"):
@@ -60,7 +60,7 @@ def test_a_leak_and_a_reset_to_zero_are_refused():
     chip = network()
     with pytest.raises(BadNetwork, match="every decay must be 0"):
         replace(chip, layers=tuple(replace(layer, decay=7) for layer in chip.layers), readout=replace(chip.readout, decay=7))
-    with pytest.raises(BadNetwork, match="has no reset and no strict threshold"):
+    with pytest.raises(BadNetwork, match="has neither a reset nor a strict threshold"):
         replace(chip, layers=tuple(replace(layer, reset="zero") for layer in chip.layers))
 
 

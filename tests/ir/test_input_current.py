@@ -43,7 +43,7 @@ def test_a_host_drive_beyond_a_bias_is_refused() -> None:
     chip = random_network(rng, kind="current", layers=1)
     assert chip.host_drive is not None
     loud = replace(chip, host_drive=replace(chip.host_drive, bias=chip.host_drive.bias + 10.0 * BIAS_MAX))
-    with pytest.raises(BadNetwork, match=r"the host's drive reaches .* weight units, but a bias holds at most 131071"):
+    with pytest.raises(BadNetwork, match=r"the host's drive reaches .* weight units, but a bias can be at most 131071"):
         input_current(loud, random_values(rng, chip, 2))
 
 

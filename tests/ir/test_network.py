@@ -9,7 +9,7 @@ from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
 
 
-def test_an_input_is_bytes_from_0_to_1_unless_it_is_said():
+def test_an_input_is_bytes_from_0_to_1_by_default():
     input = Input(kind="pixels", shape=(2,))
     assert (input.divisor, input.mean, input.std) == (255.0, (0.0,), (1.0,))
 

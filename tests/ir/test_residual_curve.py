@@ -72,7 +72,7 @@ def test_it_is_what_a_report_draws() -> None:
         np.testing.assert_allclose(result.residual[:, t - 1], _measure(run, run.rerun(t, 4), True).residual, rtol=1e-12)  # type: ignore[index]
 
 
-def test_nobody_pays_for_it_who_does_not_ask() -> None:
+def test_it_costs_nothing_unless_asked_for() -> None:
     chip = conv_network(5)
     assert fl.run(chip, values_of(chip, 2, 0)).residual is None
 
@@ -95,7 +95,7 @@ def test_it_is_written_and_read_back(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.rows["residual"], result.residual)
     np.testing.assert_array_equal(found.result.residual, result.residual[:2])  # type: ignore[index, arg-type]
     with (
-        pytest.raises(BadArgument, match="was requested, but the run has none"),
+        pytest.raises(BadArgument, match="was requested, but the run did not compute it"),
         results.writing_results(tmp_path / "x.h5", chip, steps=result.steps, residual=True) as writer,
     ):
         writer.add(fl.run(chip, values), values)

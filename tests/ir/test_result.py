@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.result import Result, concatenate
+from fsnn_lava.ir.result import Result, concatenate_results
 from tests.helpers.chip_networks import conv_network
 from tests.helpers.naive_simulator import simulate
 
@@ -25,7 +25,7 @@ def assert_same(one: Result, other: Result) -> None:
 
 
 def test_parts_put_together_are_the_whole():
-    assert_same(concatenate([WHOLE.part(slice(0, 2)), WHOLE.part(slice(2, 3)), WHOLE.part(slice(3, 5))]), WHOLE)
+    assert_same(concatenate_results([WHOLE.part(slice(0, 2)), WHOLE.part(slice(2, 3)), WHOLE.part(slice(3, 5))]), WHOLE)
 
 
 def test_a_part_has_its_samples_and_its_share_of_the_time():
@@ -37,18 +37,18 @@ def test_a_part_has_its_samples_and_its_share_of_the_time():
 
 def test_what_one_part_lacks_the_whole_lacks():
     parts = [WHOLE.part(slice(0, 2)), replace(WHOLE.part(slice(2, 5)), spikes=None)]
-    assert concatenate(parts).spikes is None
+    assert concatenate_results(parts).spikes is None
 
 
 @pytest.mark.parametrize(("name", "value"), [("backend", "sim"), ("graph", "stock"), ("steps", 3), ("digest", "0")])
 def test_results_of_different_runs_are_not_mixed(name, value):
     with pytest.raises(BadArgument, match=f"must share one {name}, got"):
-        concatenate([WHOLE, replace(WHOLE, **{name: value})])
+        concatenate_results([WHOLE, replace(WHOLE, **{name: value})])
 
 
 def test_no_result_is_refused():
-    with pytest.raises(BadArgument, match="at least one result, got none"):
-        concatenate([])
+    with pytest.raises(BadArgument, match="at least one result to concatenate"):
+        concatenate_results([])
 
 
 def test_rates_and_logits_are_divided_by_the_sum_of_the_weights():

@@ -1,4 +1,4 @@
-"""The packed network has no transposed convolution and makes the same spikes, in another order."""
+"""The packed network has no transposed convolution and produces the same spikes, in another order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a network for stock processes: integer work, no Lava needed."""
+"""How a network is converted for stock processes, in integers and without Lava."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import TransposedConvSynapse
 from fsnn_lava.ir.space_to_depth import packed, space_to_depth, unpacked
-from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent, stock_mantissa, stored_weights
+from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent, stock_mantissa, stored_stock_weights
 from fsnn_lava.limits import STOCK_BIAS_MANTISSA_MAX
 from tests.helpers.chip_networks import conv_network, dense_network
 from tests.helpers.naive_simulator import simulate
@@ -54,7 +54,7 @@ def test_alexnet_is_folded_where_its_feedback_needs_it():
     lowered = lower_to_stock(chip)
     assert not _transposed(lowered.chip)
     assert [lowered.factors[layer.name] for layer in chip.layers] == [(2, 2), (2, 2), (1, 1), (1, 1), (1, 1)]
-    assert stored_weights(lowered.chip) < stored_weights(chip)  # 13 million single weights of Sparse against shared ones
+    assert stored_stock_weights(lowered.chip) < stored_stock_weights(chip)  # 13 million single weights of Sparse against shared ones
 
 
 def test_a_transposed_convolution_that_cannot_be_folded_stays():
@@ -77,7 +77,7 @@ def test_the_equivalent_network_fires_alike_where_nothing_is_rounded(kind):
     assert made.input.kind == ("events" if kind == "events" else "current")
 
 
-def test_the_hosts_drive_is_rounded_finer_and_that_is_said():
+def test_the_hosts_drive_is_rounded_finer_and_that_is_reported():
     chip = dense_network(kind="current")
     chip = replace(chip, synapses=tuple(replace(s, exponent=-3) for s in chip.synapses))
     made, said = stock_equivalent(chip)
@@ -87,7 +87,7 @@ def test_the_hosts_drive_is_rounded_finer_and_that_is_said():
     assert 0 < drift <= 8 * 32  # half of a former unit, in 2**-6 of the finer one
 
 
-def test_pixels_are_rounded_to_whole_units_and_that_is_said():
+def test_pixels_are_rounded_to_whole_units_and_that_is_reported():
     chip = conv_network()
     made, said = stock_equivalent(chip)
     assert any("whole weight units, rounded by up to 1/2 unit" in sentence for sentence in said)
@@ -104,7 +104,7 @@ def test_a_threshold_met_exactly_fires_in_both():
     assert any("one unit lower; spikes are the same" in sentence for sentence in said)
 
 
-def test_a_leak_with_subtraction_is_said_to_differ():
+def test_a_leak_with_subtraction_is_reported_to_differ():
     _, said = stock_equivalent(dense_network(decay=205))
     assert any("up to 70/64 unit" in sentence for sentence in said)
 
@@ -119,7 +119,7 @@ def test_the_equivalent_of_an_equivalent_is_itself(seed):
 
 def test_pixels_through_a_transposed_convolution_are_refused():
     chip = random_network(np.random.default_rng(11), layers=2)
-    with pytest.raises(BadNetwork, match="cannot take pixels through a transposed convolution; use the batched graph"):
+    with pytest.raises(BadNetwork, match="do not support pixels through a transposed convolution; use the batched graph"):
         stock_equivalent(chip)
 
 
@@ -130,7 +130,7 @@ def test_a_threshold_too_large_for_finer_units_is_refused():
         stock_equivalent(chip)
 
 
-def test_a_bias_beyond_16_bits_is_rounded_and_said():
+def test_a_bias_beyond_16_bits_is_rounded_and_reported():
     chip = dense_network(kind="events")
     layer = replace(chip.layers[0], bias=np.array([32767, 32768, 65539, -70001, 5]))
     made, said = stock_equivalent(replace(chip, layers=(layer,)))

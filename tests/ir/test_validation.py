@@ -1,4 +1,4 @@
-"""What a part of a ChipNetwork may hold: the limit itself, and nothing beyond it."""
+"""The values that a part of a ChipNetwork may have: up to the limit, and nothing beyond it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue of trained networks: up to date, and nothing but its files is kept."""
+"""The catalogue of trained networks is up to date, and only its files are kept."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_a_file_of_another_release_is_not_kept(tmp_path, monkeypatch):
     assert not list((tmp_path / "kept").rglob("*.h5"))
 
 
-def test_what_cannot_be_downloaded_is_said(tmp_path, monkeypatch):
+def test_what_cannot_be_downloaded_is_reported(tmp_path, monkeypatch):
     monkeypatch.delenv("FSNN_MODELS", raising=False)
-    with pytest.raises(BadFile, match="no public address of the networks yet: set FSNN_MODELS"):
+    with pytest.raises(BadFile, match="the networks have no public address yet: set FSNN_MODELS"):
         download_network("digits", tmp_path)
     monkeypatch.setenv("FSNN_MODELS", str(tmp_path / "absent"))
     with pytest.raises(BadFile, match=r"cannot download .*absent/digits/net\.h5: No such file"):
         download_network("digits", tmp_path)
-    with pytest.raises(BadFile, match="there is no shipped network imagenet"):
+    with pytest.raises(BadFile, match="there is no shipped network named imagenet"):
         download_network("imagenet", tmp_path)

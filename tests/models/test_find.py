@@ -1,4 +1,4 @@
-"""Trained networks by name: those inside, those in the source tree, those that were downloaded, and how to get the others."""
+"""Trained networks by name: packaged, in the source tree, downloaded, and how to get the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import fsnn_lava as fl
 from fsnn_lava.models import find as module
-from fsnn_lava.models.catalogue import catalogue, names
+from fsnn_lava.models.catalogue import catalogue, catalogue_names
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,10 +44,10 @@ def test_a_downloaded_network_and_a_file_are_found(installed):
 def test_a_name_that_does_not_exist_is_answered_with_those_that_do(installed):
     with pytest.raises(fl.BadFile, match=r"no shipped network of that name; did you mean digits\?"):
         fl.find("digit")
-    with pytest.raises(fl.BadFile, match=r"no shipped network of that name \(shipped: .*digits"):
+    with pytest.raises(fl.BadFile, match=r"no shipped network of that name \(available: .*digits"):
         fl.find("net.h5")
 
 
 def test_in_the_source_tree_every_network_of_the_catalogue_is_found():
-    for name in names():
+    for name in catalogue_names():
         assert [fl.find(name, file=file.name).stat().st_size for file in catalogue()[name]] == [file.bytes for file in catalogue()[name]]

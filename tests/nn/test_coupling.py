@@ -1,4 +1,4 @@
-"""A batch that is the whole batch: nothing is taken from elsewhere."""
+"""A batch that is the whole batch: nothing comes from other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operator norms that hold (E6): against the matrix of the operator itself."""
+"""Guaranteed bounds on operator norms (E6), compared with the matrix of the operator itself."""
 
 import numpy as np
 import pytest
@@ -104,7 +104,7 @@ def test_norm_loop_survives_a_file_and_quantisation(tmp_path):
 
 @pytest.mark.parametrize("limit", [1.0, 1.8])
 def test_norm_loop_needs_a_limit_below_one(limit):
-    with pytest.raises(fl.BadArgument, match=r"limit is the gain once around the loop and must be below 1, for example 0\.9; got 1"):
+    with pytest.raises(fl.BadArgument, match=r"limit bounds the gain around the loop and must be below 1, for example 0\.9; got 1"):
         fl.FSNN("5 (F5)", input_shape=(3,), classes=2, norm="loop", limit=limit)
 
 

@@ -218,7 +218,7 @@ class _Evil:
         return (print, ("executed",))
 
 
-def test_damaged_and_hostile_model_files_are_refused_with_a_sentence(tmp_path, capsys):
+def test_damaged_and_hostile_model_files_are_refused_with_a_message(tmp_path, capsys):
     net = fl.FSNN("5 (F5)", input_shape=(4,), classes=2)
     good = tmp_path / "good.pt"
     net.save(good)
@@ -244,4 +244,4 @@ def test_damaged_and_hostile_model_files_are_refused_with_a_sentence(tmp_path, c
     state = {k: v.clone() for k, v in content["state"].items()}
     state["readout.bias"][0] = float("nan")
     torch.save({**content, "state": state}, bad)
-    refused("readout.bias holds NaN")
+    refused("readout.bias contains NaN")

@@ -1,4 +1,4 @@
-"""The implicit gradient (E5) against two other ways to the same number, in float64."""
+"""The implicit gradient (E5), compared with two other ways to compute it, in float64."""
 
 from functools import partial
 
@@ -127,7 +127,7 @@ def test_every_solver_reaches_the_same_gradient(method):
 
 @pytest.mark.parametrize("where", ["gradient", "feedback"])
 @pytest.mark.parametrize("method", ["gmres", "anderson"])
-def test_what_is_not_a_number_ends_in_a_sentence(where, method):
+def test_what_is_not_a_number_ends_with_a_message(where, method):
     torch.manual_seed(0)
     net = fl.FSNN("6C3 (F6C3)", input_shape=(1, 6, 6), classes=3, steps=5, solver=fl.Solver(method=method))
     if where == "feedback":
@@ -216,7 +216,7 @@ def test_the_compiled_restricted_weight_is_that_of_torch(architecture, shape, si
 
 
 @pytest.mark.parametrize("norm", ["kernel", "operator"])
-def test_a_feedback_without_direction_ends_in_a_sentence(norm):
+def test_a_feedback_without_direction_ends_with_a_message(norm):
     net = fl.FSNN("6 (F6)", input_shape=(4,), classes=3, steps=5, norm=norm)
     torch.nn.init.zeros_(net.feedback.direction)
     with pytest.raises(Diverged, match="the gradient is not finite"):

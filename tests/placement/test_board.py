@@ -26,7 +26,7 @@ def test_an_unknown_board_is_answered_with_the_known_ones():
         place(dense_network(), board="kapoho")
 
 
-def test_a_board_of_ones_own_is_read_from_a_file_and_checked(tmp_path):
+def test_a_board_of_your_own_is_read_from_a_file_and_checked(tmp_path):
     own = tmp_path / "own.toml"
     own.write_text((FOLDER / "template.toml").read_text().replace('"template"', '"own"').replace("value = 1\n", "value = 3\n"))
     assert (load_board(own).name, load_board(str(own)).cores) == ("own", 360)

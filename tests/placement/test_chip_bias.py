@@ -1,4 +1,4 @@
-"""Biases of 13 bits with an exponent: which numbers the chip holds exactly, and who is told if one is not among them."""
+"""Biases of 13 bits with an exponent: which numbers the chip represents exactly, and what is reported for the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.ir.stock_network import stock_equivalent
-from fsnn_lava.placement.chip_bias import bias_obstacle, constant_obstacles, sample_obstacle, split_bias, written_bias
+from fsnn_lava.placement.chip_bias import bias_obstacle, constant_bias_obstacles, sample_bias_obstacle, split_bias, written_bias
 from fsnn_lava.placement.obstacles import obstacles
 from hw_tests.networks import one_neuron, with_synapse
 
@@ -34,22 +34,22 @@ def test_a_bias_is_refused_in_the_layer_that_has_it(units, held):
     sentence = bias_obstacle(layer, layer.bias.astype(np.int64) << 6)
     assert (sentence == "") is held
     assert held or f"1 neurons need more, up to {units * 64}/64 weight units" in sentence
-    assert held or sentence.startswith("layer 'l1': the chip holds a bias of 13 bits with an exponent up to 7; ")
+    assert held or sentence.startswith("layer 'l1': the chip stores a bias as 13 bits with an exponent of at most 7; ")
 
 
 def test_layers_are_judged_by_their_bias_and_the_first_by_that_of_a_blank_input():
     chip = with_synapse("dense")
     second = replace(chip.layers[1], bias=np.array([3, 4097, -5000, 4101]))
     network, _ = stock_equivalent(replace(chip, layers=(chip.layers[0], second)))
-    (sentence,) = constant_obstacles(network)
-    assert "layer 'l2': the chip holds a bias of 13 bits with an exponent up to 7; 2 neurons need more, up to 262464/64" in sentence
-    assert constant_obstacles(stock_equivalent(chip)[0]) == []
+    (sentence,) = constant_bias_obstacles(network)
+    assert "layer 'l2': the chip stores a bias as 13 bits with an exponent of at most 7; 2 neurons need more, up to 262464/64" in sentence
+    assert constant_bias_obstacles(stock_equivalent(chip)[0]) == []
 
 
 def test_samples_are_judged_one_by_one():
     network, _ = stock_equivalent(one_neuron(threshold=10, bias=4000))
-    assert sample_obstacle(network, np.array([[0], [95], [96]], np.uint8)) == ""
-    assert "1 neurons need more, up to 262208/64" in sample_obstacle(network, np.array([[95], [98], [97]], np.uint8))  # 4098 fits
+    assert sample_bias_obstacle(network, np.array([[0], [95], [96]], np.uint8)) == ""
+    assert "1 neurons need more, up to 262208/64" in sample_bias_obstacle(network, np.array([[95], [98], [97]], np.uint8))  # 4098 fits
 
 
 def test_a_leaky_neuron_whose_bias_is_odd_and_large_cannot_run():

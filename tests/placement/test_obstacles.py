@@ -1,4 +1,4 @@
-"""What keeps a network from the chip: at the limit nothing, one beyond it a sentence with a way out."""
+"""Obstacles to running on the chip: none at the limit, and one beyond it a message with a way out."""
 
 from __future__ import annotations
 

@@ -59,9 +59,9 @@ def test_convolution_kernels_are_counted_once_for_all_pixels():
             8000,
             "oheo-gulch",
             "runs with loss",
-            "runs with loss: it takes 2 of 120 cores of oheo-gulch; it may lose charge or be refused: ",
+            "runs with loss: it takes 2 of 120 cores of oheo-gulch; it may lose charge or be rejected: ",
         ),
-        (9001, "oheo-gulch", "cannot run", "cannot run on the chip: layer 'l1': ATRLIF on the chip holds a threshold of at most 8190"),
+        (9001, "oheo-gulch", "cannot run", "cannot run on the chip: layer 'l1': ATRLIF on the chip supports thresholds up to 8190"),
     ],
 )
 def test_the_answer_comes_first_with_its_reason(threshold, board, answer, words):
@@ -72,7 +72,7 @@ def test_the_answer_comes_first_with_its_reason(threshold, board, answer, words)
     assert place(one_neuron(threshold=threshold, steps=30), steps=13).risks == ()
 
 
-def test_too_few_cores_and_neurons_that_cannot_hold_it_are_both_said():
+def test_too_few_cores_and_neurons_that_cannot_hold_it_are_both_reported():
     large = paper_network("alexnet-f")
     assert place(large).answer == "does not fit"
     broken = replace(large, layers=(replace(large.layers[0], threshold=np.array(9001)), *large.layers[1:]))

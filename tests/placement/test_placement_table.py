@@ -12,5 +12,5 @@ def test_the_table_has_the_compilers_columns_and_the_warning():
     text = placement_table(placement)
     assert "|  AxonIn| Neurons|Synapses| AxonMap| AxonMem|   Total|   Cores|" in text
     assert "|   2.50%|   2.44%|  80.00%|   0.62%|   0.00%|  67.00%|       4| l1" in text
-    assert "not the vendor's compiler, and not run on silicon" in text
+    assert "not the vendor's compiler, and has not been run on silicon" in text
     assert len(core_table(placement).splitlines()) == 1 + 5

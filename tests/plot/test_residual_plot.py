@@ -1,4 +1,4 @@
-"""The residual's curves: the largest and the median of the samples, step by step."""
+"""The residual curves: the largest and the median over the samples, step by step."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.quantisation.dead_band import BANDS, DeadBandSearch, checked_bands, spikes_error
+from fsnn_lava.quantisation.dead_band import BANDS, DeadBandSearch, checked_bands, rate_coding_error
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise_in_full
 from fsnn_lava.running.run import run
@@ -55,7 +55,7 @@ def test_chosen_rates_are_no_further_from_the_equilibrium_than_those_of_spikes(n
     chip = made.chip
     assert chip.delta is not None
     search = DeadBandSearch(chip, values)
-    most = spikes_error(fold(net), values)
+    most = rate_coding_error(fold(net), values)
     assert search.errors(chip.delta.shares(), chip.steps)[-1] <= most + 2 / chip.delta.one
     larger = [min([b for b in BANDS if b > share + 0.5 / chip.delta.one], default=1.0) for share in chip.delta.shares()]
     assert min(search.errors(larger, search.last)[search.least - 1 :]) > most

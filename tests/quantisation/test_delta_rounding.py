@@ -49,7 +49,7 @@ def test_thresholds_are_powers_of_two_and_the_finest_connection_has_exponent_0()
     assert min(s.exponent for s in chip.synapses if s.source != "input") == 0
 
 
-def test_the_leak_of_a_trained_network_plays_no_part():
+def test_the_leak_of_a_trained_network_has_no_effect():
     net = network("5 (F5)", neuron=fl.LIF(0.9))
     chip = fl.quantise(net, encoding="delta", dead_band=0.1, calibration=pixels())
     assert chip.decay == 0 and chip.readout.decay == 0
@@ -77,7 +77,7 @@ def test_sums_of_the_calibration_data_have_twice_the_room():
     ("options", "sentence"),
     [
         ({"encoding": "spikes"}, "encoding must be 'rate' or 'delta', got 'spikes'"),
-        ({"dead_band": 0.1}, "dead_band belongs to encoding 'delta'"),
+        ({"dead_band": 0.1}, "dead_band only applies to encoding 'delta'"),
         ({"encoding": "delta", "reset": "zero"}, "leave out reset and per_channel"),
         ({"encoding": "delta", "per_channel": True}, "leave out reset and per_channel"),
         ({"encoding": "delta", "input": "events"}, "encoding 'delta' does not support event input"),

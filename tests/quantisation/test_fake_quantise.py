@@ -1,4 +1,4 @@
-"""Training through the rounding: what is trained is what is exported, and gradients pass straight through."""
+"""Training with quantised weights: what is trained is what is exported, and gradients pass straight through."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From float to integers: ranges, exponents, certificates, head-room, and how far the equilibrium may move."""
+"""From float to integers: ranges, exponents, certificates, headroom, and how far the equilibrium may move."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_contraction_that_rounding_breaks_is_projected_back():
     assert any(made.shrunk < 1.0 for made in found), "rounding to some number of bits must push the norm over the edge"
 
 
-def test_a_network_that_is_no_contraction_is_left_as_it_is():
+def test_a_network_that_is_not_a_contraction_is_left_as_it_is():
     made = quantise_in_full(scaled(fold(network("conv")), feedback=10.0))
     assert made.gain_before > 1.0
     assert made.shrunk == 1.0
@@ -192,7 +192,7 @@ def test_a_step_that_can_wrap_24_bits_is_refused():
         ({"input": "audio"}, "input must be pixels, events or current"),
         ({"calibration": np.zeros((2, 2, 9, 8))}, "dtype uint8, got float64"),
         ({"calibration": np.zeros((2, 9, 8), np.uint8)}, r"calibration must be \[B, 2, 9, 8\]"),
-        ({"input": "events", "calibration": np.zeros((2, 2, 9, 8), np.uint8)}, "does not go with a calibration batch"),
+        ({"input": "events", "calibration": np.zeros((2, 2, 9, 8), np.uint8)}, "does not match a calibration batch"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, sentence):
@@ -220,7 +220,7 @@ def test_a_network_trained_on_floats_without_a_normalisation_is_refused_until_it
         np.testing.assert_allclose(fl.run(quantise(net), pixels, steps=200).logits, close, atol=0.1)
 
 
-def test_what_became_of_pixels_must_be_said_if_it_was_more_than_a_division():
+def test_what_became_of_pixels_must_be_stated_if_it_was_more_than_a_division():
     with pytest.raises(BadArgument, match=r"floats from -1 to 2, .*Normalisation\(255\.0, mean, std\)"):
         quantise(trained(torch.tensor([[-1.0, 2.0, 0.0, 1.0]] * 2)))
 

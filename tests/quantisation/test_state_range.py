@@ -1,4 +1,4 @@
-"""What one step can add to a neuron, and whether 24 bits hold it."""
+"""What one step can add to a neuron, and whether it fits in 24 bits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from fsnn_lava.ir.rate_map import RateMap
-from fsnn_lava.quantisation.state_range import check_step, step_bounds
+from fsnn_lava.quantisation.state_range import check_step_bounds, step_bounds
 from tests.helpers.chip_networks import conv_network, dense_network
 
 
@@ -27,4 +27,4 @@ def test_what_one_step_can_add_knows_about_padding():
     bound = step_bounds(chip, message_max=3)[0]
     weight = np.abs(chip.synapses[0].weight.astype(np.int64)).sum(axis=(1, 2, 3)).max() * 3 / 64
     assert bound.highest <= weight + 9 * 127 * 4 + 200
-    check_step(chip)
+    check_step_bounds(chip)

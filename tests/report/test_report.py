@@ -20,7 +20,7 @@ from fsnn_lava.cli.export import main as export_command
 from fsnn_lava.cli.run import main as run_command
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.rate_map import RateMap
-from fsnn_lava.ir.result import concatenate
+from fsnn_lava.ir.result import concatenate_results
 from fsnn_lava.report import accuracy_curve, activity, canvas
 from fsnn_lava.report.evidence import RunEvidence
 from fsnn_lava.report.page import arranged_panels
@@ -33,8 +33,8 @@ from fsnn_lava.verify.verdict import Verdict
 from tests.helpers.report_case import EVIL, SAMPLES, Case, digits_case
 from tests.helpers.strategies import random_network, random_values
 
-SECTIONS = ("verdict", "residual", "steps", "rates", "raster", "activity", "confusion", "weights", "cores", "provenance")
-CSV_FILES = {"residual", "steps", "rates", "raster", "activity", "confusion", "weights", "cores"}
+SECTIONS = ("verdict", "residual", "steps", "rates", "raster", "activity", "costs", "confusion", "weights", "cores", "provenance")
+CSV_FILES = {"residual", "steps", "rates", "raster", "activity", "costs", "confusion", "weights", "cores"}
 
 
 @pytest.fixture(scope="module")
@@ -308,7 +308,7 @@ def test_values_of_another_number_of_samples_are_refused(case, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_place_that_cannot_be_written_is_a_sentence(case, tmp_path):
+def test_a_path_that_cannot_be_written_is_reported(case, tmp_path):
     with pytest.raises(BadFile, match="cannot write"):
         write_report(tmp_path / "no" / "r.html", verdict=case.verdict)
     (tmp_path / "file").write_text("")
@@ -331,13 +331,13 @@ def test_run_and_compare_write_the_same_figures_on_request(case, tmp_path, capsy
     assert len(list((tmp_path / "run").glob("*.png"))) == len(list((tmp_path / "compare").glob("*.png"))) > 8
     for command, arguments in ((run_command, ran), (compare_command, judged[:1])):
         assert command([*arguments, "--figures", str(tmp_path / "run")]) == 2
-        assert "give --report too" in capsys.readouterr().err
+        assert "add --report" in capsys.readouterr().err
 
 
 def test_an_export_can_show_what_it_wrote(case, tmp_path, capsys):
     case.model.save(tmp_path / "model.pt")
     exported = [str(tmp_path / "model.pt"), str(tmp_path / "net.h5"), "--force", "--limit", "6"]
-    for wrong, match in ((["--figures", "x", "--data", "digits"], "give --report too"), (["--report", "x.html"], "give --data")):
+    for wrong, match in ((["--figures", "x", "--data", "digits"], "add --report"), (["--report", "x.html"], "give --data")):
         assert export_command([*exported, *wrong]) == 2
         assert match in capsys.readouterr().err
     assert not (tmp_path / "net.h5").exists()
@@ -353,4 +353,4 @@ def test_parts_of_a_run_share_its_time(case):
     run = replace(case.result, seconds=6.0)
     parts = [run.part(slice(0, 4)), run.part(slice(4, SAMPLES))]
     assert parts[0].seconds == pytest.approx(6.0 * 4 / SAMPLES)
-    assert concatenate(parts).seconds == pytest.approx(6.0)
+    assert concatenate_results(parts).seconds == pytest.approx(6.0)

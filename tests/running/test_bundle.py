@@ -98,7 +98,7 @@ def test_other_results_than_at_home_are_noticed(made):
         check_bundle(made)
 
 
-def test_a_folder_that_is_no_package_is_refused(tmp_path):
+def test_a_folder_that_is_not_a_package_is_refused(tmp_path):
     with pytest.raises(BadFile, match="is not a folder made by fsnn-run --package"):
         check_bundle(tmp_path)
 
@@ -126,7 +126,7 @@ def test_a_network_or_samples_that_the_board_cannot_run_are_not_packaged(tmp_pat
     with pytest.raises(CheckFailed, match=r"no package was made: on oheo-gulch this network .*does not fit: the network needs"):
         write_bundle(tmp_path / "large.h5", large, tmp_path / "job")
     one_neuron(threshold=10, bias=4090).save(tmp_path / "odd.h5")
-    with pytest.raises(CheckFailed, match=r"these samples cannot be given to the chip\. layer 'l1': the chip holds a bias of 13 bits"):
+    with pytest.raises(CheckFailed, match=r"the chip cannot take these samples\. layer 'l1': the chip stores a bias as 13 bits"):
         write_bundle(tmp_path / "odd.h5", np.array([[3], [7]], dtype=np.uint8), tmp_path / "job")
     assert not (tmp_path / "job").exists()
     np.savez(tmp_path / "data.npz", x=value, y=np.array([0]))
@@ -144,7 +144,7 @@ def test_fsnn_run_makes_a_package_of_the_first_samples(tmp_path, capsys):
     assert "fsnn-run: " in capsys.readouterr().err
 
 
-def test_the_chip_here_is_exit_3_with_a_sentence_to_act_on(tmp_path, capsys, monkeypatch):
+def test_the_chip_backend_exits_with_3_and_says_what_to_do(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("NOSLURM", "1")
     monkeypatch.delenv("NXSDKHOST", raising=False)
     dense_network().save(tmp_path / "net.h5")

@@ -1,4 +1,4 @@
-"""fsnn-run --resume: what was finished before an interruption is kept, and the results are those of a run in one go."""
+"""fsnn-run --resume: what was finished before an interruption is kept, and the results are those of an uninterrupted run."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def after(monkeypatch: pytest.MonkeyPatch) -> Callable[[int | None], None]:
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """What went to stderr, without the progress."""
+    """Return what was printed to stderr, without the progress."""
     return [line for line in capsys.readouterr().err.splitlines() if not re.search(rf"of {SAMPLES} samples, (done|\d+ \w+ left)$", line)]
 
 
@@ -68,7 +68,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(
+def test_an_interrupted_run_continues_where_it_stopped(
     folder: Path, after: Callable[[int | None], None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["fsnn-run", "net.h5", "--out", "r.h5"])
@@ -136,7 +136,7 @@ def test_a_report_of_a_resumed_run_draws_its_first_samples(folder: Path, after: 
 
 def test_without_anything_kept_it_starts_from_the_beginning_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(folder, "r.h5", "--resume", "--no-compare")) == 0
-    assert said(capsys) == [f"fsnn-run: nothing is kept in {folder / 'r.h5.part'}: starting from the beginning"]
+    assert said(capsys) == [f"fsnn-run: {folder / 'r.h5.part'} contains no finished samples: starting from the beginning"]
     assert results.read_results(folder / "r.h5").samples == SAMPLES
 
 
@@ -188,7 +188,7 @@ def test_another_run_is_refused(
 
 
 @pytest.mark.parametrize("name", ["TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"])
-def test_a_command_that_is_started_once_more_goes_on_by_itself(
+def test_a_command_that_is_started_once_more_continues_by_itself(
     folder: Path, after: Callable[[int | None], None], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, "0")
@@ -203,7 +203,7 @@ def test_a_command_that_is_started_once_more_goes_on_by_itself(
 
 def test_resume_needs_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(folder / "net.h5"), "--data", str(folder / "own.npz"), "--backend", "emu", "--resume"]) == 2
-    assert "--resume continues the run of a results file: add --out" in capsys.readouterr().err
+    assert "--resume needs the results file of the run to continue: add --out" in capsys.readouterr().err
 
 
 def test_a_damaged_part_is_named(folder: Path, after: Callable[[int | None], None], capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,7 +231,7 @@ def test_a_damaged_part_is_named(folder: Path, after: Callable[[int | None], Non
 
 
 def test_parts_with_seeded_damage_are_read_or_refused(folder: Path, after: Callable[[int | None], None]) -> None:
-    """Byte by byte and as HDF5 that holds something else, as tests/torture does with every reader."""
+    """Damaged byte by byte and as HDF5 with other contents, as tests/torture does with every reader."""
     after(6)
     assert main(arguments(folder, "r.h5")) == 130
     part = min((folder / "r.h5.part").glob("0*.h5"))
@@ -260,7 +260,7 @@ def _hold(path: Path, ready: object, release: object, note: str = "77 of 1") -> 
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_a_second_run_into_the_same_file_is_refused(folder: Path, size: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """The second has as many processes, or more: then only one of them meets the lock itself."""
+    """The second has as many processes, or more, so that only one of them meets the lock itself."""
     fork = multiprocessing.get_context("fork")
     ready, release = fork.Event(), fork.Event()
     holder = fork.Process(target=_hold, args=(folder / "r.h5.part" / "lock.0", ready, release))
@@ -334,13 +334,13 @@ def test_gaps_are_what_no_part_holds(tmp_path: Path) -> None:
     assert journal.missing(2, 5) == []
     assert journal.kept == 4
     (tmp_path / Span(3, 6).name).touch()
-    with pytest.raises(Exception, match="hold the same samples"):
+    with pytest.raises(Exception, match="contain the same samples"):
         journal.missing(0, 10)
 
 
 @pytest.fixture(scope="module")
 def ended() -> dict[str, Any]:
-    """What became of runs that were killed, ended by signals, or shared by two processes."""
+    """Return how runs ended that were killed, ended by signals, or shared by two processes."""
     done = subprocess.run([sys.executable, "-m", "tests.torture.resume_cases", "1"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -351,7 +351,7 @@ def test_kills_at_random_moments_lose_no_finished_batch(ended: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_signal_ends_it_with_one_sentence_and_130(ended: dict[str, Any], name: str) -> None:
+def test_a_signal_ends_it_with_one_message_and_130(ended: dict[str, Any], name: str) -> None:
     code, lines = ended[name]
     assert code == 130
     assert len(lines) == 1
@@ -360,7 +360,7 @@ def test_a_signal_ends_it_with_one_sentence_and_130(ended: dict[str, Any], name:
     )
 
 
-def test_two_processes_give_one_verdict_and_go_on_after_a_kill(ended: dict[str, Any]) -> None:
+def test_two_processes_give_one_verdict_and_continue_after_a_kill(ended: dict[str, Any]) -> None:
     codes, said, out = ended["pair"]
     assert codes == [1, 0]  # the accuracy is that of chance; the first process says so
     assert re.fullmatch(rf"fsnn-run: \d+ of {SAMPLES} samples are kept", said[0])

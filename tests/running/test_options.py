@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.running.options import RunOptions, default_batch, run_options
+from fsnn_lava.running.options import RunOptions, default_batch_option, run_options
 from tests.helpers.chip_networks import dense_network
 from tests.helpers.paper_networks import paper_network
 
@@ -54,11 +54,11 @@ def test_the_graph_of_the_results_follows_from_the_backend(backend, graph, execu
 
 def test_lava_batches_are_of_equal_size_and_fit_memory():
     chip = dense_network()
-    assert [default_batch(chip, samples, backend="sim") for samples in (1, 256, 300)] == [1, 256, 150]
+    assert [default_batch_option(chip, samples, backend="sim") for samples in (1, 256, 300)] == [1, 256, 150]
 
 
 def test_emulator_batches_take_a_bounded_amount_of_memory():
-    assert [default_batch(dense_network(), samples, backend="emu") for samples in (1, 256, 300)] == [1, 256, 256]
+    assert [default_batch_option(dense_network(), samples, backend="emu") for samples in (1, 256, 300)] == [1, 256, 256]
     large = paper_network("alexnet-f")
     neurons = sum(layer.size for layer in large.layers) + sum(large.layer(s.source).size for s in large.feedback)
-    assert default_batch(large, 256, backend="emu") == 2**26 // (24 * neurons) < 256  # 24 bytes of results per neuron
+    assert default_batch_option(large, 256, backend="emu") == 2**26 // (24 * neurons) < 256  # 24 bytes of results per neuron

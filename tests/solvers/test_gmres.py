@@ -1,4 +1,4 @@
-"""GMRES solves the gradient's linear system (E5), and says so only where it did."""
+"""GMRES solves the gradient's linear system (E5), and reports success only if it did."""
 
 import math
 
@@ -12,7 +12,7 @@ from fsnn_lava.solvers.solution import lengths
 
 
 @pytest.mark.parametrize("memory", [3, 10, 40])  # begun anew often, seldom, never
-def test_gmres_solves_the_linear_system_and_tells_its_residual(memory):
+def test_gmres_solves_the_linear_system_and_reports_its_residual(memory):
     torch.manual_seed(0)
     matrix = 0.9 / 40**0.5 * torch.randn(5, 40, 40, dtype=torch.float64)
     constant = torch.randn(5, 40, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Faults on purpose: damaged files, killed processes, full disks, poor machines, long runs. `make torture` runs all of it, often."""
+"""Injected faults: damaged files, killed processes, full disks, limited machines, long runs. `make torture` runs all of it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ LINES = [  # key, fault, promise, tested by
     ),
     (
         "readers",
-        "hand-made files: decompression bombs, links to other files, endless heaps, files that claim terabytes, code in a pickle",
+        "hand-made files: decompression bombs, links to other files, endless heaps, files that claim to contain terabytes, "
+        "code in a pickle",
         "they are refused with a message; nothing is executed, and `torch.load` is not called",
         "`test_readers.py`, `tests/files/test_torch_archive.py`, `tests/files/test_plain_pickle.py`",
     ),
@@ -47,7 +48,7 @@ LINES = [  # key, fault, promise, tested by
     ),
     (
         "resume",
-        "`fsnn-run` with one sample per batch, ended by kills and signals, alone and as a pair of processes",
+        "`fsnn-run` with one sample per batch, killed or interrupted, in one process and in two",
         "resuming gives the same results as an uninterrupted run",
         "`tests/torture/resume_cases.py`",
     ),
@@ -57,7 +58,12 @@ LINES = [  # key, fault, promise, tested by
         "state.pt, last.pt and best.pt can be loaded; resuming gives the same bits as without the kill",
         "`kill_cases.py`",
     ),
-    ("twice", "two runs into one folder or file", "the second is refused", "`tests/training/test_loop.py`, `tests/running/test_job.py`"),
+    (
+        "twice",
+        "two runs that write to the same folder or file",
+        "the second is refused",
+        "`tests/training/test_loop.py`, `tests/running/test_job.py`",
+    ),
     (
         "disks",
         "full disk (64 KiB), read-only file system",
@@ -120,7 +126,7 @@ def table(ran: Mapping[str, Any]) -> str:
 
 def _result(key: str, found: Mapping[str, Any]) -> str:
     text = found["result"] if found["good"] else f"**failed**: {found['result']}"
-    return "; ".join([text, *found["details"]]) if key == "long" else text
+    return "<br>".join([text, *found["details"]]) if key == "long" else text
 
 
 def changes() -> str:

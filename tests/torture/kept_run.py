@@ -22,9 +22,9 @@ from fsnn_lava.running.job import Job, _hash_kept_data, _join_parts
 from fsnn_lava.running.journal import Journal, Span, _refuse_other_size, open_journal
 from fsnn_lava.running.options import RunOptions
 from fsnn_lava.training.checkpoint import load_state
-from fsnn_lava.training.log import TrainingProgress
-from fsnn_lava.training.loop import TrainingRun
+from fsnn_lava.training.loop import TrainingLoop
 from fsnn_lava.training.processes import Processes
+from fsnn_lava.training.progress import TrainingProgress
 from fsnn_lava.training.recipe import Recipe
 from fsnn_lava.verify.comparator import Comparator
 from tests.helpers.chip_networks import dense_network
@@ -81,10 +81,10 @@ def listen(path: Path) -> None:
             raise
 
 
-def _training(folder: Path) -> TrainingRun:
+def _training(folder: Path) -> TrainingLoop:
     recipe, split = Recipe(data="digits", architecture="3 (F3)", neuron="if", epochs=2, batch=2, steps=3), ArraySplit(_VALUES, _LABELS)
     data = Dataset(name="own", train=split, test=split, normalisation=Normalisation(divisor=255.0, mean=(0.5,), std=(0.3,)))
-    return TrainingRun(recipe, data, folder, TrainingProgress(quiet=True))
+    return TrainingLoop(recipe, data, folder, TrainingProgress(quiet=True))
 
 
 def train(path: Path) -> None:

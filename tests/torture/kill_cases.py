@@ -1,10 +1,10 @@
 """Kills writers while they write, and looks at what they left: the old file or the new one, and a run that goes on to the same bits.
 
-python -m tests.torture.kill_cases WRITES COMMANDS     prints, for every kind, how many were killed and how many of them inside a write
+python -m tests.torture.kill_cases WRITES COMMANDS     prints, for every kind, how many were killed and how many of them during a write
 
 The process is warm (everything imported and compiled) and is forked for every kill. The child tells its parent each time it opens a
 temporary file; the parent picks one of these moments, waits a random part of the time a write takes, and kills. What the child leaves
-shows whether that was inside a write: the temporary file is still there.
+shows whether that was during a write: the temporary file is still there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import torch
 
 from fsnn_lava.cli import export, run, train
 from fsnn_lava.errors import BadFile
-from fsnn_lava.files.torch_archive import unpack
+from fsnn_lava.files.torch_archive import unpack_torch_archive
 from fsnn_lava.formats import model, netx, results
 from fsnn_lava.nn.fsnn import FSNN
 from tests.helpers.chip_networks import conv_network
@@ -76,7 +76,7 @@ class Killer:
         return killed
 
     def count(self) -> dict[str, Any]:
-        return {"kills": self.kills, "inside a write": self.inside, "files": sorted(self.files)}
+        return {"kills": self.kills, "during a write": self.inside, "files": sorted(self.files)}
 
 
 def _perform(action: Callable[[], object], writer: int, moment: int) -> None:
@@ -222,7 +222,7 @@ def trained(folder: Path, kills: int) -> dict[str, Any]:
         done = not killer.kill(lambda: train.main([*recipe, "--out", str(cut), *resume]), latest=7)  # noqa: B023
         for name in ("state.pt", "last.pt", "best.pt"):
             if (cut / name).exists():
-                unpack(cut / name, what=name)
+                unpack_torch_archive(cut / name, what=name)
         if done:
             same_training(cut, whole)
             ends += 1
@@ -235,7 +235,7 @@ def trained(folder: Path, kills: int) -> dict[str, Any]:
 
 def same_training(cut: Path, whole: Path) -> None:
     for name in ("last.pt", "best.pt"):
-        found, expected = (unpack(folder / name, what=name)["state"] for folder in (cut, whole))
+        found, expected = (unpack_torch_archive(folder / name, what=name)["state"] for folder in (cut, whole))
         if not all(torch.equal(found[key], expected[key]) for key in expected):
             raise SystemExit(f"fsnn-train: {name} has other bits than that of a training without a kill")
 

@@ -22,7 +22,7 @@ from fsnn_lava.data.cifar import LAYOUT, _read_binary, _read_python
 from fsnn_lava.data.event_files import read_event_file
 from fsnn_lava.data.idx import read_idx
 from fsnn_lava.data.image_folder import read_image
-from fsnn_lava.data.nmnist import read_events
+from fsnn_lava.data.nmnist import read_nmnist_events
 from fsnn_lava.errors import Remark
 from fsnn_lava.formats import model, netx, nir, results
 from fsnn_lava.limits import DECAY_UNIT
@@ -79,7 +79,13 @@ def originals(folder: Path) -> list[Original]:
             _read_cifar_binary,
         ),
         ("cifar python", "batch", _cifar, "bytes", lambda path: _read_python(path, LAYOUT["cifar10"])),
-        ("n-mnist", "events.bin", lambda path: path.write_bytes(event_bytes([(3, 4, 70000, 1), (33, 0, 5, 0)])), "bytes", read_events),
+        (
+            "n-mnist",
+            "events.bin",
+            lambda path: path.write_bytes(event_bytes([(3, 4, 70000, 1), (33, 0, 5, 0)])),
+            "bytes",
+            read_nmnist_events,
+        ),
         ("own labels", "names.npz", _names, "npz", _load_quietly),
         ("image", "image.png", _image, "bytes", lambda path: read_image(path, mode="RGB", size=(6, 5))),
         *((f"event file {ending}", f"events{ending}", _event_file, "bytes", read_event_file) for ending in EVENT_ENDINGS),

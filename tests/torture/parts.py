@@ -52,7 +52,7 @@ def last_words(done: subprocess.CompletedProcess[str]) -> str:
 def damaged_files(args: argparse.Namespace) -> list[Row]:
     tally = fuzz(args.first, args.cases)
     counts = tally.counts
-    result = f"{counts['refused']:,} refused with a sentence, {counts['read']:,} still readable, {counts['failed']} failed"
+    result = f"{counts['refused']:,} refused with a message, {counts['read']:,} still readable, {counts['failed']} failed"
     fault, times = f"damaged files, {len(tally.readers)} readers", f"{sum(counts.values()):,} files"
     return [Row("files", fault, times, result, not tally.failures, details=tally.failures)]
 
@@ -63,7 +63,7 @@ def kills(args: argparse.Namespace) -> list[Row]:
         return [Row(f"kill {name}", f"kill -9: {name}", "", last_words(done), False) for name in KILLED]
     rows = []
     for name, found in json.loads(done.stdout.splitlines()[-1]).items():
-        times = f"{found['kills']} kills, {found['inside a write']} inside a write"
+        times = f"{found['kills']} kills, {found['during a write']} during a write"
         ends = f"; {found['ran to completion']} ran to completion, same bits" if "ran to completion" in found else ""
         rows.append(Row(f"kill {name}", f"kill -9: {name}", times, f"0 partial files{ends}", True))
     return rows

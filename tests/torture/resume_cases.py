@@ -1,4 +1,4 @@
-"""Ends fsnn-run at random moments and goes on with it until it is done: the results must be those of a run in one go.
+"""Ends fsnn-run at random moments and resumes it until it is done: the results must be those of an uninterrupted run.
 
 python -m tests.torture.resume_cases ROUNDS     prints what happened, as JSON; a difference ends it with a sentence
 """

@@ -1,4 +1,4 @@
-"""A run of many batches: memory, open files and processes stay, and no sample knows its batch, its place or its process.
+"""A run of many batches: memory, open files and processes do not grow, and no result depends on batch, position or process.
 
 10,000 samples in 125 batches on both backends under `make torture`; fewer in `make test`.
 """
@@ -32,7 +32,7 @@ STEPS = 6
 
 @dataclass
 class Moment:
-    """What this process and those it has started hold."""
+    """The resources of this process and of those it has started."""
 
     resident: int  # bytes of this process
     others: int  # bytes of the others, shared pages counted in each
@@ -59,13 +59,13 @@ class SharedMemory:
         monkeypatch.setattr(shared_memory._posixshmem, "shm_open", noted)  # type: ignore[attr-defined]
 
     def there(self, family: list[int]) -> int:
-        """How many of them are there now."""
+        """Return how many of them exist now."""
         self._names |= set(self.notes.read_text().split()) | {name for pid in family for name in mapped(pid)}
         return sum(os.path.exists(f"/dev/shm/{name}") for name in self._names)
 
     @property
     def made(self) -> int:
-        """How many there have been."""
+        """Return how many there have been."""
         return len(self._names)
 
 
@@ -122,8 +122,8 @@ def test_many_batches_leak_nothing_and_do_not_mix(
         moments.append(now(shared))
     seconds, after = time.monotonic() - began, now(shared)
     growth, others = (moments[-1].resident - moments[SETTLED].resident, moments[-1].others - moments[SETTLED].others)
-    held = f"{moments[-1].processes} processes, {moments[-1].files} open files and {moments[-1].shared} in /dev/shm throughout"
-    record_property("measured", f"{samples} samples, {len(moments)} batches, {seconds:.0f} s, {growth >> 10} KiB more memory, {held}")
+    held = f"always {moments[-1].processes} child processes, {moments[-1].files} open files, {moments[-1].shared} files in /dev/shm"
+    record_property("measured", f"{samples} samples in {len(moments)} batches: {seconds:.0f} s, {growth >> 10} KiB more memory; {held}")
     assert len(moments) == samples // batch
     # what the loop keeps on purpose are readouts (80 KiB for 10,000): a leak of one potential per neuron and batch would be more
     assert growth < SPARE

@@ -1,4 +1,4 @@
-"""Poor machines: the embedded network comes to the same numbers, or the command says in one sentence why not."""
+"""Limited machines: the packaged network gives the same numbers, or the command says in one sentence why not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXACT = ("digest", "samples", "steps", "accuracy", "spikes_per_sample", "rates",
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    """What a good machine finds."""
+    """The numbers on an unrestricted machine."""
     done = start(Machine(), *RUN, "--backend", "emu", root=ROOT, cwd=tmp_path_factory.mktemp("good"))
     return {name: json.loads(done.stdout)[name] for name in EXACT}
 
@@ -40,7 +40,7 @@ def machine_of(make, folder: Path) -> Machine:
 
 
 @pytest.mark.parametrize("make", MACHINES if OFTEN else FEW, ids=lambda make: make.__name__)
-def test_the_same_numbers_or_one_sentence(make, tmp_path, expected, record_property):
+def test_the_same_numbers_or_one_message(make, tmp_path, expected, record_property):
     machine = machine_of(make, tmp_path)
     done = start(machine, *RUN, "--backend", machine.backend, root=ROOT, cwd=tmp_path)
     assert "Traceback" not in done.stderr, done.stderr
@@ -80,7 +80,7 @@ def test_training_export_and_comparison_work_there_too(make, tmp_path):
 
 @pytest.mark.parametrize("make", [german_latin_1, no_gpu_in_the_c_locale], ids=lambda make: make.__name__)
 def test_a_path_with_umlauts_and_spaces(make, tmp_path):
-    """In letters that the locale does not have, or has otherwise."""
+    """With letters that the locale does not have, or encodes differently."""
     folder = tmp_path / "Größe mit Leerzeichen"
     folder.mkdir()
     shutil.copy(find_model("digits"), folder / "Netz ä.h5")
@@ -113,7 +113,7 @@ def test_without_compiled_kernels_it_says_why_instead_of_overflowing(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_the_machine_without_avx_is_one(tmp_path):
+def test_the_machine_without_avx_really_has_none(tmp_path):
     """The libraries themselves say which instructions they use."""
     machine = no_avx(tmp_path)
     code = (

@@ -1,4 +1,4 @@
-"""Killed, out of disk, not allowed to write: the old file is there, or the new one, and one sentence says why."""
+"""After a kill, on a full disk or without permission to write, either the old or the new file is there, and a message says why."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one():
         **dict.fromkeys(("write net.h5", "write model.pt"), WRITES),
         **dict.fromkeys(("fsnn-export", "fsnn-run", "fsnn-train"), COMMANDS),
     }
-    assert sum(found["inside a write"] for found in counts.values()) > WRITES // 2  # the kills do hit
+    assert sum(found["during a write"] for found in counts.values()) > WRITES // 2  # the kills do hit
 
 
 def command(*arguments: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:
@@ -98,7 +98,7 @@ def test_results_onto_a_full_disk_keep_the_old_file(small_disk):
     assert [path.name for path in small_disk.iterdir()] == ["results.h5"]
 
 
-def test_a_read_only_folder_is_said(tmp_path, trained):
+def test_a_read_only_folder_is_reported(tmp_path, trained):
     folder = tmp_path / "read only"
     folder.mkdir()
     mounted(folder, "ro")

@@ -1,4 +1,4 @@
-"""Damaged files, every reader: what is left of the content, or one sentence; never a traceback, a crash, a hang or 1 GiB more."""
+"""Damaged files, every reader: the remaining content or one message; never a traceback, crash, hang or 1 GiB of extra memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CASES = 1000
 
 
 @pytest.mark.timeout(1200)  # a busy machine is not a hang: each file has its own limit
-def test_only_content_or_a_sentence_comes_out_of_a_damaged_file():
+def test_a_damaged_file_gives_its_content_or_a_message():
     tally = fuzz(0, CASES)
     assert not tally.failures
     assert tally.counts["refused"] > CASES // 2  # the damage does hit
@@ -31,7 +31,7 @@ def test_only_content_or_a_sentence_comes_out_of_a_damaged_file():
     assert len(tally.readers) == 23 + len(EVENT_ENDINGS)
 
 
-def test_a_text_heap_that_would_loop_for_ever_is_refused(tmp_path):
+def test_a_text_heap_that_would_loop_forever_is_refused(tmp_path):
     path = tmp_path / "net.h5"
     dense_network(1).save(path)
     content = bytearray(path.read_bytes())
@@ -89,7 +89,7 @@ def test_a_compressed_model_is_refused(tmp_path):
         model.read_model(path)
 
 
-def test_keys_that_take_for_ever_to_hash_are_refused():
+def test_keys_that_take_forever_to_hash_are_refused():
     """t = (t, t), forty times: 2**40 leaves."""
     nested = b"".join(b"q" + bytes((i,)) + b"h" + bytes((i,)) + b"\x86" for i in range(40))
     with pytest.raises(NotPlain, match="neither a string nor a number"):
@@ -113,7 +113,7 @@ def test_a_training_state_of_something_else_is_refused(name, value, sentence, tm
     path = tmp_path / "training/state.pt"
     kept_run.train(path)
     torch.save({**torch.load(path, weights_only=True), name: value}, path)
-    with pytest.raises(BadFile, match=f"{sentence}.*; last.pt and best.pt beside it may still be loaded"):
+    with pytest.raises(BadFile, match=f"{sentence}.*; last.pt and best.pt in the same folder may still be usable"):
         kept_run.resume_training(path)
 
 

@@ -27,7 +27,7 @@ def breaks(args: Namespace) -> list[Row]:
 
 
 @pytest.mark.parametrize(("part", "code", "line"), [(held, 0, "ok   a fault"), (lost, 1, "FAIL another fault"), (breaks, 1, "FAIL files")])
-def test_a_part_that_fails_or_breaks_is_a_row_and_the_others_are_told(part, code, line, monkeypatch, capsys):
+def test_a_part_that_fails_or_breaks_is_a_row_and_the_others_are_reported(part, code, line, monkeypatch, capsys):
     for name in PARTS:
         monkeypatch.setitem(PARTS, name, held)
     monkeypatch.setitem(PARTS, "files", part)
@@ -81,7 +81,7 @@ def test_every_known_change_was_noticed_or_is_explained():
 
 
 def test_nearly_every_known_change_can_still_be_made():
-    """A line that was rewritten takes its changes along: `--search` draws new ones. One in twenty may wait for it."""
+    """When a line is rewritten, its mutations are lost, and `--search` draws new ones. One in twenty may be missing."""
     every = [mutation.possible(document.PACKAGE, folder) for folder in mutation.FILES]
     present = {(one.file, one.text, one.change, nth) for files in every for changes in files.values() for nth, one in changes}
     gone = [one.name for one in mutation.known() if (one.file, one.text, one.change, one.nth) not in present]

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from fsnn_lava.training.batches import (
-    AUGMENT,
-    DROP_EVENTS,
-    MARGIN,
-    augmented,
-    batch_count,
-    epoch_batches,
-    generator,
-    without_some_events,
-)
+from fsnn_lava.training.augmentation import MARGIN, augmented, without_some_events
+from fsnn_lava.training.batches import batch_count, epoch_batches
+from fsnn_lava.training.random_streams import AUGMENT, DROP_EVENTS, generator
 
 
 def test_an_epoch_sees_every_sample_once_in_an_order_of_its_own():

@@ -1,4 +1,4 @@
-"""A run can be watched: a picture and TensorBoard's events are new after every epoch, and neither can end the run."""
+"""A run can be watched: a picture and TensorBoard's events are updated after every epoch, and neither can end the run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from fsnn_lava.cli.train import main
 from fsnn_lava.errors import BackendMissing, BadArgument, BadFile
 from fsnn_lava.training.curves import curves, tensorboard
-from fsnn_lava.training.log import TrainingProgress, read_log
+from fsnn_lava.training.log import read_log
 from fsnn_lava.training.loop import train
+from fsnn_lava.training.progress import TrainingProgress
 from fsnn_lava.training.recipe import parse_recipe
 from fsnn_lava.training.samples import load_samples
 
@@ -27,7 +28,7 @@ def run(folder: Path, *watchers, epochs: int = 3, resume: bool = False) -> None:
 
 
 def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    """What TensorBoard itself reads in `folder`: tag → (step, value)."""
+    """Return what TensorBoard itself reads in `folder`: tag → (step, value)."""
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator", reason="tensorboard is not installed")
     reader = accumulator.EventAccumulator(str(folder))
     reader.Reload()
@@ -52,7 +53,7 @@ def test_what_tensorboard_reads_is_the_log_epoch_by_epoch(tmp_path):
     assert found["firing_rate/2"] == [(record["epoch"], pytest.approx(record["firing_rates"][1], rel=1e-6)) for record in records]
 
 
-def test_a_resumed_run_goes_on_in_picture_and_events(tmp_path):
+def test_a_resumed_run_continues_the_picture_and_the_events(tmp_path):
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
     run(tmp_path / "run", tensorboard(tmp_path / "board"), epochs=2)
     run(
@@ -63,7 +64,7 @@ def test_a_resumed_run_goes_on_in_picture_and_events(tmp_path):
     assert "after epoch 3" in (tmp_path / "c.svg").read_text()
 
 
-def test_what_cannot_be_had_is_said_before_the_first_epoch(tmp_path, monkeypatch, capsys):
+def test_what_is_not_available_is_reported_before_the_first_epoch(tmp_path, monkeypatch, capsys):
     with pytest.raises(BadArgument, match=r"--curves: the name must end in \.png, \.svg, \.pdf, got .*c\.xyz"):
         curves(tmp_path / "c.xyz")
     with pytest.raises(BadFile, match="there is no folder"):

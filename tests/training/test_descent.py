@@ -57,7 +57,7 @@ def test_steps_are_torchs(monkeypatch: pytest.MonkeyPatch, decay: float, dtype: 
         agree(ours, theirs)
 
 
-def test_either_may_go_on_from_the_other_ones_state() -> None:
+def test_either_can_continue_from_the_others_state() -> None:
     ours, theirs = pair()
     give_gradients(ours, theirs)
     descend(ours)

@@ -17,12 +17,14 @@ from torch import nn
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.coupling import WHOLE_BATCH
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.training.batches import augmented, generator
-from fsnn_lava.training.distributed import JointCoupling, coupling_of, joint_batch_norm
-from fsnn_lava.training.log import TrainingProgress, read_log
-from fsnn_lava.training.loop import TrainingRun, train
+from fsnn_lava.training.augmentation import augmented
+from fsnn_lava.training.distributed import DistributedCoupling, distributed_batch_norm, distributed_coupling
+from fsnn_lava.training.log import read_log
+from fsnn_lava.training.loop import TrainingLoop, train
 from fsnn_lava.training.process_group import ProcessGroup, process_group
 from fsnn_lava.training.processes import Processes
+from fsnn_lava.training.progress import TrainingProgress
+from fsnn_lava.training.random_streams import generator
 from fsnn_lava.training.recipe import Recipe, parse_recipe
 from fsnn_lava.training.samples import load_samples
 
@@ -77,7 +79,7 @@ def test_two_processes_make_the_steps_of_one_with_the_joint_batch(tmp_path):
         torch.testing.assert_close(weights[1][key], value, rtol=0, atol=5e-4, msg=lambda text, key=key: f"{key}: {text}")
 
 
-def test_a_process_that_dies_ends_the_job_with_a_sentence_and_a_checkpoint(tmp_path):
+def test_a_process_that_dies_ends_the_job_with_a_message_and_a_checkpoint(tmp_path):
     recipe = small(architecture="12 (F12)", epochs=100000)
     (tmp_path / "small.toml").write_text(recipe.to_toml())
     first, second = start(tmp_path / "small.toml", tmp_path / "run", size=2)
@@ -88,7 +90,7 @@ def test_a_process_that_dies_ends_the_job_with_a_sentence_and_a_checkpoint(tmp_p
     last = first.communicate()[1].splitlines()[-1]
     assert first.returncode == 1
     assert last.startswith("fsnn-train: another process of this job has died (in epoch ")
-    assert "start again with --resume" in last
+    assert "restart with --resume" in last
     done = torch.load(tmp_path / "run/state.pt", weights_only=True)["epoch"]
     assert f"the checkpoint of epoch {done} is kept in {tmp_path / 'run'}" in last
     short = small(architecture="12 (F12)", epochs=done + 1)
@@ -108,7 +110,7 @@ def test_joint_batch_norm_alone_is_batch_norm(shape):
     mirror = values.detach().clone().requires_grad_()
     seed = torch.randn(shape, dtype=torch.float64)
     plain(values).backward(seed)
-    joint_batch_norm(other, mirror, ProcessGroup()).backward(seed)
+    distributed_batch_norm(other, mirror, ProcessGroup()).backward(seed)
     for one, two in [(values.grad, mirror.grad), (plain.weight.grad, other.weight.grad), (plain.bias.grad, other.bias.grad)]:
         torch.testing.assert_close(two, one, rtol=1e-12, atol=1e-12)
     for key, value in plain.state_dict().items():
@@ -126,7 +128,7 @@ def test_masks_and_crops_of_a_share_are_those_of_the_joint_batch():
         group = ProcessGroup(Processes(rank, 2))
         mine = group.share(9)
         torch.manual_seed(4)
-        masks = net._masks(len(range(9)[mine]), like, JointCoupling(group, 9))
+        masks = net._masks(len(range(9)[mine]), like, DistributedCoupling(group, 9))
         assert whole.feedback is not None
         assert torch.equal(masks.feedback, whole.feedback[mine])
         assert all(torch.equal(part, mask[mine]) for part, mask in zip(masks.stages, whole.stages, strict=True))
@@ -135,12 +137,12 @@ def test_masks_and_crops_of_a_share_are_those_of_the_joint_batch():
 
 def test_every_process_needs_a_sample_of_every_batch(tmp_path):
     recipe = small(train_samples=150, batch=37)  # 150 = 4 * 37 + 2
-    with pytest.raises(BadArgument, match="a batch of 2 samples cannot be shared by 3 processes"):
-        TrainingRun(recipe, load_samples(recipe), tmp_path, QUIET, ProcessGroup(Processes(0, 3)))
+    with pytest.raises(BadArgument, match="a batch of 2 samples cannot be divided among 3 processes"):
+        TrainingLoop(recipe, load_samples(recipe), tmp_path, QUIET, ProcessGroup(Processes(0, 3)))
 
 
 def test_a_process_alone_is_coupled_to_nobody():
-    assert coupling_of(ProcessGroup(), 8) is WHOLE_BATCH
+    assert distributed_coupling(ProcessGroup(), 8) is WHOLE_BATCH
 
 
 def test_processes_that_cannot_find_each_other_are_refused(launcher):
@@ -151,7 +153,7 @@ def test_processes_that_cannot_find_each_other_are_refused(launcher):
 
 @pytest.fixture
 def launcher(monkeypatch):
-    """Sets the environment that a launcher would, and nothing of the real one."""
+    """Set the environment that a launcher would set, without anything from the real one."""
 
     def set_environment(values: dict[str, str]) -> None:
         for name in list(os.environ):

@@ -8,11 +8,12 @@ import json
 import pytest
 
 from fsnn_lava.errors import BadFile
-from fsnn_lava.training.log import EpochRecord, TrainingProgress, append_record, read_log, rewrite_records
+from fsnn_lava.training.log import EpochRecord, append_record, read_log, rewrite_records
+from fsnn_lava.training.progress import TrainingProgress
 from tests.training.test_loop import run, small
 
 
-def test_a_log_that_cannot_be_read_is_a_sentence(tmp_path):
+def test_a_log_that_cannot_be_read_is_reported(tmp_path):
     with pytest.raises(BadFile, match="cannot read the log"):
         read_log(tmp_path)
     (tmp_path / "log.jsonl").write_text("{")

@@ -1,4 +1,4 @@
-"""The training loop: same seed same bits, nothing lost to a kill, and every way it can stop says a sentence."""
+"""The training loop: the same seed gives the same bits, a kill loses nothing, and every way it can stop gives a message."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.build import build_network
 from fsnn_lava.training.checkpoint import load_state, save_state
 from fsnn_lava.training.evaluate import evaluate_network
-from fsnn_lava.training.log import TrainingProgress, read_log
-from fsnn_lava.training.loop import PATIENCE, Batch, TrainingRun, _Sums, train
+from fsnn_lava.training.log import read_log
+from fsnn_lava.training.loop import PATIENCE, Batch, TrainingLoop, _Sums, train
+from fsnn_lava.training.progress import TrainingProgress
 from fsnn_lava.training.recipe import Recipe, load_recipe, parse_recipe
 from fsnn_lava.training.samples import load_samples
 
@@ -152,15 +153,15 @@ def test_a_run_continued_after_each_epoch_is_the_run_that_never_stopped(tmp_path
 def test_a_kill_between_two_files_leaves_no_trace(tmp_path, monkeypatch):
     """The state of an epoch is on disk, its models and its log line are not: resuming writes them."""
     run(small(), tmp_path / "whole")
-    write, calls = TrainingRun._write_models, []
+    write, calls = TrainingLoop._write_models, []
 
-    def killed(self: TrainingRun) -> None:
+    def killed(self: TrainingLoop) -> None:
         calls.append(self.epoch)
         if self.epoch == 2:
             raise KeyboardInterrupt
         write(self)
 
-    monkeypatch.setattr(TrainingRun, "_write_models", killed)
+    monkeypatch.setattr(TrainingLoop, "_write_models", killed)
     with pytest.raises(KeyboardInterrupt):
         run(small(), tmp_path / "cut")
     monkeypatch.undo()
@@ -171,7 +172,7 @@ def test_a_kill_between_two_files_leaves_no_trace(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory) -> tuple[Recipe, Path, str]:
-    """A run that was refused company and then killed with signal 9 in the middle of an epoch."""
+    """A run that refused a second one and was then killed with signal 9 in the middle of an epoch."""
     folder = tmp_path_factory.mktemp("killed") / "run"
     recipe = small(epochs=100000, train_samples=600)
     (folder.parent / "small.toml").write_text(recipe.to_toml())
@@ -216,14 +217,14 @@ def test_a_state_that_records_how_busy_the_network_was_is_still_read(tmp_path):
     same(tmp_path / "whole", tmp_path / "run")
 
 
-def test_a_state_of_a_torch_with_fewer_settings_is_gone_on_with(tmp_path):
+def test_a_state_of_a_torch_with_fewer_settings_is_continued(tmp_path):
     recipe = small(epochs=1)
-    first = TrainingRun(recipe, load_samples(recipe), tmp_path, QUIET)
+    first = TrainingLoop(recipe, load_samples(recipe), tmp_path, QUIET)
     first.one_epoch()
     save_state(tmp_path / "state.pt", first._state())
     state = load_state(tmp_path / "state.pt", recipe)
     del state.optimiser["param_groups"][0]["momentum"]
-    resumed = TrainingRun(recipe, first.data, tmp_path, QUIET)
+    resumed = TrainingLoop(recipe, first.data, tmp_path, QUIET)
     resumed.restore(state)
     assert resumed.optimiser.param_groups[0]["momentum"] == 0.9
     resumed.one_epoch()
@@ -272,7 +273,7 @@ def test_there_must_be_a_run_to_resume(tmp_path):
 
 
 @pytest.mark.parametrize("damage", [b"", b"no state at all", None], ids=["empty", "other", "cut"])
-def test_a_damaged_state_is_refused_with_a_sentence(tmp_path, damage):
+def test_a_damaged_state_is_refused_with_a_message(tmp_path, damage):
     run(small(epochs=1), tmp_path / "run")
     state = tmp_path / "run/state.pt"
     state.write_bytes(state.read_bytes()[:2000] if damage is None else damage)
@@ -280,24 +281,24 @@ def test_a_damaged_state_is_refused_with_a_sentence(tmp_path, damage):
         run(small(), tmp_path / "run", resume=True)
 
 
-def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_epoch(tmp_path, monkeypatch):
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_good_epoch(tmp_path, monkeypatch):
     run(small(epochs=2), tmp_path / "good")
-    step = TrainingRun._one_batch
+    step = TrainingLoop._one_batch
 
-    def poisoned(self: TrainingRun, batch: Batch, sums) -> None:
+    def poisoned(self: TrainingLoop, batch: Batch, sums) -> None:
         if (self.epoch, batch.index) == (2, 3):
             with torch.no_grad():
                 self.net.readout.weight[0, 0] = math.nan
         step(self, batch, sums)
 
-    monkeypatch.setattr(TrainingRun, "_one_batch", poisoned)
+    monkeypatch.setattr(TrainingLoop, "_one_batch", poisoned)
     with pytest.raises(Diverged, match="the loss became nan in epoch 3, batch 4; the checkpoint of epoch 2 is kept in") as caught:
         run(small(), tmp_path / "run")
     assert caught.value.exit_code == 1
     same(tmp_path / "good", tmp_path / "run")
 
 
-def test_a_huge_learning_rate_ends_in_a_sentence(tmp_path):
+def test_a_huge_learning_rate_ends_with_a_message(tmp_path):
     with pytest.raises(Diverged, match=r"in epoch \d, batch \d+; no epoch was finished; use a smaller learning rate"):
         run(small(optimiser={"learning_rate": 1e30}), tmp_path / "run")
     assert not (tmp_path / "run/state.pt").exists()
@@ -305,7 +306,7 @@ def test_a_huge_learning_rate_ends_in_a_sentence(tmp_path):
 
 def test_feedback_that_diverges_stops_the_run(tmp_path):
     """Backward solves that end no better than they began, PATIENCE of them in a row."""
-    one = TrainingRun(small(), load_samples(small()), tmp_path, QUIET)
+    one = TrainingLoop(small(), load_samples(small()), tmp_path, QUIET)
     for residual in [1.5] * (PATIENCE - 1) + [0.9] + [1.0] * (PATIENCE - 1):
         one.net.last_solve = (8, residual)
         one._check_solver(0)
@@ -337,6 +338,6 @@ def test_rates_from_turns_of_the_map_train_without_spikes(tmp_path, monkeypatch)
     run(small(turns=2), tmp_path)
     losses = [record["loss"] for record in read_log(tmp_path)]
     assert losses[2] < losses[1] < losses[0]
-    training = TrainingRun(small(turns=2), load_samples(small(turns=2)), tmp_path, QUIET)
+    training = TrainingLoop(small(turns=2), load_samples(small(turns=2)), tmp_path, QUIET)
     monkeypatch.setattr(training.net, "_simulate", None)  # is not called
     training._one_batch(next(training._batches()), _Sums())

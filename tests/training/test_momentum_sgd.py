@@ -63,7 +63,7 @@ def test_steps_and_state_are_torchs(compiled: bool) -> None:
         assert_same(ours, theirs)
 
 
-def test_a_checkpoint_of_either_goes_on_in_the_other() -> None:
+def test_a_checkpoint_of_either_continues_in_the_other() -> None:
     ours, theirs = pair()
     for _ in range(2):
         give_gradients(ours, theirs)
@@ -90,7 +90,7 @@ def test_a_state_of_other_parameters_is_refused() -> None:
 
 
 def test_training_does_not_import_torchs_compiler() -> None:
-    """It would take longer than the whole training of a small network."""
+    """Importing it would take longer than training a small network."""
     code = """
 import sys, torch
 from fsnn_lava.training.build import build_network, build_optimiser

@@ -43,7 +43,7 @@ def test_a_rank_that_makes_no_sense_is_refused(environment, launcher):
 
 @pytest.fixture
 def launcher(monkeypatch):
-    """Sets the environment that a launcher would, and nothing of the real one."""
+    """Set the environment that a launcher would set, without anything from the real one."""
 
     def set_environment(values: dict[str, str]) -> None:
         for name in list(os.environ):

@@ -1,11 +1,11 @@
-"""What a training run prints: a header, a table that fits 100 characters, and a remark when alpha sits at its limit."""
+"""What a training run prints: a header, a table that fits 100 characters, and a note when alpha is at its limit."""
 
 from __future__ import annotations
 
 import dataclasses
 
-from fsnn_lava.training.log import TrainingProgress
-from fsnn_lava.training.loop import TrainingRun
+from fsnn_lava.training.loop import TrainingLoop
+from fsnn_lava.training.progress import TrainingProgress
 from fsnn_lava.training.run_table import WIDTHS, column_titles, epoch_row, limit_remark
 from fsnn_lava.training.samples import load_samples
 from tests.training.test_log import RECORD
@@ -59,8 +59,16 @@ def test_three_epochs_at_the_limit_are_remarked_once():
 
 def test_a_run_says_data_network_parameters_device_and_solver(tmp_path, capsys):
     recipe = small(epochs=1)
-    TrainingRun(recipe, load_samples(recipe), tmp_path, TrainingProgress()).introduce()
+    TrainingLoop(recipe, load_samples(recipe), tmp_path, TrainingProgress()).introduce()
     said = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in said[:5]] == ["data", "network", "parameters", "device", "solver"]
     assert "digits: " in said[0] and " samples to train, " in said[0] and said[0].endswith("1x8x8, 10 classes")
     assert said[5:] == ["", column_titles("test")]
+
+
+def test_with_a_penalty_the_operations_take_the_place_of_the_rates():
+    record = dataclasses.replace(RECORD, operations=1234567.4)
+    assert column_titles("test", penalised=True).split()[4] == "operations"
+    row = epoch_row(record, epochs=16, limit=0.5, penalised=True)
+    assert row.split()[4] == "1,234,567" and len(row) == len(column_titles("test"))
+    assert epoch_row(RECORD, epochs=16, limit=0.5, penalised=True) == epoch_row(RECORD, epochs=16, limit=0.5)  # a log of an older version

@@ -19,7 +19,7 @@ def test_validation_samples_are_never_trained_on_and_the_same_for_every_seed():
     assert everything == {sample.tobytes() for sample in whole.train.batch(slice(None))}
     assert not set(one.train.chosen) & set(one.validation.chosen)
     assert (one.validation.chosen == other.validation.chosen).all()
-    with pytest.raises(BadData, match="'validation' = 5000 would leave nothing of 1433 training samples of digits"):
+    with pytest.raises(BadData, match="'validation' = 5000 would leave none of the 1433 training samples of digits"):
         load_samples(small(validation=5000))
 
 

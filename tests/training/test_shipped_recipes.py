@@ -8,7 +8,7 @@ import pytest
 
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.training.recipe import load_recipe
-from fsnn_lava.training.shipped_recipes import find_recipe, recipe_table, shipped_recipes, write_recipe
+from fsnn_lava.training.shipped_recipes import copy_shipped_recipe, find_recipe, recipe_table, shipped_recipes
 
 TRAIN = Path(__file__).parents[2] / "train"
 
@@ -45,8 +45,8 @@ def test_the_table_has_a_line_for_every_recipe_and_fits_100_characters():
 
 def test_a_copy_keeps_its_comments_and_takes_another_data_set(tmp_path):
     target = tmp_path / "my.toml"
-    write_recipe(target, find_recipe("digits"), data='odd "name"\\.npz')
+    copy_shipped_recipe(target, find_recipe("digits"), data='odd "name"\\.npz')
     assert "# norm = " in target.read_text()
     assert load_recipe(target).data == 'odd "name"\\.npz'
     with pytest.raises(BadArgument, match=r"my\.toml exists already"):
-        write_recipe(target, find_recipe("digits"))
+        copy_shipped_recipe(target, find_recipe("digits"))

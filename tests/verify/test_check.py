@@ -1,4 +1,4 @@
-"""A check: its mark, and where it failed in words."""
+"""A check: its mark, and the description of where it failed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_missed_threshold_is_not_a_failure_but_not_ok_either():
     assert Check(name="charge", passed=False, missed=("a threshold",), summary="").mark == "FAIL"
 
 
-def test_what_nobody_demands_is_only_measured():
+def test_what_is_not_required_is_only_measured():
     assert Check(name="settled", passed=True, judges=False, summary="").mark == "info"
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.verify.divergence import first_divergence, first_layer, locate_divergence
+from fsnn_lava.verify.divergence import first_divergence, first_divergent_layer, locate_divergence
 from tests.helpers.chip_networks import conv_network, dense_network
 
 
@@ -61,10 +61,10 @@ def test_within_a_loop_the_first_layer_cannot_be_told_without_trains():
 
 def test_without_feedback_the_lowest_layer_is_the_first():
     chip = conv_network(1)
-    assert first_layer(chip, [0, 1]) is None
+    assert first_divergent_layer(chip, [0, 1]) is None
     forward = replace(chip, synapses=tuple(s for s in chip.synapses if chip.is_forward(s)))
-    assert first_layer(forward, [0, 1]) == 0
-    assert first_layer(forward, [1]) == 1
+    assert first_divergent_layer(forward, [0, 1]) == 0
+    assert first_divergent_layer(forward, [1]) == 1
 
 
 def test_without_a_difference_in_spikes_the_end_is_compared():

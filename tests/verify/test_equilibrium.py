@@ -1,4 +1,4 @@
-"""Solving for a*: the tolerance, the ways that are tried, the cost."""
+"""Solving for a*: the tolerance, the methods that are tried, and the cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparator with the float network beside it: its own spikes, the shift of the equilibrium, and whether integers round floats."""
+"""The comparator with the float network: its own spikes, the shift of the equilibrium, and whether the integers are its rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference beside two others: a naive simulator with full matrices, and the emulator; every rule of E9 on random networks."""
+"""The reference compared with a naive simulator with full matrices and with the emulator: every rule of E9 on random networks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.verify import reference_run
-from fsnn_lava.verify.checks.repeated_run import differing
+from fsnn_lava.verify.checks.repeated_run import differing_samples
 from fsnn_lava.verify.reference_run import run_reference
 from tests.helpers.chip_networks import conv_network
 from tests.helpers.naive_simulator import simulate
@@ -24,7 +24,7 @@ def test_random_networks_give_the_same_result_as_the_naive_simulator(part):
         rng = np.random.default_rng([11, seed])
         chip = random_network(rng, layers=int(rng.integers(1, 4)), wild=seed % 3 == 0)
         values = random_values(rng, chip, 2)
-        assert not differing(run_reference(chip, values, steps=chip.steps), simulate(chip, values)).any(), seed
+        assert not differing_samples(run_reference(chip, values, steps=chip.steps), simulate(chip, values)).any(), seed
 
 
 @pytest.mark.parametrize("decay", [0, 205])
@@ -33,7 +33,7 @@ def test_stock_neurons_are_computed_as_the_emulator_computes_them(decay):
         chip = executed_network(conv_network(seed, decay=decay), "stock")
         values = random_values(np.random.default_rng(seed), chip, 2)
         expected = Emulator(chip, stock=True).run(values, steps=14, spikes=True)
-        assert not differing(run_reference(chip, values, steps=14, stock=True), expected).any()
+        assert not differing_samples(run_reference(chip, values, steps=14, stock=True), expected).any()
 
 
 def test_it_imports_no_compiled_code():

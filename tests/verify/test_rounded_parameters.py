@@ -1,4 +1,4 @@
-"""The integers are roundings of the model: what is not one is named."""
+"""The integers are the rounded parameters of the model: any that is not is named."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def changed(chip: ChipNetwork, position: int, index: tuple[int, ...], by: int) -
 
 
 @pytest.mark.parametrize("feedback", [False, True])
-def test_one_weight_that_is_no_rounding_is_named(feedback):
+def test_one_weight_that_is_not_rounded_correctly_is_named(feedback):
     net = model("dense")
     values = pixels(net)
     right = fl.quantise(net, calibration=values)
@@ -48,7 +48,7 @@ def test_one_weight_that_is_no_rounding_is_named(feedback):
     assert str(right.synapses[position]) in shift.offenders[0]["what"]
 
 
-def test_a_bias_and_a_threshold_that_are_no_rounding_are_named():
+def test_a_bias_and_a_threshold_that_are_not_rounded_correctly_are_named():
     net = model("dense")
     values = pixels(net)
     right = fl.quantise(net, calibration=values)
@@ -62,7 +62,7 @@ def test_a_bias_and_a_threshold_that_are_no_rounding_are_named():
         assert what in shift.offenders[0]["what"]
 
 
-def test_all_parameters_that_are_no_rounding_are_counted(monkeypatch):
+def test_all_parameters_that_are_not_rounded_correctly_are_counted(monkeypatch):
     """More than those that are listed: many weights, and one threshold that all neurons share."""
     monkeypatch.setattr(rounded_parameters, "_LISTED", 5)
     net = model("dense")

@@ -38,17 +38,17 @@ def test_only_yes_is_true():
 
 
 def test_the_sentence_says_what_more_steps_would_do():
-    assert "about 40 steps bring all within it" in settled(steps=40).sentence()
+    assert "about 40 steps would bring all of them within that" in settled(steps=40).sentence()
     assert "the leak leaves up to 0.08 however long it runs" in settled(steps=None, floor=0.08).sentence()
     assert "more steps do not settle it" in settled(floor=None).sentence()
-    assert "steps bring" not in settled(answer="yes", steps=20).sentence()
+    assert "steps would bring" not in settled(answer="yes", steps=20).sentence()
     assert "it falls as T^-0.97 so far (E11: T^-1.00)" in settled(slope=-0.97, expected_slope=-1.0).sentence()
 
 
 def test_the_sentence_names_the_level_and_what_is_unknown():
-    assert "beyond the 0.05 that the run can resolve" in settled().sentence()
-    assert "beyond the 0.05 to 0.08 that the run can resolve" in settled(level=0.08).sentence()
-    assert "beyond the allowed 0.08" in settled(level=0.08, demanded=True).sentence()
+    assert "off by more than 0.05, which is what the run can resolve" in settled().sentence()
+    assert "off by more than 0.05 to 0.08, which is what the run can resolve" in settled(level=0.08).sentence()
+    assert "off by more than the allowed 0.08" in settled(level=0.08, demanded=True).sentence()
     assert "none of them in 75.00% of the samples" in settled(samples_settled=0.75).sentence()
     assert "none of them" not in settled(samples_settled=0.0).sentence()
     assert "a*" not in settled().sentence()

@@ -1,4 +1,4 @@
-"""Thresholds: what makes no sense is refused."""
+"""Thresholds: invalid values are refused."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_a_docstring_names_exactly_the_arguments(path, owner, value):
 
 
 def check_class(value: type, text: str) -> None:
-    """What users make documents its arguments; what they are given documents its attributes."""
+    """A class that users instantiate documents its arguments; one that they only receive documents its attributes."""
     if issubclass(value, BaseException):
         return
     found = names(text, "parameters") or names(text, "attributes")
@@ -114,7 +114,7 @@ def test_errors_named_by_docstrings_are_public_or_builtin():
 
 @pytest.fixture
 def objects(tmp_path, monkeypatch) -> dict[str, Any]:
-    """What the examples take for granted, on a tiny network."""
+    """The objects that the examples assume, on a tiny network."""
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(0)
     normalisation = fl.Normalisation(mean=(0.5,), std=(0.25,))

@@ -1,4 +1,4 @@
-"""The demo is the product in one command: it ends with a verdict and a report, and says so when Lava is not there."""
+"""The demo is the product in one command: it ends with a verdict and a report, and says so if Lava is missing."""
 
 import importlib.util
 import runpy

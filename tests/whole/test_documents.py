@@ -1,4 +1,4 @@
-"""Documents are true: links lead somewhere, blocks and commands run as they are printed, the reference is the parsers' own."""
+"""The documents are correct: links work, code blocks and commands run as printed, and the reference matches the parsers."""
 
 import re
 import runpy
@@ -87,7 +87,7 @@ def test_the_verdict_in_the_readme_is_the_one_that_is_printed(shell):
 
 
 def words(text):
-    """The text in one line, every number of it as N."""
+    """Return the text on one line, with every number replaced by N."""
     return re.sub(r"\d[\d.]*", "N", " ".join(text.split()))
 
 

@@ -1,4 +1,4 @@
-"""Examples and notebooks run as they stand."""
+"""Examples and notebooks run as they are."""
 
 import ast
 import hashlib
@@ -20,7 +20,7 @@ NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 
 @pytest.fixture
 def script(tmp_path, monkeypatch, capfd):
-    """Runs a script of examples/ as if it had been typed in an empty folder; gives what it printed."""
+    """Run a script of examples/ in an empty folder and return what it printed."""
 
     def run(name, *arguments):
         monkeypatch.chdir(tmp_path)
@@ -36,7 +36,7 @@ def script(tmp_path, monkeypatch, capfd):
     return run
 
 
-def test_own_data_go_the_whole_way_by_the_commands(script, tmp_path):
+def test_own_data_pass_through_the_whole_pipeline_by_the_commands(script, tmp_path):
     printed = script("own_data.py")
     assert [line.split()[1] for line in printed.splitlines() if line.startswith("$ ")] == ["fsnn-train", "fsnn-export", "fsnn-run"]
     assert "PASS  faithful" in printed
@@ -45,7 +45,7 @@ def test_own_data_go_the_whole_way_by_the_commands(script, tmp_path):
 
 
 @pytest.mark.parametrize("architecture", [(), ("10C3-P2 (F10C3)",), ("30 (F30)",)])
-def test_an_own_architecture_goes_the_whole_way_in_python(script, architecture):
+def test_your_own_architecture_passes_through_the_whole_pipeline_in_python(script, architecture):
     printed = script("own_architecture.py", *architecture)
     assert "PASS  faithful" in printed
     accuracy = next(line for line in printed.splitlines() if "accuracy " in line)

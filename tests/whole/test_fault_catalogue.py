@@ -1,4 +1,4 @@
-"""Part of the catalogue of single faults: every rule on every backend. The whole: python bench/faults.py."""
+"""Part of the catalogue of single faults: every rule on every backend. python bench/faults.py runs all of it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def copy(tmp_path):
-    """The library's source and the contract; nothing of it is executed."""
+    """Copy the library's source and the contract; none of it is executed."""
     for source in (ROOT / "fsnn_lava").rglob("*.py"):
         target = tmp_path / source.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)

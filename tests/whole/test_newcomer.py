@@ -1,4 +1,4 @@
-"""A newcomer's path: docs/index.md from top to bottom as it is printed, in a folder that holds only what a clone does."""
+"""A newcomer's path: docs/index.md from top to bottom as printed, in a folder that contains only what a clone contains."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ def bars() -> tuple[np.ndarray, np.ndarray]:
 
 
 LAYOUTS = {  # what a newcomer may write: the arrays, and what the note says of them
-    "grey": (lambda x, y: (x[:, 0], y), "taken as grey images [B, H, W]"),
-    "channels last": (lambda x, y: (x.transpose(0, 2, 3, 1), y), "taken as channels last"),
+    "grey": (lambda x, y: (x[:, 0], y), "interpreted as greyscale images [B, H, W]"),
+    "channels last": (lambda x, y: (x.transpose(0, 2, 3, 1), y), "interpreted as channels last"),
     "floats": (lambda x, y: ((x / 255).astype(np.float32), y), "multiplied by 255 and rounded to raw values"),
-    "names": (lambda x, y: (x, np.array(["across", "down"])[y]), "taken as classes in alphabetical order (across, down)"),
-    "one-hot": (lambda x, y: (x, np.eye(2)[y]), "taken as one-hot rows of 2 classes"),
+    "names": (lambda x, y: (x, np.array(["across", "down"])[y]), "interpreted as classes in alphabetical order (across, down)"),
+    "one-hot": (lambda x, y: (x, np.eye(2)[y]), "interpreted as one-hot rows of 2 classes"),
 }
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_own_data_in_a_wrong_layout_are_understood_and_said(name, tmp_path):
+def test_own_data_in_a_wrong_layout_are_understood_and_reported(name, tmp_path):
     (x, y), (change, said) = bars(), LAYOUTS[name]
     values, labels = change(x, y)
     np.savez(tmp_path / "mine.npz", x_train=values[:90], y_train=labels[:90], x=values[90:], y=labels[90:])
@@ -79,7 +79,7 @@ def test_own_data_in_a_wrong_layout_are_understood_and_said(name, tmp_path):
     assert data.classes == 2
 
 
-def test_own_data_with_four_things_wrong_at_once_go_the_whole_way(tmp_path, monkeypatch, capfd):
+def test_own_data_with_four_things_wrong_at_once_pass_through_the_whole_pipeline(tmp_path, monkeypatch, capfd):
     """Channels last, floats, names, and a class missing from the test samples; by the commands under one name."""
     shell = Shell(tmp_path, monkeypatch, capfd)
     x, y = bars()
@@ -97,7 +97,7 @@ def test_own_data_with_four_things_wrong_at_once_go_the_whole_way(tmp_path, monk
     assert outcome["accuracy"] == 1.0
 
 
-def test_recordings_go_the_whole_way_and_are_framed_alike_in_every_command(tmp_path, monkeypatch, capfd):
+def test_recordings_pass_through_the_whole_pipeline_and_are_framed_alike_in_every_command(tmp_path, monkeypatch, capfd):
     shell = Shell(tmp_path, monkeypatch, capfd)
     write_nmnist(tmp_path / "data")
     shell.run("fsnn train --init my.toml --data tonic:NMNIST,window=9000,frames=6,size=17", training=[])

@@ -1,4 +1,4 @@
-"""Nothing leaves the machine and no secret of the environment lands in a file: train, export, run, compare and report, watched."""
+"""Nothing leaves the machine and no secret from the environment is written to a file, from training to report."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ print("WATCHED", json.dumps([codes, seen]))
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory):
-    """The whole pipeline in one process that notes every socket: its folder, what it printed, exit codes and sockets."""
+    """Run the whole pipeline in one process that records every socket; return folder, output, exit codes and sockets."""
     folder = tmp_path_factory.mktemp("watched")
     environment = {**os.environ, **SECRETS, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, "-c", WATCHED], cwd=folder, env=environment, capture_output=True, text=True)

@@ -63,7 +63,7 @@ def test_the_typed_client_runs_and_uses_every_public_name(tmp_path):
 
 
 def strict(path: Path) -> tuple[int, str]:
-    """mypy --strict on one file; of the library only what the file sees of it is judged. The cache is kept: torch takes long to read."""
+    """Run mypy --strict on one file and what it sees of the library. The cache is kept, because reading torch takes long."""
     options = ["--strict", "--follow-imports=silent", "--config-file=", "--ignore-missing-imports", "--cache-dir=.mypy_cache/typed_client"]
     done = subprocess.run([sys.executable, "-m", "mypy", *options, str(path)], cwd=ROOT, capture_output=True, text=True, timeout=800)
     return done.returncode, done.stdout + done.stderr

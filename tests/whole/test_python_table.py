@@ -47,7 +47,7 @@ def test_an_outcome_is_read_from_pytests_own_report(script, tmp_path, text, show
 
 @pytest.fixture
 def stand_in(script, monkeypatch):
-    """Every Python is there; `reports` are what pytest writes, by what it is given, and `ran` what was started."""
+    """Every Python exists; `reports` is what pytest writes for each run, and `ran` is what was started."""
     state = {"reports": {}, "ran": []}
 
     def run(python, series, *arguments):

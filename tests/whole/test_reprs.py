@@ -70,7 +70,7 @@ def test_a_network_prints_as_a_table_of_layers_and_connections():
     assert lines[-1] == ["network", chip.digest()[:12]]
 
 
-def test_a_network_tells_leak_thresholds_reset_and_what_the_host_computes():
+def test_a_network_shows_leak_thresholds_reset_and_what_the_host_computes():
     text = str(conv_network(decay=205, per_channel=True, reset="zero"))
     assert "LIF, leak 0.95, thresholds " in text
     assert text.count("reset to zero") == 2

@@ -1,5 +1,5 @@
 """The set-up takes a supported interpreter that really runs, shows its steps, does its work once, and leaves other folders' environments
-alone. No package is installed here: a stand-in for Python writes down what it was asked."""
+alone. No package is installed here: a mock of Python records its arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.compiled import float_run, integer_run, scatter
-from fsnn_lava.compiled.lava_step import deliver
+from fsnn_lava.compiled.lava_step import lava_synapse_step
 
 ROOT = Path(__file__).parents[2]
 TOOLS = (
@@ -47,7 +47,7 @@ esac
 
 @pytest.fixture
 def clone(tmp_path):
-    """A folder that can set itself up, with nothing on its path but basic tools."""
+    """A clone that can set itself up, with only basic tools on its path."""
     folder = tmp_path / "clone"
     (folder / ".ci").mkdir(parents=True)
     for name in (".ci/with-python", "setup.cfg", "pyproject.toml"):
@@ -84,12 +84,12 @@ def run(clone, *arguments, **variables):
 
 
 def asked(clone):
-    """What Python was asked, in order; without what runs in the background."""
+    """Return the commands that Python was given, in order, without those in the background."""
     return [line for line in (clone / "log").read_text().splitlines() if line != COMPILE]
 
 
 def installed(clone):
-    """What pip was asked for, in order."""
+    """Return what pip was asked to install, in order."""
     return [line for line in asked(clone) if line.startswith("-m pip install")]
 
 
@@ -131,7 +131,7 @@ def test_where_python3_is_not_supported_another_version_is_looked_for(clone, uns
     assert f"with Python 3.11.9 from {clone}/bin/python3.11 " in run(clone, "job").stderr
 
 
-def test_an_environment_that_is_there_decides_which_python_it_is(clone):
+def test_an_existing_environment_keeps_its_python(clone):
     add_python(clone, "python3.10", "3.10")
     run(clone, "first")
     add_python(clone, "python3", "3.13")
@@ -142,7 +142,7 @@ def test_an_environment_that_is_there_decides_which_python_it_is(clone):
     assert not list(clone.glob(".venv-*"))
 
 
-def test_without_a_supported_python_it_is_said_how_to_get_one(clone):
+def test_without_a_supported_python_there_is_advice_on_how_to_get_one(clone):
     add_shim(clone, "python3.10")
     add_python(clone, "python3", "3.14")
     found = run(clone, "job")
@@ -238,7 +238,7 @@ def test_torch_and_where_to_look_for_it_can_be_named(clone):
     assert installed(clone)[1] == f"{PIP} --extra-index-url file:///wheels torch==2.5.1+cpu"
 
 
-def test_without_a_cpu_build_the_ordinary_one_is_taken_and_that_is_said(clone):
+def test_without_a_cpu_build_the_ordinary_one_is_taken_and_that_is_reported(clone):
     add_python(clone, "python3", "3.11", fails="+cpu")
     found = run(clone, "job")
     assert found.returncode == 0
@@ -249,7 +249,7 @@ def test_without_a_cpu_build_the_ordinary_one_is_taken_and_that_is_said(clone):
 
 @pytest.mark.parametrize(("version", "times"), [("3.12", 1), ("3.10", 0)])
 def test_kernels_are_compiled_while_the_rest_is_installed_and_not_after_the_job(clone, version, times):
-    """On 3.10 not: numpy may be replaced under it."""
+    """Not on 3.10, where numpy may still be replaced."""
     path = add_python(clone, "python3", version)
     path.write_text(path.read_text().replace("esac", f"    {COMPILE}) echo $$ > '{clone}/compiler'; exec sleep 250 ;;\nesac"))
     job = f"until [ -s '{clone}/compiler' ]; do sleep 0.1; done" if times else ":"
@@ -266,7 +266,7 @@ def test_what_is_compiled_in_the_background_is_what_a_first_training_and_run_use
     script = runpy.run_path(str(ROOT / COMPILE))
     script["compile_training"]()
     script["compile_inference"]()
-    kernels = (float_run.run_samples, integer_run.run_samples, deliver, scatter.scatter)
+    kernels = (float_run.run_samples, integer_run.run_integer_samples, lava_synapse_step, scatter.scatter)
     before = [list(kernel.signatures) for kernel in kernels]
     net = fl.FSNN("4C3s-6C3s (F4C3u)", input_shape=(1, 8, 8), classes=10, dropout=0.2)
     net(torch.ones(2, 1, 8, 8), steps=3).sum().backward()

@@ -1,4 +1,4 @@
-"""Single faults of Lava's own neuron, on the graph that the chip runs: every spike is judged there, with a leak and without."""
+"""Single faults of Lava's own neuron, on the graph that the chip runs: every spike is checked there, with and without a leak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is installed is known: locks with hashes that meet setup.cfg, their bills of materials, an answer to every advisory that hits."""
+"""Lock files with hashes that meet setup.cfg, their bills of materials, and an answer to every advisory that applies."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_requirement_that_the_lock_does_not_meet_is_found(monkeypatch):
 @pytest.mark.parametrize(
     "line", ["torch", "torch>=2", "torch==2.3.1", "torch @ https://example.org/torch.whl", "--index-url https://example.org"]
 )
-def test_what_is_not_a_pin_with_hashes_is_no_lock(tmp_path, line):
+def test_a_line_that_is_not_a_pin_with_hashes_is_refused(tmp_path, line):
     (tmp_path / "lock.txt").write_text(f"{line}\n")
     with pytest.raises(ValueError, match="not a pinned version with hashes"):
         lockfile.read_lock(tmp_path / "lock.txt")

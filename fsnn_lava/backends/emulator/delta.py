@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.layout import flatten_channels_last, largest_sum, lay_out
-from fsnn_lava.backends.emulator.run import inputs_of, per_feedback, per_layer
+from fsnn_lava.backends.emulator.run import emulated_feedback, emulated_layers, emulator_inputs
 from fsnn_lava.compiled.delta_run import DeltaOutputs, DeltaProgram, run_delta_samples
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.errors import BadArgument
@@ -24,20 +24,20 @@ class DeltaEmulator:
 
     def __init__(self, chip: ChipNetwork) -> None:
         if chip.delta is None:
-            raise BadArgument("this network is rate coded; run it with fsnn_lava.backends.emulator.run.Emulator")
+            raise BadArgument("this network uses rate coding; run it with fsnn_lava.backends.emulator.run.Emulator")
         self.chip, self.encoding = chip, chip.delta
         self.layout = lay_out(chip)
         self.digest = chip.digest()
         self.delta = _delta_program(chip, self.encoding)
         self.wide = self.layout.wide or _largest_change(chip, self.encoding) > INT32_MAX
         empty = np.zeros((0, *chip.input.shape), dtype=np.uint8)
-        self._run_batch(self._outputs(0, 1, False), 1, *inputs_of(chip, empty))  # compile now, not while a run is timed
+        self._run_batch(self._outputs(0, 1, False), 1, *emulator_inputs(chip, empty))  # compile now, not while a run is timed
 
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
         """Run `values` [B, *shape], checked by the caller, for `steps` steps (default: the network's); `spikes` keeps every change."""
         started = time.perf_counter()
         steps = self.chip.steps if steps is None else steps
-        drive, messages = inputs_of(self.chip, values)
+        drive, messages = emulator_inputs(self.chip, values)
         out = self._outputs(len(values), steps, spikes)
         self._run_batch(out, steps, drive, messages)
         return self._result(out, steps, time.perf_counter() - started)
@@ -70,7 +70,7 @@ class DeltaEmulator:
     def _result(self, out: DeltaOutputs, steps: int, seconds: float) -> Result:
         chip, offsets = self.chip, self.layout.offsets
         neurons = sum(layer.size for layer in chip.layers) + chip.readout.classes
-        late = per_feedback(chip, self.layout, out.late)
+        late = emulated_feedback(chip, self.layout, out.late)
         delays = [chip.delay(synapse) for synapse in chip.feedback]
         return Result(
             backend="emu",
@@ -78,17 +78,17 @@ class DeltaEmulator:
             digest=self.digest,
             weight_sum=chip.weight_sum(steps),
             readout_scale=chip.readout_scale,
-            counts=per_layer(chip, offsets, out.counts),
-            traces=tuple(part.astype(np.float64) for part in per_layer(chip, offsets, out.told)),
+            counts=emulated_layers(chip, offsets, out.counts),
+            traces=tuple(part.astype(np.float64) for part in emulated_layers(chip, offsets, out.told)),
             late=late,
             late_traces=tuple(part.astype(np.float64) for part in late),
-            potentials=per_layer(chip, offsets, out.sums),
+            potentials=emulated_layers(chip, offsets, out.sums),
             readout=out.readout,
-            clipped=per_layer(chip, offsets, out.clipped),
+            clipped=emulated_layers(chip, offsets, out.clipped),
             clip_count=out.clip_count,
             operations=out.operations[:, 0],
             updates=np.full(len(out.counts), steps * neurons, dtype=np.int64),
-            spikes=per_layer(chip, offsets, out.trains) if out.trains.shape[1] else None,
+            spikes=emulated_layers(chip, offsets, out.trains) if out.trains.shape[1] else None,
             messages=out.messages,
             cycles=limit_cycles(out.hashes, out.messages, longest_delay=max(delays, default=0)),
             seconds=seconds,
@@ -96,10 +96,10 @@ class DeltaEmulator:
 
 
 def limit_cycles(hashes: NDArray[np.uint64], messages: NDArray[np.int32], *, longest_delay: int) -> NDArray[np.int32]:
-    """[B] the shortest period with which the rates told repeat at the end of a run, 0 where they are silent or do not repeat.
+    """[B] with delta encoding: the shortest period with which the rates repeat at the end of a run; 0 if silent or not periodic.
 
-    What a network does next follows from the rates of the last `longest_delay` + 1 steps, so as many equal ones are a cycle. Rates are
-    equal if their 64-bit hashes are.
+    The next step of a network depends on the rates of the last `longest_delay` + 1 steps, so that many equal ones make a cycle. Rates are
+    taken as equal if their 64-bit hashes are.
     """
     samples, steps = hashes.shape
     periods = np.zeros(samples, np.int32)
@@ -113,7 +113,7 @@ def limit_cycles(hashes: NDArray[np.uint64], messages: NDArray[np.int32], *, lon
 
 def _delta_program(chip: ChipNetwork, delta: DeltaEncoding) -> DeltaProgram:
     thresholds: list[NDArray[Any]] = [flatten_channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers]
-    shifts = np.log2(np.concatenate(thresholds)).astype(np.int64)  # powers of two: exact
+    shifts = np.log2(np.concatenate(thresholds)).astype(np.int64)  # exact, since they are powers of two
     return DeltaProgram(shifts=shifts, bands=np.array(delta.dead_bands, dtype=np.int64), rate_bits=delta.rate_bits)
 
 

@@ -13,7 +13,7 @@ from fsnn_lava.compiled.arithmetic import shift
 from fsnn_lava.compiled.patches import Patches
 from fsnn_lava.compiled.program import FORM_START, FROM_INPUT, LAYER_COLUMNS, STATIC, Program, Sums
 from fsnn_lava.compiled.row_vectors import LANES
-from fsnn_lava.compiled.scatter import FORM, form_of, scatter
+from fsnn_lava.compiled.scatter import FORM, scatter, scatter_form
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.stock_network import atrlif_bias, atrlif_offset, runs_as_atrlif
 from fsnn_lava.ir.synapse_patches import synapse_patches
@@ -28,11 +28,11 @@ class Layout:
     offsets: tuple[int, ...]  # of each layer among the M neurons
     late_offsets: tuple[int, ...]  # of each feedback synapse among the late counts
     late_size: int
-    wide: bool  # a sum could exceed 32 bits before the clip: compute in 64
+    wide: bool  # a sum could exceed 32 bits before it is clipped: compute in 64 bits
 
 
 def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:
-    """The layout of `chip`. `stock`: layers that leak and subtract are computed as Lava's ATRLIF does, not by E9."""
+    """The emulator's layout of `chip`. `stock`: layers that leak and subtract are computed as Lava's ATRLIF does, not by E9."""
     atrlif = [stock and runs_as_atrlif(layer) for layer in chip.layers]
     shapes = {INPUT: chip.input.shape, **{layer.name: layer.shape for layer in chip.layers}}
     synapses = [s for layer in chip.layers for s in chip.into(layer)]
@@ -69,7 +69,7 @@ def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:
 
 
 def flatten_channels_last(values: NDArray[Any]) -> NDArray[Any]:
-    """[*shape] as [H * W * C] (or [N])."""
+    """[*shape] in the neuron order of the emulator's layout, [H * W * C] (or [N])."""
     return np.ascontiguousarray(values.transpose(1, 2, 0) if values.ndim == 3 else values).reshape(-1)
 
 
@@ -114,7 +114,7 @@ def _synapse_table(chip: ChipNetwork, synapses: list[Synapse], patches: list[Pat
         target = chip.layer(synapse.target).size
         places = (weights, weights + patch.weight.size, spans, columns, columns, end)
         table[i, :FORM_START] = (source, delay, bits, *places, target, targets, operations[i])
-        table[i, FORM_START:] = form_of(patch)
+        table[i, FORM_START:] = scatter_form(patch)
         weights, spans, targets = weights + patch.weight.size, end, targets + target
     return table
 
@@ -123,7 +123,7 @@ def _full_current(patch: Patches, source: tuple[int, ...], target: tuple[int, ..
     """[target size] what every target receives if all sources fire at once, channels last, and the operations that takes."""
     total: Sums = np.zeros(math.prod(target), dtype)
     sources = np.arange(math.prod(source), dtype=np.int32)
-    return total, scatter(total, patch.blocks, sources, np.zeros(0, np.uint8), form_of(patch), patch.row_spans, patch.column_spans)
+    return total, scatter(total, patch.blocks, sources, np.zeros(0, np.uint8), scatter_form(patch), patch.row_spans, patch.column_spans)
 
 
 def _readout_rows(chip: ChipNetwork) -> NDArray[np.int8]:
@@ -148,7 +148,7 @@ def _largest_state(chip: ChipNetwork, layer: Layer) -> int:
 
 
 def largest_sum(synapse: Synapse) -> int:
-    """The largest |weight @ messages| at any target, before the shift."""
+    """The largest |weight @ messages| at any target, before the shift; it decides the dtype in the emulator's layout."""
     size = np.abs(synapse.weight.astype(np.int64))
     target_axis = 1 if isinstance(synapse, TransposedConvSynapse) else 0
     message = MESSAGE_MAX if synapse.source == INPUT else 1

@@ -1,4 +1,4 @@
-"""Run a ChipNetwork on the emulator: inputs in the order of the kernels, the run itself, results in the order of the network."""
+"""Run a ChipNetwork on the emulator: convert inputs to the order of the kernels, run, and convert results to the order of the network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.layout import Layout, flatten_channels_last, lay_out
-from fsnn_lava.compiled.integer_run import Outputs, run_samples
+from fsnn_lava.compiled.integer_run import Outputs, run_integer_samples
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.input_current import input_current_channels_last
@@ -27,17 +27,18 @@ class Emulator:
 
     def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
         if chip.delta is not None:
-            raise BadArgument("this network has delta encoding; run it with fsnn_lava.backends.emulator.delta.DeltaEmulator")
+            raise BadArgument("this network uses delta encoding; run it with fsnn_lava.backends.emulator.delta.DeltaEmulator")
         self.chip = chip
         self.layout = lay_out(chip, stock=stock)
         self.digest = chip.digest()
-        self._run_batch(self._outputs(0, 1, False), 1, *inputs_of(self.chip, self._no_samples()))  # compile now, not while a run is timed
+        # compile now, not while a run is timed
+        self._run_batch(self._outputs(0, 1, False), 1, *emulator_inputs(self.chip, self._no_samples()))
 
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
         """Run `values` ([B, *shape], or [B, T, *shape] of events), checked by the caller, for `steps` steps (default: the network's)."""
         started = time.perf_counter()
         steps = self.chip.steps if steps is None else steps
-        drive, messages = inputs_of(self.chip, values)
+        drive, messages = emulator_inputs(self.chip, values)
         out = self._outputs(len(values), steps, spikes)
         self._run_batch(out, steps, drive, messages)
         return self._result(out, steps, time.perf_counter() - started)
@@ -46,7 +47,7 @@ class Emulator:
         program, dtype = self.layout.program, np.int64 if self.layout.wide else np.int32
 
         def run_range(first: int, end: int) -> None:
-            run_samples(first, end, program, steps, drive, messages, np.empty(len(program.bias), dtype), out)
+            run_integer_samples(first, end, program, steps, drive, messages, np.empty(len(program.bias), dtype), out)
 
         over_samples(run_range, len(messages))
 
@@ -83,23 +84,23 @@ class Emulator:
             digest=self.digest,
             weight_sum=chip.weight_sum(steps),
             readout_scale=float(chip.readout.scale),
-            counts=per_layer(chip, offsets, out.counts),
-            traces=per_layer(chip, offsets, traces),
-            late=per_feedback(chip, self.layout, out.late),
-            late_traces=per_feedback(chip, self.layout, late_traces),
-            potentials=per_layer(chip, offsets, out.potentials),
+            counts=emulated_layers(chip, offsets, out.counts),
+            traces=emulated_layers(chip, offsets, traces),
+            late=emulated_feedback(chip, self.layout, out.late),
+            late_traces=emulated_feedback(chip, self.layout, late_traces),
+            potentials=emulated_layers(chip, offsets, out.potentials),
             readout=out.readout,
-            clipped=per_layer(chip, offsets, out.clipped),
+            clipped=emulated_layers(chip, offsets, out.clipped),
             clip_count=out.clip_count,
             operations=out.operations[:, 0],
             updates=np.full(len(out.counts), steps * neurons, dtype=np.int64),
-            spikes=per_layer(chip, offsets, out.trains) if out.trains.shape[1] else None,
+            spikes=emulated_layers(chip, offsets, out.trains) if out.trains.shape[1] else None,
             seconds=seconds,
         )
 
 
-def inputs_of(chip: ChipNetwork, values: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """The host's drive [B, N1] without the bias, or [B, 0]; and the messages [B, T or 1, inputs], channels last."""
+def emulator_inputs(chip: ChipNetwork, values: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """The emulator's inputs: the host's drive [B, N1] without the bias, or [B, 0]; and the messages [B, T or 1, inputs], channels last."""
     samples = len(values)
     if chip.host_drive is not None:
         current = input_current_channels_last(chip, values).reshape(samples, chip.layers[0].size)
@@ -110,13 +111,13 @@ def inputs_of(chip: ChipNetwork, values: NDArray[np.uint8]) -> tuple[NDArray[np.
     return np.zeros((samples, 0), np.int32), np.ascontiguousarray(messages).reshape(samples, steps, math.prod(chip.input.shape))
 
 
-def per_layer(chip: ChipNetwork, offsets: tuple[int, ...], flat: NDArray[Any]) -> Arrays:
-    """[..., M] as one [..., *shape] per layer."""
+def emulated_layers(chip: ChipNetwork, offsets: tuple[int, ...], flat: NDArray[Any]) -> Arrays:
+    """The emulator's flat output [..., M] as one [..., *shape] per layer."""
     return tuple(_part(flat, offset, layer) for offset, layer in zip(offsets, chip.layers))
 
 
-def per_feedback(chip: ChipNetwork, layout: Layout, flat: NDArray[Any]) -> Arrays:
-    """[B, late neurons] as one [B, *shape of the source] per feedback synapse."""
+def emulated_feedback(chip: ChipNetwork, layout: Layout, flat: NDArray[Any]) -> Arrays:
+    """The emulator's flat output [B, late neurons] as one [B, *shape of the source] per feedback synapse."""
     sources = [chip.layer(s.source) for s in chip.feedback]
     return tuple(_part(flat, offset, source) for offset, source in zip(layout.late_offsets, sources))
 

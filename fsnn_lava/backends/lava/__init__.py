@@ -1,1 +1,1 @@
-"""The network as Lava processes. The only folder that imports lava; `fsnn_lava.backends.lava.simulator` is the way in."""
+"""The network as Lava processes. The only folder that imports lava; start reading at `fsnn_lava.backends.lava.simulator`."""

@@ -25,7 +25,7 @@ from fsnn_lava.backends.lava.processes.transposed.process import TransposedConv
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.window import Window, layer_window
-from fsnn_lava.compiled.lava_step import compile_fire
+from fsnn_lava.compiled.lava_step import compile_lava_neuron_step
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.synapse_patches import synapse_patches
@@ -35,7 +35,7 @@ _PROCESS = {DenseSynapse: Dense, ConvSynapse: Conv, TransposedConvSynapse: Trans
 
 
 class BatchedGraph:
-    """Processes for B samples of T steps, and the shared memory that values and results pass through."""
+    """Processes for B samples of T steps, and the shared memory for values and results."""
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, spikes: bool) -> None:
         self.chip, self.batch, self.steps = chip, batch, steps
@@ -55,7 +55,7 @@ class BatchedGraph:
         self._observe()
 
     def load(self, values: NDArray[np.uint8]) -> None:
-        """Copy up to B samples to where the source reads them; the rest of the batch is zero."""
+        """Copy up to B samples into the memory that the graph's source reads; the rest of the batch is zero."""
         count = len(values)
         if self.chip.input.kind == "current":
             filled = np.zeros((self.batch, *self.chip.input.shape), dtype=np.uint8)
@@ -66,6 +66,7 @@ class BatchedGraph:
         self.values[count:] = 0
 
     def heartbeat(self) -> int:
+        """A counter that advances as long as the graph makes progress."""
         return int(self._beat[0])
 
     def _record(self, layer: Layer) -> NeuronRecord:
@@ -76,7 +77,7 @@ class BatchedGraph:
         return layer_window(position, layers=len(self.chip.layers), steps=self.steps)
 
     def _neuron(self, index: int, layer: Layer) -> SoftResetNeuron:
-        compile_fire(_CURRENT[self._tag(layer)])
+        compile_lava_neuron_step(_CURRENT[self._tag(layer)])
         return SoftResetNeuron(
             layer=layer,
             order=channels_last_order(layer.shape),

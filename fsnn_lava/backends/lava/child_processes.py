@@ -1,4 +1,4 @@
-"""Set up every forked Lava process: it ends with its parent, leaves Ctrl-C to it, and reports its stack on a signal."""
+"""Set up every forked Lava process so that it ends with its parent, leaves Ctrl-C to the parent, and reports its stack on a signal."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _stacks = -1  # anonymous file, shared by all children, that stacks are written 
 
 @contextmanager
 def set_up_children() -> Iterator[None]:
-    """Apply the set-up described at the top of this file to every process that this thread forks inside the block.
+    """Prepare every child process that this thread forks inside the block, as described at the top of this file.
 
-    The kernel ends them with the *thread* that forked them: a runtime must be closed before its thread returns.
+    The kernel ends them together with the *thread* that forked them, so a runtime must be closed before its thread returns.
     """
     global _parent
     _open_stacks()
@@ -46,7 +46,7 @@ def _after_fork() -> None:
     if not parent:
         return
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # it died before prctl took effect
+    if os.getppid() != parent:  # the parent died before prctl took effect
         os._exit(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -57,7 +57,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def stack_of(pid: int, *, wait: float = 0.5) -> list[tuple[str, int, str]]:
-    """(file, line, function) of a child's main thread, innermost first; empty if it does not answer."""
+    """(file, line, function) of a child process's main thread, innermost first; empty if it does not answer."""
     start = os.fstat(_stacks).st_size
     os.kill(pid, _STACK_SIGNAL)
     deadline = time.monotonic() + wait
@@ -74,13 +74,13 @@ def stack_of(pid: int, *, wait: float = 0.5) -> list[tuple[str, int, str]]:
 
 
 def cpu_ticks(pid: int) -> int | None:
-    """CPU time used so far, in ticks; None if the process has ended."""
+    """CPU time that a child process has used so far, in ticks; None if it has ended."""
     fields = _stat(f"/proc/{pid}/stat")
     return int(fields[11]) + int(fields[12]) if fields else None
 
 
 def wants_to_work(pid: int) -> bool:
-    """Whether a thread is running, ready to run, or waiting for a disk: on a busy machine a process may wait long for its turn."""
+    """Whether a thread of a child process is running, ready to run, or waiting for a disk: a busy machine may let it wait long."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:

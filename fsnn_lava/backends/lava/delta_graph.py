@@ -1,6 +1,6 @@
 """A network with delta encoding as our own Lava processes, for all B samples of a batch at once (see batched_graph.py).
 
-The input's synapse ends on a port of its own: its current is read once, in the first step of layer 1.
+The input's synapse is connected to a separate port: its current is read once, in the first step of layer 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fsnn_lava.backends.lava.processes.transposed.process import TransposedConv
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.window import Window, layer_window
-from fsnn_lava.compiled.lava_step import compile_send_changes
+from fsnn_lava.compiled.lava_step import compile_lava_delta_step
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse, TransposedConvSynapse
@@ -33,11 +33,11 @@ _PROCESS = {DenseSynapse: Dense, ConvSynapse: Conv, TransposedConvSynapse: Trans
 
 
 class DeltaGraph:
-    """Processes for B samples of T steps, and the shared memory that values and results pass through."""
+    """Processes for B samples of T steps, and the shared memory for values and results."""
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, spikes: bool) -> None:
         if chip.delta is None:
-            raise BadArgument("this network is rate coded; see BatchedGraph")
+            raise BadArgument("this network uses rate coding; use BatchedGraph")
         self.chip, self.delta, self.batch, self.steps = chip, chip.delta, batch, steps
         self.period = len(chip.layers) + steps
         self._beat = shared_array((1,), np.int64)
@@ -45,7 +45,7 @@ class DeltaGraph:
         self.readout = shared_array((batch, chip.readout.classes), np.int32)
         self.readout_clips = shared_array((batch,), np.int64)
         self.spikes = [shared_array((steps, batch, layer.size), np.int16) for layer in chip.layers] if spikes else None
-        compile_send_changes()
+        compile_lava_delta_step()
         self._neurons = {layer.name: self._neuron(i, layer) for i, layer in enumerate(chip.layers)}
         self.values, source = self._source()
         self.processes: list[Any] = [source, *self._neurons.values()]
@@ -56,7 +56,7 @@ class DeltaGraph:
         self._observe()
 
     def load(self, values: NDArray[np.uint8]) -> None:
-        """Copy up to B samples to where the source reads them; the rest of the batch is zero."""
+        """Copy up to B samples into the memory that the graph's source reads; the rest of the batch is zero."""
         filled = np.zeros((self.batch, *self.chip.input.shape), dtype=np.uint8)
         filled[: len(values)] = values
         if self.chip.input.kind == "current":
@@ -65,6 +65,7 @@ class DeltaGraph:
             self.values[:] = channels_last(filled, self.chip.input.shape)
 
     def heartbeat(self) -> int:
+        """A counter that advances as long as the graph makes progress."""
         return int(self._beat[0])
 
     def _record(self, layer: Layer) -> DeltaRecord:
@@ -152,10 +153,10 @@ class DeltaGraph:
             self.processes.append(recorder)
 
 
-def check_input_current(chip: ChipNetwork) -> None:
-    """BadArgument unless the input's current fits 32 bits, which `input_current` checks sample by sample."""
+def check_delta_input(chip: ChipNetwork) -> None:
+    """BadArgument unless the input current of a delta graph fits in 32 bits, which `input_current` checks sample by sample."""
     for synapse in chip.synapses:
         axes = (0, 2, 3) if isinstance(synapse, TransposedConvSynapse) else tuple(range(1, synapse.weight.ndim))
         largest = int(np.abs(synapse.weight.astype(np.int64)).sum(axis=axes).max()) * limits.MESSAGE_MAX
         if synapse.source == INPUT and largest << max(0, limits.STATE_FRACTION_BITS + synapse.exponent) > limits.INT32_MAX:
-            raise BadArgument(f"{synapse}: the input's current may exceed 32 bits; run it on 'emu', or lower its exponent")
+            raise BadArgument(f"{synapse}: the input current may exceed 32 bits; run the network on 'emu', or lower the exponent")

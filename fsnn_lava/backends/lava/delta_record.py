@@ -24,17 +24,17 @@ class DeltaRecord:
     clipped: NDArray[np.uint8]
     clip_count: NDArray[np.int64]  # [B]
     messages: NDArray[np.int32]  # [B, T]
-    hashes: NDArray[np.uint64]  # [B, T] of what was told after each step
+    hashes: NDArray[np.uint64]  # [B, T] of the rates after each step
     late: tuple[tuple[int, NDArray[np.int32]], ...]  # delay of a feedback synapse, changes [B, n] that it no longer delivers
 
     def clear(self) -> None:
-        """Set everything to zero before a new batch."""
+        """Set the record of every neuron to zero before a new batch."""
         states: list[NDArray[Any]] = [self.counts, self.told, self.sums, self.clipped, self.clip_count, self.messages, self.hashes]
         for array in states + [changes for _, changes in self.late]:
             array[...] = 0
 
     def add(self, changes: NDArray[np.int32], *, tau: int, steps: int) -> None:
-        """Count the messages of step `tau`."""
+        """Add the messages of step `tau` to the record."""
         sent = changes != 0
         self.counts[...] += sent
         self.messages[:, tau - 1] = sent.sum(axis=1)
@@ -46,6 +46,7 @@ class DeltaRecord:
 
 
 def delta_record(batch: int, size: int, *, steps: int, delays: Sequence[int]) -> DeltaRecord:
+    """An empty record of a layer with delta encoding, in shared memory."""
     shape = (batch, size)
     return DeltaRecord(
         counts=shared_array(shape, np.int32),

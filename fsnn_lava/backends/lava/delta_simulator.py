@@ -17,9 +17,10 @@ from fsnn_lava.ir.run_arguments import checked_steps
 require_lava()
 
 from fsnn_lava.backends.lava.channel_order import channels_first  # noqa: E402
-from fsnn_lava.backends.lava.delta_graph import DeltaGraph, check_input_current  # noqa: E402
-from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.delta_graph import DeltaGraph, check_delta_input  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
 from fsnn_lava.backends.lava.operation_counts import count_updates, fan_out  # noqa: E402
+from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 
 
@@ -30,7 +31,7 @@ class DeltaSimulator:
         self.chip, self.batch, self.steps, self._keeps = chip, batch, checked_steps(chip, steps), spikes
         if batch < 1:
             raise BadArgument(f"batch must be at least 1, got {batch}")
-        check_input_current(chip)
+        check_delta_input(chip)
         with quiet_logging():
             self._graph = DeltaGraph(chip, batch=batch, steps=self.steps, spikes=True)  # operations are counted from every message
             self.session = Session(self._graph.processes, ByTag(), heartbeat=self._graph.heartbeat)
@@ -42,11 +43,11 @@ class DeltaSimulator:
         self.close()
 
     def close(self) -> None:
-        """End all processes; may be called twice."""
+        """End all processes of the delta graph; may be called twice."""
         self.session.close()
 
     def run(self, values: NDArray[np.uint8]) -> Result:
-        """Run one batch: `values` [B, *shape], checked by the caller; at most `batch` samples."""
+        """Run one batch with delta encoding: `values` [B, *shape], checked by the caller; at most `batch` samples."""
         if len(values) > self.batch:
             raise BadArgument(f"a batch has {len(values)} samples, more than batch={self.batch}")
         graph = self._graph
@@ -80,7 +81,7 @@ class DeltaSimulator:
             readout=graph.readout[:n].copy(),
             clipped=tuple(channels_first(record.clipped[:n], layer.shape) for layer, record in layers),
             clip_count=np.stack([*(record.clip_count[:n] for _, record in layers), graph.readout_clips[:n]], axis=1),
-            operations=count_delta_operations(chip, values, trains),
+            operations=_count_delta_operations(chip, values, trains),
             updates=count_updates(chip, n, self.steps),
             spikes=trains if self._keeps else None,
             messages=messages,
@@ -89,7 +90,7 @@ class DeltaSimulator:
         )
 
     def _late(self, number: int) -> NDArray[np.int32]:
-        """Changes of feedback synapse `number` that were under way."""
+        """Changes of feedback synapse `number` that were in flight."""
         synapse = self.chip.feedback[number]
         place = [s for s in self.chip.feedback if s.source == synapse.source].index(synapse)
         return self._graph.records[self.chip.index(synapse.source)].late[place][1]
@@ -99,7 +100,7 @@ class DeltaSimulator:
         return tuple(channels_first(train[:, :samples].swapaxes(0, 1), layer.shape) for train, layer in pairs)
 
 
-def count_delta_operations(chip: ChipNetwork, values: NDArray[np.uint8], trains: Arrays) -> NDArray[np.int64]:
+def _count_delta_operations(chip: ChipNetwork, values: NDArray[np.uint8], trains: Arrays) -> NDArray[np.int64]:
     """[B] weights touched: every message that arrived, and every non-zero value of the input once, times the fan-out of its sender."""
     samples, steps = len(values), trains[0].shape[1]
     total = np.count_nonzero(trains[-1].reshape(samples, -1), axis=1).astype(np.int64) * chip.readout.classes

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fsnn_lava.backends.lava.requirement import LAVA_IMPORTS, machine_lacks
+from fsnn_lava.backends.lava.requirement import LAVA_IMPORTS, missing_machine_requirements
 from fsnn_lava.errors import BackendMissing, BadArgument, CheckFailed
 
 PINS = Path(__file__).parent / "pins" / "lava-nc.txt"
@@ -22,21 +22,21 @@ CHECK_SECONDS = 300
 
 
 def pinned_version() -> tuple[str, str]:
-    """Name and version of the Lava this package works with: ("lava-nc", "0.10.0")."""
+    """Name and version of the Lava that `install_lava` installs: ("lava-nc", "0.10.0")."""
     line = next(line for line in PINS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#"))
     name, _, version = line.split()[0].partition("==")
     return name, version
 
 
 def installed_version() -> str | None:
-    """The version of Lava in this environment, or None."""
+    """The version of Lava that is installed in this environment, or None."""
     try:
         return importlib.metadata.version(pinned_version()[0])
     except importlib.metadata.PackageNotFoundError:
         return None
 
 
-def pip_commands() -> list[list[str]]:
+def _pip_commands() -> list[list[str]]:
     """The pip commands that install what is missing into this interpreter's environment; empty if nothing is."""
     pip = [sys.executable, "-m", "pip", "install"]
     missing = [name for name in LAVA_IMPORTS if importlib.util.find_spec(name) is None]
@@ -49,36 +49,38 @@ def pip_commands() -> list[list[str]]:
 
 
 def install_lava(*, yes: bool) -> None:
-    """Print the commands, ask unless `yes`, and run them. Raises BackendMissing if Lava is not installed afterwards."""
+    """Print the pip commands, ask unless `yes`, and run them. Raises BackendMissing if Lava is not installed afterwards."""
     _require_machine()
-    wanted = pip_commands()
+    wanted = _pip_commands()
     if not wanted:
         return
     if importlib.util.find_spec("pip") is None:
-        raise BackendMissing(f"{sys.executable} has no pip to install Lava with: run {sys.executable} -m ensurepip, then run this again")
-    print("\n  ".join(["The following installs what is missing:", *map(shlex.join, wanted)]), flush=True)
+        raise BackendMissing(
+            f"{sys.executable} has no pip, which is needed to install Lava: run {sys.executable} -m ensurepip, then try again"
+        )
+    print("\n  ".join(["These commands install what is missing:", *map(shlex.join, wanted)]), flush=True)
     if not yes and not _confirmed():
         raise BackendMissing("nothing was installed; backend 'sim' cannot run without Lava")
     for command in wanted:
         if subprocess.run(command, check=False).returncode != 0:
             raise BackendMissing(
-                "pip failed (see above). It needs a package index; without one, copy the wheels here and run the same "
+                "pip failed (see above). pip needs a package index; without one, copy the wheels here and run the same "
                 "command with --no-index --find-links FOLDER"
             )
 
 
 def verify_install() -> str:
-    """Run a network of two neurons on Lava in a separate process; returns a sentence about it, or raises."""
+    """Run the self-check on Lava in a separate process to verify the installation; returns a sentence about it, or raises."""
     code, out, err = _run_check()
     if code == 0:
         return out.strip().splitlines()[-1]
     said = (err.strip().splitlines() or [f"exit code {code}"])[-1]
     leaf = BackendMissing if code == BackendMissing.exit_code else CheckFailed
-    raise leaf(f"Lava is installed, but a network of two neurons did not run: {said}")
+    raise leaf(f"Lava is installed, but a test network of two neurons failed to run: {said}")
 
 
 def _run_check() -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of fsnn_lava.backends.lava.self_check; neither it nor a child of it is left running."""
+    """Exit code, stdout and stderr of fsnn_lava.backends.lava.self_check; neither it nor any of its children is left running."""
     check = [sys.executable, "-m", "fsnn_lava.backends.lava.self_check"]
     with subprocess.Popen(check, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
@@ -87,20 +89,20 @@ def _run_check() -> tuple[int, str, str]:
             os.killpg(process.pid, signal.SIGKILL)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
-            raise CheckFailed(f"Lava is installed, but a network of two neurons did not finish in {CHECK_SECONDS} s") from None
+            raise CheckFailed(f"Lava is installed, but a test network of two neurons did not finish within {CHECK_SECONDS} s") from None
     return process.returncode, out, err
 
 
 def _require_machine() -> None:
-    if lacking := machine_lacks():
+    if lacking := missing_machine_requirements():
         raise BackendMissing(
-            f"Lava cannot run here, it needs {'; '.join(lacking)}. Install fsnn-lava in such an environment, or use backend 'emu'"
+            f"Lava cannot run here; it needs {'; '.join(lacking)}. Install fsnn-lava in such an environment, or use backend 'emu'"
         )
 
 
 def _confirmed() -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise BadArgument("cannot ask for confirmation, standard input is not a terminal: add --yes")
+        raise BadArgument("cannot ask for confirmation because standard input is not a terminal: add --yes")
     try:
         return input("Run it? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError:

@@ -1,10 +1,8 @@
-"""Select the process model by its tag; keep Lava's handlers out of the root logger."""
+"""Select the process model by its tag."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from lava.magma.core.run_configs import RunConfig
@@ -16,20 +14,10 @@ class ByTag(RunConfig):
     """Selects the model whose tag the process names; stock processes get their fixed-point model."""
 
     def select(self, process: Any, proc_models: Sequence[Any]) -> Any:
+        """Called by Lava to select the process model: the one with the tag that the process names."""
         wanted = process.proc_params.get("tag") or "fixed_pt"
         for model in proc_models:
             if wanted in getattr(model, "tags", ()):
                 return model
         found = [model.__name__ for model in proc_models]
         raise BackendFailed(f"Lava process {process.name!r} has no model with tag {wanted!r}; its models are {found}")
-
-
-@contextmanager
-def quiet_logging() -> Iterator[None]:
-    """Remove the handlers that Lava processes add to the root logger when they are made inside the block."""
-    root = logging.getLogger()
-    before = list(root.handlers)
-    try:
-        yield
-    finally:
-        root.handlers[:] = before

@@ -33,13 +33,13 @@ class NeuronRecord:
     late: tuple[LateSpikes, ...]
 
     def clear(self) -> None:
-        """Set everything to zero before a new batch."""
+        """Set the record of every neuron to zero before a new batch."""
         arrays = [self.counts, self.clipped, self.clip_count, *(a for part in self.late for a in (part.counts, part.traces))]
         for array in arrays if self.traces is None else [*arrays, self.traces]:
             array[...] = 0
 
     def add(self, spikes: NDArray[Any], *, tau: int, steps: int, leak: float) -> None:
-        """Count the spikes of step `tau` (E3)."""
+        """Add the spikes of step `tau` to the record (E3)."""
         _count(self.counts, spikes)
         if self.traces is not None:
             _advance(self.traces, spikes, leak)
@@ -50,6 +50,7 @@ class NeuronRecord:
 
 
 def neuron_record(batch: int, size: int, *, leaky: bool, delays: Sequence[int], potential: DTypeLike = np.int32) -> NeuronRecord:
+    """An empty record of a layer's neurons, in shared memory."""
     shape = (batch, size)
     return NeuronRecord(
         counts=shared_array(shape, np.int32),
@@ -62,7 +63,7 @@ def neuron_record(batch: int, size: int, *, leaky: bool, delays: Sequence[int], 
 
 
 def _count(counts: NDArray[np.int32], spikes: NDArray[Any]) -> None:
-    np.add(counts, spikes, out=counts, casting="unsafe")  # spikes are 0 or 1, of whatever type
+    np.add(counts, spikes, out=counts, casting="unsafe")  # spikes are 0 or 1, of any type
 
 
 def _advance(trace: NDArray[np.float64], spikes: NDArray[Any], leak: float) -> None:

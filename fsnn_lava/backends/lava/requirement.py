@@ -1,4 +1,4 @@
-"""Whether Lava can run here, what is missing if not, and importing it. Importing this module does not import Lava."""
+"""Whether Lava can run here, what is missing otherwise, and how to import it. Importing this module does not import Lava."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ PYTHONS = ((3, 10), (3, 13))  # the oldest and the newest that Lava was tested o
 RUNTIME = "lava.magma.runtime.message_infrastructure.multiprocessing"  # the module of Lava that sets the start method
 
 
-def missing_for_lava() -> tuple[str, ...]:
-    """What this machine lacks to run Lava processes, one phrase each; empty if nothing."""
-    missing = [*machine_lacks()]
+def missing_lava_requirements() -> tuple[str, ...]:
+    """What this machine lacks to run Lava processes, one phrase per requirement; empty if nothing."""
+    missing = [*missing_machine_requirements()]
     if not is_in_lava("magma"):
         missing.append(f"{LAVA} ({INSTALL_LAVA} installs it)")
-    elif unmet := missing_packages(*LAVA_IMPORTS):
+    elif unmet := missing_required_packages(*LAVA_IMPORTS):
         missing.append(f"{' and '.join(unmet)}, which Lava imports ({INSTALL_LAVA} installs what it needs)")
     if sys.platform.startswith("linux") and not os.access("/dev/shm", os.W_OK):
         missing.append("a writable /dev/shm (Lava's channels use shared memory)")
     return tuple(missing)
 
 
-def machine_lacks() -> tuple[str, ...]:
-    """What cannot be installed: a supported Python, and Linux."""
+def missing_machine_requirements() -> tuple[str, ...]:
+    """Requirements of Lava that cannot be installed: a supported Python, and Linux."""
     lacking = []
     version, (oldest, newest) = sys.version_info[:2], PYTHONS
     if not oldest <= version <= newest:
@@ -44,12 +44,13 @@ def machine_lacks() -> tuple[str, ...]:
     return tuple(lacking)
 
 
-def missing_packages(*names: str) -> tuple[str, ...]:
+def missing_required_packages(*names: str) -> tuple[str, ...]:
+    """The required packages among `names` that are not installed, one phrase each."""
     return tuple(f"the package {name}" for name in names if importlib.util.find_spec(name) is None)
 
 
 def is_in_lava(name: str) -> bool:
-    """Whether lava/<name> is installed, as a folder or as a module. The package `lava` may be spread over several folders."""
+    """Whether the required lava/<name> is installed, as a folder or as a module. The package `lava` may be spread over several folders."""
     spec = importlib.util.find_spec("lava")
     folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
     return any((folder / name).is_dir() or any((folder / name).parent.glob(f"{Path(name).name}.*")) for folder in folders)
@@ -60,8 +61,8 @@ def require_lava() -> None:
 
     Lava sets multiprocessing's start method while it is imported, which Python refuses once the program has used multiprocessing.
     """
-    if lacking := machine_lacks():
-        raise BackendMissing(f"backend 'sim' cannot run here, it lacks: {'; '.join(lacking)}. Use backend 'emu'")
+    if lacking := missing_machine_requirements():
+        raise BackendMissing(f"backend 'sim' cannot run here; missing: {'; '.join(lacking)}. Use backend 'emu'")
     chosen = multiprocessing.get_start_method(allow_none=True)
     if chosen not in (None, "fork"):
         raise BackendMissing(
@@ -81,7 +82,7 @@ def require_lava() -> None:
 
 @contextmanager
 def _start_method_fixed(fixed: bool) -> Iterator[None]:
-    """Inside the block, setting the start method again is ignored if it is already set."""
+    """Inside the block, setting the start method has no effect if it is already set."""
     if not fixed:
         yield
         return

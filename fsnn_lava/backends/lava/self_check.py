@@ -1,4 +1,4 @@
-"""python -m fsnn_lava.backends.lava.self_check: check in a few seconds that Lava computes what it should, with two neurons."""
+"""python -m fsnn_lava.backends.lava.self_check: check in a few seconds, with two neurons, that Lava computes correctly."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ STEPS = 32
 VALUES = np.array([[6, 3], [1, 9]], dtype=np.uint8)
 
 
-def two_neurons() -> ChipNetwork:
-    """A dense layer of two neurons that excite and inhibit each other; all weights differ."""
+def self_check_network() -> ChipNetwork:
+    """The network of the self-check: a dense layer of two neurons that excite and inhibit each other; all weights differ."""
     layer = Layer(name="l1", shape=(2,), threshold=np.array(50), bias=np.array([3, -2], dtype=np.int32), scale=np.array(1.0))
     inward = DenseSynapse(source="input", target="l1", weight=np.array([[5, -1], [2, 7]], dtype=np.int8))
     back = DenseSynapse(source="l1", target="l1", weight=np.array([[-9, 13], [-21, 4]], dtype=np.int8))
@@ -26,23 +26,23 @@ def two_neurons() -> ChipNetwork:
     return ChipNetwork(input=Input(kind="pixels", shape=(2,)), layers=(layer,), synapses=(inward, back), readout=readout, steps=STEPS)
 
 
-def check_lava() -> str:
-    """Run them on our own Lava processes and on stock ones; returns a sentence if both equal the emulator, else CheckFailed."""
-    chip = two_neurons()
+def run_self_check() -> str:
+    """Run the self-check on our own Lava processes and on stock ones; returns a sentence if both equal the emulator, else CheckFailed."""
+    chip = self_check_network()
     spikes = 0
     for graph in ("batched", "stock"):
         expected = Emulator(executed_network(chip, graph)).run(VALUES)
-        found = run_on_lava(chip, graph)
+        found = _run_on_lava(chip, graph)
         if not _equal(found, expected):
             raise CheckFailed(
                 f"Lava ran, but two neurons ({graph} graph) spiked {found.counts[0].tolist()} times, not {expected.counts[0].tolist()}: "
                 "this Lava is not lava-nc 0.10.0, or a package it needs has an incompatible version; fsnn-doctor lists them"
             )
         spikes = int(expected.counts[0].sum())
-    return f"two neurons ran as Lava processes, our own and stock ones: {STEPS} steps, {spikes} spikes, all as in the emulator"
+    return f"two neurons ran on our own and on stock Lava processes: {STEPS} steps, {spikes} spikes, identical to the emulator"
 
 
-def run_on_lava(chip: ChipNetwork, graph: str) -> Result:
+def _run_on_lava(chip: ChipNetwork, graph: str) -> Result:
     require_backend("sim")
     from fsnn_lava.backends.lava.simulator import Simulator  # imports Lava
     from fsnn_lava.backends.lava.stock_simulator import StockSimulator
@@ -59,8 +59,9 @@ def _equal(found: Result, expected: Result) -> bool:
 
 
 def main() -> int:
+    """Run the self-check as a separate process; exit code 0 if Lava works."""
     try:
-        print(check_lava())
+        print(run_self_check())
     except FsnnError as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return error.exit_code

@@ -1,4 +1,4 @@
-"""Run Lava processes and always stop them: a model that raises, a dead process, a deadlock or Ctrl-C ends in one clear error."""
+"""Run Lava processes and always stop them: a model that raises, a dead process, a deadlock or Ctrl-C leads to one clear error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from fsnn_lava.backends.lava.child_processes import set_up_children
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.backends.lava.shared_memory import ChannelMemory
-from fsnn_lava.backends.lava.watchdog import POLL, Watch, check_children, model_failed, waiting
+from fsnn_lava.backends.lava.watchdog import POLL, Watch, model_failed, raise_if_child_failed, stuck_processes
 from fsnn_lava.errors import BackendFailed
 
 require_lava()
@@ -50,14 +50,14 @@ class _GuardedRuntime(Runtime):
         self._is_initialized = True
 
     def stop(self) -> None:
-        """Does nothing: only `Session.close` stops. Lava's own stop waits forever once a child has failed."""
+        """Do nothing: only `Session.close` stops the processes, since Lava's own stop waits forever once a child has failed."""
 
 
 class Session:
     """Connected Lava processes, compiled and running as OS processes until `close`, whatever happens in between.
 
-    `heartbeat` returns a number that grows while the run makes progress; if it stays the same for `patience` seconds, the run is
-    given up. Independently, a run in which no process uses any CPU time for `idle_limit` seconds counts as a deadlock.
+    `heartbeat` returns a number that grows while the run makes progress; if it does not change for `patience` seconds, the run is
+    abandoned. Independently, a run in which no process uses any CPU time for `idle_limit` seconds counts as a deadlock.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Session:
 
     @property
     def pids(self) -> dict[str, int]:
-        """Name of each process and the id of the OS process that runs it."""
+        """Name of each process of the session and the id of the OS process that runs it."""
         return {name: actor.pid for name, actor in zip(self._names, self._actors, strict=True)}
 
     @property
@@ -103,7 +103,7 @@ class Session:
         return list(self._runtime._messaging_infrastructure.actors)
 
     def run(self, steps: int) -> None:
-        """Run `steps` more steps; on any error every process has ended before it is raised."""
+        """Run `steps` more steps; any error is raised only after every process has ended."""
         runtime = self._running()
         try:
             runtime.start(RunSteps(num_steps=steps, blocking=False))
@@ -115,7 +115,7 @@ class Session:
             raise
 
     def paused(self, function: Callable[[], None]) -> None:
-        """Call `function`, which reads or writes Vars between two runs; raises if a process dies meanwhile instead of waiting forever."""
+        """Call `function`, which reads or writes Vars between two runs; raises, rather than waiting forever, if a process dies."""
         self._running()
         failures: list[BaseException] = []
         done = threading.Event()
@@ -123,14 +123,14 @@ class Session:
         def call() -> None:
             try:
                 function()
-            except BaseException as error:  # handed to the caller
+            except BaseException as error:  # passed to the caller
                 failures.append(error)
             done.set()
 
         try:
             threading.Thread(target=call, name="fsnn-lava vars", daemon=True).start()
             while not done.wait(POLL):
-                check_children(self._names, self._actors, f"after step {self.steps}")
+                raise_if_child_failed(self._names, self._actors, f"after step {self.steps}")
             for failure in failures:
                 raise BackendFailed(f"the Lava processes did not exchange Vars after step {self.steps}: {failure}") from failure
         except BaseException:
@@ -139,11 +139,11 @@ class Session:
 
     def _running(self) -> _GuardedRuntime:
         if self._closed or self._runtime is None:
-            raise BackendFailed("the Lava processes have been stopped; build new ones")
+            raise BackendFailed("the Lava processes have been stopped; create a new simulator")
         return self._runtime
 
     def close(self) -> None:
-        """Ask the processes to stop, wait briefly, then kill them; none is left. May be called twice."""
+        """Ask the session's processes to stop, wait briefly, then kill those that are left. May be called twice."""
         if self._closed:
             return
         if self._runtime is not None and self._runtime._is_started and not self._runtime._is_running:
@@ -168,7 +168,9 @@ class Session:
             with _building, _no_interrupt(), set_up_children():
                 self._runtime.initialize()
         except OSError as error:
-            raise BackendFailed(f"the Lava processes cannot be started: {error}; check free memory and the space in /dev/shm") from error
+            raise BackendFailed(
+                f"the Lava processes could not be started: {error}; check the free memory and the free space in /dev/shm"
+            ) from error
         self._wait_for_models()
         self._runtime._is_started = True
 
@@ -182,7 +184,7 @@ class Session:
                     error = answers.get(timeout=POLL)
                     break
                 except queue.Empty:
-                    check_children(self._names, self._actors, "during set-up")
+                    raise_if_child_failed(self._names, self._actors, "during set-up")
                     reason = watch.stuck()
                     if reason:
                         raise BackendFailed(f"Lava process {name!r} hangs during set-up: {reason}") from None
@@ -199,7 +201,7 @@ class Session:
             self._wait_for_message(port, when)
             answer = port.recv()
             if not enum_equal(answer, MGMT_RESPONSE.DONE):
-                check_children(self._names, self._actors, when, wait=1.0)
+                raise_if_child_failed(self._names, self._actors, when, wait=1.0)
                 raise BackendFailed(f"the Lava runtime answered {answer} {when}, but no process reported an error")
 
     def _wait_for_message(self, port: Any, when: str) -> None:
@@ -209,10 +211,10 @@ class Session:
         try:
             while not port.probe():
                 if not arrived.wait(POLL):
-                    check_children(self._names, self._actors, when)
+                    raise_if_child_failed(self._names, self._actors, when)
                     reason = watch.stuck()
                     if reason:
-                        raise BackendFailed(f"the Lava processes hang {when}: {reason}; {waiting(self._names, self._actors)}")
+                        raise BackendFailed(f"the Lava processes hang {when}: {reason}; {stuck_processes(self._names, self._actors)}")
         finally:
             port.observer = None
 
@@ -278,6 +280,6 @@ class _no_interrupt:
 
 @atexit.register
 def _close_all() -> None:
-    """Without this, an interpreter that exits with open sessions would wait for their processes forever."""
+    """Close all sessions at exit; otherwise the interpreter would wait for their processes forever."""
     for session in list(_open):
         session._kill()

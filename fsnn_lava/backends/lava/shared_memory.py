@@ -1,4 +1,4 @@
-"""Anonymous memory shared by forked processes: nothing is left behind in /dev/shm, whose size does not limit it."""
+"""Anonymous memory shared by forked processes: it leaves nothing behind in /dev/shm and is not limited by its size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsnn_lava.errors import BackendFailed
 
 
 def shared_array(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Zeros shared by this process and every process forked from it later; freed when the last of them ends."""
+    """Zeros in memory shared by this process and every process forked from it later; freed when the last of them ends."""
     kind = np.dtype(dtype)
     length = int(np.prod(shape, dtype=np.int64))
     return np.frombuffer(_mapping(length * kind.itemsize), dtype=kind, count=length).reshape(shape)
@@ -22,11 +22,11 @@ def _mapping(size: int) -> mmap.mmap:
     try:
         return mmap.mmap(-1, max(size, 1))
     except (OSError, ValueError, OverflowError) as error:
-        raise BackendFailed(f"cannot get {size / 2**20:.0f} MiB of shared memory ({error}); use a smaller batch") from error
+        raise BackendFailed(f"cannot allocate {size / 2**20:.0f} MiB of shared memory ({error}); use a smaller batch") from error
 
 
 class ChannelMemory:
-    """Replaces Lava's SharedMemoryManager: memory for channels, without names and without a manager process."""
+    """Replaces Lava's SharedMemoryManager: memory for channels that needs neither names nor a manager process."""
 
     def start(self) -> None:
         """Nothing to start."""
@@ -35,6 +35,7 @@ class ChannelMemory:
         """Nothing to stop: memory is freed with its last user."""
 
     def create_shared_memory(self, size: int) -> ChannelBlock:
+        """Called by Lava: a block of shared memory for a channel."""
         return ChannelBlock(size)
 
 

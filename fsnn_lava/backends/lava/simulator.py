@@ -17,9 +17,10 @@ require_lava()
 
 from fsnn_lava.backends.lava.batched_graph import BatchedGraph  # noqa: E402
 from fsnn_lava.backends.lava.channel_order import channels_first  # noqa: E402
-from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
 from fsnn_lava.backends.lava.neuron_record import LateSpikes  # noqa: E402
 from fsnn_lava.backends.lava.operation_counts import count_operations, count_updates  # noqa: E402
+from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 
 

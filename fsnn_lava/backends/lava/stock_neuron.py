@@ -14,17 +14,17 @@ from fsnn_lava.ir.network import Layer, Readout
 from fsnn_lava.ir.stock_network import atrlif_bias, atrlif_offset, stock_mantissa
 from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, STATE_MAX, STOCK_BIAS_MANTISSA_MAX, THRESHOLD_MAX
 
-NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current: nothing of the last step is left
-_BIAS_TOO_LARGE = f"a stock process holds a bias of at most {STOCK_BIAS_MANTISSA_MAX} weight units; use the batched graph"
+NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current such that nothing of the last step is left
+_BIAS_TOO_LARGE = f"a stock process can hold a bias of at most {STOCK_BIAS_MANTISSA_MAX} weight units; use the batched graph"
 
 
 class StockNeuron:
     """The process, started in the state that gives a potential of zero when its window opens `before` steps later.
 
     `bias` [*shape] (units 2**-6) may include a sample's input current. ATRLIF's sum of currents never decreases on a spike and is
-    clipped, so neurons with a positive drive start as far below zero as `steps` steps of firing need, v and r alike. Where the state
+    clipped, so neurons with a positive drive start as far below zero as `steps` steps of firing need, both v and r. If the state
     that compensates the bias would fire or be clipped, the process starts at rest without a bias, `late` is set, and `wake` writes
-    bias and state when the window opens. `excess_bias` [W, H, C] is the part of the bias that 16 bits do not hold, in whole weight
+    bias and state when the window opens. `excess_bias` [W, H, C] is the part of the bias that does not fit in 16 bits, in whole weight
     units to be sent to the process at every step, or None.
     """
 
@@ -51,7 +51,7 @@ class StockNeuron:
             self.process = LIF(du=DECAY_UNIT - 1, dv=layer.decay, vth=_one_or_all(threshold), **common)
 
     def wake(self) -> None:
-        """Write bias and state, one number at a time, while the run is paused right before the window opens."""
+        """Write the stock neuron's bias and state, one number at a time, while the run is paused right before the window opens."""
         self.process.bias_mant.set(self._mant)
         if self.subtracts:
             self.process.v.set(-self._below)
@@ -59,7 +59,7 @@ class StockNeuron:
 
 
 def readout_neuron(readout: Readout, *, before: int) -> LIF:
-    """Integrators that do not fire: LIF with a threshold just above the highest potential."""
+    """The readout as a stock neuron: integrators that do not fire, LIF with a threshold just above the highest potential."""
     bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
     mant, exponent, excess = _split(bias)
     if excess is not None:
@@ -94,7 +94,7 @@ def _subtracting(threshold: NDArray[np.int64], decay: int, r: NDArray[np.int64],
 
 
 def _one_or_all(values: NDArray[Any]) -> Any:
-    """One number where all are equal, as these processes document it; they also accept one per neuron."""
+    """One number if all are equal, as documented for these processes; they also accept one per neuron."""
     return values.flat[0].item() if np.all(values == values.flat[0]) else values
 
 
@@ -115,7 +115,7 @@ def _room_below(threshold: NDArray[np.int64], bias: NDArray[np.int64], steps: in
 
 
 def _backwards(end: NDArray[np.int64], bias: NDArray[np.int64], decay: int, steps: int) -> NDArray[np.int64]:
-    """The state from which `steps` steps with only a bias lead to `end`. It always exists: no integer is skipped by a leak."""
+    """The state from which `steps` steps with only a bias lead to `end`. It always exists, since a leak skips no integer."""
     keep = DECAY_UNIT - decay
     state = end
     for _ in range(steps):

@@ -32,13 +32,13 @@ class Recorded:
 
 
 def stock_result(chip: ChipNetwork, values: NDArray[np.uint8], recorded: Recorded, *, steps: int, spikes: bool, seconds: float) -> Result:
-    """B = 1. Stock processes do not report clipping; where a layer must conserve charge (E10), missing charge reveals it."""
+    """The Result of one sample. Stock processes do not report clipping, but missing charge reveals it where charge is conserved (E10)."""
     trains = [train[None] for train in recorded.spikes]
     counts = tuple(train.sum(axis=1).astype(np.int32) for train in trains)
     late = [trains[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :] for s in chip.feedback]
     late_counts = tuple(train.sum(axis=1).astype(np.int32) for train in late)
     potentials = tuple(np.ascontiguousarray(u[None], dtype=np.int32) for u in recorded.potentials)
-    clipped = missing_charge(chip, values, counts, late_counts, potentials, steps)
+    clipped = _missing_charge(chip, values, counts, late_counts, potentials, steps)
     return Result(
         backend="sim",
         graph="stock",
@@ -61,7 +61,7 @@ def stock_result(chip: ChipNetwork, values: NDArray[np.uint8], recorded: Recorde
     )
 
 
-def missing_charge(
+def _missing_charge(
     chip: ChipNetwork, values: NDArray[np.uint8], counts: Arrays, late: Arrays, potentials: Arrays, steps: int
 ) -> tuple[NDArray[np.uint8], ...]:
     """[1, *shape] per layer: CLIPPED_HIGH where charge was lost, CLIPPED_LOW where there is too much (E10; subtracting IF only)."""

@@ -1,4 +1,4 @@
-"""Run a ChipNetwork on the processes that Lava ships, one sample at a time: the graph that also goes to the chip."""
+"""Run a ChipNetwork on the processes that Lava ships, one sample at a time; the chip runs the same graph."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.result import Result, concatenate
+from fsnn_lava.ir.result import Result, concatenate_results
 from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent
 
 require_lava()
 
-from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
+from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.backends.lava.stock_graph import StockGraph  # noqa: E402
 from fsnn_lava.backends.lava.stock_result import stock_result  # noqa: E402
 
 
 class StockSimulator:
-    """Runs `stock_equivalent(chip)` on Lava's own processes, one sample at a time. Its Results carry that network's digest."""
+    """Runs `stock_equivalent(chip)` on Lava's own processes, one sample at a time. Its Results have that network's digest."""
 
     def __init__(self, chip: ChipNetwork, *, steps: int, spikes: bool = False) -> None:
         self.equivalent, _ = stock_equivalent(chip)
         self._lowered, self._steps, self._spikes = lower_to_stock(self.equivalent), steps, spikes
 
     def run(self, values: NDArray[np.uint8]) -> Result:
-        """`values` [B, *shape], or [B, T, *shape] of events, checked by the caller; any number of samples."""
-        return concatenate([self._sample(sample) for sample in values])
+        """Run stock processes on `values` [B, *shape], or [B, T, *shape] of events, checked by the caller; any number of samples."""
+        return concatenate_results([self._sample(sample) for sample in values])
 
     def _sample(self, sample: NDArray[np.uint8]) -> Result:
         chip = self.equivalent

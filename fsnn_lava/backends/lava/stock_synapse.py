@@ -15,11 +15,11 @@ from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
 
 Shape = tuple[int, ...]
-GRADED_BITS = 8  # of an input message; spikes are binary: 0
+GRADED_BITS = 8  # of an input message; 0 for spikes, which are binary
 
 
 def connect(synapse: Synapse, *, before: Any, after: Any, source: Shape, target: Shape, graded: bool) -> Any:
-    """The process, connected from out port `before` to in port `after`; shapes in the network's order."""
+    """The stock process of a synapse, connected from out port `before` to in port `after`; shapes in the network's order."""
     bits = GRADED_BITS if graded else 0
     name = f"synapse {synapse.source} -> {synapse.target}"
     if isinstance(synapse, ConvSynapse):
@@ -40,7 +40,7 @@ def connect(synapse: Synapse, *, before: Any, after: Any, source: Shape, target:
 
 
 def dense_process(weight: NDArray[np.int8], exponent: int, source: Shape, bits: int, name: str) -> Dense:
-    """Dense drops the lowest bit of a signed weight, so it is given twice the weight and an exponent one lower."""
+    """A dense synapse as stock Dense: it drops the lowest bit of a signed weight, so it is given twice the weight and one exponent less."""
     order = lava_order(source)
     return Dense(weights=weight[:, order].astype(np.int32) * 2, weight_exp=exponent - 1, num_message_bits=bits, name=name)
 
@@ -57,7 +57,7 @@ def lava_order(shape: Shape) -> NDArray[np.int64]:
 
 
 def _convolution(synapse: ConvSynapse, source: Shape, bits: int, name: str) -> Conv:
-    """Lava convolves (kernel flipped) over (W, H, C). Its CPU model ignores weight_exp, so the weights carry it here."""
+    """Lava convolves (kernel flipped) over (W, H, C). Its CPU model ignores weight_exp, so the exponent is applied to the weights."""
     kernel = synapse.weight.astype(np.int32)[:, :, ::-1, ::-1].transpose(0, 3, 2, 1) << synapse.exponent
     return Conv(
         weight=np.ascontiguousarray(kernel),
@@ -71,7 +71,7 @@ def _convolution(synapse: ConvSynapse, source: Shape, bits: int, name: str) -> C
 
 
 def transposed_matrix(synapse: TransposedConvSynapse, source: Shape, target: Shape) -> csr_matrix:
-    """[n_target, n_source] in the order of flattened Lava processes."""
+    """[n_target, n_source] weights of a synapse that runs as stock Sparse, in the order of flattened Lava processes."""
     inner, outer, height, width = synapse.weight.shape
     to, of = np.argsort(lava_order(target)).reshape(target), np.argsort(lava_order(source)).reshape(source)
     rows, columns, values = [], [], []

@@ -52,6 +52,7 @@ class SynapseModel(PyLoihiProcessModel):
         self._current: NDArray[Any] | None = None
 
     def run_spk(self) -> None:
+        """One Lava step of a synapse process: send the current of the last messages, then receive new ones."""
         if self._current is None:
             self._current = np.zeros(self.a_out.shape, dtype=self.a_out._d_type)
         self.a_out.send(self._current)

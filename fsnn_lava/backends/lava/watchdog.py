@@ -1,4 +1,4 @@
-"""Watch child processes: has one raised or died, are they stuck, and what is each waiting for."""
+"""Watch child processes: whether one has raised or died, whether they are stuck, and what each is waiting for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsnn_lava.backends.lava.child_processes import cpu_ticks, stack_of, wants_t
 from fsnn_lava.errors import BackendFailed
 
 POLL = 0.25  # seconds between two checks
-_DOING = dict.fromkeys(("wait", "get", "recv"), "waits for a message") | dict.fromkeys(("send", "acquire"), "waits to send")
+_DOING = dict.fromkeys(("wait", "get", "recv"), "is waiting for a message") | dict.fromkeys(("send", "acquire"), "is waiting to send")
 
 
 class Watch:
@@ -22,25 +22,25 @@ class Watch:
         self._pids = [actor.pid for actor in actors]
         self._heartbeat, self._patience, self._limit = heartbeat, patience, idle_polls
         self._ticks: list[int | None] = []
-        self._idle = 0  # polls, not seconds: a suspended machine is not a deadlock
+        self._idle = 0  # in polls, not seconds, so that a suspended machine does not look like a deadlock
         self._beat, self._since = heartbeat(), time.monotonic()
 
     def stuck(self) -> str:
-        """The reason to give up the run, or "". Called once per poll."""
+        """The reason why the watchdog gives up the run, or "". Called once per poll."""
         ticks = [cpu_ticks(pid) for pid in self._pids]
         idle = ticks == self._ticks and not any(map(wants_to_work, self._pids))
         self._idle = self._idle + 1 if idle else 0
         self._ticks = ticks
         if self._idle >= self._limit:
-            return f"no process has done anything for {self._idle * POLL:.0f} s"
+            return f"no process has made progress for {self._idle * POLL:.0f} s"
         beat, now = self._heartbeat(), time.monotonic()
         if beat != self._beat:
             self._beat, self._since = beat, now
-        return f"no step was finished for {self._patience:.0f} s" if now - self._since > self._patience else ""
+        return f"no step has finished for {self._patience:.0f} s" if now - self._since > self._patience else ""
 
 
-def check_children(names: Sequence[str], actors: Sequence[Any], when: str, *, wait: float = 0.0) -> None:
-    """BackendFailed if a process has raised or died; checks for `wait` seconds, and one more to find the cause of a death."""
+def raise_if_child_failed(names: Sequence[str], actors: Sequence[Any], when: str, *, wait: float = 0.0) -> None:
+    """BackendFailed if a watched process has raised or died; checks for `wait` seconds, and one more to find the cause of a death."""
     deadline = time.monotonic() + wait
     while True:
         pairs = list(zip(names, actors, strict=False))
@@ -58,8 +58,8 @@ def check_children(names: Sequence[str], actors: Sequence[Any], when: str, *, wa
         time.sleep(0.02)
 
 
-def waiting(names: Sequence[str], actors: Sequence[Any]) -> str:
-    """The processes that are inside a step, and where in it; processes that wait for their next step are left out."""
+def stuck_processes(names: Sequence[str], actors: Sequence[Any]) -> str:
+    """The watched processes that are inside a step, and where in it; those that wait for their next step are left out."""
     lines = []
     for name, actor in zip(names, actors, strict=False):
         frames = stack_of(actor.pid) if actor.is_alive() else []
@@ -77,6 +77,7 @@ class RemoteError(Exception):
 
 
 def model_failed(name: str, error: BaseException, trace: str, when: str) -> BackendFailed:
+    """The error of the watchdog for a process model that raised `error`."""
     failed = BackendFailed(f"Lava process {name!r} raised {type(error).__name__} {when}: {error}")
     failed.__cause__ = RemoteError(f"\n{trace}")
     return failed
@@ -86,5 +87,5 @@ def _ending(exitcode: int | None) -> str:
     if exitcode is None or exitcode >= 0:
         return f"ended with exit code {exitcode}"
     name = signal.Signals(-exitcode).name
-    hint = " (out of memory?)" if -exitcode == signal.SIGKILL else " (no room in shared memory?)" if -exitcode == signal.SIGBUS else ""
+    hint = " (out of memory?)" if -exitcode == signal.SIGKILL else " (shared memory full?)" if -exitcode == signal.SIGBUS else ""
     return f"was killed by {name}{hint}"

@@ -14,7 +14,7 @@ class Window:
     period: int
 
     def own_time(self, time_step: int) -> int:
-        """The layer's own time tau at a Lava step of the run: 1 … T while it is active, less before, more after."""
+        """A layer's own time tau in its window at a Lava step of the run: 1 … T while it is active, less before, more after."""
         return (time_step - 1) % self.period + 2 - self.opens
 
     def is_new(self, time_step: int) -> bool:

@@ -1,4 +1,4 @@
-"""--data and --data-dir: a data set, and the folder in which data sets are; the same for every command."""
+"""--data and --data-dir, the same for every command: a data set, and the folder that contains the data sets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FORMS = f"{', '.join(NAMES)}, {TONIC}NAME, an .npz file, or a folder of images o
 
 
 def add_data_options(options: argparse.ArgumentParser, *, default: str, purpose: str = "") -> None:
-    """Add the options that say which data set is used and where it is."""
+    """Add the options that select the data set and its folder."""
     options.add_argument("--data", metavar="NAME", help=f"{purpose}{FORMS} (default: {default})")
     options.add_argument("--data-dir", type=Path, metavar="DIR", help="folder that contains the data sets (default: $FSNN_DATA)")
     options.add_argument("--download", action="store_true", help="download the data set if it is missing")

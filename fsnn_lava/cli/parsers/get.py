@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from fsnn_lava.cli.command import Parser
+from fsnn_lava.cli.parsers.parser import Parser
 
 
 def parser() -> Parser:
-    options = Parser(prog="fsnn-get", description="Download a trained network of this release; its files are checked by their SHA-256.")
+    """The parser of fsnn-get."""
+    options = Parser(prog="fsnn-get", description="Download a trained network of this release and verify the SHA-256 of its files.")
     options.add_argument("network", nargs="?", help="the name of a trained network")
-    options.add_argument("--list", action="store_true", help="list the trained networks, and which of them are here")
+    options.add_argument("--list", action="store_true", help="list the trained networks and which of them are already on this machine")
     return options

@@ -1,4 +1,4 @@
-"""The options for thresholds beyond the bounds; shared by every command that compares."""
+"""The options for the user's own thresholds, shared by every command that compares."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ _RATE = "spikes per step"
 
 def add_threshold_options(parser: argparse.ArgumentParser) -> None:
     """Add one option per field of Thresholds."""
-    group = parser.add_argument_group("thresholds beyond the bounds (docs/equations.md, E10 … E12)")
+    group = parser.add_argument_group("your own thresholds, in addition to the bounds (docs/equations.md, E10 … E12)")
     group.add_argument("--residual-max", type=float, metavar="R", help=f"largest |f(a) - a| of any neuron, {_RATE}")
     group.add_argument("--distance-max", type=float, metavar="R", help=f"largest |a - a*| of any neuron, {_RATE}")
     group.add_argument("--shift-max", type=float, metavar="R", help=f"largest shift of the equilibrium by quantisation, {_RATE}")
-    group.add_argument("--contraction", choices=("none", "local", "certified"), default="none", help="the weakest state that is accepted")
+    group.add_argument(
+        "--contraction", choices=("none", "local", "certified"), default="none", help="the weakest form of contraction that is accepted"
+    )
     group.add_argument("--accuracy-min", type=float, metavar="P", help="share of correct answers, 0 … 1")
     group.add_argument("--agreement-min", type=float, metavar="P", help="share of answers equal to the float network's, 0 … 1")
-    group.add_argument("--dead-max", type=float, metavar="P", help="share of neurons that spike in no sample, 0 … 1")
+    group.add_argument("--dead-max", type=float, metavar="P", help="share of neurons that never spike, 0 … 1")
 
 
 def thresholds(args: argparse.Namespace) -> Thresholds:

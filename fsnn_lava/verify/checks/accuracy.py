@@ -1,6 +1,6 @@
 """How good the answers are: accuracy and agreement with their intervals, margins, dead and saturated neurons, clips.
 
-Samples for which a file keeps only the answers are counted separately: how those answers came about cannot be verified.
+Samples for which a file keeps only the answers are counted separately, since those answers cannot be verified.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def wilson_interval(right: int, total: int) -> tuple[float, float]:
 
 
 class AccuracyCheck(MergedFindings):
-    """Counts answers; judges only if the user set a threshold."""
+    """Counts correct answers; passes or fails only if the user set a threshold."""
 
     RULES = {
         **dict.fromkeys(("samples", "labelled", "right", "judged", "agreeing", "float_right", "clips", "ties"), merge_total),
@@ -115,6 +115,7 @@ class AccuracyCheck(MergedFindings):
         return float(np.mean(np.concatenate([~s.reshape(-1) for s in self.spiked]))) if self.samples else 0.0
 
     def check(self) -> Check:
+        """The finding on the accuracy."""
         problems = []
         accuracy = self.right / self.labelled if self.labelled else None
         agreement = self.agreeing / self.judged if self.judged else None
@@ -128,7 +129,7 @@ class AccuracyCheck(MergedFindings):
                 f"agreement must be at least {wanted.agreement_min:.2%}" + ("" if agreement is not None else ", but no model was given")
             )
         if wanted.dead_max is not None and self.dead() > wanted.dead_max:
-            problems.append(f"at most {wanted.dead_max:.2%} of the neurons may never spike")
+            problems.append(f"at most {wanted.dead_max:.2%} of the neurons may be silent")
         return Check(
             name="accuracy",
             link=LINK,

@@ -1,4 +1,4 @@
-"""Which samples have a certified equilibrium near their rates (E18): how far away it is at most, and within what distance it is alone."""
+"""Which samples have a certified equilibrium near their rates (E18), how far away it can be, and within what distance it is unique."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def certified_samples(chip: ChipNetwork, steps: int) -> Sampling:
 
 
 class CertificateCheck(MergedFindings):
-    """Never fails: a sample without a certificate may be just as good. What it says holds except with the probability it states.
+    """Never fails, since a sample without a certificate may be just as good. Its statements hold except with the stated probability.
 
     Three ways are tried for each sample, and the smallest bound counts: the gains of the whole network (E11), the derivative of the
     loop on the run's own active neurons, and that at the equilibrium that was solved for.
@@ -84,10 +84,11 @@ class CertificateCheck(MergedFindings):
 
     @property
     def failure(self) -> float:
-        """The probability that any of the norms is wrong, at most."""
+        """An upper bound on the probability that any of the norms is wrong."""
         return self.norms * FAILURE
 
     def check(self) -> Check:
+        """The finding on the certificates."""
         if self.certifier is None:
             return not_done("certificate", LINK, "no feedback: the equilibrium is unique and is reached in one pass")
         if self.samples == 0:
@@ -106,15 +107,15 @@ class CertificateCheck(MergedFindings):
         return Check(name="certificate", link=LINK, passed=True, judges=False, summary=self._sentence(), numbers=numbers, series=series)
 
     def _sentence(self) -> str:
-        norm = f"once around the loop, on the run's own active neurons, changes grow by at most {max(self.run_norms):.3g}"
-        sure = f"all of this except with probability {self.failure:.0e} (E18)"
+        norm = f"one pass around the loop, with the neurons active in the run, amplifies changes by at most {max(self.run_norms):.3g}"
+        sure = f"all of this holds except with probability {self.failure:.0e} (E18)"
         if not self.certified:
-            return f"none of {self.samples} samples examined has a certified equilibrium; {norm}; {sure}"
-        alone = f", the only one within {min(self.unique_radii):.3g}" if self.unique_radii else ", the only one"
+            return f"none of the {self.samples} samples examined has a certified equilibrium; {norm}; {sure}"
+        alone = f", unique within {min(self.unique_radii):.3g}" if self.unique_radii else ", which is unique"
         many = f"{self.certified} of {self.samples} samples examined have a certified equilibrium{alone}"
         return f"{many}: ||a - a*|| over all neurons is at most {max(self.bounds):.4g}; {norm}; {sure}"
 
 
 def _over_layers(distances: Floats) -> Floats:
-    """[B] Euclidean over the layers of [N, B]."""
+    """[B] Euclidean norm over the layers of [N, B]."""
     return np.sqrt(np.square(distances).sum(axis=0))

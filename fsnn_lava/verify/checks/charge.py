@@ -1,4 +1,4 @@
-"""Charge conservation (E10): what entered a neuron is in its potential or left as spikes. Exact for IF, an interval with a leak."""
+"""Charge conservation (E10): charge that entered a neuron is in its potential or left as spikes. Exact for IF, an interval with a leak."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINK = "integer spikes → backend"
 
 
 def _place(offender: Offender) -> tuple[int, int]:
-    """Sort by sample, then by layer: where a fault happened comes before what it led to."""
+    """Sort by sample, then by layer, so that the origin of a fault comes before its consequences."""
     return offender["sample"], offender["position"]
 
 
@@ -41,6 +41,7 @@ class ChargeCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
+        """Check the charge of every neuron of a batch."""
         for index, layer in enumerate(self.chip.layers):
             self._add_layer(batch, index, layer)
         self._add_readout(batch)
@@ -106,7 +107,7 @@ class ChargeCheck(MergedFindings):
         got, low, high, off = (np.broadcast_to(a, measured.shape)[row].reshape(-1)[flat].item() for a in arrays)
         wanted = f"{low:.10g}" if low == high else f"{low:.8g} … {high:.8g}"
         size = f"{abs(off):.6g} {'too much' if off > 0 else 'missing'} (units of 2^-6)"
-        what = f"potential and spikes hold {got:.10g}, but {wanted} arrived: {size}"
+        what = f"potential and spikes account for {got:.10g}, but {wanted} arrived: {size}"
         numbers: Offender = {"measured": got, "low": low, "high": high, "off": off}
         self.offenders.append({**self._offender(batch, row, position, flat, "charge", what), **numbers})
 
@@ -127,6 +128,7 @@ class ChargeCheck(MergedFindings):
         return number
 
     def check(self) -> Check:
+        """The finding on the charge."""
         numbers = {
             "samples": self.samples,
             "neurons": self.neurons,  # times samples, the readout included

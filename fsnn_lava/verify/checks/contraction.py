@@ -20,7 +20,7 @@ _RANK: dict[Contraction, int] = {"none": 0, "local": 1, "certified": 2}
 
 
 class ContractionCheck(MergedFindings):
-    """certified, local or none: a property of the network, not of the run. It fails only if the user demands a better state."""
+    """Whether the network contracts: certified, local or none. A property of the network; it fails only if the user requires more."""
 
     RULES = {**dict.fromkeys(("solved", "unsolved", "radii"), merge_total), "residual": merge_largest, "offenders": merge_first(_LISTED)}
 
@@ -44,11 +44,13 @@ class ContractionCheck(MergedFindings):
             self.offenders.append({"sample": batch.sample(row), "what": what})
 
     def state(self) -> Contraction:
+        """How the contraction is shown: "certified", "local" (at the equilibria found), or "none"."""
         if self.certificate.certified:
             return "certified"
         return "local" if self.unsolved == 0 and self.radii and max(self.radii) < 1.0 else "none"
 
     def check(self) -> Check:
+        """The finding on the contraction."""
         state, radius, wanted = self.state(), self.certificate.radius, self.thresholds.contraction
         missed = () if _RANK[state] >= _RANK[wanted] else (f"contraction must be {wanted}",)
         numbers = {
@@ -79,7 +81,7 @@ class ContractionCheck(MergedFindings):
             return "no feedback: the equilibrium is unique and is reached in one pass"
         if state == "certified":
             return f"certified: the spectral radius of the layer gains is at most {radius:.4g} < 1, so the equilibrium is unique (E6)"
-        bound = f"operator norms only bound the spectral radius by {radius:.3g}"
+        bound = f"the operator norms only bound the spectral radius by {radius:.3g}"
         largest = max(self.radii, default=0.0)
         sure = f"each except with probability {FAILURE * 2 * len(POWERS):.0e} (E18)"
         if state == "local":
@@ -90,4 +92,4 @@ class ContractionCheck(MergedFindings):
         if self.radii:
             found = f"by {largest:.3g} once around the loop ({sure}): equilibria exist, but the rates need not settle there"
             return f"none: {bound}, and at the equilibria that of the derivative is only bounded {found}"
-        return f"none: {bound}, and the derivative was examined for no sample"
+        return f"none: {bound}, and the derivative was not examined for any sample"

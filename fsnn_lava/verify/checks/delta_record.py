@@ -1,4 +1,4 @@
-"""Does what a backend recorded of a run with delta encoding agree with itself? Messages, rates, totals; every sample."""
+"""Is what a backend recorded of a run with delta encoding consistent? Messages, rates and totals of every sample."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fsnn_lava.verify.checks.record import RecordCheck
 
 
 class DeltaRecordCheck(RecordCheck):
-    """RecordCheck for delta encoding: counts are messages, traces what was told, trains its changes."""
+    """RecordCheck for delta encoding: counts are messages, traces are the rates that were sent, and trains their changes."""
 
     def add(self, batch: Batch, mapped: Rates) -> None:
         """`mapped` is f(a); the residual check judges it."""
@@ -18,13 +18,13 @@ class DeltaRecordCheck(RecordCheck):
         for index in range(len(self.chip.layers)):
             counts, told = result.counts[index], result.traces[index]
             self._note(batch, (counts < 0) | (counts > steps), f"a neuron sent fewer than 0 or more than {steps} messages", index)
-            self._note(batch, (counts == 0) & (told != 0), "a neuron that sent nothing told a rate", index)
+            self._note(batch, (counts == 0) & (told != 0), "a neuron that sent no message has a non-zero rate", index)
             if result.spikes is not None:
                 train = result.spikes[index].astype(np.int64)
-                self._note(batch, (train != 0).sum(axis=1) != counts, "there are not as many messages as were counted", index)
-                self._note(batch, train.sum(axis=1) != told, "the changes do not add up to the rate that was told", index)
+                self._note(batch, (train != 0).sum(axis=1) != counts, "the number of messages differs from the count", index)
+                self._note(batch, train.sum(axis=1) != told, "the changes do not add up to the recorded rate", index)
         self._note(batch, result.updates != self._updates(steps), f"neuron updates must be {self._updates(steps)}")
         sent = sum(counts.reshape(batch.samples, -1).sum(axis=1, dtype=np.int64) for counts in result.counts)
         if result.messages is not None:
-            self._note(batch, result.messages.sum(axis=1) != sent, "the messages of all steps are not those of all neurons")
+            self._note(batch, result.messages.sum(axis=1) != sent, "the messages per step do not add up to the messages per neuron")
         self.samples += batch.samples

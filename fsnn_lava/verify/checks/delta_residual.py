@@ -12,22 +12,22 @@ from fsnn_lava.verify.checks.residual import ResidualCheck
 
 
 class DeltaResidualCheck(ResidualCheck):
-    """ResidualCheck with the bound of E16: the dead band, one unit of rounding, and what is under way."""
+    """ResidualCheck with the bound of E16: the dead band, one unit of rounding, and the messages in flight."""
 
-    SOURCES = "its dead band and the messages under way"
+    SOURCES = "its dead band and the messages in flight"
 
     def _bound(self, batch: Batch, layer: Layer) -> NDArray[np.float64]:
         return delta_residual_bound(batch, layer)
 
     def _excused(self, batch: Batch, index: int) -> NDArray[np.bool_]:
-        """Neurons that were clipped: the check of the sums reports them, and a clipped drive is not that of f."""
+        """Neurons that were clipped: the sums check reports them, and f does not clip its drive."""
         return batch.result.clipped[index] != 0
 
     def _sentence(self, worst: float) -> str:
         if self.above:
-            sentence = f"|f(a) - a| is more than dead bands and messages under way account for in {self.above} neurons x samples (E16)"
+            sentence = f"|f(a) - a| exceeds what dead bands and messages in flight explain in {self.above} neurons x samples (E16)"
         else:
-            sentence = f"|f(a) - a| is what dead bands and messages under way account for, at most {worst:.4g} spikes per step (E16)"
+            sentence = f"|f(a) - a| is explained by dead bands and messages in flight, and is at most {worst:.4g} spikes per step (E16)"
         if self.solved:
             sentence += f"; |a - a*| is at most {self.distance_max.max():.4g} ({self.solved} samples)"
         return f"{sentence}, too far in {self.too_far} cases" if self.too_far else sentence

@@ -1,4 +1,4 @@
-"""Has a run with delta encoding settled? Residuals beside the dead bands, and whether its samples fell silent (E16)."""
+"""Has a run with delta encoding settled? Compares residuals with the dead bands, and counts samples that fell silent (E16)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fsnn_lava.verify.merged_findings import MergedFindings, merge_largest, merg
 from fsnn_lava.verify.settled import Settled, answer_of
 from fsnn_lava.verify.thresholds import Thresholds
 
-_ROUNDING = 1e-9  # relative: of a residual in float64
+_ROUNDING = 1e-9  # relative rounding error of a residual in float64
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaSettled(Settled):
-    """Settled for delta encoding: what a run can resolve are its dead bands.
+    """Settled for delta encoding: the resolution of a run is given by its dead bands.
 
     Attributes:
         silent: share of the samples that sent nothing for the longest delay, 0 to 1.
@@ -41,7 +41,7 @@ class DeltaSettled(Settled):
 
 
 class DeltaSettlingCheck(MergedFindings):
-    """Measures only: the user's thresholds on it belong to the residual check."""
+    """Only measures; the user's thresholds are judged by the residual check."""
 
     RULES = {
         **dict.fromkeys(("samples", "unsettled", "active", "beyond", "squares", "silent", "cycles"), merge_total),
@@ -93,5 +93,6 @@ class DeltaSettlingCheck(MergedFindings):
         )
 
     def check(self, settled: Settled) -> Check:
+        """The finding on whether the rates settled."""
         numbers = {name: getattr(settled, name) for name in settled.__dataclass_fields__}
         return Check(name="settled", link=LINK, passed=True, judges=False, summary=str(settled), numbers=numbers)

@@ -48,7 +48,7 @@ class FloatSpikesCheck(MergedFindings):
         self.solved += int(np.count_nonzero(equilibria.converged))
 
     def _bound(self, index: int, rate: Tensor, potential: Tensor, steps: int) -> Tensor:
-        """(|u| + sum |W| A_d) / (vth A): spikes that are under way change a trace by at most A_d (E11). Clipped to rates in [0, 1]."""
+        """(|u| + sum |W| A_d) / (vth A): spikes in flight change a trace by at most A_d (E11). Clipped to rates in [0, 1]."""
         folded = self.network.folded
         total = folded.neuron.weight_sum(steps)
         late: Tensor | float = 0.0
@@ -72,6 +72,7 @@ class FloatSpikesCheck(MergedFindings):
             self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron_index(layer, flat), "what": what})
 
     def check(self) -> Check:
+        """The finding on the float network's spikes."""
         summary = f"the float network's residual exceeds its bound in {self.above} neurons x samples (E11)"
         if self.above == 0:
             residual = f"in float, |f(a) - a| is at most {self.residual_max:.4g}, within its bound (E11; {self.samples} samples)"

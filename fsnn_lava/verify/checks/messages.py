@@ -48,7 +48,7 @@ class MessagesCheck(RepeatedRun):
             flat = int(wrong[0])
             what = f"ends with a sum of {int(got.readout[0, flat])}, the emulator with {int(expected.readout[0, flat])}"
             return {"layer": READOUT, "neuron": [flat], "what": what}
-        return {"what": "what is under way, clip counts or the steps of messages differ; rates and sums do not"}
+        return {"what": "messages in flight, clip counts or the steps of messages differ; rates and sums do not"}
 
     def check(self) -> Check:
         numbers = {

@@ -1,6 +1,6 @@
-"""Is what the backend recorded possible at all, and does it agree with itself? Counts, traces, late spikes, totals; every sample.
+"""Is what the backend recorded possible and consistent? Counts, traces, late spikes and totals of every sample.
 
-Charge would not notice a count and a potential that are wrong together. What follows from other numbers is computed again: predictions,
+The charge check would miss a count and a potential that are wrong together. Derived numbers are computed again: predictions,
 logits, the totals of every layer, operations and updates.
 """
 
@@ -21,11 +21,11 @@ from fsnn_lava.verify.synaptic_currents import message_fan_out
 
 LINK = "integer spikes → backend"
 Rows = dict[str, NDArray[Any]]  # columns of /rows by name, of some samples
-_RELATIVE = 1e-9  # of a residual that is computed again: float64 sums in another order
+_RELATIVE = 1e-9  # tolerance for a residual that is computed again: float64 sums in another order
 
 
 class RecordCheck(MergedFindings):
-    """Counts what is impossible or contradicts itself."""
+    """Counts what is impossible or inconsistent."""
 
     RULES = {**dict.fromkeys(("samples", "rows", "wrong"), merge_total), "offenders": merge_first(OFFENDERS_KEPT)}
 
@@ -48,27 +48,27 @@ class RecordCheck(MergedFindings):
         if batch.result.residual is not None:
             last = rate_vector_length(tuple(after - rate for after, rate in zip(mapped, batch.rates, strict=True)))
             off = np.abs(batch.result.residual[:, -1] - last) > _RELATIVE * np.maximum(1.0, last)
-            self._note(batch, off, "the residual after the last step is not that of the rates")
+            self._note(batch, off, "the residual after the last step does not match the rates")
         self.samples += batch.samples
 
     def _add_counts(self, batch: Batch, index: int) -> None:
         counts, steps = batch.result.counts[index], batch.steps
-        self._note_outside(batch, counts, 0, steps, f"a count is not between 0 and {steps} steps", index)
+        self._note_outside(batch, counts, 0, steps, f"a spike count is not between 0 and {steps}", index)
         trace = batch.result.traces[index]
         if self.chip.decay == 0:
-            self._note(batch, trace != counts, "the trace is not the count", index)
+            self._note(batch, trace != counts, "the trace differs from the count", index)
         else:
-            self._note_traces(batch, counts, trace, steps, 0, "the leak-weighted count is impossible for so many spikes", index)
+            self._note_traces(batch, counts, trace, steps, 0, "the leak-weighted count is impossible for this number of spikes", index)
         most = self.potential_max
         self._note_outside(batch, batch.result.potentials[index], -most, most, f"a potential is beyond {most}", index)
 
     def _add_late(self, batch: Batch, position: int) -> None:
-        """Late spikes are some of the last d, the others some of the first T - d."""
+        """Late spikes must be among the last d steps, all others among the first T - d."""
         synapse, result, steps = self.chip.feedback[position], batch.result, batch.steps
         source, delay = self.chip.index(synapse.source), min(self.chip.delay(synapse), steps)
         counts, late = result.counts[source], result.late[position]
         arrived = counts - late
-        what = f"of the spikes, more are late than the last {delay} steps, or more are not than the first"
+        what = f"more spikes are late than fit in the last {delay} steps, or more are on time than fit in the first"
         self._note_outside(batch, late, 0, delay, what, source)
         self._note_outside(batch, arrived, 0, steps - delay, what, source)
         early, missing = result.traces[source] - result.late_traces[position], result.late_traces[position]
@@ -104,10 +104,8 @@ class RecordCheck(MergedFindings):
         if result.spikes is None:
             return
         train, counts = result.spikes[index], result.counts[index]
-        self._note(batch, np.any(train > 1, axis=1), "a spike train holds something else than 0 and 1", index)
-        self._note(
-            batch, train.sum(axis=1, dtype=np.int64) != counts, "the spike train does not have as many spikes as were counted", index
-        )
+        self._note(batch, np.any(train > 1, axis=1), "a spike train contains values other than 0 and 1", index)
+        self._note(batch, train.sum(axis=1, dtype=np.int64) != counts, "the number of spikes in the train differs from the count", index)
         for position, synapse in enumerate(self.chip.feedback):
             if self.chip.index(synapse.source) == index:
                 tail = train[:, max(0, batch.steps - self.chip.delay(synapse)) :].sum(axis=1, dtype=np.int64)
@@ -118,13 +116,13 @@ class RecordCheck(MergedFindings):
         flagged = np.count_nonzero(flags.reshape(batch.samples, -1), axis=1)
         most = batch.steps * self.chip.layers[index].size
         wrong = (number < flagged) | ((flagged == 0) & (number > 0)) | (number > most)
-        self._note(batch, wrong, "the number of clips does not fit the neurons that were clipped", index)
+        self._note(batch, wrong, "the number of clips does not match the clipped neurons", index)
         self._note(batch, flags > 3, "an unknown kind of clip", index)
 
     def _add_totals(self, batch: Batch) -> None:
         result = batch.result
         self._note(batch, result.updates != self._updates(batch.steps), f"neuron updates must be {self._updates(batch.steps)}")
-        self._note(batch, result.operations != self._operations(batch), "synaptic operations do not follow from the spikes")
+        self._note(batch, result.operations != self._operations(batch), "the number of synaptic operations does not match the spikes")
         beyond = np.abs(result.readout.astype(np.int64)) > STATE_MAX
         self._note(batch, np.any(beyond, axis=1), f"a potential of the readout is beyond {STATE_MAX}", len(self.chip.layers))
 
@@ -146,12 +144,12 @@ class RecordCheck(MergedFindings):
         return total
 
     def add_rows(self, rows: Rows, *, steps: int, first: int, readout_scale: float) -> None:
-        """Judge columns that a file keeps of samples `first` … on their own: whatever follows from other columns."""
+        """Check the columns of samples `first` … against each other: everything that follows from other columns."""
         logits = rows["readout"] * (readout_scale / 64 / self.chip.weight_sum(steps))
         sizes = np.array([layer.size for layer in self.chip.layers])
         found = {
-            "the recorded prediction is not the largest readout": rows["predictions"] != np.argmax(rows["readout"], axis=1),
-            "the recorded logits are not those of the readout": (rows["logits"] != logits).any(axis=1),
+            "the recorded prediction is not the class with the largest readout": rows["predictions"] != np.argmax(rows["readout"], axis=1),
+            "the recorded logits do not match the readout": (rows["logits"] != logits).any(axis=1),
             "a layer has more spikes than neurons times steps": ((rows["layer_spikes"] < 0) | (rows["layer_spikes"] > steps * sizes)).any(
                 axis=1
             ),
@@ -163,15 +161,15 @@ class RecordCheck(MergedFindings):
             self._note_rows(wrong, what, first)
 
     def add_layer_spikes(self, recorded: NDArray[Any], counts: tuple[NDArray[Any], ...], *, first: int) -> None:
-        """Judge the recorded totals of every layer, [B, layers], by the counts of its neurons."""
+        """Check the recorded totals of every layer, [B, layers], against the counts of its neurons."""
         own = np.stack([layer.reshape(len(layer), -1).sum(axis=1, dtype=np.int64) for layer in counts], axis=1)
-        self._note_rows((recorded != own).any(axis=1), "the recorded spikes of the layers are not those of their neurons", first)
+        self._note_rows((recorded != own).any(axis=1), "the recorded spikes of the layers do not match those of their neurons", first)
 
     def add_changed(self, columns: list[str]) -> None:
-        """Columns of a file that are no longer what was written."""
+        """Add columns of a file that have changed since they were written."""
         for name in columns:
             self.wrong += 1
-            what = "values or labels are not those of the run" if name == "data" else f"/{name} is not what was written"
+            what = "values or labels are not those of the run" if name == "data" else f"/{name} is not what the run wrote"
             self.offenders.append({"sample": 0, "what": f"{what} (SHA-256)"})
 
     def _note_rows(self, wrong: NDArray[np.bool_], what: str, first: int) -> None:
@@ -195,12 +193,13 @@ class RecordCheck(MergedFindings):
             self.offenders.append(offender)
 
     def check(self) -> Check:
-        rest = f", and the rows of {self.rows} samples agree with themselves" if self.rows else ""
-        summary = f"counts, traces, late spikes and totals of {self.samples} samples are possible and agree{rest}"
+        """The finding on the consistency of the record."""
+        rest = f", and the rows of {self.rows} samples are consistent" if self.rows else ""
+        summary = f"counts, traces, late spikes and totals of {self.samples} samples are possible and consistent{rest}"
         if self.wrong:
             first = self.offenders[0]
             place = f" in layer {first['layer']!r}" if "layer" in first else ""
-            summary = f"the record contradicts itself in {self.wrong} places, first in sample {first['sample']}{place}: {first['what']}"
+            summary = f"the record is inconsistent in {self.wrong} places, first in sample {first['sample']}{place}: {first['what']}"
         numbers = {"samples": self.samples, "rows": self.rows, "wrong": self.wrong}
         return Check(
             name="record",

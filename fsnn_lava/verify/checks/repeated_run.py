@@ -53,7 +53,7 @@ class RepeatedRun(MergedFindings, ABC):
         part = batch.result
         expected = self.runner.run(batch.values, steps=batch.steps, spikes=part.spikes is not None)
         part = self._as_reported(part, expected)
-        wrong = differing(part, expected)
+        wrong = differing_samples(part, expected)
         self.samples += batch.samples
         self.recorded += batch.samples if part.spikes is not None else 0
         self.different += int(np.count_nonzero(wrong))
@@ -86,7 +86,7 @@ class RepeatedRun(MergedFindings, ABC):
         return f"first in sample {first['sample']}, {place}{step}"
 
 
-def differing(got: Result, expected: Result) -> NDArray[np.bool_]:
+def differing_samples(got: Result, expected: Result) -> NDArray[np.bool_]:
     """[B] samples in which any part of the result differs. Traces may differ by the rounding of 2 T operations."""
     wrong = np.any(got.readout != expected.readout, axis=1) | np.any(got.clip_count != expected.clip_count, axis=1)
     for name in ("counts", "late", "potentials", "clipped", "spikes"):

@@ -1,4 +1,4 @@
-"""Has the run settled? Residuals beside what T steps can resolve, their slope over T, and the steps that would settle it (E11)."""
+"""Has the run settled? Compares the residuals with what T steps can resolve, and estimates how many steps it would take (E11)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from fsnn_lava.verify.synaptic_currents import incoming_synapses, total_shift
 from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "equilibrium → integer spikes"
-SLOPE_SAMPLES = 8  # run again for fewer steps, from the first
+SLOPE_SAMPLES = 8  # number of first samples to run again with fewer steps
 SLOPE_STEPS_MIN = 8
 _PARTS = (4, 2, 1)  # T divided by these: where the residual is measured
-_ROUNDING = 1e-9  # relative: of a residual and of 1/A in float64
+_ROUNDING = 1e-9  # relative rounding error of a residual and of 1/A in float64
 
 
 class SettlingCheck(MergedFindings):
-    """Measures only: the user's thresholds on it belong to the residual check."""
+    """Only measures; the user's thresholds are judged by the residual check."""
 
     RULES = {
         **dict.fromkeys(("samples", "unsettled", "active", "beyond", "squares", "lengths"), merge_total),
@@ -108,6 +108,7 @@ class SettlingCheck(MergedFindings):
         )
 
     def check(self, settled: Settled) -> Check:
+        """The finding on whether the rates settled."""
         numbers = {name: getattr(settled, name) for name in settled.__dataclass_fields__}
         return Check(name="settled", link=LINK, passed=True, judges=False, summary=str(settled), numbers=numbers)
 
@@ -130,7 +131,7 @@ class SettlingCheck(MergedFindings):
         return self.residual_max * self.chip.weight_sum(self.steps) * (1.0 - self.chip.leak) if self._subtracts else None
 
     def _slopes(self) -> tuple[float | None, float | None]:
-        """(measured, predicted by E11): of a line through log lengths, and log 1/A, over log T."""
+        """(measured, predicted by E11): the slopes of log length and of log 1/A over log T."""
         if self.steps < SLOPE_STEPS_MIN:
             return None, None
         moments = [self.steps // part for part in _PARTS]
@@ -139,6 +140,6 @@ class SettlingCheck(MergedFindings):
 
 
 def _slope(steps: list[int], lengths: list[float]) -> float:
-    """Of the line of least squares through (log steps, log lengths)."""
+    """The slope of the least-squares line through (log steps, log lengths)."""
     x, y = np.array([log(t) for t in steps]), np.array([log(length) for length in lengths])
     return float(((x - x.mean()) * (y - y.mean())).sum() / np.square(x - x.mean()).sum())

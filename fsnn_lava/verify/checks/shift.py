@@ -1,4 +1,4 @@
-"""Quantisation shift against E12: how far the integer equilibrium is from the float one, and whether every integer is a rounding."""
+"""Quantisation shift against E12: how far the integer equilibrium is from the float one, and whether every integer is a rounded float."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINK = "float equilibrium → integer equilibrium"
 
 
 class ShiftCheck(MergedFindings):
-    """||a*_q - a*|| is within (1 - M_q)**-1 ||f_q(a*) - a*||, layer by layer, if certified; every integer is the rounding of its float."""
+    """||a*_q - a*|| is within (1 - M_q)**-1 ||f_q(a*) - a*||, layer by layer, if certified; every integer is its float, rounded."""
 
     RULES = {
         **dict.fromkeys(("samples", "above", "shifts_missed"), merge_total),
@@ -68,7 +68,7 @@ class ShiftCheck(MergedFindings):
         defects: list[NDArray[np.float64]],
         solver: NDArray[np.float64],
     ) -> None:
-        """[N, B] Euclidean lengths; the residual that the solver left in a*_q is added to the defect."""
+        """Check the shift, [N, B] Euclidean lengths; the residual that the solver left in a*_q is added to the defect."""
         far, start = (np.array([np.linalg.norm(part, axis=1) for part in parts]) for parts in (shifts, defects))
         left = np.array([np.sqrt(layer.size) * solver for layer in self.chip.layers])
         most = self.certificate.distance_bound(start + left)
@@ -84,6 +84,7 @@ class ShiftCheck(MergedFindings):
             self.offenders.append({"sample": batch.sample(row), **where, "what": what})
 
     def check(self) -> Check:
+        """The finding on the shift of the equilibrium."""
         wrong, farthest = self.rounding.wrong, float(self.shift_max.max())
         if wrong:
             first = wrong[0]["what"]
@@ -91,9 +92,9 @@ class ShiftCheck(MergedFindings):
         elif self.above:
             summary = f"quantisation shifts the equilibrium further than E12 allows in {self.above} cases"
         elif self.samples == 0:
-            summary = "every integer is the rounding of its float; no pair of equilibria was found, so the shift is unknown"
+            summary = "every integer is the rounding of its float; no equilibria were found to compare, so the shift is unknown"
         else:
-            bound = f", {self.share:.0%} of what E12 allows" if self.certificate.certified else " (not certified: E12 gives no bound)"
+            bound = f", {self.share:.0%} of what E12 allows" if self.certificate.certified else " (not certified, so E12 gives no bound)"
             summary = f"quantisation shifts the equilibrium by at most {farthest:.4g} spikes per step{bound} ({self.samples} samples)"
         numbers = {
             "samples": self.samples,

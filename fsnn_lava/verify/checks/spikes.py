@@ -1,4 +1,4 @@
-"""Every spike and potential of a backend against the emulator, and of some samples against a plain reference: where do they differ?
+"""Compares every spike and potential of a backend with the emulator, and some samples with a plain reference, and locates differences.
 
 The emulator shares its arithmetic with our Lava processes, and a run of the emulator itself can only be repeated on it. The reference
 shares nothing with either.
@@ -17,7 +17,7 @@ from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.stock_network import runs_as_atrlif
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import Check, Offender
-from fsnn_lava.verify.checks.repeated_run import LINK, LOCATED, RepeatedRun, differing
+from fsnn_lava.verify.checks.repeated_run import LINK, LOCATED, RepeatedRun, differing_samples
 from fsnn_lava.verify.divergence import locate_divergence, locate_from_reference
 from fsnn_lava.verify.merged_findings import merge_total
 from fsnn_lava.verify.reference_run import run_reference
@@ -49,7 +49,7 @@ class SpikesCheck(RepeatedRun):
         """Compare with the reference."""
         expected = run_reference(self.chip, batch.values, steps=batch.steps, stock=self.stock)
         got = self._as_reported(batch.result, expected)
-        wrong = differing(got, expected)
+        wrong = differing_samples(got, expected)
         self.referenced += batch.samples
         self.unlike_reference += int(np.count_nonzero(wrong))
         located = [offender["sample"] for offender in self.offenders]
@@ -58,12 +58,13 @@ class SpikesCheck(RepeatedRun):
             self.offenders.append(locate_from_reference(self.chip, got.part(one), expected.part(one), sample=batch.sample(row)))
 
     def _as_reported(self, got: Result, expected: Result) -> Result:
-        return with_unreported_clips(got, expected, self.chip) if self.stock else got
+        return _with_unreported_clips(got, expected, self.chip) if self.stock else got
 
     def _locate(self, values: NDArray[np.uint8], got: Result, sample: int) -> Offender:
         return locate_divergence(self.emulator, values, got, sample=sample)
 
     def check(self) -> Check:
+        """The finding on the spikes."""
         numbers = {
             "samples": self.samples,
             "different": self.different,
@@ -89,7 +90,7 @@ class SpikesCheck(RepeatedRun):
             return f"{differ}, {self._place()}"
         said = self._agreement("spike", "potential")
         if self.referenced:
-            said += f"; a plain second implementation of E9 in NumPy gives the same in the {self.referenced} samples that it computed"
+            said += f"; a plain second implementation of E9 in NumPy agrees on the {self.referenced} samples that it computed"
         if names := ", ".join(repr(name) for name in self._silent_layers()):
             said += f"; Lava's neuron does not report clips in {names}: those are the emulator's"
         return said
@@ -100,7 +101,7 @@ def referenced_samples(chip: ChipNetwork, steps: int) -> Sampling:
     return affordable(chip, steps, passes=_REFERENCE_COST * steps, most=REFERENCE_SAMPLES, first_most=16)
 
 
-def with_unreported_clips(got: Result, expected: Result, chip: ChipNetwork) -> Result:
+def _with_unreported_clips(got: Result, expected: Result, chip: ChipNetwork) -> Result:
     """`got` with the emulator's flags for the layers whose stock neuron does not report clipping (ATRLIF with a leak)."""
     silent = [runs_as_atrlif(layer) for layer in chip.layers]
     clipped = tuple(b if quiet else a for a, b, quiet in zip(got.clipped, expected.clipped, silent, strict=True))

@@ -1,4 +1,4 @@
-"""Delta encoding (E15): what every neuron received is W times what arrived, and what it told is within its dead band. Exact."""
+"""Delta encoding (E15): every neuron's sum is W times what arrived, and the rate it sent is within its dead band. Both are exact."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ class SumsCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
+        """Check the sums of every neuron of a batch."""
         clipped = batch.result.clip_count
         for index, layer in enumerate(self.chip.layers):
             flags = batch.result.clipped[index] != 0
@@ -46,7 +47,7 @@ class SumsCheck(MergedFindings):
         self.clips += int(clipped.sum())
         self.samples += batch.samples
         for row, position in np.argwhere(clipped > 0)[:OFFENDERS_KEPT]:
-            what = f"clipped {int(clipped[row, position])} times to 24 bits: its rates no longer follow from what it received"
+            what = f"clipped {int(clipped[row, position])} times to 24 bits: its rates no longer match what it received"
             self.offenders.append(self._offender(batch, int(row), int(position), None, "clip", what))
         self.offenders.sort(key=_place)
         del self.offenders[OFFENDERS_KEPT:]
@@ -58,9 +59,9 @@ class SumsCheck(MergedFindings):
         self.neurons += off.size
         self.violated += int(np.count_nonzero(off))
         self.worst = max(self.worst, int(np.abs(off).max(initial=0)))
-        for row, flat in first_places(off != 0):
+        for row, flat in _first_places(off != 0):
             sum_, wanted, by = (int(a[row].reshape(-1)[flat]) for a in (got, expected, off))
-            what = f"its sum is {sum_}, but what arrived makes {wanted}: {abs(by)} {'too much' if by > 0 else 'missing'}"
+            what = f"its sum is {sum_}, but what arrived adds up to {wanted}: {abs(by)} {'too much' if by > 0 else 'missing'}"
             self.offenders.append(self._offender(batch, row, position, flat, "sum", what))
 
     def _offender(self, batch: Batch, row: int, position: int, flat: int | None, kind: str, what: str) -> Offender:
@@ -76,6 +77,7 @@ class SumsCheck(MergedFindings):
         }
 
     def check(self) -> Check:
+        """The finding on the sums."""
         numbers = {
             "samples": self.samples,
             "neurons": self.neurons,  # times samples, the readout included
@@ -98,7 +100,7 @@ class SumsCheck(MergedFindings):
 
 
 class BandCheck(MergedFindings):
-    """|y - told| is less than the dead band for every neuron of every sample, and what was told is a rate."""
+    """|y - told| is less than the dead band for every neuron of every sample, and the rate sent lies in [0, 1]."""
 
     RULES = {
         **dict.fromkeys(("neurons", "violated"), merge_total),
@@ -113,6 +115,7 @@ class BandCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch) -> None:
+        """Check the dead band of every neuron of a batch."""
         delta = encoding_of(batch)
         for index, layer in enumerate(self.chip.layers):
             told, reached, band = told_rates(batch, index), reached_rates(batch, layer), delta.dead_bands[index]
@@ -121,24 +124,25 @@ class BandCheck(MergedFindings):
             self.neurons += off.size
             self.violated += int(np.count_nonzero(wrong))
             self.share = max(self.share, float(off.max(initial=0)) / band)
-            for row, flat in first_places(wrong):
+            for row, flat in _first_places(wrong):
                 one, other = int(reached[row].reshape(-1)[flat]), int(told[row].reshape(-1)[flat])
-                what = f"its rate is {one}, but it told {other} (units of 2^-{delta.rate_bits}); the dead band is {band}"
+                what = f"its rate is {one}, but it reported {other} (units of 2^-{delta.rate_bits}); the dead band is {band}"
                 if len(self.offenders) < OFFENDERS_KEPT:
                     neuron = neuron_index(layer, flat)
                     self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron, "what": what})
 
     def check(self) -> Check:
+        """The finding on the dead bands."""
         if self.violated:
-            summary = f"{self.violated} of {self.neurons} neurons x samples told a rate that is not within their dead band (E14)"
+            summary = f"{self.violated} of {self.neurons} neurons x samples reported a rate outside their dead band (E14)"
         else:
-            summary = f"every neuron told its rate to within its dead band, the furthest is {self.share:.0%} of it away (E14)"
+            summary = f"every neuron reported its rate to within its dead band, the furthest off by {self.share:.0%} of it (E14)"
         numbers = {"neurons": self.neurons, "violated": self.violated, "share": self.share}
         passed = self.violated == 0
         return Check(name="dead band", link=LINK, passed=passed, summary=summary, numbers=numbers, offenders=tuple(self.offenders))
 
 
-def first_places(mask: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+def _first_places(mask: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
     """(row, flat index) of the first OFFENDERS_KEPT set entries of [B, ...]."""
     for position in np.flatnonzero(mask)[:OFFENDERS_KEPT]:
         row, flat = divmod(int(position), mask[0].size)

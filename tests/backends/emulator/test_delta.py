@@ -129,5 +129,5 @@ def test_run_chooses_the_emulator_by_the_encoding():
 def test_each_emulator_refuses_the_other_encoding():
     with pytest.raises(BadArgument, match="delta encoding; run it with"):
         Emulator(toy(1))
-    with pytest.raises(BadArgument, match="rate coded; run it with"):
+    with pytest.raises(BadArgument, match="uses rate coding; run it with"):
         DeltaEmulator(random_network(np.random.default_rng(0)))

@@ -11,10 +11,10 @@ import pytest
 import fsnn_lava as fl
 from fsnn_lava.backends.emulator.layout import lay_out
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.compiled.scatter import form_of, scatter, scatter_by_taps, scatter_graded
+from fsnn_lava.compiled.scatter import scatter, scatter_by_taps, scatter_form, scatter_graded
 from fsnn_lava.errors import BackendMissing, BadArgument
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
-from fsnn_lava.ir.result import concatenate
+from fsnn_lava.ir.result import concatenate_results
 from fsnn_lava.ir.synapse_patches import synapse_patches
 from fsnn_lava.limits import BIAS_MAX
 from fsnn_lava.running.run import run_batches
@@ -143,7 +143,7 @@ def test_the_result_does_not_depend_on_threads_or_batches(kind: str, monkeypatch
     assert_same(fl.run(chip, values, spikes=True), whole)
     assert_same(fl.run(chip, values, spikes=True, batch=5), whole)
     stream = run_batches(chip, (values[i : i + 8] for i in range(0, 37, 8)), spikes=True)
-    assert_same(concatenate(list(stream)), whole)
+    assert_same(concatenate_results(list(stream)), whole)
 
 
 def test_other_numbers_of_steps_are_run_as_asked() -> None:
@@ -228,7 +228,7 @@ def assert_scatters(synapse: Synapse, source: tuple[int, ...], target: tuple[int
     spikes[fired] = 1
     first = spikes.reshape(*source[1:], source[0]).transpose(2, 0, 1) if len(source) == 3 else spikes
     expected = (matrix_of(synapse, source, target) @ first.reshape(-1)).reshape(target)
-    layout = (form_of(laid), laid.row_spans, laid.column_spans)
+    layout = (scatter_form(laid), laid.row_spans, laid.column_spans)
     for kind, stored in ((np.int32, np.int8), (np.int64, np.int8), (np.float32, np.float32), (np.float64, np.float64)):
         weight = laid.blocks.astype(stored)
         total, by_taps = np.zeros(int(np.prod(target)), kind), np.zeros(int(np.prod(target)), kind)
@@ -255,7 +255,7 @@ def test_spikes_are_kept_only_for_those_who_ask() -> None:
         assert run(values, spikes=True).spikes is not None
 
 
-def test_wrong_values_are_refused_with_a_sentence() -> None:
+def test_wrong_values_are_refused_with_a_message() -> None:
     chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
     with pytest.raises(BadArgument, match=r"values must be raw uint8 \[B, 2\] .*got float64"):
         fl.run(chip, np.zeros((1, 2)))  # type: ignore[arg-type]
@@ -270,7 +270,7 @@ def test_wrong_values_are_refused_with_a_sentence() -> None:
         fl.run(events, random_values(np.random.default_rng(1), events, 1), steps=events.steps + 1)
 
 
-def test_wrong_options_are_refused_with_a_sentence() -> None:
+def test_wrong_options_are_refused_with_a_message() -> None:
     chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
     values = np.zeros((1, 2), np.uint8)
     with pytest.raises(BadArgument, match="backend must be one of emu, sim, loihi2, got 'gpu'"):
@@ -285,10 +285,10 @@ def test_wrong_options_are_refused_with_a_sentence() -> None:
         list(run_batches(chip, [np.zeros((2, 2), np.uint8)], batch=1))
 
 
-def test_a_backend_that_is_not_there_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_backend_is_never_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     chip = one_layer((DenseSynapse(source="input", target="a", weight=np.ones((3, 2), int)),))
     monkeypatch.setattr("fsnn_lava.backends.availability.missing_for_backend", lambda backend: ("a board",))
-    with pytest.raises(BackendMissing, match="'loihi2' cannot run here, it lacks: a board"):
+    with pytest.raises(BackendMissing, match="'loihi2' cannot run here; missing: a board"):
         fl.run(chip, np.zeros((1, 2), np.uint8), backend="loihi2")
 
 
@@ -303,4 +303,4 @@ def test_results_of_two_networks_do_not_join() -> None:
     rng = np.random.default_rng(30)
     one, two = (random_network(rng, kind="pixels", layers=1) for _ in range(2))
     with pytest.raises(BadArgument, match="must share one"):
-        concatenate([fl.run(one, random_values(rng, one, 1), steps=3), fl.run(two, random_values(rng, two, 1), steps=3)])
+        concatenate_results([fl.run(one, random_values(rng, one, 1), steps=3), fl.run(two, random_values(rng, two, 1), steps=3)])

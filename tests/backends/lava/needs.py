@@ -10,4 +10,4 @@ from fsnn_lava.backends.availability import missing_for_backend
 def needs_lava() -> None:
     missing = missing_for_backend("sim")
     if missing:
-        pytest.skip(f"Lava cannot run here, it lacks: {'; '.join(missing)}", allow_module_level=True)
+        pytest.skip(f"Lava cannot run here; missing: {'; '.join(missing)}", allow_module_level=True)

@@ -1,4 +1,4 @@
-"""(C, H, W) outside our processes, (H, W, C) inside: there and back."""
+"""Conversion between (C, H, W) outside our processes and (H, W, C) inside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fsnn-doctor --install-lava shows the command, asks, installs by version and hash, and checks; pip is a stand-in here."""
+"""fsnn-doctor --install-lava shows the command, asks, installs by version and hash, and checks; pip is a mock here."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def test_on_a_terminal_it_asks_first(machine, capsys, monkeypatch, answer, code,
     assert ("nothing was installed" in captured.err) == (runs == 0)
 
 
-def test_where_nobody_can_answer_yes_is_asked_for(machine, capsys, monkeypatch):
+def test_without_a_terminal_the_yes_option_is_required(machine, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     assert doctor.main(["--install-lava"]) == 2
     assert machine.ran == []
-    assert capsys.readouterr().err == "fsnn-doctor: cannot ask for confirmation, standard input is not a terminal: add --yes\n"
+    assert capsys.readouterr().err == "fsnn-doctor: cannot ask for confirmation because standard input is not a terminal: add --yes\n"
 
 
-def test_a_lava_that_is_there_is_only_checked(machine, capsys):
+def test_an_installed_lava_is_only_checked(machine, capsys):
     machine.found = "0.10.0"
     assert doctor.main(["--install-lava"]) == 0
     assert machine.ran == []
@@ -89,7 +89,7 @@ def test_another_version_of_lava_is_replaced(machine, capsys):
     machine.found = "0.9.0"
     assert doctor.main(["--install-lava", "--yes"]) == 0
     assert len(machine.ran) == 1
-    assert capsys.readouterr().out.startswith("lava-nc 0.9.0 is installed.\nThe following installs what is missing:")
+    assert capsys.readouterr().out.startswith("lava-nc 0.9.0 is installed.\nThese commands install what is missing:")
 
 
 def test_what_lava_imports_is_installed_where_it_is_missing(machine, monkeypatch):
@@ -100,17 +100,17 @@ def test_what_lava_imports_is_installed_where_it_is_missing(machine, monkeypatch
     assert machine.ran == [[sys.executable, "-m", "pip", "install", "asteval"]]
 
 
-def test_pip_that_fails_is_one_sentence_and_exit_code_3(machine, capsys):
+def test_pip_that_fails_is_reported_in_one_sentence_and_exit_code_3(machine, capsys):
     machine.code = 1
     assert doctor.main(["--install-lava", "--yes"]) == 3
-    assert re.fullmatch(r"fsnn-doctor: pip failed \(see above\)\. It needs a package index; .*\n", capsys.readouterr().err)
+    assert re.fullmatch(r"fsnn-doctor: pip failed \(see above\)\. pip needs a package index; .*\n", capsys.readouterr().err)
 
 
-def test_without_pip_it_is_said_how_to_get_it(machine, capsys, monkeypatch):
+def test_without_pip_there_is_advice_on_how_to_get_it(machine, capsys, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "pip" else find(name, *rest))
     assert doctor.main(["--install-lava", "--yes"]) == 3
-    assert "has no pip to install Lava with: run" in capsys.readouterr().err
+    assert "has no pip, which is needed to install Lava: run" in capsys.readouterr().err
     assert machine.ran == []
 
 
@@ -118,25 +118,26 @@ def test_without_pip_it_is_said_how_to_get_it(machine, capsys, monkeypatch):
 def test_an_unsupported_python_is_refused(machine, capsys, monkeypatch, version):
     monkeypatch.setattr(lava_install.sys, "version_info", version)
     assert doctor.main(["--install-lava", "--yes"]) == 3
-    assert f"Lava cannot run here, it needs Python 3.10 to 3.13 (Lava was not tested on 3.{version[1]})" in capsys.readouterr().err
+    assert f"Lava cannot run here; it needs Python 3.10 to 3.13 (Lava was not tested on 3.{version[1]})" in capsys.readouterr().err
     assert machine.ran == []
 
 
 def test_a_system_without_fork_is_refused(machine, capsys, monkeypatch):
     monkeypatch.setattr(lava_install.sys, "platform", "win32")
     assert doctor.main(["--install-lava", "--yes"]) == 3
-    assert "Lava cannot run here, it needs Linux (Lava forks its processes; this is win32)" in capsys.readouterr().err
+    assert "Lava cannot run here; it needs Linux (Lava forks its processes; this is win32)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("code", [1, 3])
-def test_a_check_that_fails_is_told_with_its_reason_and_exit_code(machine, capsys, code):
+def test_a_check_that_fails_is_reported_with_its_reason_and_exit_code(machine, capsys, code):
     machine.check = (code, "", "Traceback\nthe last line\n")
     assert doctor.main(["--install-lava", "--yes"]) == code
-    assert capsys.readouterr().err == "fsnn-doctor: Lava is installed, but a network of two neurons did not run: the last line\n"
+    assert capsys.readouterr().err == "fsnn-doctor: Lava is installed, but a test network of two neurons failed to run: the last line\n"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"), [(["--yes"], "--yes confirms --install-lava"), (["--install-lava", "--json"], "--json prints the state of")]
+    ("arguments", "sentence"),
+    [(["--yes"], "--yes only applies to --install-lava"), (["--install-lava", "--json"], "--json cannot be combined with --install-lava")],
 )
 def test_options_that_do_not_go_together_are_refused(capsys, arguments, sentence):
     assert doctor.main(arguments) == 2
@@ -149,7 +150,7 @@ def test_a_check_that_hangs_is_ended(monkeypatch, tmp_path):
     sleeper.write_text("#!/bin/sh\nsleep 1000 &\nsleep 1000\n")
     sleeper.chmod(0o755)
     monkeypatch.setattr(lava_install.sys, "executable", str(sleeper))
-    with pytest.raises(CheckFailed, match=r"a network of two neurons did not finish in 0\.2 s"):
+    with pytest.raises(CheckFailed, match=r"a network of two neurons did not finish within 0\.2 s"):
         lava_install.verify_install()
 
 
@@ -159,13 +160,13 @@ def test_two_neurons_that_compute_something_else_fail_the_check(monkeypatch):
         found.potentials[0][0, 0] += 1
         return found
 
-    monkeypatch.setattr(self_check, "run_on_lava", wrong)
+    monkeypatch.setattr(self_check, "_run_on_lava", wrong)
     with pytest.raises(CheckFailed, match=r"Lava ran, but two neurons \(batched graph\)"):
-        self_check.check_lava()
+        self_check.run_self_check()
 
 
 def test_two_neurons_both_spike_and_neither_is_the_other():
-    chip = self_check.two_neurons()
+    chip = self_check.self_check_network()
     assert isinstance(chip, ChipNetwork)
     counts = run(chip, self_check.VALUES, backend="emu").counts[0]
     assert (counts > 0).all() and len({*counts.flatten().tolist()}) == counts.size
@@ -174,4 +175,4 @@ def test_two_neurons_both_spike_and_neither_is_the_other():
 @pytest.mark.skipif(bool(backends.missing_for_backend("sim")), reason="Lava is not installed here")
 def test_lava_as_it_is_installed_here_passes_the_check():
     assert importlib.metadata.version("lava-nc") == lava_install.pinned_version()[1]
-    assert lava_install.verify_install().endswith("all as in the emulator")
+    assert lava_install.verify_install().endswith("identical to the emulator")

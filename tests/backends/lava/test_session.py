@@ -16,7 +16,8 @@ from tests.backends.lava.needs import needs_lava
 
 needs_lava()
 
-from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
+from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.requirement import require_lava  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.errors import BackendFailed, BackendMissing  # noqa: E402
@@ -42,7 +43,7 @@ def test_runs_and_stops():
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
-    with pytest.raises(BackendFailed, match="stopped; build new ones"):
+    with pytest.raises(BackendFailed, match="stopped; create a new simulator"):
         session.run(1)
 
 
@@ -54,12 +55,12 @@ def test_runs_and_stops():
         ("exit", r"'second' ended with exit code 5 at step 1 … 9"),
     ],
 )
-def test_a_model_that_fails_ends_in_a_sentence(fault, sentence):
+def test_a_model_that_fails_ends_with_a_message(fault, sentence):
     with ring(fault) as session, pytest.raises(BackendFailed, match=sentence):
         session.run(9)
 
 
-def test_a_model_that_cannot_be_made_ends_in_a_sentence():
+def test_a_model_that_cannot_be_made_ends_with_a_message():
     with pytest.raises(BackendFailed, match=r"'second' raised RuntimeError during set-up: born broken"):
         ring("raise at once")
 
@@ -94,13 +95,13 @@ def test_a_deadlock_names_who_waits_for_what():
         session = Session([first, second], ByTag(), idle_limit=1.0)
     with (
         session,
-        pytest.raises(BackendFailed, match=r"no process has done anything for 1 s.*'first' waits for a message \(faulty/models.py"),
+        pytest.raises(BackendFailed, match=r"no process has made progress for 1 s.*'first' is waiting for a message \(faulty/models.py"),
     ):
         session.run(1)
 
 
 def test_a_process_that_never_returns_is_named():
-    with ring("spin", patience=1.0) as session, pytest.raises(BackendFailed, match=r"no step was finished for 1 s.*'second' is in run_spk"):
+    with ring("spin", patience=1.0) as session, pytest.raises(BackendFailed, match=r"no step has finished for 1 s.*'second' is in run_spk"):
         session.run(9)
 
 
@@ -137,12 +138,12 @@ def test_the_root_logger_keeps_its_handlers():
     assert logging.getLogger().handlers == before
 
 
-def test_too_little_memory_is_a_sentence(monkeypatch):
+def test_too_little_memory_is_reported(monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("lava.magma.compiler.channels.pypychannel.Semaphore", full)
-    with pytest.raises(BackendFailed, match=r"cannot be started.*No space left on device.*space in /dev/shm"):
+    with pytest.raises(BackendFailed, match=r"could not be started.*No space left on device.*space in /dev/shm"):
         ring()
 
 

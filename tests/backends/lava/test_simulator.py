@@ -18,9 +18,10 @@ from lava.proc.io.sink import RingBuffer as Sink  # noqa: E402
 from lava.proc.io.source import RingBuffer as Source  # noqa: E402
 
 from fsnn_lava.backends.emulator.run import Emulator  # noqa: E402
-from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
 from fsnn_lava.backends.lava.neuron_record import neuron_record  # noqa: E402
 from fsnn_lava.backends.lava.processes.neuron.process import SoftResetNeuron  # noqa: E402
+from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.backends.lava.simulator import Simulator  # noqa: E402
 from fsnn_lava.backends.lava.window import Window, layer_window  # noqa: E402
@@ -92,7 +93,7 @@ def test_nothing_is_left_from_one_batch_to_the_next_and_memory_does_not_grow():
 
 
 def _resident(simulator: Simulator) -> int:
-    """Bytes of memory of all Lava processes and of this one that nobody else has."""
+    """Return the unshared memory of all Lava processes and of this one, in bytes."""
     pages = 0
     for pid in [*simulator.session.pids.values(), os.getpid()]:
         with open(f"/proc/{pid}/statm") as file:
@@ -101,7 +102,7 @@ def _resident(simulator: Simulator) -> int:
     return pages * os.sysconf("SC_PAGESIZE")
 
 
-def test_progress_is_told_after_every_batch():
+def test_progress_is_reported_after_every_batch():
     chip = dense_network()
     said = []
     run(chip, np.zeros((5, 7), dtype=np.uint8), batch=2, progress=lambda done, total: said.append((done, total)))

@@ -16,8 +16,9 @@ from tests.helpers.strategies import random_network, random_values
 needs_lava()
 
 from fsnn_lava.backends.emulator.run import Emulator  # noqa: E402
-from fsnn_lava.backends.lava.model_selection import ByTag, quiet_logging  # noqa: E402
+from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
 from fsnn_lava.backends.lava.processes.recorder.process import Recorder  # noqa: E402
+from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.backends.lava.shared_memory import shared_array  # noqa: E402
 from fsnn_lava.backends.lava.stock_synapse import lava_order, transposed_matrix  # noqa: E402

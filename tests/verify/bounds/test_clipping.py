@@ -17,7 +17,7 @@ def batch(flags, counts, steps=4, reset="zero"):
     return SimpleNamespace(result=result, chip=chip, rates=(np.array([counts]) / steps,), steps=steps)
 
 
-def test_both_ends_are_told_apart():
+def test_both_ends_are_distinguished():
     low, high = clipped_neurons(batch([0, CLIPPED_LOW, CLIPPED_HIGH, CLIPPED_LOW | CLIPPED_HIGH], [0] * 4), 0)
     assert (low[0].tolist(), high[0].tolist()) == ([False, True, False, True], [False, False, True, True])
 

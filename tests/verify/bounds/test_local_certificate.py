@@ -19,7 +19,7 @@ ZERO = np.zeros((1, 1), np.uint8)
 
 
 def chain(weights, biases, feedback):
-    """Layers in a row with these dense weights between them, thresholds of 100, and the feedback from the last to the first."""
+    """A chain of layers with these dense weights between them, thresholds of 100, and the feedback from the last to the first."""
     layers = tuple(
         Layer(name=f"l{i + 1}", shape=(len(bias),), threshold=np.array(100), bias=np.array(bias), scale=np.array(0.01))
         for i, bias in enumerate(biases)

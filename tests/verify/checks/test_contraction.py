@@ -31,7 +31,7 @@ def numbered(offset):
         (
             [[0, 120], [0, 0]],
             {"bias": (-20, 55)},
-            "local: operator norms only bound the spectral radius by 1.2, but at the equilibria that of the derivative is at most",
+            "local: the operator norms only bound the spectral radius by 1.2, but at the equilibria that of the derivative is at most",
         ),
     ],
 )

@@ -30,7 +30,7 @@ def test_a_limit_cycle_is_not_settled_but_faithful():
     assert "1 ended in a limit cycle" in str(verdict.settled)
 
 
-def test_a_run_that_ends_too_early_has_messages_under_way():
+def test_a_run_that_ends_too_early_has_messages_in_transit():
     chip = toy(3, band=1, steps=2)
     verdict = compare(run(chip, pixels((20, 0))), chip, pixels((20, 0)))
     assert verdict.faithful and verdict.settled is not None and verdict.settled.answer != "yes"

@@ -1,4 +1,4 @@
-"""What a backend recorded must be possible and agree with itself, beyond what charge can see: every sample, every layer."""
+"""What a backend recorded must be possible and consistent, beyond what the charge check covers, in every sample and layer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_correct_record_is_possible(decay, kind):
 @pytest.mark.parametrize("offset", [0, 1000])
 @pytest.mark.parametrize("decay", [0, 205])
 def test_more_spikes_than_steps_are_impossible_even_if_charge_is_conserved(decay, offset):
-    """20 spikes more and 20 thresholds less: charge cannot tell. Beyond the samples that are emulated again nobody else looks."""
+    """20 spikes more and 20 thresholds less: charge is conserved. In samples that are not emulated again, no other check notices."""
     chip, values, result = run_of(decay)
     place = (1, 0, 2, 3)
     more = chip.steps + 1 - int(result.counts[1][place])
@@ -70,7 +70,7 @@ def test_more_late_spikes_than_spikes_are_impossible():
     place = tuple(np.argwhere(result.counts[1] == 0)[0])
     bent = replace(result, late=changed(result.late, 0, place, 1), late_traces=changed(result.late_traces, 0, place, 1), spikes=None)
     record = record_of(chip, bent, values)
-    assert "more are late" in record.offenders[0]["what"]
+    assert "more spikes are late" in record.offenders[0]["what"]
     assert record.offenders[0]["layer"] == "l2"
 
 
@@ -82,23 +82,23 @@ def test_a_trace_above_the_sum_of_its_spikes_is_impossible():
     least = sum(chip.leak ** (chip.steps - 1 - step) for step in range(3))
     for wrong in (most + 1e-9, least - 1e-9):
         bent = replace(result, traces=changed(result.traces, 0, place, wrong - result.traces[0][place]), spikes=None)
-        assert "impossible for so many spikes" in record_of(chip, bent, values).offenders[0]["what"]
+        assert "impossible for this number of spikes" in record_of(chip, bent, values).offenders[0]["what"]
 
 
 def test_without_a_leak_a_trace_is_its_count():
     chip, values, result = run_of()
     bent = replace(result, traces=changed(result.traces, 0, (0, 1, 1, 1), 0.5))
-    assert "the trace is not the count" in record_of(chip, bent, values).offenders[0]["what"]
+    assert "the trace differs from the count" in record_of(chip, bent, values).offenders[0]["what"]
 
 
 def test_spike_trains_must_have_the_spikes_that_were_counted():
     chip, values, result = run_of()
     bent = replace(result, spikes=changed(result.spikes, 1, (2, 4, 1, 1, 1), 1))
     said = [offender["what"] for offender in record_of(chip, bent, values).offenders]
-    assert any("does not have as many spikes" in what for what in said)
+    assert any("number of spikes in the train differs" in what for what in said)
 
 
-@pytest.mark.parametrize(("name", "what"), [("operations", "do not follow from the spikes"), ("updates", "neuron updates must be")])
+@pytest.mark.parametrize(("name", "what"), [("operations", "does not match the spikes"), ("updates", "neuron updates must be")])
 @pytest.mark.parametrize("kind", ["pixels", "events", "current"])
 def test_totals_follow_from_the_spikes(kind, name, what):
     chip, values, result = run_of(kind=kind)

@@ -1,4 +1,4 @@
-"""The settling of a run, computed by hand: who counts, what is beyond, the slope over the steps, and the answer."""
+"""The settling of a run, worked out by hand: which neurons count, which are beyond the limit, the slope, and the answer."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ PICTURES = {
     "fail": ("fault", DESKTOP, "html", 1240),
     **{
         name: ("good", DESKTOP, f"#{name}", None)
-        for name in ("residual", "steps", "rates", "confusion", "raster", "activity", "weights", "cores")
+        for name in ("residual", "steps", "rates", "confusion", "raster", "activity", "costs", "weights", "cores")
     },
     "residual-bad": ("zero", DESKTOP, "#residual", None),
     "rates-bad": ("zero", DESKTOP, "#rates", None),

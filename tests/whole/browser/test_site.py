@@ -1,4 +1,4 @@
-"""The documentation in a real browser, opened from the disk: it fetches nothing, fits a phone, and its search answers."""
+"""The documentation in a real browser, opened from disk: it fetches nothing, fits a phone, and its search works."""
 
 from __future__ import annotations
 

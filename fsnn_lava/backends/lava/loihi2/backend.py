@@ -1,4 +1,4 @@
-"""Backend "loihi2". The job runs in a separate process, so that a board that hangs or dies ends in one clear error."""
+"""Backend "loihi2". The job runs in a separate process, so that a board that hangs or dies leads to one clear error."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def run_on_loihi2(
     timeout: float | None = None,
     profile: str | Path | None = None,
 ) -> Result:
-    """Run `stock_equivalent(chip)` on a chip, one sample after the other; the Result carries that network's digest. There is no fallback.
+    """Backend 'loihi2': run `stock_equivalent(chip)` on a chip, sample by sample; the Result has that network's digest. No fallback.
 
-    `timeout` is the number of seconds without a finished sample after which the job is ended (default: FSNN_TIMEOUT, or 600).
+    `timeout` is the number of seconds without a finished sample after which the job is stopped (default: FSNN_TIMEOUT, or 600).
     `profile` names a JSON file for the measurements of the vendor's profilers (default: FSNN_PROFILE, or none).
     `partition`, `board`, `address` and `generation` select the board (default: PARTITION, BOARD, NXSDKHOST and LOIHI_GEN).
     """
@@ -110,21 +110,21 @@ def _execute(folder: Path, samples: int, timeout: float) -> None:
             waited = 0.0 if done > before else waited
         _check_end(process.wait(timeout=_GRACE), folder, done, samples)
     except subprocess.TimeoutExpired:
-        raise BackendFailed(f"backend 'loihi2': the job does not end; its last message: {_last_message(folder)}") from None
+        raise BackendFailed(f"backend 'loihi2': the job did not end; its last message was: {_last_message(folder)}") from None
     finally:
         _end(process)
 
 
 def _no_answer(folder: Path, timeout: float, done: int, samples: int) -> str:
     return (
-        f"backend 'loihi2': no answer for {timeout:g} s after sample {done} of {samples}, the job was ended; "
-        f"its last message: {_last_message(folder)}. Check whether the board is busy (squeue) and the network fits (fsnn-map), "
+        f"backend 'loihi2': no answer for {timeout:g} s after sample {done} of {samples}, so the job was stopped; "
+        f"its last message was: {_last_message(folder)}. Check whether the board is busy (squeue) and the network fits (fsnn-map), "
         f"or raise {TIMEOUT_VARIABLE}"
     )
 
 
 def _environment() -> dict[str, str]:
-    """This process's, with the folder that this package was imported from on the path."""
+    """The environment of this process, with the folder that this package was imported from on the path."""
     root = str(Path(__file__).resolve().parents[4])
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
 
@@ -136,7 +136,7 @@ def _read_lines(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None
 
 
 def _count(line: str, done: int) -> int:
-    """The samples done after this line: "sample k" counts them, "note …" is printed for the user, the vendor's output is ignored."""
+    """The samples done after this line: "sample k" counts them, "note …" is printed for the user, and the vendor's output is ignored."""
     words = line.split(maxsplit=1)
     if words[:1] == ["note"]:
         print(f"loihi2: {words[1].strip()}", file=sys.stderr)
@@ -153,7 +153,7 @@ def _check_end(code: int, folder: Path, done: int, samples: int) -> None:
         said = json.loads(error.read_text(encoding="utf-8"))
         raise _ERRORS.get(said["kind"], BackendFailed)(said["message"])
     how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"ended with code {code}"
-    raise BackendFailed(f"backend 'loihi2': the job {how} after sample {done} of {samples}; its last message: {_last_message(folder)}")
+    raise BackendFailed(f"backend 'loihi2': the job {how} after sample {done} of {samples}; its last message was: {_last_message(folder)}")
 
 
 def _last_message(folder: Path) -> str:

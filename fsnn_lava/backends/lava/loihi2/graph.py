@@ -1,4 +1,4 @@
-"""The stock graph on the chip, used for one sample after the other.
+"""The stock graph on the chip, used for one sample after another.
 
 Each layer has no bias until its window opens, then its bias is written; a static image is the bias of layer 1. Spikes come back
 through the vendor's adapters, potentials are read while the run is paused at the end of each window, and the remaining steps up to a
@@ -66,17 +66,17 @@ class ChipGraph:
 
     @property
     def process(self) -> Any:
-        """One of the connected processes; running it runs all of them."""
+        """One of the graph's connected processes; running it runs all of them."""
         return self.neurons[0].process
 
     def idle(self, run: RunSteps) -> None:
-        """Run one window without input or bias, in which nothing may spike; then a sample can start."""
+        """Run the graph for one window without input or bias, in which nothing may spike; then a sample can start."""
         run(self.window.length)
         self._check_silence(0, "a network at rest")
         self._rest()
 
     def sample(self, values: NDArray[np.uint8], run: RunSteps) -> Recorded:
-        """Run one sample, [*shape] or [T, *shape] of events, and leave the network silent and at rest."""
+        """Run the graph on one sample, [*shape] or [T, *shape] of events, and leave the network silent and at rest."""
         if self._events:
             self._load(values)
         stops = self._stops(self._biases(values))
@@ -101,7 +101,7 @@ class ChipGraph:
     # --- building ----------------------------------------------------------------------------------------------------------
 
     def _feed(self) -> None:
-        """The source and the vendor's adapter, which differs between convolutions and other connections."""
+        """Connect the source and the vendor's adapter, which is different for convolutions."""
         feeder = Feeder(messages=self._messages, name="source")
         to_convolution = any(isinstance(s, ConvSynapse) for s in self._chip.synapses if s.source == INPUT)
         kind = self._adapters.PyToN3ConvAdapter if to_convolution else self._adapters.PyToNxAdapter
@@ -142,7 +142,7 @@ class ChipGraph:
         self._messages[: len(moved)] = moved
 
     def _biases(self, values: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
-        """Per layer and for the readout, units 2**-6, packed like the layers."""
+        """The biases of every layer and the readout, units 2**-6, packed like the layers."""
         found = [layer.bias.astype(np.int64) << STATE_FRACTION_BITS for layer in self._chip.layers]
         if not self._events:
             current = input_current(self._network, values[None])[0].astype(np.int64)
@@ -169,7 +169,7 @@ class ChipGraph:
             spikes = int(np.count_nonzero(record[first:]))
             if spikes:
                 raise BackendFailed(
-                    f"backend 'loihi2': layer {layer.name!r} spikes {spikes} times {when}; these spikes would reach the next sample"
+                    f"backend 'loihi2': layer {layer.name!r} spikes {spikes} times {when}; these spikes would leak into the next sample"
                 )
 
     def _recorded(self, potentials: Potentials) -> Recorded:

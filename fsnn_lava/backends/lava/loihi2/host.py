@@ -9,7 +9,7 @@ from typing import Literal
 
 from fsnn_lava.errors import BackendMissing, BadArgument
 
-DEFAULT_GENERATION = "N3B3"  # most systems of the INRC, according to lava.utils.loihi
+DEFAULT_GENERATION = "N3B3"  # used by most INRC systems, according to lava.utils.loihi
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ def choose_host(
     board = board or (None if given else environment.get("BOARD"))
     address = address or (None if given else environment.get("NXSDKHOST"))
     if board:
-        partition = None  # Lava takes one of the two; a board belongs to one partition
+        partition = None  # Lava accepts only one of the two, and a board belongs to one partition
     if address and (partition or board) and given:
         raise BadArgument(f"give a host address or a SLURM board, not both: got {address!r} and {partition or board!r}")
     generation = (generation or environment.get("LOIHI_GEN") or DEFAULT_GENERATION).upper()
@@ -81,15 +81,15 @@ def open_host(host: Host) -> None:
             loihi.use_slurm_host(loihi_gen=generation)
             os.environ.update({name: value for name, value in (("BOARD", host.board), ("PARTITION", host.partition)) if value})
     except ImportError as error:
-        raise BackendMissing("backend 'loihi2' lacks lava-loihi, Intel's extension for members of the INRC (deploy/README.md)") from error
+        raise BackendMissing("backend 'loihi2' needs lava-loihi, Intel's extension for members of the INRC (deploy/README.md)") from error
     except FileNotFoundError as error:
-        raise BackendMissing(f"backend 'loihi2': the command {error.filename!r} is not on this machine; {_hint(host)}") from error
+        raise BackendMissing(f"backend 'loihi2': the command {error.filename!r} was not found on this machine; {_hint(host)}") from error
     except ValueError as error:
         raise BackendMissing(f"backend 'loihi2': {host} cannot be used: {str(error).rstrip('.')}; {_hint(host)}") from error
 
 
 def _check_queue(host: Host) -> None:
-    """ValueError unless SLURM knows the board or partition and it is up. Lava 0.10.0 cannot check: sinfo's empty last line breaks it."""
+    """ValueError unless SLURM knows the board or partition and it is up. Lava 0.10.0's own check fails on the empty last line of sinfo."""
     from lava.utils import slurm
 
     if not (host.board or host.partition):
@@ -97,7 +97,7 @@ def _check_queue(host: Host) -> None:
     lines = [line.split() for line in slurm.try_run_command(["sinfo", "-N"])[1:] if line.strip()]
     nodes = [(fields[0], fields[2].rstrip("*"), fields[3]) for fields in lines if len(fields) >= 4]
     wanted = [node for node in nodes if host.board in (None, node[0]) and host.partition in (None, node[1])]
-    known = ", ".join(f"{name} ({partition}, {state})" for name, partition, state in nodes) or "no board at all"
+    known = ", ".join(f"{name} ({partition}, {state})" for name, partition, state in nodes) or "no boards"
     if not wanted:
         raise ValueError(f"SLURM knows {known}")
     if all("down" in state or "drain" in state for _, _, state in wanted):

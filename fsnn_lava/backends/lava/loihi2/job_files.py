@@ -1,4 +1,4 @@
-"""The files of a job on the chip: network, inputs and options in, result out, all in one folder."""
+"""The files of a job on the chip, all in one folder: network, inputs, options and the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ARRAYS = ("readout", "clip_count", "operations", "updates")
 
 @dataclass(frozen=True, kw_only=True)
 class ChipJob:
-    """The options of a job; network and inputs are in files of their own."""
+    """The options of a job; network and inputs are in separate files."""
 
     steps: int
     spikes: bool = False
@@ -33,17 +33,20 @@ class ChipJob:
 
 
 def write_job(folder: Path, job: ChipJob, chip: ChipNetwork, values: NDArray[np.uint8]) -> None:
+    """Write the files of a job for the worker process: its options, the network and the samples."""
     chip.save(folder / "network.h5")
     np.save(folder / "values.npy", values)
     (folder / "job.json").write_text(json.dumps(asdict(job)), encoding="utf-8")
 
 
 def read_job(folder: Path) -> tuple[ChipJob, ChipNetwork, NDArray[np.uint8]]:
+    """Read the job files in a folder: options, network and samples."""
     job = ChipJob(**json.loads((folder / "job.json").read_text(encoding="utf-8")))
     return job, ChipNetwork.load(folder / "network.h5"), np.load(folder / "values.npy")
 
 
 def write_result(folder: Path, result: Result) -> None:
+    """Write the Result of a finished job to the job's folder."""
     arrays = {name: getattr(result, name) for name in _ARRAYS}
     for name in _TUPLES:
         for number, array in enumerate(getattr(result, name) or ()):
@@ -52,11 +55,11 @@ def write_result(folder: Path, result: Result) -> None:
 
 
 def read_result(folder: Path, chip: ChipNetwork, steps: int) -> Result:
-    """The Result of a finished job; BackendFailed if there is none."""
+    """Read the Result of a finished job from its files; BackendFailed if there is none."""
     try:
         with np.load(folder / "result.npz") as file:
             found = dict(file)
-    except (OSError, ValueError, EOFError, BadZipFile) as error:  # the job may have been killed while it wrote
+    except (OSError, ValueError, EOFError, BadZipFile) as error:  # the job may have been killed while writing
         raise BackendFailed(f"backend 'loihi2': the job ended without a result ({error})") from error
     parts: dict[str, Any] = {name: _tuple(found, name) for name in _TUPLES}
     parts["spikes"] = parts["spikes"] or None

@@ -1,4 +1,4 @@
-"""A layer as a stock neuron that is reused for every sample: without bias until its window opens, silenced when it has closed."""
+"""A layer as a stock neuron that is reused for every sample: it has no bias until its window opens, and is silenced once it has closed."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ class ChipNeuron:
             )
 
     def rest(self) -> None:
-        """Set bias and potential to zero (LIFReset clears its own potential at the first step of a window)."""
+        """Set the neurons' bias and potential to zero (LIFReset clears its own potential at the first step of a window)."""
         self._write(0, 0)
         if self.subtracts:
             for variable in (self.process.i, self.process.v, self.process.r):
                 variable.set(np.zeros(variable.shape, dtype=np.int32))
 
     def wake(self, bias: NDArray[np.int64]) -> None:
-        """Write `bias` [*shape], units 2**-6, because the window opens with the next step."""
+        """Write `bias` [*shape], units 2**-6, to the neurons right before their window opens."""
         given = to_lava(written_bias(self._layer, bias) if self._layer is not None else bias)
-        mantissa, exponent = chip_mantissa(given, self.name)
+        mantissa, exponent = _chip_mantissa(given, self.name)
         self._write(mantissa, exponent)
         if self.subtracts:
             self.process.r.set(self.offset.astype(np.int32))
 
     def silence(self) -> None:
-        """Lower the potential so far that no spike still in flight makes it fire."""
+        """Lower the potential so far that no spike in flight can make the neuron fire."""
         self._write(_QUIET, CHIP_BIAS_EXPONENT_MAX)
         self.process.v.set(np.full(self.process.v.shape, -_DEEP, dtype=np.int32))
 
     def potential(self) -> NDArray[np.int64]:
-        """u in Lava's order, units 2**-6."""
+        """The neurons' u in Lava's order, units 2**-6."""
         v = np.asarray(self.process.v.get()).astype(np.int64)
         return v - np.asarray(self.process.r.get()).astype(np.int64) + self.offset if self.subtracts else v
 
@@ -87,13 +87,13 @@ class ChipReadout(ChipNeuron):
         )
 
 
-def chip_mantissa(value: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _chip_mantissa(value: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The exact (mantissa, exponent) of each number; BadNetwork if one does not fit in 13 and 3 bits."""
     mantissa, exponent, wrong = split_bias(value)
     if np.any(wrong):
         worst = int(np.abs(value[wrong]).max())
         raise BadNetwork(
-            f"{name}: the chip holds a bias of 13 bits with an exponent up to {CHIP_BIAS_EXPONENT_MAX}; "
+            f"{name}: the chip stores a bias as 13 bits with an exponent of at most {CHIP_BIAS_EXPONENT_MAX}; "
             f"{int(wrong.sum())} neurons need more, up to {worst}/64 weight units: export with fewer bits, or without a leak"
         )
     return mantissa, exponent

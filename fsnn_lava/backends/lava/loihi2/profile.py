@@ -30,7 +30,7 @@ def make_profilers(steps: int) -> dict[str, Any]:
 
 
 def measured_profile(profilers: dict[str, Any]) -> dict[str, Any]:
-    """All available fields; watts, microseconds and counts as the vendor reports them."""
+    """Everything that the profilers measured; watts, microseconds and counts as the vendor reports them."""
     found: dict[str, Any] = {"units": "power in watts, time in microseconds, as lava-loihi's profilers report them"}
     for name, profiler in profilers.items():
         fields = {field: _plain(getattr(profiler, field)) for field in _FIELDS[name] if hasattr(profiler, field)}

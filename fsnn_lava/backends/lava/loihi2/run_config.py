@@ -1,4 +1,4 @@
-"""Select the model of each process on the chip. A neuron without a neuro-core model is refused; Lava would silently run it on the CPU."""
+"""Select the model of each process on the chip. A neuron without a neuro-core model is rejected: Lava would silently run it on the CPU."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class OnChip(Loihi2HwCfg):
         super().__init__(select_sub_proc_model=True, exception_proc_model_map=_named_models(), callback_fxs=list(callbacks))
 
     def select(self, process: Any, proc_models: list[Any]) -> Any:
+        """Called by Lava for this run config: our own processes get the model with their tag, others the one that Loihi2HwCfg selects."""
         tag = process.proc_params.get("tag")
         tagged = [model for model in proc_models if tag is not None and tag in getattr(model, "tags", ())]
         model = tagged[0] if tagged else super().select(process, proc_models)
@@ -38,7 +39,7 @@ class OnChip(Loihi2HwCfg):
 def _no_model_message(name: str) -> str:
     start = f"backend 'loihi2': this lava-loihi has no neuro-core model of {name}"
     if name == "ATRLIF":
-        return f"{start}, which resets by subtraction; name one of your own in {MODEL_VARIABLE} (module:Class), or export with --reset zero"
+        return f"{start}, which resets by subtraction; set {MODEL_VARIABLE} to your own model (module:Class), or export with --reset zero"
     return f"{start}; use a version that has one"
 
 

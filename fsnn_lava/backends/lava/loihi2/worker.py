@@ -18,7 +18,7 @@ from fsnn_lava.backends.lava.loihi2.job_files import ChipJob, read_job, write_re
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.errors import FsnnError
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.result import Result, concatenate
+from fsnn_lava.ir.result import Result, concatenate_results
 
 if TYPE_CHECKING:  # imports Lava
     from fsnn_lava.backends.lava.stock_result import Recorded
@@ -27,6 +27,7 @@ _STOP_LIMIT = 30  # seconds that the vendor's runtime may take to stop, once the
 
 
 def main(folder: Path) -> int:
+    """The worker process: read the job in `folder`, run it on the chip, and write its result."""
     require_lava()
     job, network, values = read_job(folder)
     try:
@@ -48,7 +49,7 @@ def _work(folder: Path, job: ChipJob, network: ChipNetwork, values: NDArray[np.u
     from fsnn_lava.backends.lava.loihi2.graph import ChipGraph
     from fsnn_lava.backends.lava.loihi2.profile import make_profilers, measured_profile
     from fsnn_lava.backends.lava.loihi2.run_config import OnChip
-    from fsnn_lava.backends.lava.model_selection import quiet_logging
+    from fsnn_lava.backends.lava.quiet_logging import quiet_logging
 
     with quiet_logging():
         graph = ChipGraph(network, embedded_io.spike, steps=job.steps)
@@ -66,7 +67,7 @@ def _work(folder: Path, job: ChipJob, network: ChipNetwork, values: NDArray[np.u
         recorded = graph.sample(sample, run)
         results.append(_result(network, sample, recorded, job, time.perf_counter() - start))
         _say(f"sample {number}")
-    write_result(folder, concatenate(results))
+    write_result(folder, concatenate_results(results))
     if job.profile:
         (folder / "profile.json").write_text(json.dumps({"host": str(host), **measured_profile(profilers)}), encoding="utf-8")
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))  # the results are written: the parent ends a runtime that does not stop

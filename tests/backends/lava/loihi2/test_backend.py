@@ -15,7 +15,7 @@ from tests.helpers.naive_atrlif import NaiveAtrlif
 from tests.helpers.naive_simulator import PlainNeurons, simulate
 
 pytestmark = pytest.mark.skipif(
-    bool(missing_for_backend("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(missing_for_backend('sim'))}"
+    bool(missing_for_backend("sim")), reason=f"Lava cannot run here; missing: {'; '.join(missing_for_backend('sim'))}"
 )
 
 SCRIPT = """
@@ -102,10 +102,10 @@ def test_events_are_streamed_and_no_spike_reaches_the_next_sample(tmp_path):
     [
         ({"MOCK_SINFO": "down", "BOARD": "ncl-og-01"}, 3, "board ncl-og-01 (N3B3) cannot be used: it is down"),
         ({"LOIHI_GEN": "N2A2"}, 3, "N2A2 (LOIHI_GEN) is Loihi 1"),
-        ({"MOCK_LOIHI_WITHOUT": "ATRLIF"}, 3, "no neuro-core model of ATRLIF, which resets by subtraction; name one of your own in FSNN"),
+        ({"MOCK_LOIHI_WITHOUT": "ATRLIF"}, 3, "no neuro-core model of ATRLIF, which resets by subtraction; set FSNN"),
         ({"MOCK_LOIHI_WITHOUT": "ATRLIF", "FSNN_NEURON_MODEL": "no.such:Model"}, 2, "FSNN_NEURON_MODEL must name a process model"),
         ({"MOCK_LOIHI_WITHOUT": "Dense"}, 3, "has no neuro-core model of Dense"),
-        ({"MOCK_LOIHI": "hang", "FSNN_TIMEOUT": "12"}, 1, "no answer for 12 s after sample 0 of 1, the job was ended"),
+        ({"MOCK_LOIHI": "hang", "FSNN_TIMEOUT": "12"}, 1, "no answer for 12 s after sample 0 of 1, so the job was stopped"),
         ({"MOCK_LOIHI": "raise", "FSNN_TIMEOUT": "12"}, 1, "backend 'loihi2': "),
         ({"MOCK_LOIHI": "die", "FSNN_TIMEOUT": "12"}, 1, "no answer for 12 s"),
         ({"MOCK_LOIHI": "kill job"}, 1, "the job was killed by signal 9 (SIGKILL) after sample 0 of 1"),
@@ -113,7 +113,7 @@ def test_events_are_streamed_and_no_spike_reaches_the_next_sample(tmp_path):
     ],
     ids=["board down", "wrong generation", "no ATRLIF", "wrong model", "no Dense", "hang", "raise", "die", "job killed", "bad timeout"],
 )  # fmt: skip
-def test_what_breaks_ends_in_a_sentence_and_leaves_nothing_running(tmp_path, environment, code, words):
+def test_what_breaks_ends_with_a_message_and_leaves_nothing_running(tmp_path, environment, code, words):
     done, found = on_the_mock(tmp_path, one_neuron(threshold=10), np.array([[3]], dtype=np.uint8), **environment)
     assert (done.returncode, found) == (code, None), done.stderr
     assert words in done.stdout
@@ -145,4 +145,4 @@ def test_a_model_of_the_users_own_takes_the_place_of_a_missing_one(tmp_path):
 def test_a_neuron_the_chip_cannot_hold_is_refused(tmp_path):
     done, _ = on_the_mock(tmp_path, one_neuron(threshold=9001), np.array([[3]], dtype=np.uint8))
     assert done.returncode == 2
-    assert "ATRLIF on the chip holds a threshold of at most 8190 weight units, this layer has 9001; export with --bits 7" in done.stdout
+    assert "ATRLIF on the chip supports thresholds up to 8190 weight units, but this layer has 9001; export with --bits 7" in done.stdout

@@ -1,4 +1,4 @@
-"""The whole way of deploy/README.md on the mock board: package at home, check and run there, compare at home."""
+"""The whole procedure of deploy/README.md on the mock board: package locally, check and run on the board, compare locally."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hw_tests.networks import with_synapse
 from tests.backends.lava.loihi2.mock import mock_environment
 
 pytestmark = pytest.mark.skipif(
-    bool(missing_for_backend("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(missing_for_backend('sim'))}"
+    bool(missing_for_backend("sim")), reason=f"Lava cannot run here; missing: {'; '.join(missing_for_backend('sim'))}"
 )
 
 
 def in_the_cloud(job, *arguments):
-    """run.sh of a package, with the mock vendor's package but not this repository's code."""
+    """Run run.sh of a package with the mock vendor's package, without this repository's code."""
     environment = mock_environment(PARTITION="oheogulch", PYTHON=sys.executable)
     environment["PYTHONPATH"] = environment["PYTHONPATH"].split(":")[1]
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""Choosing and opening a way to a board: the environment is the mock vendor's, each case in a process of its own."""
+"""Choosing and opening a connection to a board: the environment is the mock vendor's, and each case runs in its own process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fsnn_lava.backends.availability import missing_for_backend
 from tests.backends.lava.loihi2.mock import run_python
 
 pytestmark = pytest.mark.skipif(
-    bool(missing_for_backend("sim")), reason=f"Lava cannot run here, it lacks: {'; '.join(missing_for_backend('sim'))}"
+    bool(missing_for_backend("sim")), reason=f"Lava cannot run here; missing: {'; '.join(missing_for_backend('sim'))}"
 )
 
 SCRIPT = """
@@ -26,7 +26,7 @@ except FsnnError as error:
 
 
 def ask(arguments: str = "", *, commands: bool = True, **environment: str) -> str:
-    """What choosing and opening a host says, with the mock vendor's package and commands."""
+    """Return what choosing and opening a host prints, with the mock vendor's package and commands."""
     done = run_python("-c", SCRIPT.format(arguments=arguments), commands=commands, **environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -74,9 +74,9 @@ def test_a_queue_without_controller_is_named():
     assert "SLURM controller is not available" in said
 
 
-def test_a_machine_without_sinfo_is_told_so():
+def test_a_machine_without_sinfo_gets_a_message():
     said = ask(commands=False)
-    assert said.startswith("3 backend 'loihi2': the command 'sinfo' is not on this machine")
+    assert said.startswith("3 backend 'loihi2': the command 'sinfo' was not found on this machine")
 
 
 def test_neither_queue_nor_host_names_the_variable():

@@ -1,4 +1,4 @@
-"""A job goes through its folder and back; a result that is missing or cut off is a sentence."""
+"""A job is written to its folder and read back; a missing or truncated result gives a message."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_result_is_read_as_it_was_written(tmp_path, spikes):
 
 @pytest.mark.parametrize("kept", [None, 0, 100, 0.5, 0.99])
 def test_a_missing_or_truncated_result_is_a_failure_of_the_job(tmp_path, kept):
-    """The board's process may be killed while it writes."""
+    """The process on the board may be killed while it writes."""
     write_result(tmp_path, fl.run(CHIP, VALUES, steps=5))
     file = tmp_path / "result.npz"
     content = file.read_bytes()

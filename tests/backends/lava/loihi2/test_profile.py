@@ -1,4 +1,4 @@
-"""What the vendor's profilers measured, as plain numbers for JSON."""
+"""The measurements of the vendor's profilers, as plain numbers for JSON."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from fsnn_lava.backends.lava.window import Window
 
 
 class DeltaClassifier(AbstractProcess):
-    """The readout of delta encoding (E15): sums up the changes of the last layer, in its own time.
+    """The readout of delta encoding (E15): sums the changes of the last layer, in its own time.
 
     At the end of a window, `sums` [B, classes] with the `bias` [classes] and `clip_count` [B] hold the result.
     """

@@ -16,13 +16,13 @@ from fsnn_lava.backends.lava.neuron_record import NeuronRecord
 from fsnn_lava.backends.lava.processes.neuron.process import SoftResetNeuron
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.compiled.arithmetic import first_firing
-from fsnn_lava.compiled.lava_step import fire
+from fsnn_lava.compiled.lava_step import lava_neuron_step
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS
 
 
 class _Model(PyLoihiProcessModel):
-    """Gates by the window, keeps the record; the arithmetic is `_step`."""
+    """Runs only inside the window and keeps the record; the arithmetic is in `_step`."""
 
     a_in: PyInPort
     s_out: PyOutPort
@@ -75,7 +75,7 @@ class _Integer(_Model):
 
     def _step(self, current: NDArray[Any], spikes: NDArray[Any]) -> None:
         record = self._record
-        fire(
+        lava_neuron_step(
             self.u,
             current,
             self._bias,

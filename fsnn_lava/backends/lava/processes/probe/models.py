@@ -53,4 +53,5 @@ class PyResetProbe(_Model):
     r: PyRefPort = LavaPyType(PyRefPort.VEC_DENSE, np.int32)
 
     def run_post_mgmt(self) -> None:
+        """Called by Lava after a step in which the probe must read: record the potential v - r."""
         self._potential[...] = self.v.read() - self.r.read()

@@ -41,6 +41,6 @@ class PyRecorder(_Model):
 @requires(CPU)
 @tag("stock")
 class PyStockRecorder(_Model):
-    """Also the graded changes of our own neurons."""
+    """Also records the graded changes of our own neurons."""
 
     s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32)

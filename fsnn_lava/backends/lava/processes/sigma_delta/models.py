@@ -15,7 +15,7 @@ from fsnn_lava.backends.lava.delta_record import DeltaRecord
 from fsnn_lava.backends.lava.processes.sigma_delta.process import SigmaDeltaNeuron
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW
-from fsnn_lava.compiled.lava_step import send_changes
+from fsnn_lava.compiled.lava_step import lava_delta_step
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
 
@@ -46,7 +46,7 @@ class _Model(PyLoihiProcessModel):
             record.clear()
             self._take_drive(given)
         if 1 <= tau <= self._window.steps:
-            send_changes(
+            lava_delta_step(
                 record.sums,
                 received.astype(np.int64, copy=False),
                 self._drive,

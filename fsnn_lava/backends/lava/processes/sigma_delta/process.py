@@ -13,7 +13,7 @@ class SigmaDeltaNeuron(AbstractProcess):
     """A layer with delta encoding (E15), B samples at once, in (H, W, C) order; awake in its window, silent outside.
 
     `a_in` is what a step adds to the sum S, `d_in` the input in units of 2**-6 weight units, read in the first step of the window: a
-    static input is sent once. `driven` is set where `d_in` already holds the bias. What happened is left in `record`.
+    static input is sent once. `driven` is set if `d_in` already includes the bias. The results are written to `record`.
     """
 
     def __init__(

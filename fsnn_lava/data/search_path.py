@@ -1,4 +1,4 @@
-"""Where data sets are searched for, and the messages for missing or damaged ones."""
+"""Where to search for data sets, and the messages for missing or damaged ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from fsnn_lava.errors import BadData
 
 VARIABLE = "FSNN_DATA"
-FOLDERS = {  # of every set that is read from files, in torchvision's layout, the preferred one first
+FOLDERS = {  # folders of every data set that is read from files, in torchvision's layout; the preferred one first
     "mnist": ("MNIST/raw",),
     "fashion-mnist": ("FashionMNIST/raw",),
     "cifar10": ("cifar-10-batches-bin", "cifar-10-batches-py"),
@@ -18,13 +18,13 @@ FOLDERS = {  # of every set that is read from files, in torchvision's layout, th
 
 
 def default_root() -> Path:
-    """The folder for downloads if none is named."""
+    """The data folder for downloads if none is given."""
     named = os.environ.get(VARIABLE)
     return Path(named).expanduser() if named else Path("~/.cache/fsnn-data").expanduser()
 
 
 def roots(root: str | Path | None) -> tuple[Path, ...]:
-    """The folders to search, in order: only the one named, or $FSNN_DATA, ~/.cache/fsnn-data and ./data."""
+    """The data folders to search, in order: only the given one, or $FSNN_DATA, ~/.cache/fsnn-data and ./data."""
     if root is not None:
         return (Path(root).expanduser(),)
     candidates = (default_root(), Path("~/.cache/fsnn-data").expanduser(), Path("data"))
@@ -32,12 +32,12 @@ def roots(root: str | Path | None) -> tuple[Path, ...]:
 
 
 def first_folder(folders: tuple[str, ...], root: str | Path | None) -> Path | None:
-    """The first of `folders` that exists in the first root that has any."""
+    """The first of `folders` that exists, in the first data folder of the search that contains any of them."""
     return next((place / folder for place in roots(root) for folder in folders if (place / folder).is_dir()), None)
 
 
 def find_folder(name: str, root: str | Path | None, *, page: str) -> Path:
-    """The folder of a data set."""
+    """Search for the folder of a data set; BadData says where we searched and how to get it."""
     folders = FOLDERS[name]
     found = first_folder(folders, root)
     if found is None:
@@ -47,17 +47,18 @@ def find_folder(name: str, root: str | Path | None, *, page: str) -> Path:
 
 
 def find_file(name: str, folder: Path, spellings: tuple[str, ...], *, page: str) -> Path:
-    """The first of `spellings` that is a file in `folder`."""
+    """Search `folder` for the first of `spellings` that is a file."""
     for spelling in spellings:
         if (folder / spelling).is_file():
             return folder / spelling
-    raise BadData(f"data set {name!r}: {' or '.join(spellings)} is missing in {folder}. {remedy(page)}")
+    raise BadData(f"data set {name!r}: {' or '.join(spellings)} was not found in {folder}. {remedy(page)}")
 
 
 def remedy(page: str) -> str:
-    return f"Download it with --download or from {page}; --data-dir DIR or {VARIABLE} names another folder"
+    """What to do if the search does not find a data set."""
+    return f"Download it with --download or from {page}; --data-dir DIR or {VARIABLE} selects another folder"
 
 
-def damaged(path: Path, what: str) -> BadData:
-    """The error for a file that exists but is not valid."""
-    return BadData(f"{path} is damaged: {what}. Delete it and download it again")
+def damaged_file(path: Path, what: str) -> BadData:
+    """The error for a data file that was found but is not valid."""
+    return BadData(f"{path} is damaged: {what}. Delete the file and download it again")

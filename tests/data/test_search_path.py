@@ -1,4 +1,4 @@
-"""Where data sets are searched for, and what is said about a missing one."""
+"""Where data sets are searched for, and the message about a missing one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from fsnn_lava.data import NAMES, load
-from fsnn_lava.data.places import FOLDERS
+from fsnn_lava.data.search_path import FOLDERS
 from fsnn_lava.errors import BadData
 from tests.helpers.data_files import write_mnist
 
 
 @pytest.fixture(autouse=True)
 def nowhere(tmp_path, monkeypatch):
-    """No data set of the machine is in sight."""
+    """Hide the data sets of this machine."""
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))

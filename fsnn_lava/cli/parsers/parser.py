@@ -1,0 +1,50 @@
+"""The argument parser of every command: a wrong argument is one line on stderr, with exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+from fsnn_lava.version import __version__
+
+UNDER_ONE_NAME: ContextVar[bool] = ContextVar("UNDER_ONE_NAME", default=False)  # started as `fsnn run`, not as `fsnn-run`
+
+
+def spelled(name: str) -> str:
+    """The name of a command as the user typed it, for the parser's messages: `fsnn-run` or `fsnn run`."""
+    return name.replace("-", " ", 1) if UNDER_ONE_NAME.get() else name
+
+
+class Parser(argparse.ArgumentParser):
+    """Adds --version, and reports a wrong argument as one line on stderr with exit code 2, like all bad input.
+
+    For a misspelt option or choice, the message suggests the closest one.
+    """
+
+    def __init__(self, *, prog: str, description: str, epilog: str | None = None) -> None:
+        super().__init__(prog=spelled(prog), description=description, epilog=epilog)
+        self.add_argument("--version", action="version", version=f"fsnn-lava {__version__}", help="print the version and exit")
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        """Parse the arguments; for an unknown one, the error suggests the closest option."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unknown argument {unknown[0]}{did_you_mean(unknown[0].split('=')[0], list(self._option_string_actions))}")
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with code 2 and one line on stderr that says what is wrong and suggests the closest choice."""
+        choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if choice:
+            message += did_you_mean(choice[1], [name.strip(" '") for name in choice[2].split(",")])
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """The end of the parser's message, "; did you mean …?", if one of `known` is close to `word`, else nothing."""
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""

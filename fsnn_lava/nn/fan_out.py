@@ -1,0 +1,44 @@
+"""The number of outgoing synapses of every neuron: what each of its spikes costs in synaptic operations (E17)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.operators import Operator
+
+
+def fan_out(net: FSNN) -> tuple[Tensor, ...]:
+    """[*shape] per layer: outgoing synapses of every neuron, feedback and readout included.
+
+    Pooling counts as part of the convolution before it, as it does on the chip.
+    """
+    like = net.readout.weight
+    counts = [like.new_zeros(layer.out_shape) for layer in net.architecture.layers]
+    for source, operator in _connections(net):
+        counts[source] += synapses_per_source(operator, like).view_as(counts[source])
+    counts[-1] += len(like)  # the readout has one synapse to every class
+    return tuple(counts)
+
+
+@torch.no_grad()
+def synapses_per_source(operator: Operator, like: Tensor) -> Tensor:
+    """[*in_shape] outgoing synapses (fan-out) of every source neuron: the transposed operator with all weights 1, applied to ones.
+
+    Because of borders and strides they differ between neurons.
+    """
+    return operator.transpose(like.new_ones(operator.weight_shape), like.new_ones(1, *operator.out_shape))[0]
+
+
+def expected_operations(rates: Iterable[Tensor], counts: Iterable[Tensor]) -> Tensor:
+    """[B] synaptic operations per step: every layer's rates [B, *shape] times its outgoing synapses [*shape] (E17)."""
+    return torch.stack([(rate * count).flatten(1).sum(1) for rate, count in zip(rates, counts, strict=True)]).sum(0)
+
+
+def _connections(net: FSNN) -> list[tuple[int, Operator]]:
+    """(position of the source layer, operator) of every connection between two layers."""
+    found = [(position, stage.folded()[0]) for position, stage in enumerate(list(net.stages)[1:])]
+    return found if net.feedback is None else [*found, (len(net.stages) - 1, net.feedback.operator)]

@@ -1,0 +1,139 @@
+"""The work that a sample causes on the chip, counted from the messages of a run on any backend and graph.
+
+With rate coding the chip runs stock processes: a static input is written once, as a bias, and costs no synaptic operation; the readout may
+be on the host; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py). Delta encoding has no graph for the
+chip yet; it is counted as if it had one of the same kind, with graded messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from fsnn_lava.errors import BadArgument, BadNetwork
+from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Layer, Synapse
+from fsnn_lava.ir.rate_map import apply_linear
+from fsnn_lava.ir.result import Result
+from fsnn_lava.ir.space_to_depth import packed
+from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent
+from fsnn_lava.placement.chip_window import ChipWindow
+from fsnn_lava.placement.cost import ChipCost, LayerCost
+from fsnn_lava.placement.placement import Placement
+
+Floats = NDArray[np.float64]
+
+
+def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values: NDArray[np.uint8] | None = None) -> ChipCost:
+    """The work of a sample of this run on the board of `placement`, as a ChipCost.
+
+    `values` [B, T, *shape] of the run's samples are needed for a network with event input, whose events are messages.
+    """
+    if result.digest not in {chip.digest(), _chip_network(chip).digest()}:
+        raise BadArgument("the result belongs to another network: pass the network that was run")
+    if chip.input.kind == "events" and values is None:
+        raise BadArgument("the cost of a network with event input depends on its events: pass the values of the run")
+    events = None if values is None or chip.input.kind != "events" else np.count_nonzero(values, axis=1).mean(axis=0)
+    return cost_of_messages(chip, [counts.mean(axis=0) for counts in result.counts], placement, steps=result.steps, events=events)
+
+
+def cost_of_messages(
+    chip: ChipNetwork, messages: Sequence[Floats], placement: Placement, *, steps: int, events: Floats | None = None
+) -> ChipCost:
+    """The work of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
+    graph = _graph(chip, messages, events)
+    window = ChipWindow(steps=steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1)
+    cores = {layer.name: layer.cores for layer in placement.layers}
+    layers = [_layer_cost(graph, layer, window.length, cores.get(layer.name)) for layer in graph.chip.layers]
+    classes = chip.readout.classes if placement.readout == "chip" else 0
+    if classes:
+        layers.append(_readout_cost(layers[-1].messages, classes, window.length, cores.get(READOUT)))
+    written, read = _host_numbers(chip, classes)
+    return ChipCost(
+        board=placement.board,
+        layers=tuple(layers),
+        chips=max(1, placement.chips or 1),
+        steps=window.length,
+        written=written,
+        read=read + sum(layer.messages for layer in layers),
+    )
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """The network as the chip holds it, what every population sends, [*shape], and the payload of a message in bits."""
+
+    chip: ChipNetwork
+    sent: Mapping[str, Floats]
+    bits: int
+
+
+def _chip_network(chip: ChipNetwork) -> ChipNetwork:
+    """The network that the chip holds; one without a stock equivalent is counted as it is."""
+    if chip.delta is not None:
+        return chip
+    try:
+        return stock_equivalent(chip)[0]
+    except BadNetwork:
+        return chip
+
+
+def _graph(chip: ChipNetwork, messages: Sequence[Floats], events: Floats | None) -> _Graph:
+    """Packed as the stock graph packs its layers; a change of a rate has q bits, one for a rate of 1, and a sign."""
+    by_name = {layer.name: np.asarray(each, np.float64) for layer, each in zip(chip.layers, messages, strict=True)}
+    network, bits = _chip_network(chip), 0 if chip.delta is None else chip.delta.rate_bits + 2
+    if chip.delta is None:
+        lowered = lower_to_stock(network)
+        shapes = {layer.name: layer.shape for layer in network.layers}
+        by_name = {name: packed(each[None], shapes[name], lowered.factors[name])[0] for name, each in by_name.items()}
+        network = lowered.chip
+    return _Graph(network, by_name if events is None else {**by_name, INPUT: np.asarray(events, np.float64)}, bits)
+
+
+def _layer_cost(graph: _Graph, layer: Layer, steps: int, cores: int | None) -> LayerCost:
+    sources = [synapse for synapse in graph.chip.into(layer) if synapse.source in graph.sent]
+    return LayerCost(
+        name=layer.name,
+        cores=cores,
+        messages=float(graph.sent[layer.name].sum()),
+        message_bits=graph.bits,
+        arriving=float(sum(graph.sent[synapse.source].sum() for synapse in sources)),
+        operations=sum(_touched(synapse, graph.sent[synapse.source]) for synapse in sources),
+        updates=layer.size * steps,
+    )
+
+
+def _readout_cost(arriving: float, classes: int, steps: int, cores: int | None) -> LayerCost:
+    return LayerCost(
+        name=READOUT,
+        cores=cores,
+        messages=0.0,
+        message_bits=0,
+        arriving=arriving,
+        operations=arriving * classes,
+        updates=classes * steps,
+    )
+
+
+def _touched(synapse: Synapse, messages: Floats) -> float:
+    """Stored weights that the messages [*shape] touch."""
+    ones = torch.ones(synapse.weight.shape, dtype=torch.float64)
+    return float(apply_linear(synapse, ones, torch.from_numpy(np.ascontiguousarray(messages[None]))).sum())
+
+
+def _host_numbers(chip: ChipNetwork, classes: int) -> tuple[int, int]:
+    """Numbers that the host writes to the chip and reads from it for one sample, messages not counted (backends/lava/loihi2/neuron.py).
+
+    Per neuron: mantissa and exponent of the bias to wake it, those and a potential to silence it, those once more at rest; one that
+    subtracts also takes r when it wakes and three states at rest. Its potential is read, of one that subtracts in two parts.
+    """
+    written = read = 0
+    for layer in chip.layers:
+        subtracts = layer.reset == "subtract" and chip.delta is None
+        written += prod(layer.shape) * (7 + 4 * subtracts)
+        read += prod(layer.shape) * (1 + subtracts)
+    return written + 7 * classes, read + classes

@@ -1,0 +1,76 @@
+"""What a sample costs on the chip: work per layer, and time and energy as ranges, which are estimates."""
+
+from __future__ import annotations
+
+from fsnn_lava.placement.board import Range
+from fsnn_lava.placement.cost import ChipCost
+from fsnn_lava.placement.cost_table import figures_in_words
+from fsnn_lava.placement.work import chip_cost
+from fsnn_lava.report import canvas
+from fsnn_lava.report.evidence import Evidence, RunEvidence
+from fsnn_lava.report.panel import Panel, Picture, Table
+
+KEY, TITLE = "costs", "What it costs"
+
+
+def costs_panel(evidence: Evidence) -> Panel:
+    """The section: work per layer, and ranges of time and energy."""
+    run = evidence.run
+    if run is None:
+        return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
+    cost = cost_of(run)
+    columns = ("layer", "cores", "messages", "synaptic operations", "neuron updates")
+    rows = [
+        (layer.name, "–" if layer.cores is None else layer.cores, layer.messages, layer.operations, layer.updates) for layer in cost.layers
+    ]
+    return Panel(
+        key=KEY,
+        title=TITLE,
+        caption=_caption(cost),
+        pictures=(_draw(cost),) if cost.energy is not None and cost.energy_with_host is not None else (),
+        data=Table(columns=columns, rows=rows),
+        rows=Table(columns=columns, rows=[(name, cores, *(f"{n:,.0f}" for n in counts)) for name, cores, *counts in rows]),
+        facts=(("chip steps per sample", f"{cost.steps}"), *figures_in_words(cost)),
+    )
+
+
+def cost_of(run: RunEvidence) -> ChipCost:
+    """Of the network that was exported, from the messages of the averaged samples."""
+    values = run.values_of(run.steps, run.averaged.samples) if run.events else None
+    return chip_cost(run.exported, run.averaged, run.placement, values=values)
+
+
+def _caption(cost: ChipCost) -> str:
+    unknown = f" Unknown for {cost.board.name}: {', '.join(cost.missing)}." if cost.missing else ""
+    return (
+        "Per sample, of what the chip's own graph does, whatever backend ran: a static input is written once, neurons are updated in every "
+        f"step of a window of {cost.steps} steps. Nothing here was measured on a chip: counts follow from the run, times and energies from "
+        f"constants of {cost.board.name}, in the ranges that public measurements leave; fsnn-map --results lists their sources.{unknown}"
+    )
+
+
+def _draw(cost: ChipCost) -> Picture:
+    """Energy as bars from low to high: dynamic, static, and in total without and with host I/O."""
+    shown = {
+        "dynamic": cost.dynamic_energy,
+        "static": cost.static_energy(cost.time),
+        "together": cost.energy,
+        "with host I/O": cost.energy_with_host,
+    }
+    bars = {name: figure for name, figure in shown.items() if figure is not None}
+    figure = canvas.new_figure(height=60 + 30 * len(bars))
+    axes = figure.add_subplot()
+    for row, (name, energy) in enumerate(bars.items()):
+        axes.barh(
+            row, 1e6 * (energy.high - energy.low), left=1e6 * energy.low, color=canvas.GOLD if name == "with host I/O" else canvas.BLUE
+        )
+    axes.set_yticks(range(len(bars)), list(bars))
+    axes.invert_yaxis()
+    canvas.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
+    axes.set_xlabel("µJ per sample, estimated: from the low to the high end")
+    alt = "Estimated energy per sample: " + ", ".join(f"{name} {_text(energy)}" for name, energy in bars.items())
+    return Picture(name="energy", figure=figure, label="Energy", alt=alt)
+
+
+def _text(energy: Range) -> str:
+    return f"{1e6 * energy.low:.3g} to {1e6 * energy.high:.3g} µJ"

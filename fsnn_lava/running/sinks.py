@@ -1,0 +1,35 @@
+"""What receives the batches of a run: totals, the comparator, the samples of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.result import Result
+
+
+class Sink(Protocol):
+    """Receives the batches of a run, for totals or for the samples of a report."""
+
+    def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
+        """Receive the results of one batch."""
+
+
+class ComparatorSink(Protocol):
+    """The part of `verify.comparator.Comparator` that a run uses.
+
+    What it found in some batches can be kept in a file (`hand_over`) and added to another comparator of the same run (`take_in`).
+    """
+
+    def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None, *, offset: int | None = None) -> None:
+        """Compare one batch, whose first sample is number `offset` of the run."""
+
+    def hand_over(self) -> Mapping[str, object]:
+        """Everything found so far, in JSON types; afterwards the comparator is empty again."""
+        ...
+
+    def take_in(self, found: object) -> None:
+        """Merge what another comparator of this run found about later samples."""

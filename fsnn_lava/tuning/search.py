@@ -1,0 +1,67 @@
+"""Search: try all candidates in several processes; the outcome does not depend on their number or the order in which they finish."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+
+from fsnn_lava.compiled.threads import set_thread_count
+from fsnn_lava.errors import BackendFailed
+from fsnn_lava.tuning.candidate import Candidate
+from fsnn_lava.tuning.journal import TuningJournal
+from fsnn_lava.tuning.trial import Bench, Trial
+
+_BENCH: list[Bench] = []  # of this process
+
+
+def search(
+    bench: Bench,
+    wanted: Sequence[Candidate],
+    journal: TuningJournal,
+    *,
+    processes: int,
+    resume: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Trial]:
+    """One trial for every candidate, in their order; `progress` is called with the trials that are done and their number."""
+    kept = {trial.candidate: trial for trial in journal.open(resume=resume)}
+    left = [candidate for candidate in wanted if candidate not in kept]
+    progress(len(wanted) - len(left), len(wanted))
+    for trial in _in_turn(bench, left) if processes == 1 else _in_processes(bench, left, processes):
+        journal.add(trial)
+        kept[trial.candidate] = trial
+        progress(len(kept), len(wanted))
+    return [kept[candidate] for candidate in wanted]
+
+
+def _in_turn(bench: Bench, left: Sequence[Candidate]) -> Iterator[Trial]:
+    return (bench.try_out(candidate) for candidate in left)
+
+
+def _in_processes(bench: Bench, left: Sequence[Candidate], processes: int) -> Iterator[Trial]:
+    """Yield trials as they finish. Closing the generator also ends the processes."""
+    context = multiprocessing.get_context("spawn")  # a fork would inherit torch's threads
+    pool = ProcessPoolExecutor(min(processes, max(1, len(left))), mp_context=context, initializer=_start, initargs=(bench,))
+    try:
+        for future in as_completed([pool.submit(_try_out, candidate) for candidate in left]):
+            yield future.result()
+    except BrokenProcessPool as error:
+        raise BackendFailed("a process of the search died (out of memory?); continue with --resume and fewer --processes") from error
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in multiprocessing.active_children():
+            child.terminate()
+
+
+def _start(bench: Bench) -> None:
+    """Prepare a process: one thread, and Ctrl-C left to the first process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    set_thread_count(1)
+    _BENCH[:] = [bench]
+
+
+def _try_out(candidate: Candidate) -> Trial:
+    return _BENCH[0].try_out(candidate)
