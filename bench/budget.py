@@ -64,7 +64,7 @@ def measure(data: str, args: argparse.Namespace) -> list[dict[str, Any]]:
         test = test_bench(tuning, dataset, args.limit)
         plain = Candidate(encoding="rate", bits=8, per_channel=False, steps=net.steps)
         for candidate in (plain, fewest_messages(tuning, net, args.max_drop)):
-            rows.append(describe(name, test.try_out(candidate), len(net.stages), rows[0] if rows else None))
+            rows.append(describe(name, test.try_out(candidate), len(net.architecture.layers), rows[0] if rows else None))
     return rows
 
 
@@ -85,7 +85,7 @@ def test_bench(tuning: Bench, dataset: Dataset, limit: int | None) -> Bench:
 
 def fewest_messages(bench: Bench, net: fl.FSNN, max_drop: float) -> Candidate:
     """Return the delta candidate with the fewest messages that keeps the float network's accuracy on held-out training images."""
-    wanted = candidates(steps=net.steps, layers=len(net.stages), encodings=("delta",), bits=(8,))
+    wanted = candidates(steps=net.steps, layers=len(net.architecture.layers), encodings=("delta",), bits=(8,))
     trials: list[Trial] = [bench.try_out(candidate) for candidate in wanted]
     able = [trial for trial in trials if not trial.failure and 100.0 * trial.drop <= max_drop]
     return min(able or trials, key=lambda trial: (trial.messages, trial.chip_steps)).candidate

@@ -113,10 +113,9 @@ def limits(net: fl.FSNN, x: torch.Tensor, found: dict[str, float], rounds: int) 
     assert net.feedback is not None
     assert net.last_trace is not None
     size, weight = net.architecture.layers[0].size, net.feedback.weight().detach()
-    layout = layout_of(net._dynamics(x, weight, Masks.none(1)), net.architecture.layers[0].out_shape)
+    layout = layout_of(net._dynamics(x, (weight,), Masks.none(1, 1)))
     laid, activity = layout.connections[0], float(net.last_trace.counts[0].mean()) / net.steps
-    assert laid is not None
-    passes = net.steps  # the first step has no feedback, and W a of the last step is computed as well
+    passes = net.steps  # the first step has no feedback, and W a of the last one is taken as well
     out = {"additions": activity * laid.products * passes * BATCH / (1e-3 * found["simulation"])}
     ordered = laid.ordered(weight).contiguous().numpy()
     everyone = torch.arange(size, dtype=torch.int32).expand(BATCH, size).contiguous().numpy()

@@ -297,8 +297,7 @@ def gradient_error(net: fl.FSNN, x: torch.Tensor, y: torch.Tensor) -> float:
 def activity(net: fl.FSNN, x: torch.Tensor) -> float:
     """Return the share of all synapses that the spikes of the last forward pass activated."""
     assert net.last_trace is not None
-    weight = net.feedback.weight() if net.feedback else None
-    layout = layout_of(net._dynamics(x, weight, Masks.none(len(net.stages))), net.architecture.layers[0].out_shape)
+    layout = layout_of(net._dynamics(x, net.feedback_weights(), Masks.none(len(net.stages), len(net.feedbacks))))
     return layout.activity([float(count.mean()) / net.steps for count in net.last_trace.counts])
 
 

@@ -29,7 +29,11 @@ if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below
     from fsnn_lava.ir.result import Result as Result
     from fsnn_lava.models.find import find as find
     from fsnn_lava.nn.fsnn import FSNN as FSNN
+    from fsnn_lava.nn.graph import Connection as Connection
+    from fsnn_lava.nn.graph import Graph as Graph
+    from fsnn_lava.nn.graph import Neurons as Neurons
     from fsnn_lava.nn.loop_map import Equilibrium as Equilibrium
+    from fsnn_lava.nn.modules import from_modules as from_modules
     from fsnn_lava.nn.neurons import IF as IF
     from fsnn_lava.nn.neurons import LIF as LIF
     from fsnn_lava.nn.normalisation import Normalisation as Normalisation
@@ -59,16 +63,20 @@ _MODULES = {
     "CheckFailed": "errors",
     "ChipNetwork": "ir.network",
     "compare": "verify.comparator",
+    "Connection": "nn.graph",
     "Dataset": "data.dataset",
     "Diverged": "errors",
     "Equilibrium": "nn.loop_map",
     "find": "models.find",
+    "from_modules": "nn.modules",
     "FSNN": "nn.fsnn",
     "FsnnError": "errors",
+    "Graph": "nn.graph",
     "IF": "nn.neurons",
     "Interrupted": "errors",
     "LIF": "nn.neurons",
     "load_data": "data.loading",
+    "Neurons": "nn.graph",
     "Normalisation": "nn.normalisation",
     "PackageMissing": "errors",
     "place": "placement.placement",

@@ -42,6 +42,15 @@ def ring(layers: int, *, steps: int, **options: Any) -> ChipNetwork:
     return ChipNetwork(input=Input(kind="events", shape=(1,)), layers=neurons, synapses=tuple(synapses), readout=readout(1), steps=steps)
 
 
+def with_skip(*, steps: int, **options: Any) -> ChipNetwork:
+    """Three layers; the third fires only if what comes by way of the second and what skips it arrive together."""
+    names, one, half = ["l1", "l2", "l3"], np.array([[2]], dtype=np.int8), np.array([[1]], dtype=np.int8)
+    synapses = [DenseSynapse(source=s, target=t, weight=one) for s, t in (("input", "l1"), ("l1", "l2"))]
+    synapses += [DenseSynapse(source=s, target="l3", weight=half) for s in ("l2", "l1")]
+    neurons = tuple(layer(name, (1,), threshold=2, **options) for name in names)
+    return ChipNetwork(input=Input(kind="events", shape=(1,)), layers=neurons, synapses=tuple(synapses), readout=readout(1), steps=steps)
+
+
 def with_synapse(kind: str, *, seed: int = 0, steps: int = 12, **options: Any) -> ChipNetwork:
     """Two layers; `kind` is the kind of the feedback connection from the second to the first."""
     rng = np.random.default_rng(seed)

@@ -59,7 +59,8 @@ def _measured(chip: ChipNetwork, path: Path, placement: Placement) -> tuple[dict
 
 
 def _chip_steps(chip: ChipNetwork) -> int:
-    return ChipWindow(steps=chip.steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1).length
+    first = 2 if chip.input.kind == "events" else 1
+    return ChipWindow(steps=chip.steps, layers=len(chip.layers), first=first, longest=chip.longest_chip_delay).length
 
 
 def _core(core: Core) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def _dataset(args: argparse.Namespace, net: FSNN) -> Dataset:
 def _wanted(args: argparse.Namespace, net: FSNN) -> tuple[Candidate, ...]:
     trained = net.metrics.get("bits")
     bits = args.bits or ([int(trained)] if isinstance(trained, (int, float)) else BITS)
-    return candidates(steps=net.steps, layers=len(net.stages), encodings=args.encodings, bits=bits)
+    return candidates(steps=net.steps, layers=len(net.architecture.layers), encodings=args.encodings, bits=bits)
 
 
 @torch.no_grad()

@@ -13,11 +13,15 @@ from fsnn_lava.compiled.threads import over_samples
 Pair = tuple[int, int]
 
 
-def convolve(weight: NDArray[Any], values: NDArray[np.uint8], *, stride: Pair = (1, 1), padding: Pair = (0, 0)) -> NDArray[Any]:
+def convolve(
+    weight: NDArray[Any], values: NDArray[np.uint8], *, stride: Pair = (1, 1), padding: Pair = (0, 0), dilation: Pair = (1, 1)
+) -> NDArray[Any]:
     """[B, H, W, C_out] of `weight` [C_in, kH, kW, C_out] and `values` [B, C_in, H, W], in the weight's dtype."""
-    size = [(n + 2 * p - k) // s + 1 for n, k, s, p in zip(values.shape[2:], weight.shape[1:3], stride, padding)]
+    sides = zip(values.shape[2:], weight.shape[1:3], stride, padding, dilation)
+    size = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sides]
     out = np.zeros((len(values), *size, weight.shape[3]), dtype=weight.dtype)
-    arrays = np.ascontiguousarray(weight), np.ascontiguousarray(values), np.array([*stride, *padding], dtype=np.int64), out
+    steps = np.array([*stride, *padding, *dilation], dtype=np.int64)
+    arrays = np.ascontiguousarray(weight), np.ascontiguousarray(values), steps, out
     over_samples(lambda first, end: _convolve(first, end, *arrays), len(values))
     return out
 
@@ -26,7 +30,7 @@ def convolve(weight: NDArray[Any], values: NDArray[np.uint8], *, stride: Pair = 
 def _convolve(first: int, end: int, weight: Any, values: Any, steps: Any, out: Any) -> None:
     """out += weight * values. Each output is summed in the order (c, ky, kx), so floats do not depend on the batch or on threads.
 
-    `steps` are the two strides and the two paddings.
+    `steps` are the two strides, the two paddings and the two dilations.
     """
     channels, kernel_height, kernel_width, _ = weight.shape
     _, _, height, width = values.shape
@@ -36,11 +40,11 @@ def _convolve(first: int, end: int, weight: Any, values: Any, steps: Any, out: A
                 total = out[b, y, x]
                 for c in range(channels):
                     for ky in range(kernel_height):
-                        iy = y * steps[0] - steps[2] + ky
+                        iy = y * steps[0] - steps[2] + ky * steps[4]
                         if iy < 0 or iy >= height:
                             continue
                         for kx in range(kernel_width):
-                            ix = x * steps[1] - steps[3] + kx
+                            ix = x * steps[1] - steps[3] + kx * steps[5]
                             if ix < 0 or ix >= width or values[b, c, iy, ix] == 0:
                                 continue
                             message = values[b, c, iy, ix]

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from fsnn_lava.compiled.compiler import compiled
 from fsnn_lava.compiled.integer_run import NO, list_spikes
 from fsnn_lava.compiled.row_sums import BLOCK, add_blocks
-from fsnn_lava.compiled.scatter import BUSY, scatter, scatter_by_taps
+from fsnn_lava.compiled.scatter import BUSY, GROUPS, scatter, scatter_by_taps
 from fsnn_lava.compiled.vectors import Floats, Number
 
-# Columns of the table of layers: the layer's neurons, and the one connection into them from the layer before (or around the loop).
-# The rest of a row, from FORM_START, is the form of that connection as `scatter` reads it.
-OFFSET, SIZE, SOURCE, DELAY, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, FORM_START = range(11)
-NO_SOURCE = -1
+# Columns of the table of layers: the layer's neurons, its wires, and where its drive from outside is, or NO_DRIVE.
+OFFSET, SIZE, FIRST_WIRE, END_WIRE, DRIVE = range(5)
+LAYER_COLUMNS, NO_DRIVE = 5, -1
+# Columns of the table of wires, the connections between layers. The rest of a row, from FORM_START, is the form of that connection as
+# `scatter` takes it. MASK is where its dropout mask is among the masks of a sample.
+SOURCE, DELAY, MASK, WEIGHT, WEIGHT_END, ROWS, ROWS_END, COLUMNS, COLUMNS_END, FORM_START = range(10)
 
 Integers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -55,7 +57,7 @@ def _step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, lea
 @compiled
 def _receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, begin: int,
             lengths: Integers, starts: Indices, fired: Bytes) -> None:  # fmt: skip
-    """current[b] <- current[b] + the weights from the spikes of sample b to the layer of `row`.
+    """current[b] <- current[b] + the weights that the spikes of sample b have through the wire of `row`.
 
     They are lists[b, begin : begin + lengths[b]]. `lists` is passed as a whole: a slice has other strides and would be compiled again.
     """
@@ -67,48 +69,68 @@ def _receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, w
     places = len(rows) * len(columns)
     for b in range(len(current)):
         indices = lists[b, begin : begin + lengths[b]]
-        if len(indices) > BUSY * places and places > 1:
+        if len(indices) > BUSY * places and places > 1 and row[FORM_START + GROUPS] == 1:
             scatter_by_taps(current[b], own, indices, row[FORM_START:], rows, columns, starts[: places + 1])
         else:
             scatter(current[b], own, indices, fired[:0], row[FORM_START:], rows, columns)
 
 
 @compiled
-def _run_together(first: int, end: int, in_blocks: bool, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats,
-                 mask: Floats, steps: int, delay: int, leak: Number, vth: Number, sums: Floats, counts: Floats, u: Floats,
-                 returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
+def _add_masked(total: Floats, current: Floats, mask: Floats) -> None:
+    """total <- total + mask current; `current` is zero afterwards."""
+    for i in range(len(total)):
+        total[i] += mask[i] * current[i]
+        current[i] = 0
+
+
+@compiled
+def _run_together(first: int, end: int, in_blocks: bool, layers: Integers, wires: Integers, tables: Indices, weight: Floats,
+                 constant: Floats, drive: Floats, mask: Floats, steps: int, delay: int, leak: Number, vths: Floats, sums: Floats,
+                 counts: Floats, u: Floats, returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
     """Samples first … end - 1 over `steps`; sums, counts (no columns without a leak), u and spikes_of [B, layers] are the outputs.
 
+    `constant` [1 or B, neurons] is what enters layers without a drive at every step. Masks are [B, targets of all wires], or have no
+    columns. `delay` is the longest of any wire.
     `returned`, unless it has no columns, becomes W times the rates of a single layer, by conservation of charge (E10): the charge in u
     and in the spikes beyond what the drive brought is W times the sums of the step before.
     """
     samples, total, largest, slots = end - first, u.shape[1], layers[:, SIZE].max(), delay + 1
-    current = np.zeros((samples, (largest + BLOCK - 1) // BLOCK * BLOCK), u.dtype)
+    width = (largest + BLOCK - 1) // BLOCK * BLOCK
+    current = np.zeros((samples, width), u.dtype)
+    masked = mask.shape[1] > 0
+    joint = np.zeros((samples, width if masked else 0), u.dtype)  # masked currents of layers with several wires
     starts = np.empty(largest + 1, np.int32)
     fired = np.zeros((largest + 7) // 8 * 8, np.uint8)
     words = fired.view(np.uint64)
     lists = np.empty((slots, samples, total), np.int32)
     lengths = np.zeros((slots, len(layers), samples), np.int64)
-    masked = mask.shape[1] > 0
-    constant = mask[first:end] * bias if masked else bias.reshape(1, -1)
     u[first:end], sums[first:end], counts[first:end], spikes_of[first:end] = 0, 0, 0, 0
     for t in range(steps):
         now = t % slots
         for layer in range(len(layers)):
-            row = layers[layer]
-            offset, size, source = row[OFFSET], row[SIZE], row[SOURCE]
-            stop = offset + size
-            if source >= 0 and t >= row[DELAY]:
-                slot, start = (t - row[DELAY]) % slots, layers[source, OFFSET]
-                _receive(current, in_blocks, row, tables, weight, lists[slot], start, lengths[slot, source], starts, fired)
+            offset, size, begin, outside = layers[layer, OFFSET], layers[layer, SIZE], layers[layer, FIRST_WIRE], layers[layer, DRIVE]
+            stop, vth = offset + size, vths[layer]
+            alone = layers[layer, END_WIRE] == begin + 1
+            for wire in range(begin, layers[layer, END_WIRE]):
+                row = wires[wire]
+                if t >= row[DELAY]:
+                    slot, start = (t - row[DELAY]) % slots, layers[row[SOURCE], OFFSET]
+                    _receive(current, in_blocks, row, tables, weight, lists[slot], start, lengths[slot, row[SOURCE]], starts, fired)
+                    if masked and not alone:
+                        for b in range(samples):
+                            _add_masked(joint[b, :size], current[b, :size], mask[first + b, row[MASK] : row[MASK] + size])
             for b in range(samples):
                 at = first + b
-                steady = drive[at, min(t, drive.shape[1] - 1)] if layer == 0 else constant[b if masked else 0, offset:stop]
-                state, spikes, here = u[at, offset:stop], fired[:size], sums[at, offset:stop]
-                if masked:
-                    _step_masked(state, steady, current[b, :size], mask[at, offset:stop], leak, vth, spikes, here)
+                if outside == NO_DRIVE:
+                    steady = constant[at if len(constant) > 1 else 0, offset:stop]
                 else:
-                    _step(state, steady, current[b, :size], leak, vth, spikes, here)
+                    steady = drive[at, min(t, drive.shape[1] - 1), outside : outside + size]
+                state, spikes, here = u[at, offset:stop], fired[:size], sums[at, offset:stop]
+                if masked and alone:
+                    own = mask[at, wires[begin, MASK] : wires[begin, MASK] + size]
+                    _step_masked(state, steady, current[b, :size], own, leak, vth, spikes, here)
+                else:
+                    _step(state, steady, joint[b, :size] if masked else current[b, :size], leak, vth, spikes, here)
                 found = lists[now, b, offset:stop]
                 number = list_spikes(spikes, words[: (size + 7) // 8], found, NO)
                 lengths[now, layer, b] = number
@@ -117,8 +139,8 @@ def _run_together(first: int, end: int, in_blocks: bool, layers: Integers, table
                     for i in range(number):
                         counts[at, offset + found[i]] += 1
     if returned.shape[1] > 0:
-        last = (steps - 1) % slots
-        _receive(current, in_blocks, layers[0], tables, weight, lists[last], layers[0, OFFSET], lengths[last, 0], starts, fired)
+        last, vth = (steps - 1) % slots, vths[0]
+        _receive(current, in_blocks, wires[0], tables, weight, lists[last], layers[0, OFFSET], lengths[last, 0], starts, fired)
         total_weight: Number = 0.0  # the sum of the steps' weights in the sums (E3)
         for _ in range(steps):
             total_weight = float(leak * total_weight + 1)
@@ -130,12 +152,12 @@ def _run_together(first: int, end: int, in_blocks: bool, layers: Integers, table
 
 
 @compiled
-def run_samples(first: int, end: int, layers: Integers, tables: Indices, weight: Floats, bias: Floats, drive: Floats, mask: Floats,
-                steps: int, delay: int, together: int, leak: Number, vth: Number, sums: Floats, counts: Floats, u: Floats,
+def run_samples(first: int, end: int, layers: Integers, wires: Integers, tables: Indices, weight: Floats, constant: Floats, drive: Floats,
+                mask: Floats, steps: int, delay: int, together: int, leak: Number, vths: Floats, sums: Floats, counts: Floats, u: Floats,
                 returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
     """Run samples first … end - 1 in float, `together` at a time. Each result is independent of the other samples and of the threads."""
     for b in range(first, end, together):
         _run_together(
-            b, min(b + together, end), together > 1, layers, tables, weight, bias, drive, mask, steps, delay, leak, vth, sums, counts, u,
-            returned, spikes_of,
+            b, min(b + together, end), together > 1, layers, wires, tables, weight, constant, drive, mask, steps, delay, leak, vths, sums,
+            counts, u, returned, spikes_of,
         )  # fmt: skip

@@ -3,7 +3,7 @@
 If more than half of a layer fires, the silent neurons are the events: their weights are subtracted from the current of a layer
 in which all fire. A step therefore never adds more than half of all weights, and 95 % firing costs as much as 5 %.
 
-Times are each layer's own (see ir/network.py): what layer k fires at tau reaches layer l at tau + k - l + 1.
+Times are each layer's own (see ir/network.py): what layer k fires at tau reaches layer l at tau if k < l, else at tau + k - l + 1.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from fsnn_lava.compiled.program import (
     STATIC,
     STRICT,
     SUBTRACT,
+    TARGET,
     TARGET_SIZE,
     WEIGHT,
     WEIGHT_END,
@@ -226,7 +227,8 @@ def constant_current(program: Any, drive: Any, values: Any, scratch: Any, consta
     for s in range(len(program.synapses)):
         synapse = program.synapses[s]
         if synapse[DELAY] == STATIC:
-            operations += _receive(constant[: synapse[TARGET_SIZE]], scratch, synapse, program, program.order[:0], NO, values)
+            part = constant[synapse[TARGET] : synapse[TARGET] + synapse[TARGET_SIZE]]
+            operations += _receive(part, scratch, synapse, program, program.order[:0], NO, values)
     return operations
 
 

@@ -2,6 +2,7 @@
 
 All arrays are channels last. In a convolution of stride s, a message meets every s-th tap of the kernel. Taps are therefore reordered,
 in rows and columns, so that the taps that one message meets are adjacent and in the order of their targets: the patch is one block.
+The targets of neighbouring taps are `row_step` rows (`column_step` columns) apart, which is 1 unless the convolution is dilated.
 Taps are the first axes of the weights, followed by the source's channels, so the weights of one tap are contiguous. A transposed
 convolution already is a block; a dense connection has one tap.
 
@@ -11,6 +12,7 @@ A *span* describes one source row (or column): first target row, first tap, numb
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +27,14 @@ FUSED = 160  # a row of taps with up to this many weights is added at once
 class Patches:
     """What `scatter` needs to know about a connection. Source and target are [H, W, C], flattened."""
 
-    weight: NDArray[np.int8]  # [row taps, column taps, C_source, C_target / groups], taps in meeting order
+    weight: NDArray[np.int8]  # [row taps, column taps, C_source, C_target / groups], taps in convolution_spans order
     row_spans: NDArray[np.int32]  # [H_source, 3]
     column_spans: NDArray[np.int32]  # [W_source, 3]
     width: int  # of the target
     channels: int  # of the target
     groups: int = 1
+    row_step: int = 1  # from the target row of one tap to that of the next
+    column_step: int = 1
 
     @property
     def blocks(self) -> NDArray[np.int8]:
@@ -48,7 +52,7 @@ class Patches:
     def fused(self) -> bool:
         """Whether there are so few target channels that a whole row of taps is added at once."""
         taps, depth = self.weight.shape[1], self.weight.shape[3]
-        return self.groups == 1 and taps > 1 and depth < WIDEST and taps * depth <= FUSED
+        return self.groups == 1 and self.column_step == 1 and taps > 1 and depth < WIDEST and taps * depth <= FUSED
 
     @property
     def fan_out(self) -> NDArray[np.int64]:
@@ -65,16 +69,26 @@ def dense_patches(weight: NDArray[np.int8], source: Shape) -> Patches:
     return Patches(weight=np.ascontiguousarray(by_source[None, None]), row_spans=one, column_spans=one, width=1, channels=len(weight))
 
 
-def convolution_patches(weight: NDArray[np.int8], source: Shape, target: Shape, *, stride: Pair, padding: Pair, groups: int) -> Patches:
-    """The patches of `weight` [C_target, C_source / groups, kH, kW], as torch's conv2d; `source` and `target` are (C, H, W)."""
+def convolution_patches(
+    weight: NDArray[np.int8], source: Shape, target: Shape, *, stride: Pair, padding: Pair, groups: int, dilation: Pair = (1, 1)
+) -> Patches:
+    """`weight` [C_target, C_source / groups, kH, kW], as torch's conv2d; `source` and `target` are (C, H, W)."""
     kernel = weight.shape[2:]
-    row_order, rows = convolution_spans(source[1], target[1], kernel[0], stride[0], padding[0])
-    column_order, columns = convolution_spans(source[2], target[2], kernel[1], stride[1], padding[1])
+    row_order, rows = convolution_spans(source[1], target[1], kernel[0], stride[0], padding[0], dilation[0])
+    column_order, columns = convolution_spans(source[2], target[2], kernel[1], stride[1], padding[1], dilation[1])
     depth = target[0] // groups
     grouped = weight.reshape(groups, depth, weight.shape[1], *kernel)  # [G, C_target / G, C_source / G, kH, kW]
     by_tap = grouped.transpose(3, 4, 0, 2, 1).reshape(*kernel, source[0], depth)
-    ordered = np.ascontiguousarray(by_tap[row_order][:, column_order])
-    return Patches(weight=ordered, row_spans=rows, column_spans=columns, width=target[2], channels=target[0], groups=groups)
+    return Patches(
+        weight=np.ascontiguousarray(by_tap[row_order][:, column_order]),
+        row_spans=rows,
+        column_spans=columns,
+        width=target[2],
+        channels=target[0],
+        groups=groups,
+        row_step=target_step(stride[0], dilation[0]),
+        column_step=target_step(stride[1], dilation[1]),
+    )
 
 
 def transposed_patches(weight: NDArray[np.int8], source: Shape, target: Shape, *, stride: Pair, padding: Pair) -> Patches:
@@ -84,20 +98,29 @@ def transposed_patches(weight: NDArray[np.int8], source: Shape, target: Shape, *
     return Patches(weight=by_tap, row_spans=rows, column_spans=columns, width=target[2], channels=target[0])
 
 
-def convolution_spans(source: int, target: int, kernel: int, stride: int, padding: int) -> tuple[list[int], NDArray[np.int32]]:
-    """A convolution along one axis: the order of its taps, and the spans. Tap k connects source i to target (i + padding - k) / stride."""
-    order: list[int] = []
-    begins = []
-    for phase in range(stride):
-        begins.append(len(order))
-        order.extend(sorted(range(phase, kernel, stride), reverse=True))  # descending taps meet ascending targets
+def convolution_spans(
+    source: int, target: int, kernel: int, stride: int, padding: int, dilation: int = 1
+) -> tuple[list[int], NDArray[np.int32]]:
+    """A convolution along one axis: the order of its taps, and the spans.
+
+    Tap k connects source i to target (i + padding - k dilation) / stride. The targets of the taps that i meets are `target_step` apart.
+    """
+    phases = [[k for k in reversed(range(kernel)) if k * dilation % stride == phase] for phase in range(stride)]
+    order = [k for taps in phases for k in taps]  # descending taps meet ascending targets
+    begins = np.cumsum([0, *(len(taps) for taps in phases)])
     spans = np.zeros((source, 3), dtype=np.int32)
     for i in range(source):
-        taps = order[begins[(i + padding) % stride] :][: len(range((i + padding) % stride, kernel, stride))]
-        hits = [(place, (i + padding - k) // stride) for place, k in enumerate(taps) if 0 <= (i + padding - k) // stride < target]
+        phase = (i + padding) % stride
+        reaches = [(place, (i + padding - k * dilation) // stride) for place, k in enumerate(phases[phase])]
+        hits = [(place, reach) for place, reach in reaches if 0 <= reach < target]
         if hits:
-            spans[i] = (hits[0][1], begins[(i + padding) % stride] + hits[0][0], len(hits))
+            spans[i] = (hits[0][1], begins[phase] + hits[0][0], len(hits))
     return order, spans
+
+
+def target_step(stride: int, dilation: int) -> int:
+    """From the target of one tap that a source meets to the target of the next."""
+    return dilation // gcd(stride, dilation)
 
 
 def transposed_spans(source: int, target: int, kernel: int, stride: int, padding: int) -> NDArray[np.int32]:

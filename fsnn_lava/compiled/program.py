@@ -24,11 +24,12 @@ LAYER_COLUMNS = 7
     ROW_SPANS_END,
     COLUMN_SPANS,
     COLUMN_SPANS_END,
+    TARGET,  # where its target's neurons begin among all
     TARGET_SIZE,
     FULL_CURRENT,  # where its part of Program.full_current begins
     FULL_OPERATIONS,  # operations of a step in which all sources fire
     FORM_START,
-) = range(13)
+) = range(14)
 FROM_INPUT = -1
 STATIC = -1  # the delay of a static input: its current is computed once per sample and added at every step
 
@@ -40,7 +41,7 @@ class Program(NamedTuple):
     """S synapses are sorted by target; M is the number of neurons of all layers."""
 
     layers: NDArray[np.int64]  # [layers, 7]
-    synapses: NDArray[np.int64]  # [S, 20]
+    synapses: NDArray[np.int64]  # [S, FORM_START + len(FORM)]
     weight: NDArray[np.int8]  # of all synapses: Patches.blocks
     full_current: Sums  # of all synapses: what each target receives if all sources fire
     spans: NDArray[np.int32]  # [., 3] row and column spans of all synapses

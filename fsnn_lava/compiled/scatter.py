@@ -14,16 +14,27 @@ from fsnn_lava.compiled.compiler import compiled
 from fsnn_lava.compiled.patches import WIDEST, Patches
 from fsnn_lava.compiled.row_sums import add_64, add_rows, add_rows_graded
 
-SOURCE_CHANNELS, SOURCE_WIDTH, ROW_TAPS, COLUMN_TAPS, TARGET_WIDTH, TARGET_CHANNELS, GROUPS, FUSED = range(8)
-FORM = ("source channels", "source width", "row taps", "column taps", "target width", "target channels", "groups", "fused")
-BUSY = 4  # spikes per position above which scatter_by_taps is faster in float32, measured for 64 channels and 5 x 5 taps
+FORM = (
+    "source channels",
+    "source width",
+    "row taps",
+    "column taps",
+    "target width",
+    "target channels",
+    "groups",
+    "fused",
+    "row step",
+    "column step",
+)
+SOURCE_CHANNELS, SOURCE_WIDTH, ROW_TAPS, COLUMN_TAPS, TARGET_WIDTH, TARGET_CHANNELS, GROUPS, FUSED, ROW_STEP, COLUMN_STEP = range(len(FORM))
+BUSY = 4  # spikes per place from which scatter_by_taps is faster in float32, measured for 64 channels and 5 x 5 taps
 
 
 def scatter_form(patches: Patches) -> NDArray[np.int64]:
-    """[8] integers that describe the patches to `scatter`, see FORM."""
+    """[10] integers, see FORM."""
     row_taps, column_taps, channels, _ = patches.weight.shape
-    numbers = (channels, len(patches.column_spans), row_taps, column_taps, patches.width, patches.channels, patches.groups, patches.fused)
-    return np.array(numbers, dtype=np.int64)
+    sizes = (channels, len(patches.column_spans), row_taps, column_taps, patches.width, patches.channels)
+    return np.array([*sizes, patches.groups, patches.fused, patches.row_step, patches.column_step], dtype=np.int64)
 
 
 @compiled
@@ -35,6 +46,7 @@ def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row
     """
     channels, width, groups, taps = form[SOURCE_CHANNELS], form[SOURCE_WIDTH], form[GROUPS], form[COLUMN_TAPS]
     together, depth = channels // groups, form[TARGET_CHANNELS] // groups
+    down, right = form[ROW_STEP] * form[TARGET_WIDTH] * form[TARGET_CHANNELS], form[COLUMN_STEP] * form[TARGET_CHANNELS]
     operations, first, number = 0, np.int64(0), len(indices)
     while first < number:
         run = indices[first] // together
@@ -48,7 +60,7 @@ def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row
             # the indices already include position * channels
             start = np.int64((row_spans[y, 1] - place) * channels * taps + column_spans[x, 1]) * depth
             for i in range(row_spans[y, 2]):
-                here, there = into + i * form[TARGET_WIDTH] * form[TARGET_CHANNELS], start + i * channels * taps * depth
+                here, there = into + i * down, start + i * channels * taps * depth
                 _add(target, here, weight, there, indices, amounts, first, end, taps * depth, column_spans[x, 2] * depth)
         else:
             tap = np.int64(row_spans[y, 1] * taps + column_spans[x, 1] - place) * channels
@@ -56,13 +68,13 @@ def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row
                 block = min(WIDEST, depth - k)
                 start = k * form[ROW_TAPS] * taps * channels + tap * block
                 for i in range(row_spans[y, 2]):
-                    here, there = into + i * form[TARGET_WIDTH] * form[TARGET_CHANNELS] + k, start + i * taps * channels * block
+                    here, there = into + i * down + k, start + i * taps * channels * block
                     for _ in range(column_spans[x, 2]):
                         if block == WIDEST and len(amounts) == 0:
                             add_64(target, here, weight, there, indices, first, end, block)
                         else:
                             _add(target, here, weight, there, indices, amounts, first, end, block, block)
-                        here += form[TARGET_CHANNELS]
+                        here += right
                         there += channels * block
         operations += row_spans[y, 2] * column_spans[x, 2] * (end - first) * depth
         first = end
@@ -104,14 +116,14 @@ def _add_tap(
         down = i - row_spans[y, 1]
         if down < 0 or down >= row_spans[y, 2]:
             continue
-        line = (row_spans[y, 0] + down) * form[TARGET_WIDTH]
+        line = (row_spans[y, 0] + down * form[ROW_STEP]) * form[TARGET_WIDTH]
         for x in range(len(column_spans)):
             along = j - column_spans[x, 1]
             place = y * width + x
             first, end = np.int64(starts[place]), np.int64(starts[place + 1])
             if along < 0 or along >= column_spans[x, 2] or first == end:
                 continue
-            into = np.int64((line + column_spans[x, 0] + along) * depth + k)
+            into = np.int64((line + column_spans[x, 0] + along * form[COLUMN_STEP]) * depth + k)
             if block == WIDEST:
                 add_64(target, into, weight, weights - place * channels * block, indices, first, end, block)
             else:

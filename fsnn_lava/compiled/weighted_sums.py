@@ -29,6 +29,7 @@ class Taps:
     stride: Pair = (1, 1)
     padding: Pair = (0, 0)
     groups: int = 1
+    dilation: Pair = (1, 1)
     transposed: bool = False
     _converted: dict[Any, NDArray[Any]] = field(default_factory=dict, init=False, repr=False)
 
@@ -39,7 +40,7 @@ class Taps:
         kind = self._accumulator(flat) if exact else np.dtype(np.float64)
         out = np.empty((len(flat), *self.target), dtype=np.int64 if exact else np.float64)
         weight = self._weight(kind)
-        form = np.array([*self.stride, *self.padding, self.groups, self.transposed], dtype=np.int64)
+        form = np.array([*self.stride, *self.padding, *self.dilation, self.groups, self.transposed], dtype=np.int64)
         flat = np.ascontiguousarray(flat if messages.dtype != np.bool_ else flat.view(np.uint8))
         over_samples(lambda first, end: _sum_messages(first, end, weight, flat, form, out), len(flat))
         return out
@@ -64,11 +65,11 @@ class Taps:
 
 @compiled
 def _sum_messages(first: int, end: int, weight: Any, messages: Any, form: Any, out: Any) -> None:
-    """out[b] = weight @ messages[b]. `form`: the two strides, the two paddings, groups, transposed."""
+    """out[b] = weight @ messages[b]. `form`: the two strides, paddings and dilations, groups, transposed."""
     channels, rows, columns, depth = weight.shape
     _, _, height, width = messages.shape
     total = np.zeros((out.shape[2], out.shape[3], out.shape[1]), dtype=weight.dtype)
-    together = channels // form[4]
+    together = channels // form[6]
     for b in range(first, end):
         total[:] = 0
         for c in range(channels):
@@ -79,11 +80,11 @@ def _sum_messages(first: int, end: int, weight: Any, messages: Any, form: Any, o
                     if message == 0:
                         continue
                     for ky in range(rows):
-                        ty = _target(y, ky, form[0], form[2], form[5])
+                        ty = _target(y, ky * form[4], form[0], form[2], form[7])
                         if ty < 0 or ty >= total.shape[0]:
                             continue
                         for kx in range(columns):
-                            tx = _target(x, kx, form[1], form[3], form[5])
+                            tx = _target(x, kx * form[5], form[1], form[3], form[7])
                             if tx < 0 or tx >= total.shape[1]:
                                 continue
                             tap, into = weight[c, ky, kx], total[ty, tx, start : start + depth]
@@ -97,7 +98,7 @@ def _sum_messages(first: int, end: int, weight: Any, messages: Any, form: Any, o
 
 @compiled
 def _target(place: int, tap: int, stride: int, padding: int, transposed: int) -> int:
-    """Where a tap adds the message from `place`; -1 if the stride skips it."""
+    """Where a tap, `tap` places from the first, adds the message from `place`; -1 if the stride steps over it."""
     if transposed:
         return place * stride + tap - padding
     reach = place + padding - tap

@@ -39,10 +39,10 @@ def _read(stream: BinaryIO, path: Path, axes: int) -> np.ndarray:
     shape = struct.unpack(f">{axes}I", header[4:])
     count = math.prod(shape)
     if not 0 < count <= MOST_BYTES:
-        raise damaged_file(path, f"its header gives the shape {list(shape)}")
+        raise damaged_file(path, f"its header says the shape is {list(shape)}")
     body = _read_at_most(stream, count + 1)
     if len(body) != count:
-        raise damaged_file(path, f"its header gives {count} bytes, but it holds {'more' if len(body) > count else len(body)}")
+        raise damaged_file(path, f"its header says {count} bytes, but it contains {'more' if len(body) > count else len(body)}")
     return np.frombuffer(body, np.uint8).reshape(shape)
 
 

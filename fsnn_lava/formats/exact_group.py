@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.hdf5 import Hdf5Node, put_array
+from fsnn_lava.ir.graph_checks import is_chain
 from fsnn_lava.ir.network import (
     ChipNetwork,
     ConvSynapse,
@@ -29,6 +30,7 @@ GROUP = "fsnn"
 FORMAT = "fsnn-lava"
 VERSION = 1
 DELTA_VERSION = 2  # of files with delta encoding, which older versions of fsnn-lava cannot run
+GRAPH_VERSION = 3  # of files with skips, several inputs of a layer or dilation, with either encoding
 
 _KINDS: dict[str, type[Synapse]] = {"dense": DenseSynapse, "conv": ConvSynapse, "transposed": TransposedConvSynapse}
 
@@ -36,8 +38,7 @@ _KINDS: dict[str, type[Synapse]] = {"dense": DenseSynapse, "conv": ConvSynapse, 
 def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
     """Write the group that holds the network exactly."""
     root = file.create_group(GROUP)
-    version = VERSION if chip.delta is None else DELTA_VERSION
-    root.attrs.update(format=FORMAT, version=version, digest=chip.digest(), steps=chip.steps)
+    root.attrs.update(format=FORMAT, version=_version(chip), digest=chip.digest(), steps=chip.steps)
     _write_json(root, "class_names", list(chip.class_names))
     _write_json(root, "notes", chip.notes)
     source = root.create_group("input")
@@ -58,6 +59,13 @@ def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
         _put_all(drive, {"weight": chip.host_drive.weight, "bias": chip.host_drive.bias})
 
 
+def _version(chip: ChipNetwork) -> int:
+    """The oldest version of the format that holds this network."""
+    if not is_chain(chip) or any(isinstance(s, ConvSynapse) and s.dilation != (1, 1) for s in chip.synapses):
+        return GRAPH_VERSION
+    return VERSION if chip.delta is None else DELTA_VERSION
+
+
 def _write_layer(group: h5py.Group, layer: Layer) -> None:
     group.attrs.update(name=layer.name, shape=layer.shape, decay=layer.decay, reset=layer.reset, strict=int(layer.strict))
     _put_all(group, {"threshold": layer.threshold, "bias": layer.bias, "scale": layer.scale})
@@ -69,6 +77,8 @@ def _write_synapse(group: h5py.Group, synapse: Synapse) -> None:
     for name in ("stride", "padding", "output_padding", "groups"):
         if hasattr(synapse, name):
             group.attrs[name] = getattr(synapse, name)
+    if isinstance(synapse, ConvSynapse) and synapse.dilation != (1, 1):
+        group.attrs["dilation"] = synapse.dilation
     _put_all(group, {"weight": synapse.weight})
 
 
@@ -86,9 +96,9 @@ def read_exact(root: Hdf5Node) -> ChipNetwork:
     if root.text("format") != FORMAT:
         raise root.fail(f"format must be {FORMAT!r}, got {root.text('format')!r}")
     version = root.integer("version")
-    if not VERSION <= version <= DELTA_VERSION:
-        newer = "install a newer fsnn-lava" if version > DELTA_VERSION else "export it again"
-        raise root.fail(f"it has format version {version}, but this release reads {VERSION} and {DELTA_VERSION}: {newer}")
+    if not VERSION <= version <= GRAPH_VERSION:
+        newer = "install a newer fsnn-lava" if version > GRAPH_VERSION else "export it again"
+        raise root.fail(f"it has format version {version}, but this release reads {VERSION} to {GRAPH_VERSION}: {newer}")
     chip = ChipNetwork(
         input=_read_input(root.group("input")),
         layers=tuple(_read_layer(node) for node in root.numbered("layers")),
@@ -98,7 +108,7 @@ def read_exact(root: Hdf5Node) -> ChipNetwork:
         host_drive=_read_drive(root.group("host_drive")) if root.has("host_drive") else None,
         class_names=_texts(root, "class_names"),
         notes=_read_notes(root),
-        delta=_read_delta(root.group("delta")) if version == DELTA_VERSION else None,
+        delta=_read_delta(root.group("delta")) if version == DELTA_VERSION or (version > DELTA_VERSION and root.has("delta")) else None,
     )
     if chip.digest() != root.text("digest"):
         raise root.fail("the digest does not match the contents: the file is damaged or was edited")
@@ -135,7 +145,8 @@ def _read_synapse(node: Hdf5Node) -> Synapse:
         return DenseSynapse(weight=weight, **common)
     common.update(stride=node.pair("stride"), padding=node.pair("padding"))
     if kind == "conv":
-        return ConvSynapse(weight=weight, groups=node.integer("groups"), **common)
+        dilation = node.pair("dilation") if node.has_attribute("dilation") else (1, 1)
+        return ConvSynapse(weight=weight, groups=node.integer("groups"), dilation=dilation, **common)
     return TransposedConvSynapse(weight=weight, output_padding=node.pair("output_padding"), **common)
 
 

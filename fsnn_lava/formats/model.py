@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,19 @@ from fsnn_lava.errors import BadFile, FsnnError
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.files.torch_archive import unpack_torch_archive
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.fsnn_config import read_architecture
 
 FORMAT = "fsnn-lava model"
-VERSION = 1
+VERSION = 2  # 1: a chain in the paper's notation, as every release reads it
+
+FIXED_MAX = 2**25  # numbers that identity and pooling take, which are not in the file
 
 
 def write_model(net: FSNN, path: str | Path) -> None:
     """Write a float model to a file that plain torch can read too."""
     content = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": 1 if net.graph.is_chain and net.architecture.notation is not None else VERSION,
         "config": net.config(),
         "state": {name: tensor.detach().cpu() for name, tensor in net.state_dict().items()},
         "metrics": dict(net.metrics),
@@ -69,16 +73,19 @@ def _range(kept: Any) -> tuple[float, float] | None:
 
 def _check_sizes(path: Path, config: Any, state: Any) -> None:
     """Check the size of the architecture against the tensors in the file before memory is allocated for it."""
-    from fsnn_lava.nn.notation import parse_notation
-
     if not isinstance(config, dict) or not isinstance(state, dict):
         raise BadFile(f"{path} is damaged: config and state must be dicts")
     if not all(isinstance(name, str) and isinstance(tensor, torch.Tensor) for name, tensor in state.items()):
         raise BadFile(f"{path} is damaged: the state must contain only tensors")
-    architecture = parse_notation(str(config["architecture"]), input_shape=tuple(config["input_shape"]), classes=int(config["classes"]))
+    architecture = read_architecture(config)
     storages = {
         tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() // tensor.element_size() for tensor in state.values()
     }
     held = sum(storages.values())  # each storage once, even if several tensors share it
-    if architecture.parameters > held:
+    graph = architecture.graph
+    fixed = sum(prod(graph.operator(one).weight_shape) for one in graph.connections if one.fixed)
+    if fixed > FIXED_MAX:
+        raise BadFile(f"{path} is damaged: identity and pooling take {fixed} numbers, more than {FIXED_MAX}")
+    vectors = 0 if config.get("norm") == "kernel" else sum(prod(graph.shape(one.target)) for one in graph.feedback)  # of power iterations
+    if architecture.parameters + vectors > held:
         raise BadFile(f"{path} is damaged: {architecture} has {architecture.parameters} weights, the file holds {held} numbers")

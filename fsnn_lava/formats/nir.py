@@ -6,6 +6,7 @@ node in NIR is in the metadata of a neuron: `reset` ("subtract" or "zero"), `sca
 it differs within a channel (zero padding, E8); the graph's own bias is then that of the channel's centre; and, for delta encoding,
 `encoding`, `rate_bits` and `dead_band` (E15). A transposed convolution,
 for which NIR has no node, is written as a convolution between grids stored space to depth (`space_to_depth` of a layer: rows, columns).
+Every connection takes one step (`schedule` "pipelined"); a skip over layers has a Delay node with the steps it takes beyond that.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.files.hdf5 import open_file
 from fsnn_lava.formats import exact_group
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse
-from fsnn_lava.ir.space_to_depth import space_to_depth
+from fsnn_lava.ir.space_to_depth import kernel_by_target, space_to_depth
 
 _HALF_STEP = 2.0 ** -(limits.STATE_FRACTION_BITS + 1)
 
@@ -64,8 +65,9 @@ def nir_graph(network: ChipNetwork) -> nir.NIRGraph:
         nodes[layer.name].metadata.update(_encoding(chip, layer))
     if host:
         edges.append((INPUT, first.name))
+    carriers = [_bias_carrier(chip, layer) for layer in chip.layers if not (host and layer is first)]
     for synapse in chip.synapses:
-        _connect(chip, synapse, nodes, edges)
+        _connect(chip, synapse, nodes, edges, bias=synapse in carriers)
     _add_readout(chip, nodes, edges)
     meta = {
         "format": exact_group.FORMAT,
@@ -106,33 +108,47 @@ def _neuron(layer: Layer, factor: tuple[int, int], *, driven: bool) -> nir.NIRNo
     return nir.LIF(tau=tau, r=tau, v_leak=np.zeros_like(ones), v_threshold=threshold, v_reset=np.zeros_like(ones), metadata=meta)
 
 
-def _connect(chip: ChipNetwork, synapse: Synapse, nodes: dict[str, Any], edges: list[tuple[str, str]]) -> None:
+def _bias_carrier(chip: ChipNetwork, layer: Layer) -> Synapse:
+    """The connection whose node holds the bias of a layer: its first forward one, or its first."""
+    return min(chip.into(layer), key=lambda synapse: not chip.is_forward(synapse))
+
+
+def _connect(chip: ChipNetwork, synapse: Synapse, nodes: dict[str, Any], edges: list[tuple[str, str]], *, bias: bool) -> None:
     source = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
     target = chip.layer(synapse.target)
-    name, entry = f"{synapse.source}_{synapse.target}", synapse.source
+    name, entry, number = f"{synapse.source}_{synapse.target}", synapse.source, 1
+    while name in nodes:  # parallel connections
+        number += 1
+        name = f"{synapse.source}_{synapse.target}_{number}"
+    if chip.chip_delay(synapse) > 1:
+        delay = f"{name}_delay"
+        nodes[delay] = nir.Delay(delay=np.full(source, chip.chip_delay(synapse) - 1, dtype=np.float32))
+        edges.append((entry, delay))
+        entry = delay
     if len(source) == 3 and not isinstance(synapse, ConvSynapse):
         flat = f"{name}_flat"
         nodes[flat] = nir.Flatten(input_type={"input": np.array(source)}, start_dim=0, end_dim=-1)
         edges.append((entry, flat))
         entry = flat
-    bias = _centre_bias(target) if chip.is_forward(synapse) else None
-    nodes[name] = _connection(synapse, source, target, bias)
+    nodes[name] = _connection(synapse, source, target, _centre_bias(target) if bias else None)
     edges.extend([(entry, name), (name, synapse.target)])
 
 
 def _connection(synapse: Synapse, source: tuple[int, ...], target: Layer, bias: NDArray[np.float32] | None) -> nir.NIRNode:
-    weight = synapse.weight.astype(np.float32) * np.float32(2.0**synapse.exponent)
+    unit = np.float32(2.0**synapse.exponent)
     if isinstance(synapse, DenseSynapse):
+        weight = synapse.weight.astype(np.float32) * unit
         return nir.Linear(weight=weight) if bias is None else nir.Affine(weight=weight, bias=bias)
     if isinstance(synapse, ConvSynapse):
-        square, padding = _square(synapse, weight)
+        whole = kernel_by_target(synapse, source[0]).astype(np.float32)  # nir takes a grouped kernel's channels for the input's
+        square, padding = _square(synapse, whole * unit)
         return nir.Conv2d(
             input_shape=(source[1], source[2]),
             weight=square,
             stride=synapse.stride,
             padding=padding,
-            dilation=(1, 1),
-            groups=synapse.groups,
+            dilation=synapse.dilation,
+            groups=1,
             bias=np.zeros(target.shape[0], np.float32) if bias is None else bias,
         )
     raise BadNetwork(f"{synapse}: NIR has no node for {type(synapse).__name__}")
@@ -147,7 +163,8 @@ def _square(synapse: ConvSynapse, weight: NDArray[np.float32]) -> tuple[NDArray[
             f"{synapse}: a kernel of {height} x {width} cannot be padded to a square with zeros on both sides, as the package nir requires"
         )
     padded = np.pad(weight, ((0, 0), (0, 0), (down // 2,) * 2, (right // 2,) * 2))
-    return padded, (synapse.padding[0] + down // 2, synapse.padding[1] + right // 2)
+    down, right = down // 2 * synapse.dilation[0], right // 2 * synapse.dilation[1]
+    return padded, (synapse.padding[0] + down, synapse.padding[1] + right)
 
 
 def _add_readout(chip: ChipNetwork, nodes: dict[str, Any], edges: list[tuple[str, str]]) -> None:

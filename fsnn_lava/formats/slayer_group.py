@@ -95,11 +95,17 @@ class _Builder:
 
 
 def _conv(node: Hdf5Node, source: str, target: str, weight: NDArray[Any], exponent: int) -> ConvSynapse:
-    if any(v != 1 for v in _pair(node, "dilation")):
-        raise node.fail("dilated convolutions are not supported")
     weight = weight.reshape(weight.shape[:4])
-    stride, padding, groups = _pair(node, "stride"), _pair(node, "padding"), int(_numbers(node, "groups")[0])
-    return ConvSynapse(source=source, target=target, weight=weight, exponent=exponent, stride=stride, padding=padding, groups=groups)
+    return ConvSynapse(
+        source=source,
+        target=target,
+        weight=weight,
+        exponent=exponent,
+        stride=_pair(node, "stride"),
+        padding=_pair(node, "padding"),
+        groups=int(_numbers(node, "groups")[0]),
+        dilation=_pair(node, "dilation"),
+    )
 
 
 def _whole(node: Hdf5Node, name: str) -> NDArray[Any]:

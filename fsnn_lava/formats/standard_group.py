@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from fsnn_lava import limits
 from fsnn_lava.files.hdf5 import put_array
 from fsnn_lava.formats.exact_group import GROUP as EXACT
-from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse
+from fsnn_lava.ir.graph_checks import is_chain
+from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse, TransposedConvSynapse
 
 GROUP = "layer"
 
@@ -77,9 +78,13 @@ def write_standard(file: h5py.File, chip: ChipNetwork) -> dict[str, Any]:
     """Write the standard group /layer and return what a user of NetX must know: `input`, `complete`, `exact`.
 
     A network with delta encoding has no /layer: NetX's sigma-delta layers divide by 2**6 whatever the threshold, and do not clip at 1.
+    Nor has a network graph with skips or several inputs of a layer.
     """
     if chip.delta is not None:
         return {"input": "none: NetX has no equivalent of these neurons (E15)", "complete": False, "exact": False}
+    obstacle = _no_chain_of_netx(chip)
+    if obstacle:
+        return {"input": f"none: {obstacle}", "complete": False, "exact": False}
     root = file.create_group(GROUP)
     style, first = _first_layer(chip)
     shapes = _written_shape(chip)
@@ -96,6 +101,15 @@ def write_standard(file: h5py.File, chip: ChipNetwork) -> dict[str, Any]:
         exact = exact and expressed.exact and _same_neuron(layer) and _same_rounding(chip, layer, expressed)
     exact = _write_readout(root, chip) and exact
     return {"input": FORWARDING[style][0], "complete": _complete(chip), "exact": exact}
+
+
+def _no_chain_of_netx(chip: ChipNetwork) -> str:
+    """Why NetX cannot hold even the forward part of a network; empty if it can."""
+    if not is_chain(chip):
+        return "NetX has only chains of layers, without skips and with one forward connection each"
+    if any(isinstance(synapse, TransposedConvSynapse) and chip.is_forward(synapse) for synapse in chip.synapses):
+        return "NetX has no transposed convolution"
+    return ""
 
 
 def _same_neuron(layer: Layer) -> bool:
@@ -183,9 +197,9 @@ def _share_weights(file: h5py.File, chip: ChipNetwork, group: h5py.Group, forwar
 def _write_geometry(group: h5py.Group, layer: Layer, synapse: Synapse | None) -> None:
     conv = isinstance(synapse, ConvSynapse)
     stride, padding = (synapse.stride, synapse.padding) if isinstance(synapse, ConvSynapse) else ((1, 1), (0, 0))
-    groups = synapse.groups if isinstance(synapse, ConvSynapse) else 1
+    groups, dilation = (synapse.groups, synapse.dilation) if isinstance(synapse, ConvSynapse) else (1, (1, 1))
     kernel = synapse.weight.shape[2:] if conv and synapse is not None else (1, 1)
-    for name, value in (("stride", stride), ("padding", padding), ("dilation", (1, 1)), ("kernelSize", kernel)):
+    for name, value in (("stride", stride), ("padding", padding), ("dilation", dilation), ("kernelSize", kernel)):
         group.create_dataset(name, data=np.array(value, dtype=np.int64))
     inner = group["weight"].shape[1] * groups
     for name, number in (("groups", groups), ("inChannels", inner), ("outChannels", layer.shape[0])):

@@ -37,7 +37,7 @@ class Synapse:
         require(weight.ndim == self.weight_axes, f"{what}: weight must be {self.weight_form}, got {weight.shape}")
         object.__setattr__(self, "weight", weight)
         object.__setattr__(self, "exponent", checked_exponent(self.exponent, what))
-        for name in ("stride", "padding", "output_padding"):
+        for name in ("stride", "padding", "output_padding", "dilation"):
             if hasattr(self, name):
                 object.__setattr__(self, name, checked_pair(getattr(self, name), f"{what}: {name}"))
 
@@ -90,11 +90,13 @@ class ConvSynapse(Synapse):
         stride: along height and width.
         padding: zeros added on both sides of height and width.
         groups: channels are split into this many groups.
+        dilation: rows and columns from one tap of the kernel to the next.
     """
 
     stride: tuple[int, int] = (1, 1)
     padding: tuple[int, int] = (0, 0)
     groups: int = 1
+    dilation: tuple[int, int] = (1, 1)
 
     weight_axes = 4
     weight_form = "[C_out, C_in / groups, kH, kW]"
@@ -107,13 +109,17 @@ class ConvSynapse(Synapse):
             f"{self}: weight {self.weight.shape} with {self.groups} groups does not take {source[0]} channels",
         )
         require(
-            min(self.stride) > 0 and min(self.padding) >= 0,
-            f"{self}: stride must be positive and padding non-negative, got {self.stride} and {self.padding}",
+            min(self.stride) > 0 and min(self.padding) >= 0 and min(self.dilation) > 0,
+            f"{self}: stride and dilation must be positive and padding non-negative, got {self.stride}, {self.dilation} and {self.padding}",
         )
-        size = [(n + 2 * p - k) // s + 1 for n, k, s, p in zip(source[1:], kernel, self.stride, self.padding, strict=True)]
+        size = [
+            (n + 2 * p - d * (k - 1) - 1) // s + 1
+            for n, k, s, p, d in zip(source[1:], kernel, self.stride, self.padding, self.dilation, strict=True)
+        ]
         require(
             min(size) > 0,
-            f"{self}: kernel {tuple(kernel)}, stride {self.stride}, padding {self.padding} leave no output for a source of shape {source}",
+            f"{self}: kernel {tuple(kernel)}, stride {self.stride}, padding {self.padding}, dilation {self.dilation} "
+            f"leave no output for a source of shape {source}",
         )
         return (out, *size)
 

@@ -1,4 +1,4 @@
-"""The constant current into layer 1 of a network with a static input: the same numbers for every backend, batch and machine."""
+"""The constant current into each layer of a network with a static input: the same numbers for every backend, batch and machine."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from numpy.typing import NDArray
 from fsnn_lava.compiled.arithmetic import shift
 from fsnn_lava.compiled.convolution import convolve
 from fsnn_lava.errors import BadArgument, BadNetwork
-from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, HostDrive, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, HostDrive, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.limits import BIAS_MAX, INT32_MAX, MESSAGE_MAX, STATE_FRACTION_BITS
 
 
-def input_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """Everything constant that enters layer 1 at each step, [B, *shape of layer 1], units 2**-6: input (or host drive) plus bias.
+def input_current(chip: ChipNetwork, values: NDArray[np.uint8], *, position: int = 0) -> NDArray[np.int32]:
+    """Everything constant that enters a layer at each step, [B, *shape], units 2**-6: input (or host drive) plus bias.
 
     Does not depend on how samples are split into batches. Input kinds "pixels" and "current" only.
     """
-    current = input_current_channels_last(chip, values)
-    spatial = len(chip.layers[0].shape) == 3
+    current = input_current_channels_last(chip, values, position=position)
+    spatial = len(chip.layers[position].shape) == 3
     return np.ascontiguousarray(current.transpose(0, 3, 1, 2)) if spatial else current.reshape(len(values), -1)
 
 
-def input_current_channels_last(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """The same input current as [B, H, W, C]; a layer of shape (N,) is [B, 1, 1, N]."""
+def input_current_channels_last(chip: ChipNetwork, values: NDArray[np.uint8], *, position: int = 0) -> NDArray[np.int32]:
+    """The same as [B, H, W, C]; a layer of shape (N,) is [B, 1, 1, N]."""
     if chip.input.kind == "events":
         raise BadArgument("a network with event input has no constant input current; send the messages step by step instead")
-    layer = chip.layers[0]
-    if chip.host_drive is not None:
+    layer = chip.layers[position]
+    if chip.host_drive is not None and position == 0:
         return _from_host(chip.host_drive, layer, values)
-    return _from_synapse(next(s for s in chip.into(layer) if chip.is_forward(s)), layer, values)
+    return _from_synapses([s for s in chip.into(layer) if s.source == INPUT], layer, values)
 
 
 def _accumulate(synapse: Synapse, messages: NDArray[np.uint8]) -> NDArray[Any]:
@@ -47,7 +47,8 @@ def _accumulate(synapse: Synapse, messages: NDArray[np.uint8]) -> NDArray[Any]:
     parts = []
     for g in range(synapse.groups):
         taps = weight[g * outer : (g + 1) * outer].transpose(1, 2, 3, 0).astype(dtype)
-        parts.append(convolve(taps, messages[:, g * inner : (g + 1) * inner], stride=synapse.stride, padding=synapse.padding))
+        part = messages[:, g * inner : (g + 1) * inner]
+        parts.append(convolve(taps, part, stride=synapse.stride, padding=synapse.padding, dilation=synapse.dilation))
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=3)
 
 
@@ -68,14 +69,17 @@ def _from_host(drive: HostDrive, layer: Layer, values: NDArray[np.uint8]) -> NDA
     return weight_units.astype(np.int32) << STATE_FRACTION_BITS
 
 
-def _from_synapse(synapse: Synapse, layer: Layer, values: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """2**exponent * (weight @ values) plus the layer's bias, units 2**-6."""
-    total = _accumulate(synapse, values).astype(np.int64, copy=False)
+def _from_synapses(synapses: list[Synapse], layer: Layer, values: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """2**exponent * (weight @ values) of every input synapse plus the layer's bias, units 2**-6."""
     bias = _channels_last(layer.bias).astype(np.int64) << STATE_FRACTION_BITS
-    current = shift(total, STATE_FRACTION_BITS + synapse.exponent) + bias
-    largest = int(np.abs(current).max(initial=0))
-    if largest > INT32_MAX:
-        raise BadNetwork(f"{synapse}: the input current reaches {largest} (units 2**-6), which does not fit in 32 bits; lower its exponent")
+    current = np.broadcast_to(bias, (len(values), *bias.shape))
+    for synapse in synapses:
+        current = current + shift(_accumulate(synapse, values).astype(np.int64, copy=False), STATE_FRACTION_BITS + synapse.exponent)
+        largest = int(np.abs(current).max(initial=0))
+        if largest > INT32_MAX:
+            raise BadNetwork(
+                f"{synapse}: the input current reaches {largest} (units 2**-6), which does not fit in 32 bits; lower its exponent"
+            )
     return current.astype(np.int32)
 
 

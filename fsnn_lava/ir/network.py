@@ -1,8 +1,12 @@
 """ChipNetwork: the network as the chip holds it, in integers. Everything after export reads only this.
 
-Time is pipelined, as on the chip: every synapse takes one step. Layers are numbered 1 … N; layer l is at rest (u = 0, no spikes)
-before step l, and its spikes are counted in its *window*, the T steps l … l + T - 1. In the layers' own time tau = 1 … T, a spike from
-layer k therefore arrives at layer l `k - l + 1` steps late: 0 for feed-forward, 1 for a layer onto itself, N from the last to the first.
+Layers have an order, 1 … N, and any connections (E13): k -> l is forward if k < l, also where it skips layers, and feedback if k >= l.
+The input has position 0 and may enter any layers.
+
+Time is pipelined, as on the chip: layer l is at rest (u = 0, no spikes) before step l, and its spikes are counted in its *window*, the T
+steps l … l + T - 1. A forward connection takes l - k steps and feedback one (`chip_delay`). In the layers' own time tau = 1 … T, a spike
+from layer k therefore arrives at layer l without delay if k < l, and k - l + 1 steps late otherwise (`delay`): 1 for a layer onto
+itself, N from the last to the first.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.connections import ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.delta_encoding import DeltaEncoding, check_delta
+from fsnn_lava.ir.graph_checks import check_graph
 from fsnn_lava.ir.layers import INPUT, READOUT, HostDrive, Input, Layer, Readout
 from fsnn_lava.ir.network_summary import network_line, network_summary
 from fsnn_lava.ir.validation import require
@@ -49,7 +54,7 @@ class ChipNetwork:
     Attributes:
         input: what the network takes: kind, shape, normalisation.
         layers: the spiking layers in order, 1 … N.
-        synapses: every connection, forward and feedback.
+        synapses: every connection, forward and feedback; several may end on one layer.
         readout: the non-spiking integrators behind the last layer.
         steps: T, the steps of a run unless `run` is told otherwise.
         host_drive: what the host computes per sample; None unless `input.kind` is "current".
@@ -89,7 +94,8 @@ class ChipNetwork:
         require(len({layer.decay for layer in self.layers} | {self.readout.decay}) == 1, "all layers and the readout must share one decay")
         for synapse in self.synapses:
             self._check_synapse(synapse, names)
-        self._check_chain()
+        self._check_host_drive()
+        check_graph(self)
         last = self.layers[-1]
         require(
             self.readout.weight.shape[1] == last.size,
@@ -109,16 +115,8 @@ class ChipNetwork:
         target = self.layer(synapse.target).shape
         made = synapse.output_shape(source)
         require(made == target, f"{synapse}: its output has shape {made}, but the layer has shape {target}")
-        skips = self.delay(synapse) < 0 if synapse.source != INPUT else synapse.target != names[0]
-        require(not skips, f"{synapse}: a connection may not skip a layer")
 
-    def _check_chain(self) -> None:
-        for position, layer in enumerate(self.layers):
-            before = [s for s in self.synapses if s.target == layer.name and self.is_forward(s)]
-            wanted = 0 if position == 0 and self.input.kind == "current" else 1
-            require(
-                len(before) == wanted, f"layer {layer.name!r} must have {wanted} connection from the layer before it, got {len(before)}"
-            )
+    def _check_host_drive(self) -> None:
         require(
             (self.host_drive is not None) == (self.input.kind == "current"),
             "host_drive belongs to input kind 'current' and to no other",
@@ -176,7 +174,23 @@ class ChipNetwork:
         Returns:
             0 for forward connections, 1 for a layer onto itself, N from the last of N layers to the first.
         """
-        return self.index(synapse.source) - self.index(synapse.target) + 1
+        return max(0, self.index(synapse.source) - self.index(synapse.target) + 1)
+
+    def chip_delay(self, synapse: Synapse) -> int:
+        """Return the steps that a spike is under way on the chip.
+
+        Args:
+            synapse: one of `synapses`.
+
+        Returns:
+            1 for feedback and from a layer to the next, l - k from layer k to a later layer l; the input is layer 0.
+        """
+        return max(1, self.index(synapse.target) - self.index(synapse.source))
+
+    @property
+    def longest_chip_delay(self) -> int:
+        """The steps that a spike is under way on the longest connection; 1 for a chain of layers."""
+        return max([1, *(self.chip_delay(synapse) for synapse in self.synapses)])
 
     def is_forward(self, synapse: Synapse) -> bool:
         """Return whether a connection goes to a later layer; otherwise it is feedback.
@@ -275,7 +289,10 @@ def _hash_into(state: hashlib._Hash, value: object) -> None:
         state.update(np.ascontiguousarray(value).tobytes())
     elif is_dataclass(value):
         state.update(type(value).__name__.encode())
-        _hash_into(state, {f.name: getattr(value, f.name) for f in fields(value)})
+        parts = {f.name: getattr(value, f.name) for f in fields(value)}
+        if parts.get("dilation") == (1, 1):
+            del parts["dilation"]  # networks without dilation hash as they did before there was any
+        _hash_into(state, parts)
     elif isinstance(value, dict):
         for key, item in value.items():
             state.update(key.encode())

@@ -61,9 +61,13 @@ def _delta_neurons(layer: Layer, delta: DeltaEncoding, position: int) -> str:
 
 def _connection(chip: ChipNetwork, synapse: Synapse) -> tuple[Cell, ...]:
     back = "" if chip.is_forward(synapse) else "feedback, "
+    if chip.chip_delay(synapse) > 1:
+        back = f"skip, {chip.chip_delay(synapse)} steps on the chip, "
     kind = "dense"
     if isinstance(synapse, ConvSynapse):
         kind = f"convolution, stride {shape_text(synapse.stride)}"
+        kind += f", {synapse.groups} groups" if synapse.groups > 1 else ""
+        kind += f", dilation {shape_text(synapse.dilation)}" if synapse.dilation != (1, 1) else ""
     elif isinstance(synapse, TransposedConvSynapse):
         kind = f"transposed convolution, stride {shape_text(synapse.stride)}"
     name = f"  {synapse.source} -> {synapse.target}"

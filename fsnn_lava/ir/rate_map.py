@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,12 @@ from torch import Tensor
 from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.input_current import input_current
-from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
 from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, TransposedConvolution
 from fsnn_lava.solvers.anderson import anderson
 
 Rates = tuple[NDArray[np.float64], ...]
+Drive = Rates  # what enters every layer from outside, bias included: [B, *shape] per layer, weight units per step
 _ONE = 2**limits.STATE_FRACTION_BITS  # a weight unit in units of a potential
 
 
@@ -39,25 +41,34 @@ class RateMap:
         self._weights = {id(s): torch.from_numpy(s.weight.astype(np.float64)) for s in chip.synapses}
         self._thresholds = [layer.per_neuron(layer.threshold).astype(np.float64) for layer in chip.layers]
 
-    def drive(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """The current from outside into layer 1 per step, bias included: [B, *shape of layer 1], weight units.
+    def drive(self, values: NDArray[Any]) -> Drive:
+        """The current from outside into every layer per step, bias included: [B, *shape] per layer, weight units.
 
         Static input: exactly what E9 adds at every step. Events [B, T, *shape]: their average with the weights of E3.
         """
         chip = self.chip
-        if chip.input.kind != "events":
-            return input_current(chip, values).astype(np.float64) / _ONE
-        if values.ndim != 2 + len(chip.input.shape):
+        if chip.input.kind == "events" and values.ndim != 2 + len(chip.input.shape):
             raise BadArgument(f"events must be [B, T, {', '.join(map(str, chip.input.shape))}], got shape {values.shape}")
-        return self._event_drive(values) + chip.layers[0].bias
+        return tuple(self._layer_drive(position, values) for position in range(len(chip.layers)))
 
-    def _event_drive(self, values: NDArray[Any]) -> NDArray[np.float64]:
+    def _layer_drive(self, position: int, values: NDArray[Any]) -> NDArray[np.float64]:
+        chip, layer = self.chip, self.chip.layers[position]
+        sources = [s for s in chip.into(layer) if s.source == INPUT]
+        if not sources and not (position == 0 and chip.host_drive is not None):
+            return np.broadcast_to(layer.bias.astype(np.float64), (len(values), *layer.shape))
+        if chip.input.kind != "events":
+            return input_current(chip, values, position=position).astype(np.float64) / _ONE
+        total = np.broadcast_to(layer.bias.astype(np.float64), (len(values), *layer.shape))
+        for synapse in sources:
+            total = total + self._event_drive(synapse, values)
+        return total
+
+    def _event_drive(self, synapse: Synapse, values: NDArray[Any]) -> NDArray[np.float64]:
         chip, steps = self.chip, values.shape[1]
-        synapse = next(s for s in chip.synapses if s.source == "input")
         shares = chip.leak ** np.arange(steps - 1, -1, -1, dtype=np.float64) / chip.weight_sum(steps)
         if synapse.exponent >= -limits.STATE_FRACTION_BITS:  # no step is rounded: average first
             return self.apply_synapse(synapse, np.einsum("t,bt...->b...", shares, values.astype(np.float64)))
-        total = np.zeros((len(values), *chip.layers[0].shape))
+        total = np.zeros((len(values), *chip.layer(synapse.target).shape))
         for step, share in enumerate(shares):  # below 2**-6 every step is rounded down on its own
             total += share * np.floor(self.apply_synapse(synapse, values[:, step]) * _ONE) / _ONE
         return total
@@ -70,30 +81,31 @@ class RateMap:
         messages = torch.from_numpy(np.ascontiguousarray(rates, dtype=np.float64))
         return (apply_linear(synapse, weight, messages) * 2.0**synapse.exponent).numpy()
 
-    def currents(self, rates: Rates, drive: NDArray[np.float64]) -> Rates:
+    def currents(self, rates: Rates, drive: Drive) -> Rates:
         """Current into every layer, weight units: drive (or bias) plus every synapse applied to the rates of its source."""
         return tuple(self._current(position, rates, drive) for position in range(len(self.chip.layers)))
 
-    def apply(self, rates: Rates, drive: NDArray[np.float64]) -> Rates:
+    def apply(self, rates: Rates, drive: Drive) -> Rates:
         """f(a), every layer from the rates given (not from those just computed)."""
         found = self.currents(rates, drive)
         return tuple(np.clip(current / threshold, 0.0, 1.0) for current, threshold in zip(found, self._thresholds, strict=True))
 
-    def forward(self, last: NDArray[np.float64], drive: NDArray[np.float64]) -> Rates:
-        """Rates of all layers, one after the other, given those of the last layer, where the feedback starts."""
-        rates: list[NDArray[np.float64]] = [np.zeros((len(drive), *layer.shape)) for layer in self.chip.layers]
-        rates[-1] = last
+    def forward(self, given: Mapping[int, NDArray[np.float64]], drive: Drive) -> Rates:
+        """Rates of all layers, one after the other; `given` are those that feedback carries, by the position of its source."""
         done: list[NDArray[np.float64]] = []
         for position, threshold in enumerate(self._thresholds):
-            current = self._current(position, tuple(done + rates[len(done) :]), drive)
+            current = drive[position]
+            for synapse in self.chip.into(self.chip.layers[position]):
+                if synapse.source != INPUT:
+                    source = self.chip.index(synapse.source)
+                    current = current + self.apply_synapse(synapse, done[source] if source < position else given[source])
             done.append(np.clip(current / threshold, 0.0, 1.0))
         return tuple(done)
 
-    def _current(self, position: int, rates: Rates, drive: NDArray[np.float64]) -> NDArray[np.float64]:
-        layer = self.chip.layers[position]
-        total = drive if position == 0 else np.broadcast_to(layer.bias.astype(np.float64), (len(drive), *layer.shape))
-        for synapse in self.chip.into(layer):
-            if synapse.source != "input":
+    def _current(self, position: int, rates: Rates, drive: Drive) -> NDArray[np.float64]:
+        total = drive[position]
+        for synapse in self.chip.into(self.chip.layers[position]):
+            if synapse.source != INPUT:
                 total = total + self.apply_synapse(synapse, rates[self.chip.index(synapse.source)])
         return total
 
@@ -101,49 +113,31 @@ class RateMap:
         """The equilibrium for raw input `values`; `converged` says whether |f(a) - a| <= tol was reached everywhere."""
         return self.solve_drive(self.drive(values), tol=tol, max_steps=max_steps)
 
-    def solve_drive(
-        self, drive: NDArray[np.float64], *, tol: float = 1e-9, max_steps: int = 500, start: Rates | None = None
-    ) -> RateEquilibrium:
-        """The same for a known drive [B, *shape of layer 1], from the rates `start`, or from rest."""
-        shapes = [layer.shape for layer in self.chip.layers]
-        sizes = [int(np.prod(shape)) for shape in shapes]
-        if any(s.source != self.chip.layers[-1].name for s in self.chip.feedback):  # several loops: solve for all layers at once
-            return self._solve_all(drive, shapes, sizes, tol, max_steps, start)
+    def solve_drive(self, drive: Drive, *, tol: float = 1e-9, max_steps: int = 500, start: Rates | None = None) -> RateEquilibrium:
+        """The same for a known drive, from the rates `start`, or from rest. The unknowns are the rates of the feedback's sources."""
+        sources = feedback_sources(self.chip) or [len(self.chip.layers) - 1]
+        shapes = [(len(drive[0]), *self.chip.layers[position].shape) for position in sources]
+        ends = np.cumsum([int(np.prod(shape[1:])) for shape in shapes])[:-1]
 
-        def onto_itself(last: Tensor) -> Tensor:
-            return torch.from_numpy(np.ascontiguousarray(self.forward(last.numpy(), drive)[-1]))
+        def split(flat: Tensor) -> dict[int, NDArray[np.float64]]:
+            parts = np.split(flat.numpy(), ends, axis=1)
+            return {position: part.reshape(shape) for position, part, shape in zip(sources, parts, shapes, strict=True)}
 
-        last = self.forward(np.zeros((len(drive), *shapes[-1])), drive)[-1] if start is None else start[-1]
-        found = anderson(onto_itself, torch.from_numpy(np.ascontiguousarray(last)), tol=tol, max_steps=max_steps)
-        return self._outcome(self.forward(found.value.numpy(), drive), drive, found.steps, tol)
+        def join(rates: Rates) -> Tensor:
+            return torch.from_numpy(np.concatenate([rates[position].reshape(len(drive[0]), -1) for position in sources], axis=1))
 
-    def _solve_all(
-        self,
-        drive: NDArray[np.float64],
-        shapes: list[tuple[int, ...]],
-        sizes: list[int],
-        tol: float,
-        max_steps: int,
-        start: Rates | None,
-    ) -> RateEquilibrium:
-        def split(flat: Tensor) -> Rates:
-            parts = np.split(flat.numpy(), np.cumsum(sizes)[:-1], axis=1)
-            return tuple(part.reshape(len(drive), *shape) for part, shape in zip(parts, shapes, strict=True))
+        rest = {position: np.zeros(shape) for position, shape in zip(sources, shapes, strict=True)}
+        first = join(self.forward(rest, drive) if start is None else start)
+        found = anderson(lambda flat: join(self.forward(split(flat), drive)), first, tol=tol, max_steps=max_steps)
+        return self._outcome(self.forward(split(found.value), drive), drive, found.steps, tol)
 
-        def onto_itself(flat: Tensor) -> Tensor:
-            return torch.from_numpy(np.concatenate([r.reshape(len(drive), -1) for r in self.apply(split(flat), drive)], axis=1))
-
-        parts = [np.zeros((len(drive), size)) for size in sizes] if start is None else [rate.reshape(len(drive), -1) for rate in start]
-        found = anderson(onto_itself, torch.from_numpy(np.concatenate(parts, axis=1)), tol=tol, max_steps=max_steps)
-        return self._outcome(split(found.value), drive, found.steps, tol)
-
-    def _outcome(self, rates: Rates, drive: NDArray[np.float64], steps: int, tol: float) -> RateEquilibrium:
+    def _outcome(self, rates: Rates, drive: Drive, steps: int, tol: float) -> RateEquilibrium:
         after = self.apply(rates, drive)
-        gaps = [np.abs(a - b).reshape(len(drive), -1).max(axis=1) for a, b in zip(rates, after, strict=True)]
+        gaps = [np.abs(a - b).reshape(len(a), -1).max(axis=1) for a, b in zip(rates, after, strict=True)]
         residual = np.max(gaps, axis=0)
         return RateEquilibrium(rates, residual, steps, bool(np.all(residual <= tol)))
 
-    def residual(self, rates: Rates, drive: NDArray[np.float64]) -> NDArray[np.float64]:
+    def residual(self, rates: Rates, drive: Drive) -> NDArray[np.float64]:
         """[B] ||f(a) - a||, Euclidean over all neurons."""
         return rate_vector_length(tuple(after - rate for after, rate in zip(self.apply(rates, drive), rates, strict=True)))
 
@@ -152,13 +146,23 @@ class RateMap:
         chip = self.chip
         matrix = np.zeros((len(chip.layers),) * 2)
         for synapse in chip.synapses:
-            if synapse.source != "input":
+            if synapse.source != INPUT:
                 matrix[chip.index(synapse.target), chip.index(synapse.source)] += synapse_gain(chip, synapse)
         return matrix
 
     def gain(self) -> float:
         """Spectral radius of `gains`: below 1 the equilibrium is unique and every start converges to it (E6)."""
         return float(np.abs(np.linalg.eigvals(self.gains())).max())
+
+
+def feedback_sources(chip: ChipNetwork) -> list[int]:
+    """Positions of the layers that feedback comes from, ascending: their rates determine all others."""
+    return sorted({chip.index(synapse.source) for synapse in chip.feedback})
+
+
+def rows_of(parts: Rates, rows: slice | NDArray[np.intp]) -> Rates:
+    """Some samples of [B, ...] per layer."""
+    return tuple(part[rows] for part in parts)
 
 
 def rate_vector_length(parts: Rates) -> NDArray[np.float64]:
@@ -193,7 +197,13 @@ def operator_of(synapse: Synapse, source: Shape) -> Operator:
     if isinstance(synapse, ConvSynapse):
         kernel = (weight[2], weight[3])
         return Convolution(
-            in_shape=source, channels=weight[0], kernel=kernel, stride=synapse.stride, padding=synapse.padding, groups=synapse.groups
+            in_shape=source,
+            channels=weight[0],
+            kernel=kernel,
+            stride=synapse.stride,
+            padding=synapse.padding,
+            groups=synapse.groups,
+            dilation=synapse.dilation,
         )
     raise BadArgument(f"{synapse}: unknown kind {type(synapse).__name__}; use a DenseSynapse, ConvSynapse or TransposedConvSynapse")
 

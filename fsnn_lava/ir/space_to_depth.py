@@ -60,7 +60,7 @@ def packed(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
 
 
 def unpacked(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
-    """The inverse of `packed`: [..., *shape]."""
+    """Space to depth undone, the inverse of `packed`: [..., *shape]."""
     if factor == (1, 1):
         return values
     lead = values.shape[: values.ndim - 3]
@@ -132,7 +132,7 @@ def _packed_drive(chip: ChipNetwork, factor: Pair) -> HostDrive | None:
 
 def _convolution(synapse: ConvSynapse | TransposedConvSynapse, source: Shape, target: Shape, before: Pair, after: Pair) -> ConvSynapse:
     """The connection as one convolution between packed grids."""
-    weight, stride, padding = _packed_kernel(_by_target(synapse, source[0]), synapse, source, target, before, after)
+    weight, stride, padding = _packed_kernel(kernel_by_target(synapse, source[0]), synapse, source, target, before, after)
     return ConvSynapse(
         source=synapse.source, target=synapse.target, exponent=synapse.exponent, weight=weight, stride=stride, padding=padding
     )
@@ -154,7 +154,7 @@ def _packed_kernel(
     return whole, (down, right), (top, left)
 
 
-def _by_target(synapse: ConvSynapse | TransposedConvSynapse, channels: int) -> NDArray[np.int8]:
+def kernel_by_target(synapse: ConvSynapse | TransposedConvSynapse, channels: int) -> NDArray[np.int8]:
     """[C_out, C_in, kH, kW], with groups expanded."""
     if isinstance(synapse, TransposedConvSynapse):
         return synapse.weight.transpose(1, 0, 2, 3)
@@ -173,7 +173,8 @@ def _axis(geometry: Convolution, axis: int, before: int, after: int, size: int, 
     if isinstance(geometry, TransposedConvSynapse):
         taps, step = _spread(stride, padding, length, before, after), after // (stride * before)
     else:
-        taps, step = _gather(stride, padding, length, before, after), stride * after // before
+        dilation = geometry.dilation[axis] if isinstance(geometry, ConvSynapse) else 1
+        taps, step = _gather(stride, padding, dilation, length, before, after), stride * after // before
     pad = max(0, -min(tap.offset for tap in taps))
     kernel = max(tap.offset for tap in taps) + pad + 1
     while (size + 2 * pad - kernel) // step + 1 < wanted or kernel < 1:
@@ -183,12 +184,12 @@ def _axis(geometry: Convolution, axis: int, before: int, after: int, size: int, 
     return taps, kernel, pad, step
 
 
-def _gather(stride: int, padding: int, length: int, before: int, after: int) -> list[Tap]:
-    """before * Y_in + a = stride * (after * Y_out + b) + k - padding."""
+def _gather(stride: int, padding: int, dilation: int, length: int, before: int, after: int) -> list[Tap]:
+    """before * Y_in + a = stride * (after * Y_out + b) + dilation * k - padding."""
     taps = []
     for b in range(after):
         for k in range(length):
-            place = stride * b + k - padding
+            place = stride * b + dilation * k - padding
             taps.append(Tap(b, place % before, k, place // before))
     return taps
 

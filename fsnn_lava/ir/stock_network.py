@@ -188,8 +188,13 @@ def _stock_readout(readout: Readout, said: list[str]) -> Readout:
 
 def _pixels_as_bias(chip: ChipNetwork, made: ChipNetwork, bits: int, said: list[str]) -> ChipNetwork:
     """The same network with the input synapse computed by the host once per sample and written as a bias."""
-    synapse = next(s for s in chip.synapses if s.source == INPUT)
+    synapse, *others = [s for s in chip.synapses if s.source == INPUT]
     layer = made.layers[0]
+    if others or synapse.target != layer.name:
+        raise BadNetwork(
+            f"{(others or [synapse])[-1]}: stock processes take pixels as a bias of the first layer, by one connection; "
+            "use the batched graph, or input kind 'events'"
+        )
     drive = _drive(synapse, chip, layer, bits)
     rest = tuple(s for s in made.synapses if s.source != INPUT)
     if synapse.exponent + bits < 0:
@@ -210,11 +215,12 @@ def _drive(synapse: Synapse, chip: ChipNetwork, layer: Layer, bits: int) -> Host
         return HostDrive(weight=synapse.weight * per_channel[:, None], bias=zero)
     if not isinstance(synapse, ConvSynapse):
         raise BadNetwork(f"{synapse}: stock processes do not support pixels through a transposed convolution; use the batched graph")
-    whole = np.zeros((layer.shape[0], chip.input.shape[0], *synapse.weight.shape[2:]))
+    (down, right), kernel = synapse.dilation, synapse.weight.shape[2:]
+    whole = np.zeros((layer.shape[0], chip.input.shape[0], down * (kernel[0] - 1) + 1, right * (kernel[1] - 1) + 1))
     outer, inner = layer.shape[0] // synapse.groups, synapse.weight.shape[1]
     for group in range(synapse.groups):
         rows = slice(group * outer, (group + 1) * outer)
-        whole[rows, group * inner : (group + 1) * inner] = synapse.weight[rows]
+        whole[rows, group * inner : (group + 1) * inner, ::down, ::right] = synapse.weight[rows]
     return HostDrive(weight=whole * per_channel[:, None, None, None], bias=zero, stride=synapse.stride, padding=synapse.padding)
 
 

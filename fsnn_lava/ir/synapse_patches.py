@@ -14,7 +14,15 @@ def synapse_patches(synapse: Synapse, source: Shape, target: Shape) -> Patches:
     if isinstance(synapse, DenseSynapse):
         return dense_patches(synapse.weight, source)
     if isinstance(synapse, ConvSynapse):
-        return convolution_patches(synapse.weight, source, target, stride=synapse.stride, padding=synapse.padding, groups=synapse.groups)
+        return convolution_patches(
+            synapse.weight,
+            source,
+            target,
+            stride=synapse.stride,
+            padding=synapse.padding,
+            groups=synapse.groups,
+            dilation=synapse.dilation,
+        )
     if isinstance(synapse, TransposedConvSynapse):
         return transposed_patches(synapse.weight, source, target, stride=synapse.stride, padding=synapse.padding)
     raise BadArgument(f"{synapse}: must be a DenseSynapse, ConvSynapse or TransposedConvSynapse, got {type(synapse).__name__}")

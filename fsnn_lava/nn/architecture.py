@@ -1,103 +1,53 @@
-"""The architecture of a feedback network: its layers and its feedback, with all shapes worked out."""
+"""The architecture of a network: its graph and its readout, counted as the paper counts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
-from typing import Literal
+from numbers import Real
 
-from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, TransposedConvolution
+from fsnn_lava.errors import BadArchitecture, BadArgument
+from fsnn_lava.nn.graph import Graph, Neurons
+from fsnn_lava.nn.notation import parse_notation, print_notation
+from fsnn_lava.nn.operators import Shape
 
 
-@dataclass(frozen=True, kw_only=True)
-class LayerSpec:
-    """One layer: a linear operation F with its neurons. `pool` averages the current after the convolution (1: no pooling)."""
+@dataclass(frozen=True)
+class Architecture:
+    """A network graph with a readout of `classes` outputs on its last layer."""
 
-    kind: Literal["dense", "conv"]
-    channels: int
-    kernel: int = 1
-    stride: int = 1
-    pool: int = 1
-    in_shape: Shape
-    out_shape: Shape
+    graph: Graph
+    classes: int
 
-    @property
-    def padding(self) -> int:
-        return self.kernel // 2
+    def __post_init__(self) -> None:
+        if self.classes < 1:
+            raise BadArchitecture(f"there must be at least one class, got {self.classes}")
 
-    @property
-    def size(self) -> int:
-        return prod(self.out_shape)
-
-    @property
-    def operator(self) -> Dense | Convolution:
-        """F without its pooling."""
-        if self.kind == "dense":
-            return Dense(in_shape=self.in_shape, channels=self.channels)
-        kernel, stride, padding = (self.kernel,) * 2, (self.stride,) * 2, (self.padding,) * 2
-        return Convolution(in_shape=self.in_shape, channels=self.channels, kernel=kernel, stride=stride, padding=padding)
+    @cached_property
+    def notation(self) -> str | None:
+        """The graph in the paper's notation, if it has one."""
+        return print_notation(self.graph)
 
     @property
-    def weights(self) -> int:
-        return prod(self.operator.weight_shape)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FeedbackSpec:
-    """The connection W from the last layer (in_shape) onto the first (out_shape)."""
-
-    kind: Literal["dense", "conv", "transposed"]
-    channels: int
-    kernel: int = 1
-    in_shape: Shape
-    out_shape: Shape
-
-    @property
-    def stride(self) -> int:
-        return 2 if self.kind == "transposed" else 1
-
-    @property
-    def padding(self) -> int:
-        return self.kernel // 2
-
-    @property
-    def output_padding(self) -> tuple[int, int]:
-        """Rows and columns to add so that a transposed convolution has the first layer's height and width."""
-        if self.kind != "transposed":
-            return (0, 0)
-        rows, columns = (out - (2 * n - 1) for n, out in zip(self.in_shape[1:], self.out_shape[1:], strict=True))
-        return rows, columns
-
-    @property
-    def operator(self) -> Operator:
-        if self.kind == "dense":
-            return Dense(in_shape=self.in_shape, channels=self.channels)
-        kernel, padding = (self.kernel,) * 2, (self.padding,) * 2
-        if self.kind == "conv":
-            return Convolution(in_shape=self.in_shape, channels=self.channels, kernel=kernel, padding=padding)
-        return TransposedConvolution(
-            in_shape=self.in_shape,
-            channels=self.channels,
-            kernel=kernel,
-            stride=(self.stride,) * 2,
-            padding=padding,
-            output_padding=self.output_padding,
+    def text(self) -> str:
+        """The notation, or how many layers and connections there are."""
+        graph = self.graph
+        return self.notation or (
+            f"graph of {len(graph.layers)} layers, {len(graph.forward)} forward and {len(graph.feedback)} feedback connections"
         )
 
     @property
-    def weights(self) -> int:
-        return prod(self.operator.weight_shape)
+    def input_shape(self) -> Shape:
+        """(N,) or (C, H, W)."""
+        return self.graph.source_shape
 
-
-@dataclass(frozen=True, kw_only=True)
-class Architecture:
-    """A network's layers and feedback with every shape worked out. `text` is the notation it prints as."""
-
-    text: str
-    input_shape: Shape
-    classes: int
-    layers: tuple[LayerSpec, ...]
-    feedback: FeedbackSpec | None
+    @property
+    def layers(self) -> tuple[Neurons, ...]:
+        """In their order; the last one is read out."""
+        return tuple(self.graph.layers)
 
     @property
     def neurons(self) -> int:
@@ -107,8 +57,34 @@ class Architecture:
     @property
     def parameters(self) -> int:
         """As the paper counts: the weights of every connection (no biases, no batch norm)."""
-        loop = self.feedback.weights if self.feedback else 0
-        return sum(layer.weights for layer in self.layers) + loop + self.layers[-1].size * self.classes
+        learned = [one for one in self.graph.connections if not one.fixed]
+        return sum(prod(self.graph.operator(one).weight_shape) for one in learned) + self.layers[-1].size * self.classes
 
     def __str__(self) -> str:
         return self.text
+
+
+def parse_architecture(architecture: str | Graph, *, input_shape: Shape | None, classes: int) -> Architecture:
+    """The architecture of a notation or a graph; BadArchitecture if its input shape is missing, or another one."""
+    if isinstance(architecture, Graph):
+        if input_shape is not None and tuple(input_shape) != architecture.source_shape:
+            raise BadArchitecture(f"the graph takes inputs of shape {architecture.source_shape}, but input_shape is {tuple(input_shape)}")
+        return Architecture(architecture, classes)
+    if not isinstance(architecture, str):
+        raise BadArchitecture(f"the architecture must be a notation such as '64C5s (F64C5)', or a Graph, got {type(architecture).__name__}")
+    if input_shape is None:
+        raise BadArchitecture(f"{architecture!r} needs input_shape: (N,) or (C, H, W), without batch and time")
+    return Architecture(parse_notation(architecture, input_shape=tuple(int(n) for n in input_shape)), classes)
+
+
+def with_thresholds(architecture: Architecture, vth: float | Sequence[float]) -> Architecture:
+    """The same with the thresholds of a sequence, one for each layer; a single number changes nothing."""
+    if isinstance(vth, Real):
+        if not 0 < float(vth) < math.inf:
+            raise BadArgument(f"vth must be positive and finite, got {vth}")
+        return architecture
+    layers = architecture.layers
+    if not isinstance(vth, Sequence) or isinstance(vth, str) or len(vth) != len(layers):
+        raise BadArgument(f"vth must be one number, or one for each of {len(layers)} layers, got {vth!r}")
+    graph = replace(architecture.graph, layers=[replace(layer, vth=one) for layer, one in zip(layers, vth, strict=True)])
+    return Architecture(graph, architecture.classes)

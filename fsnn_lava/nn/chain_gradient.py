@@ -118,17 +118,15 @@ class Chain:
     """f of E4 for several layers at the rates of one batch, linearised there: v -> J_f^T v, and the gradients of its parameters."""
 
     def __init__(self, loop: LoopMap, own: Tensor, rates: Tensor) -> None:
-        if loop.feedback is None or loop.weight is None:
-            raise ValueError("a chain without feedback has no loop to linearise")
-        self.operator, self.weight, self.mask = loop.feedback.operator, loop.weight.detach(), loop.masks.feedback
-        self.rates = rates
+        (feedback,), (weight,), (self.mask,) = loop.feedbacks, loop.weights, loop.masks.feedbacks
+        self.operator, self.weight, self.rates = feedback.operator, weight.detach(), rates
         current = own + masked(self.mask, self.operator.apply(self.weight, rates))
-        self.slope = rises(current, loop.vth).to(current.dtype).div_(loop.vth)
+        self.slope = rises(current, loop.vths[0]).to(current.dtype).div_(loop.vths[0])
         self.gain = masked(self.mask, self.slope)
         self.links: list[Link] = []
-        values = rate_of(current, loop.vth)
-        for stage, mask in list(zip(loop.stages, loop.masks.stages, strict=True))[1:]:
-            made, values = link(stage, values, mask, loop.vth)
+        values = rate_of(current, loop.vths[0])
+        for stage, mask, vth in list(zip(loop.stages, loop.masks.stages, loop.vths, strict=True))[1:]:
+            made, values = link(stage, values, mask, vth)
             self.links.append(made)
         self.mapped = values  # f(rates)
 
@@ -180,8 +178,8 @@ def implicit_chain(
     parameters: list[Tensor | None] = []
     for stage in list(loop.stages)[1:]:
         norm = (None, None) if stage.norm is None else (stage.norm.weight, stage.norm.bias)
-        parameters += [stage.used_weight(), stage.linear.bias, *norm]
-    return _Chain.apply(chain, solve, report, value, own, loop.weight, *parameters)
+        parameters += [stage.used_weight(), stage.bias, *norm]
+    return _Chain.apply(chain, solve, report, value, own, loop.weights[0], *parameters)
 
 
 def channels_last(values: Tensor) -> Tensor:

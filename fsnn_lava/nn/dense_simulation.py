@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -18,34 +18,62 @@ Observer = Callable[[int, tuple[Tensor, ...]], None]  # step from 0, weighted su
 @torch.no_grad()
 def simulate_densely(dynamics: Dynamics, steps: int, *, observe: Observer | None = None) -> Trace:
     """Run `steps` steps from rest; `observe` is called after every step."""
-    leak, vth = dynamics.neuron.leak, dynamics.vth
-    layers = len(dynamics.forward) + 1
+    leak, layers = dynamics.neuron.leak, len(dynamics.shapes)
     potentials: list[Tensor] = []
     sums: list[Tensor] = []
     counts: list[Tensor] = []
-    arriving: deque[Tensor] = deque(maxlen=dynamics.delay)  # spikes of the last layer that are on their way to the first
+    past = [deque[Tensor](maxlen=memory) for memory in _memories(dynamics)]  # spikes of each layer, the newest last
     for t in range(steps):
-        spikes = torch.empty(0)
         for layer in range(layers):
-            current = dynamics.drive.at(t) if layer == 0 else dynamics.forward[layer - 1](spikes)
+            arriving = _arriving(dynamics, layer, t, past)
+            first = next(arriving, None)
             if t == 0:
-                potentials.append(current.clone())
+                at_rest = dynamics.values.new_zeros(dynamics.samples, *dynamics.shapes[layer])
+                potentials.append(at_rest if first is None else first.clone())
             else:
-                potential = potentials[layer]
-                potential.add_(current) if leak == 1.0 else torch.add(current, potential, alpha=leak, out=potential)
-                if layer == 0 and dynamics.feedback is not None and len(arriving) == dynamics.delay:
-                    potential.add_(dynamics.feedback(arriving[0]))
-            spikes = fire(potentials[layer], vth=vth)
+                _charge(potentials[layer], first, leak)
+            for current in arriving:
+                potentials[layer].add_(current)
+            spikes = fire(potentials[layer], vth=dynamics.vths[layer])
             if t == 0:
                 sums.append(spikes.clone())
                 counts.append(sums[layer] if leak == 1.0 else spikes.clone())
             else:
                 _accumulate(sums[layer], counts[layer], spikes, leak)
-        arriving.append(spikes)
+            past[layer].append(spikes)
         if observe is not None:
             observe(t, tuple(sums))
     total = dynamics.neuron.weight_sum(steps)
     return Trace(tuple(s / total for s in sums), tuple(counts), tuple(potentials))
+
+
+def _memories(dynamics: Dynamics) -> list[int]:
+    """How many steps back the spikes of every layer are still needed, this step included."""
+    needed = [0] * len(dynamics.shapes)
+    for wire in dynamics.wires:
+        needed[wire.source] = max(needed[wire.source], wire.delay + (wire.source < wire.target))
+    return needed
+
+
+def _arriving(dynamics: Dynamics, layer: int, step: int, past: list[deque[Tensor]]) -> Iterator[Tensor]:
+    """The currents into a layer in one step: from outside, then by connection."""
+    drive = dynamics.drives[layer]
+    if drive is not None:
+        yield drive.at(step)
+    for wire in dynamics.into(layer):
+        if step >= wire.delay:
+            # an earlier layer has fired in this step already, the others not yet
+            yield wire.current(past[wire.source][-1 - wire.delay + (wire.source >= layer)])
+
+
+def _charge(potential: Tensor, current: Tensor | None, leak: float) -> None:
+    """potential <- leak potential + current."""
+    if current is None:
+        potential.mul_(leak)
+    elif leak == 1.0:
+        potential.add_(current)
+    else:
+        torch.add(current, potential, alpha=leak, out=potential)
 
 
 def _accumulate(total: Tensor, count: Tensor, spikes: Tensor, leak: float) -> None:

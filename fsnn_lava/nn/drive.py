@@ -1,4 +1,4 @@
-"""The current that enters the first layer from outside: constant for an image, computed frame by frame for a sequence."""
+"""The current that enters a layer from outside: constant for an image, computed frame by frame for a sequence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fsnn_lava.nn.current import Current
 
 
 class Drive(Protocol):
-    """The current of the first layer from outside, bias included."""
+    """The current of a layer from outside, bias included."""
 
     @property
     def values(self) -> Tensor:
@@ -51,18 +51,29 @@ class SequenceDrive:
     """The drive of an input that changes with the steps, computed frame by frame."""
 
     values: Tensor  # [B, T, *input shape], the frames
-    current: Current  # of one frame
+    currents: tuple[Current, ...]  # of one frame, one for each connection from the input; they add up
 
     def at(self, step: int) -> Tensor:
         """The drive of one frame."""
-        return self.current(self.values[:, step])
+        return _total([current(self.values[:, step]) for current in self.currents])
 
     def over(self, steps: int) -> Tensor:
         """Takes `steps` times the memory of one frame's current."""
-        unmasked = replace(self.current, mask=None)
-        current = unmasked(self.values[:, :steps].flatten(0, 1)).unflatten(0, (len(self.values), steps))
-        return current if self.current.mask is None else current * self.current.mask[:, None]
+        frames = self.values[:, :steps].flatten(0, 1)
+        return _total([_over(current, frames, len(self.values), steps) for current in self.currents])
 
     def part(self, rows: slice) -> SequenceDrive:
         """The drive of some samples."""
-        return SequenceDrive(self.values[rows], self.current.part(rows))
+        return SequenceDrive(self.values[rows], tuple(current.part(rows) for current in self.currents))
+
+
+def _over(current: Current, frames: Tensor, samples: int, steps: int) -> Tensor:
+    whole = replace(current, mask=None)(frames).unflatten(0, (samples, steps))
+    return whole if current.mask is None else whole * current.mask[:, None]
+
+
+def _total(currents: list[Tensor]) -> Tensor:
+    total = currents[0]
+    for current in currents[1:]:
+        total = total + current
+    return total

@@ -19,15 +19,15 @@ WORTH_A_THREAD = 2**18  # numbers
 
 @dataclass(frozen=True)
 class Masks:
-    """The masks of one batch: on the current of every stage and on that of the feedback; None drops nothing."""
+    """The masks of one batch: on the current of every stage and of every feedback; None drops nothing."""
 
     stages: tuple[Tensor | None, ...]
-    feedback: Tensor | None
+    feedbacks: tuple[Tensor | None, ...]
 
     @staticmethod
-    def none(stages: int) -> Masks:
+    def none(stages: int, feedbacks: int) -> Masks:
         """Without dropout."""
-        return Masks((None,) * stages, None)
+        return Masks((None,) * stages, (None,) * feedbacks)
 
 
 def masked(mask: Tensor | None, current: Tensor) -> Tensor:

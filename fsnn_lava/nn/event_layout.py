@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
@@ -11,8 +12,8 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from fsnn_lava.compiled.float_run import FORM_START, NO_SOURCE, SOURCE
-from fsnn_lava.compiled.patches import WIDEST, convolution_spans, transposed_spans
+from fsnn_lava.compiled.float_run import FORM_START, LAYER_COLUMNS, NO_DRIVE
+from fsnn_lava.compiled.patches import WIDEST, convolution_spans, target_step, transposed_spans
 from fsnn_lava.compiled.row_sums import BLOCK
 from fsnn_lava.compiled.scatter import FORM
 from fsnn_lava.errors import BadArgument
@@ -30,33 +31,34 @@ class ConnectionLayout:
 
     def __init__(self, operator: Operator, *, in_blocks: bool = False) -> None:
         self.operator, self.in_blocks = operator, in_blocks
-        source, target = operator.in_shape, operator.out_shape
+        source, target, groups, steps = operator.in_shape, operator.out_shape, 1, (1, 1)
         if isinstance(operator, Dense):
             self.rows = self.columns = ONE_PLACE
             channels, taps, width = prod(source), (1, 1), 1
         elif isinstance(operator, Convolution):
-            axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, strict=True)
+            axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, operator.dilation, strict=True)
+            steps = target_step(operator.stride[0], operator.dilation[0]), target_step(operator.stride[1], operator.dilation[1])
             (self.row_order, self.rows), (self.column_order, self.columns) = (convolution_spans(*axis) for axis in axes)
-            channels, taps, width = source[0], operator.kernel, target[2]
+            channels, taps, width, groups = source[0], operator.kernel, target[2], operator.groups
         elif isinstance(operator, TransposedConvolution):
             axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, strict=True)
             self.rows, self.columns = (transposed_spans(*axis) for axis in axes)
             channels, taps, width = source[0], operator.kernel, target[2]
         else:
             raise BadArgument(f"events: cannot lay out a {type(operator).__name__}; simulate with events=False")
-        whole_rows = isinstance(operator, Dense)  # all weights of a spike are contiguous
-        self.form = np.array([channels, len(self.columns), *taps, width, target[0], 1, whole_rows], dtype=np.int64)
+        whole_rows = isinstance(operator, Dense)  # all weights of a spike are contiguous, however many
+        self.depth = target[0] // groups  # weights of a spike at one place of the target
+        self.form = np.array([channels, len(self.columns), *taps, width, target[0], groups, whole_rows, *steps], dtype=np.int64)
 
     @property
     def products(self) -> int:
-        """Weights that are used in a step in which every source fires."""
-        return int(self.rows[:, 2].sum()) * int(self.columns[:, 2].sum()) * int(self.form[0]) * self.operator.out_shape[0]
+        """Weights that are used in an event-driven step in which every source fires."""
+        return int(self.rows[:, 2].sum()) * int(self.columns[:, 2].sum()) * int(self.form[0]) * self.depth
 
     @property
     def stored_weights(self) -> int:
-        """Number of weights that `ordered` returns."""
-        targets = self.operator.out_shape[0]
-        padded = -(-targets // BLOCK) * BLOCK if self.in_blocks else targets
+        """Number of weights in the event layout, as `ordered` returns them."""
+        padded = -(-self.depth // BLOCK) * BLOCK if self.in_blocks else self.depth
         return int(np.prod(self.form[[0, 2, 3]])) * padded
 
     def ordered(self, weight: Tensor) -> Tensor:
@@ -78,37 +80,59 @@ class ConnectionLayout:
                 by_source = by_source.reshape(*self.operator.in_shape, -1).permute(1, 2, 0, 3).flatten(0, 2)
             return by_source[None, None]
         if isinstance(self.operator, Convolution):
-            return weight.permute(2, 3, 1, 0)[self.row_order][:, self.column_order]
+            by_group = weight.unflatten(0, (-1, self.depth))  # [groups, depth, C_in / groups, kH, kW]
+            return by_group.permute(3, 4, 0, 2, 1).flatten(2, 3)[self.row_order][:, self.column_order]
         return weight.permute(2, 3, 0, 1)
 
 
-class NetworkLayout:
-    """A chain of layers with at most one loop from the last to the first, laid out for the compiled run."""
+@dataclass(frozen=True)
+class WireShape:
+    """What the layout of a wire depends on: where it starts and ends, when it arrives, and its operator."""
 
-    def __init__(self, shapes: tuple[Shape, ...], forward: Sequence[Operator], feedback: Operator | None, *, delay: int) -> None:
-        self.shapes, self.delay = shapes, delay
+    source: int
+    target: int
+    delay: int
+    operator: Operator
+
+
+class NetworkLayout:
+    """Layers and the wires between them, laid out for the compiled run. `driven`: which layers have a drive from outside."""
+
+    def __init__(self, shapes: tuple[Shape, ...], wires: Sequence[WireShape], driven: tuple[bool, ...]) -> None:
+        self.shapes, self.driven = shapes, driven
         self.sizes = [prod(shape) for shape in shapes]
         self.offsets = [int(n) for n in np.cumsum([0, *self.sizes])]
-        dense = all(isinstance(operator, Dense) for operator in (*forward, *([feedback] if feedback else [])))
+        self.delay = max([wire.delay for wire in wires], default=0)
+        dense = all(isinstance(wire.operator, Dense) for wire in wires)
         self.together = TOGETHER if dense else 1
-        self.connections = [None if one is None else ConnectionLayout(one, in_blocks=dense) for one in (feedback, *forward)]  # by target
-        pieces = [table for one in self.connections if one for table in (one.rows, one.columns)]
+        self.connections = [ConnectionLayout(wire.operator, in_blocks=dense) for wire in wires]
+        pieces = [table for one in self.connections for table in (one.rows, one.columns)]
         self.tables = np.concatenate(pieces) if pieces else ONE_PLACE
-        self.products = [0 if one is None else one.products for one in (*self.connections[1:], self.connections[0])]  # by source
-        self.layers = self._table()
+        self.products = [0] * len(shapes)  # by source
+        for wire, connection in zip(wires, self.connections, strict=True):
+            self.products[wire.source] += connection.products
+        self.masks = [int(n) for n in np.cumsum([0, *(self.sizes[wire.target] for wire in wires)])]
+        self.layers, self.wires = self._layer_table(wires), self._wire_table(wires)
 
-    def _table(self) -> np.ndarray:
+    def _layer_table(self, wires: Sequence[WireShape]) -> np.ndarray:
         """One row per layer, in the columns that compiled.float_run names."""
-        table = np.zeros((len(self.shapes), FORM_START + len(FORM)), dtype=np.int64)
+        table = np.zeros((len(self.shapes), LAYER_COLUMNS), dtype=np.int64)
+        targets = [wire.target for wire in wires]  # ascending
+        column = 0
+        for i, size in enumerate(self.sizes):
+            first = sum(target < i for target in targets)
+            table[i] = (self.offsets[i], size, first, first + targets.count(i), column if self.driven[i] else NO_DRIVE)
+            column += size if self.driven[i] else 0
+        return table
+
+    def _wire_table(self, wires: Sequence[WireShape]) -> np.ndarray:
+        """One row per wire, in the columns that compiled.float_run names."""
+        table = np.zeros((len(wires), FORM_START + len(FORM)), dtype=np.int64)
         rows = weights = 0
-        for i, connection in enumerate(self.connections):
-            table[i, :FORM_START] = (self.offsets[i], self.sizes[i], NO_SOURCE, 0, 0, 0, 0, 0, 0, 0)
-            if connection is None:
-                continue
-            source, delay = (len(self.sizes) - 1, self.delay) if i == 0 else (i - 1, 0)
+        for i, (wire, connection) in enumerate(zip(wires, self.connections, strict=True)):
             columns = rows + len(connection.rows)
             end, weights_end = columns + len(connection.columns), weights + connection.stored_weights
-            table[i, SOURCE:FORM_START] = (source, delay, weights, weights_end, rows, columns, columns, end)
+            table[i, :FORM_START] = (wire.source, wire.delay, self.masks[i], weights, weights_end, rows, columns, columns, end)
             table[i, FORM_START:] = connection.form
             rows, weights = end, weights_end
         return table
@@ -119,6 +143,6 @@ class NetworkLayout:
 
 
 @lru_cache(maxsize=16)
-def network_layout(shapes: tuple[Shape, ...], forward: tuple[Operator, ...], feedback: Operator | None, delay: int) -> NetworkLayout:
-    """The layout for these shapes, created once."""
-    return NetworkLayout(shapes, forward, feedback, delay=delay)
+def network_layout(shapes: tuple[Shape, ...], wires: tuple[WireShape, ...], driven: tuple[bool, ...]) -> NetworkLayout:
+    """The event-driven layout for these shapes, created once."""
+    return NetworkLayout(shapes, wires, driven)

@@ -15,9 +15,8 @@ from torch import Tensor
 from fsnn_lava.compiled.float_run import run_samples
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.nn.dense_simulation import simulate_densely
-from fsnn_lava.nn.drive import SequenceDrive
-from fsnn_lava.nn.dynamics import Dynamics
-from fsnn_lava.nn.event_layout import NetworkLayout, network_layout
+from fsnn_lava.nn.dynamics import Dynamics, Wire
+from fsnn_lava.nn.event_layout import NetworkLayout, WireShape, network_layout
 from fsnn_lava.nn.operators import Shape
 from fsnn_lava.nn.trace import Trace
 
@@ -31,7 +30,7 @@ WORTH_A_CALL = 2**17  # neurons times steps, about half a millisecond
 def simulate_by_events(dynamics: Dynamics, steps: int, *, returned: bool = False) -> Trace:
     """Run `steps` steps from rest. `returned`: the trace holds W a, if this is a single layer with a constant drive that ran by events."""
     samples = dynamics.samples
-    part = SEQUENCES_AT_ONCE if isinstance(dynamics.drive, SequenceDrive) else samples
+    part = SEQUENCES_AT_ONCE if dynamics.sequence else samples
     if part >= samples:
         return _simulate_part(dynamics, steps, returned)
     slices = [slice(first, first + part) for first in range(0, samples, part)]
@@ -49,59 +48,73 @@ def _simulate_part(dynamics: Dynamics, steps: int, returned: bool) -> Trace:
     return Trace.joined([run.trace(probe), rest])
 
 
-def layout_of(dynamics: Dynamics, shape: Shape) -> NetworkLayout:
-    """The layout of a network whose first layer has this shape."""
-    forward = tuple(current.operator for current in dynamics.forward)
-    feedback = None if dynamics.feedback is None else dynamics.feedback.operator
-    return network_layout((shape, *(operator.out_shape for operator in forward)), forward, feedback, dynamics.delay)
+def layout_of(dynamics: Dynamics) -> NetworkLayout:
+    """The layout of a network."""
+    wires = tuple(WireShape(wire.source, wire.target, wire.delay, wire.current.operator) for wire in dynamics.wires)
+    return network_layout(dynamics.shapes, wires, tuple(drive is not None for drive in dynamics.drives))
 
 
 class EventRun:
     """One batch: arrays as the compiled run takes them. Samples are independent, so any range of them can be run."""
 
     def __init__(self, dynamics: Dynamics, steps: int, *, returned: bool) -> None:
-        drive, incoming = dynamics.drive.over(steps), (dynamics.feedback, *dynamics.forward)
-        sequence = isinstance(dynamics.drive, SequenceDrive)
-        shape = tuple(drive.shape[2 if sequence else 1 :])
-        self.layout, self.neuron, self.steps, self.vth = layout_of(dynamics, shape), dynamics.neuron, steps, dynamics.vth
-        layout, samples = self.layout, dynamics.samples
-        self.drive = _channels_last(drive.reshape(-1, *shape)).view(samples, -1, layout.sizes[0]).contiguous()
-        weights = [
-            connection.ordered(current.weight)
-            for connection, current in zip(layout.connections, incoming, strict=True)
-            if connection is not None and current is not None
-        ]
-        self.weight = _concatenated(weights, 0).contiguous() if weights else drive.new_zeros(0)
-        biases = [_per_neuron(current.bias, size, like=drive) for current, size in zip(dynamics.forward, layout.shapes[1:], strict=True)]
-        self.bias = _concatenated([drive.new_zeros(layout.sizes[0]), *biases], 0)
-        self.mask = self._masks([None if current is None else current.mask for current in incoming], like=drive)
+        self.layout, self.neuron, self.steps = layout_of(dynamics), dynamics.neuron, steps
+        layout, samples, like = self.layout, dynamics.samples, dynamics.values
+        self.vths = np.array(dynamics.vths, dtype=np.float32)
+        weights = [connection.ordered(wire.current.weight) for connection, wire in zip(layout.connections, dynamics.wires, strict=True)]
+        self.weight = _concatenated(weights, 0).contiguous() if weights else like.new_zeros(0)
+        self.mask = self._masks(dynamics.wires, like=like)
+        self.constant = self._constants(dynamics.wires, like=like)
+        self.drive = self._drives(dynamics, steps)
         total, leaks = layout.offsets[-1], self.neuron.leak != 1.0
-        self.sums, self.potentials = drive.new_empty(samples, total), drive.new_empty(samples, total)
-        self.counts = drive.new_empty(samples, total if leaks else 0)  # without a leak the sums are the counts
-        ring = returned and len(layout.shapes) == 1 and dynamics.feedback is not None and not sequence
-        self.returned = drive.new_empty(samples, total if ring else 0)
+        self.sums, self.potentials = like.new_empty(samples, total), like.new_empty(samples, total)
+        self.counts = like.new_empty(samples, total if leaks else 0)  # without a leak the sums are the counts
+        ring = returned and len(layout.shapes) == len(dynamics.wires) == 1 and not dynamics.sequence
+        self.returned = like.new_empty(samples, total if ring else 0)
         self.spikes = np.empty((samples, len(layout.shapes)), dtype=np.int64)
 
-    def _masks(self, masks: Sequence[Tensor | None], *, like: Tensor) -> Tensor:
-        """[B, neurons], or [B, 0] where there is no dropout."""
-        samples = len(self.drive)
+    def _masks(self, wires: Sequence[Wire], *, like: Tensor) -> Tensor:
+        """[B, targets of all wires], or [B, 0] where there is no dropout."""
+        samples = len(like)
+        masks = [wire.current.mask for wire in wires]
         if all(mask is None for mask in masks):
             return like.new_zeros(samples, 0)
-        sizes = self.layout.sizes
+        sizes = [self.layout.sizes[wire.target] for wire in wires]
         flat = [_channels_last(m) if m is not None else like.new_ones(samples, n) for m, n in zip(masks, sizes, strict=True)]
         return _concatenated(flat, 1).contiguous()
+
+    def _constants(self, wires: Sequence[Wire], *, like: Tensor) -> Tensor:
+        """[B, neurons] the masked biases of all wires, or [1, neurons] where there is no dropout."""
+        layout, masked = self.layout, self.mask.shape[1] > 0
+        out = like.new_zeros(len(like) if masked else 1, layout.offsets[-1])
+        for i, wire in enumerate(wires):
+            if wire.current.bias is not None:
+                offset, size, at = layout.offsets[wire.target], layout.sizes[wire.target], layout.masks[i]
+                bias = _per_neuron(wire.current.bias, layout.shapes[wire.target])
+                out[:, offset : offset + size] += self.mask[:, at : at + size] * bias if masked else bias
+        return out
+
+    def _drives(self, dynamics: Dynamics, steps: int) -> Tensor:
+        """[B, T or 1, neurons of all layers with a drive]: the drive, and the constants of other connections into those layers."""
+        layout, samples, parts = self.layout, dynamics.samples, []
+        for drive, shape, offset, size in zip(dynamics.drives, layout.shapes, layout.offsets, layout.sizes, strict=False):
+            if drive is not None:
+                flat = _channels_last(drive.over(steps).reshape(-1, *shape)).view(samples, -1, size)
+                constant = self.constant[:, None, offset : offset + size]
+                parts.append(flat + constant if bool(constant.any()) else flat)
+        return _concatenated(parts, 2).contiguous()
 
     def simulate(self, first: int, end: int) -> None:
         """Run samples first … end - 1."""
         layout = self.layout
-        weight, bias, drive, mask = (part.numpy() for part in (self.weight, self.bias, self.drive, self.mask))
+        weight, constant, drive, mask = (part.numpy() for part in (self.weight, self.constant, self.drive, self.mask))
         sums, counts, potentials, returned = (part.numpy() for part in (self.sums, self.counts, self.potentials, self.returned))
-        leak, vth = sums.dtype.type(self.neuron.leak), sums.dtype.type(self.vth)
+        leak = sums.dtype.type(self.neuron.leak)
 
         def run(begin: int, stop: int) -> None:
             run_samples(
-                first + begin, first + stop, layout.layers, layout.tables, weight, bias, drive, mask, self.steps, layout.delay,
-                layout.together, leak, vth, sums, counts, potentials, returned, self.spikes,
+                first + begin, first + stop, layout.layers, layout.wires, layout.tables, weight, constant, drive, mask, self.steps,
+                layout.delay, layout.together, leak, self.vths, sums, counts, potentials, returned, self.spikes,
             )  # fmt: skip
 
         least = max(WORTH_A_CALL // (self.steps * layout.offsets[-1]), layout.together)
@@ -145,10 +158,8 @@ def _channels_first(flat: Tensor, shape: Shape) -> Tensor:
     return flat.unflatten(1, (height, width, channels)).permute(0, 3, 1, 2)
 
 
-def _per_neuron(bias: Tensor | None, shape: Shape, *, like: Tensor) -> Tensor:
+def _per_neuron(bias: Tensor, shape: Shape) -> Tensor:
     """One bias per neuron, channels last, of one per channel or per neuron."""
-    if bias is None:
-        return like.new_zeros(shape).flatten()
     if len(shape) == 1:
         return bias
     whole = bias.view(-1, 1, 1).expand(shape) if bias.dim() == 1 else bias

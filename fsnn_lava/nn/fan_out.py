@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.nn.operators import Operator
+from fsnn_lava.nn.operators import Dense, Operator
 
 
 def fan_out(net: FSNN) -> tuple[Tensor, ...]:
@@ -18,8 +18,15 @@ def fan_out(net: FSNN) -> tuple[Tensor, ...]:
     """
     like = net.readout.weight
     counts = [like.new_zeros(layer.out_shape) for layer in net.architecture.layers]
-    for source, operator in _connections(net):
-        counts[source] += synapses_per_source(operator, like).view_as(counts[source])
+    for stage in net.stages:
+        source, _ = net.graph.ends(stage.connection)
+        if source >= 0 and isinstance(stage.operator, Dense) and stage.linear is None:
+            counts[source] += 1  # an identity
+        elif source >= 0:
+            counts[source] += synapses_per_source(stage.folded()[0], like)
+    for connection, feedback in zip(net.graph.feedback, net.feedbacks, strict=True):
+        source, _ = net.graph.ends(connection)
+        counts[source] += synapses_per_source(feedback.operator, like)
     counts[-1] += len(like)  # the readout has one synapse to every class
     return tuple(counts)
 
@@ -36,9 +43,3 @@ def synapses_per_source(operator: Operator, like: Tensor) -> Tensor:
 def expected_operations(rates: Iterable[Tensor], counts: Iterable[Tensor]) -> Tensor:
     """[B] synaptic operations per step: every layer's rates [B, *shape] times its outgoing synapses [*shape] (E17)."""
     return torch.stack([(rate * count).flatten(1).sum(1) for rate, count in zip(rates, counts, strict=True)]).sum(0)
-
-
-def _connections(net: FSNN) -> list[tuple[int, Operator]]:
-    """(position of the source layer, operator) of every connection between two layers."""
-    found = [(position, stage.folded()[0]) for position, stage in enumerate(list(net.stages)[1:])]
-    return found if net.feedback is None else [*found, (len(net.stages) - 1, net.feedback.operator)]

@@ -15,8 +15,8 @@ from torch.autograd.function import once_differentiable
 from fsnn_lava.compiled.compiler import compilable
 from fsnn_lava.compiled.feedback import restrict_feedback, restrict_feedback_backward
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.nn.architecture import FeedbackSpec
 from fsnn_lava.nn.initial_weight import initial_weight
+from fsnn_lava.nn.operators import Operator
 from fsnn_lava.nn.tracked_norm import TrackedNorm
 
 NormKind = Literal["kernel", "operator", "loop"]
@@ -33,7 +33,7 @@ class RestrictedFeedback(nn.Module):
     `rounding`, if set, maps W to the weight that is used.
     """
 
-    def __init__(self, spec: FeedbackSpec, *, norm: NormKind = "kernel", limit: float = 1.0) -> None:
+    def __init__(self, operator: Operator, *, norm: NormKind = "kernel", limit: float = 1.0) -> None:
         super().__init__()
         if norm not in NORMS:
             raise BadArgument(f"norm must be 'kernel', 'operator' or 'loop', got {norm!r}")
@@ -41,13 +41,13 @@ class RestrictedFeedback(nn.Module):
             raise BadArgument(f"limit must be positive, got {limit}")
         if norm == "loop" and not limit < 1:
             raise BadArgument(f"with norm 'loop', limit bounds the gain around the loop and must be below 1, for example 0.9; got {limit}")
-        self.spec, self.operator, self.norm, self.limit = spec, spec.operator, norm, float(limit)
+        self.operator, self.norm, self.limit = operator, norm, float(limit)
         self.rounding: Callable[[Tensor], Tensor] | None = None
         self.rest_of_loop: Callable[[], float] = lambda: 1.0  # for "loop": the gain of everything but W; set by the network
         self._tracked = TrackedNorm()
         shape = self.operator.weight_shape
         self.direction = nn.Parameter(initial_weight(shape))
-        left = shape[0] if norm == "kernel" else prod(spec.out_shape)
+        left = shape[0] if norm == "kernel" else prod(operator.out_shape)
         self.register_buffer("singular", nnf.normalize(torch.randn(left), dim=0))
         self.singular: Tensor
         with torch.no_grad():
@@ -104,13 +104,13 @@ class RestrictedFeedback(nn.Module):
         """W^T u for the tracked left singular vector u."""
         if self.norm == "kernel":
             return self.direction.flatten(1).t() @ self.singular
-        return self.operator.transpose(self.direction, self.singular.view(1, *self.spec.out_shape)).flatten()
+        return self.operator.transpose(self.direction, self.singular.view(1, *self.operator.out_shape)).flatten()
 
     def norm_gradient(self, left: Tensor, right: Tensor) -> Tensor:
         """d||W^||/dW^ = u v^T in the shape of the weight, for the singular vectors u, v."""
         if self.norm == "kernel":
             return torch.outer(left, right).view_as(self.direction)
-        return self.operator.weight_gradient(right.view(1, *self.spec.in_shape), left.view(1, *self.spec.out_shape))
+        return self.operator.weight_gradient(right.view(1, *self.operator.in_shape), left.view(1, *self.operator.out_shape))
 
     def iterate_(self) -> None:
         """Advance the tracked singular vector by one step of power iteration."""
@@ -118,7 +118,7 @@ class RestrictedFeedback(nn.Module):
         if self.norm == "kernel":
             left = self.direction.flatten(1) @ right
         else:
-            left = self.operator.apply(self.direction, right.view(1, *self.spec.in_shape)).flatten()
+            left = self.operator.apply(self.direction, right.view(1, *self.operator.in_shape)).flatten()
         self.singular.copy_(nnf.normalize(left, dim=0))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +15,25 @@ import torch
 from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument, Diverged
+from fsnn_lava.nn.architecture import parse_architecture, with_thresholds
 from fsnn_lava.nn.chain_gradient import channels_last
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
-from fsnn_lava.nn.current import Current
 from fsnn_lava.nn.dense_simulation import Observer
-from fsnn_lava.nn.drive import ConstantDrive, Drive, SequenceDrive
-from fsnn_lava.nn.dropout import Masks, masked
+from fsnn_lava.nn.dropout import Masks
 from fsnn_lava.nn.dynamics import Dynamics, Schedule
 from fsnn_lava.nn.feedback import NormKind, RestrictedFeedback
-from fsnn_lava.nn.fsnn_options import check_options
+from fsnn_lava.nn.fsnn_config import constructor_arguments, network_config
+from fsnn_lava.nn.fsnn_options import check_options, check_single_loop
 from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
-from fsnn_lava.nn.layer_rates import layer_rates
-from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
+from fsnn_lava.nn.graph import INPUT, Graph
+from fsnn_lava.nn.layer_rates import graph_layer_rates, layer_rates
+from fsnn_lava.nn.loop_map import Equilibrium, LoopMap, SourceRates
+from fsnn_lava.nn.network_dynamics import network_dynamics
+from fsnn_lava.nn.network_gains import network_gains
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
-from fsnn_lava.nn.notation import parse_notation
+from fsnn_lava.nn.operator_norm import spectral_radius
 from fsnn_lava.nn.raw_values import fractional_range
 from fsnn_lava.nn.readout import Readout
 from fsnn_lava.nn.simulation import simulate
@@ -41,7 +46,7 @@ from fsnn_lava.solvers.solver import Solver
 
 
 class FSNN(nn.Module):
-    """A feedback spiking network: layers F¹ … Fᴺ, feedback W from the last layer to the first, a non-spiking readout.
+    """A feedback spiking network: layers, forward and feedback connections between them, a non-spiking readout on the last layer.
 
     In training mode `net(images)` simulates T steps without a graph and attaches the implicit gradient (E5): memory does not depend on T.
     Raw uint8 images are normalised here, float images are taken as already normalised. `print(net)` lists layers and connections.
@@ -49,20 +54,21 @@ class FSNN(nn.Module):
     It learns from average rates at an equilibrium: do not use it to tell sequences apart by the order of their frames.
 
     Args:
-        architecture: the paper's notation. "64C5s (F64C5)" is a convolution with 64 channels, kernel 5 and stride 2, and such a feedback;
-            "400 (F400)" is dense; "-" joins layers, "P2" averages 2 x 2, a final "u" makes a feedback transposed.
-        input_shape: (N,) or (C, H, W), without batch and time.
+        architecture: a `Graph`, or the paper's notation. "64C5s (F64C5)" is a convolution with 64 channels, kernel 5 and stride 2, and such
+            a feedback; "400 (F400)" is dense; "-" joins layers, "P2" averages 2 x 2, a final "u" makes a feedback transposed. Several
+            loops, recurrence and skips: "16C3s-16C3-16C3 (F16C3, R2:16C3, S1>3)".
+        input_shape: (N,) or (C, H, W), without batch and time; a graph has its own.
         classes: outputs of the readout.
         neuron: `IF()` (the default: its residual falls as 1/T) or `LIF(leak)`.
-        vth: threshold; 2 is the paper's.
+        vth: threshold; 2 is the paper's. One for each layer, or one for all layers that have none of their own.
         steps: T, unless a call says otherwise. 30 is the paper's for MNIST.
         schedule: "sequential" is the paper's: a layer sees the new spikes of the one before it. "pipelined" is the chip's: every connection
             takes one step. Both have the same equilibrium.
         dropout: share of currents dropped in training, in [0, 1); one mask for all steps. Off by default.
         norm: how the feedback's norm is estimated: "kernel" is the paper's; choose "operator" if you want a certificate (E6), or "loop" if
-            the network has several layers.
-        limit: the feedback's alpha is kept in [-limit, limit]; 1 is the paper's. With norm "loop", `feedback.clip_()` keeps the product
-            of all norms around the loop, over vth**N, within it: below 1 the network is certified from the start.
+            the network is a chain of several layers with one feedback, from the last to the first.
+        limit: every feedback's alpha is kept in [-limit, limit]; 1 is the paper's. With norm "loop", `feedback.clip_()` keeps the product
+            of all norms around the loop, over all thresholds, within it: below 1 the network is certified from the start.
         batch_norm: after every forward connection, never after the feedback (E7).
         normalisation: how raw values become inputs. None takes them unchanged; then train on raw values too: `quantise` refuses a network
             that was trained on other floats, because the chip would see other inputs.
@@ -70,7 +76,8 @@ class FSNN(nn.Module):
         solver: how the gradient's linear system is solved; by default GMRES to a relative residual of 1e-2.
 
     Attributes:
-        architecture: the parsed notation with every shape.
+        architecture: its graph with every shape.
+        feedbacks: the feedback connections in the order of the graph; a single one is also `feedback`.
         last_trace: what the last pass in spikes left behind; None before the first.
         last_solve: products and relative residual of the last backward pass; None before the first.
         metrics: what a training run recorded; kept in model.pt.
@@ -87,14 +94,16 @@ class FSNN(nn.Module):
         >>> loss.backward()
     """
 
+    feedback: RestrictedFeedback | None  # the only one, or None; not there if there are several
+
     def __init__(
         self,
-        architecture: str,
+        architecture: str | Graph,
         *,
-        input_shape: Sequence[int],
+        input_shape: Sequence[int] | None = None,
         classes: int,
         neuron: LIF | None = None,
-        vth: float = 2.0,
+        vth: float | Sequence[float] = 2.0,
         steps: int = 30,
         schedule: Schedule = "sequential",
         dropout: float = 0.0,
@@ -106,10 +115,13 @@ class FSNN(nn.Module):
         solver: Solver | None = None,
     ) -> None:
         super().__init__()
-        check_options(neuron=neuron, vth=vth, steps=steps, schedule=schedule, dropout=dropout, normalisation=normalisation)
-        self.architecture = parse_notation(architecture, input_shape=tuple(input_shape), classes=classes)
+        check_options(neuron=neuron, steps=steps, schedule=schedule, dropout=dropout, normalisation=normalisation)
+        shape = None if input_shape is None else tuple(input_shape)
+        self.architecture = with_thresholds(parse_architecture(architecture, input_shape=shape, classes=classes), vth)
+        self.graph = self.architecture.graph
         self.neuron = neuron if neuron is not None else IF()
-        self.vth, self.steps, self.schedule, self.dropout = float(vth), int(steps), schedule, float(dropout)
+        self.vth = float(vth) if isinstance(vth, Real) else 2.0
+        self.steps, self.schedule, self.dropout = int(steps), schedule, float(dropout)
         self.norm_kind, self.limit, self.batch_norm = norm, float(limit), bool(batch_norm)
         self.normalisation, self.class_names = normalisation, tuple(class_names)
         if self.class_names and len(self.class_names) != classes:
@@ -121,18 +133,30 @@ class FSNN(nn.Module):
         self.trained_range: tuple[float, float] | None = None  # of float inputs that are not raw values, if trained on such
         self.event_driven = True  # False: simulate with dense products always
         self.turns = 0  # in training, take the rates from so many turns of f, from zero, instead of a simulation; 0: simulate
-        self.stages = Stages(Stage(spec, batch_norm=batch_norm) for spec in self.architecture.layers)
-        spec = self.architecture.feedback
-        self.feedback = RestrictedFeedback(spec, norm=norm, limit=limit) if spec else None
+        graph = self.graph
+        self.stages = Stages(Stage(one, graph.operator(one), batch_norm=batch_norm) for one in graph.forward)
+        self.feedbacks = tuple(
+            RestrictedFeedback(graph.operator(one), norm=norm, limit=limit if one.limit is None else one.limit) for one in graph.feedback
+        )
+        self._register_feedbacks()
         self.readout = Readout(self.architecture.layers[-1].size, classes)
         self._tracked_norms = [TrackedNorm() for _ in self.stages]
-        if self.feedback is not None:
-            self.feedback.rest_of_loop = self._rest_of_loop
-            self.feedback.clip_()
+        if norm == "loop" and self.feedbacks:
+            check_single_loop(graph)
+            self.feedbacks[0].rest_of_loop = self._rest_of_loop
+        self.clip_feedback_()
+
+    def _register_feedbacks(self) -> None:
+        """A single feedback has the name that it has always had in files."""
+        for number, feedback in enumerate(self.feedbacks, start=1):
+            self.add_module("feedback" if len(self.feedbacks) == 1 else f"feedback{number}", feedback)
+        if not self.feedbacks:
+            self.feedback = None
 
     def __repr__(self) -> str:
         shape, classes = self.architecture.input_shape, self.architecture.classes
-        return f"FSNN({self.architecture.text!r}, input_shape={shape}, classes={classes}, neuron={self.neuron}, vth={self.vth:g})"
+        vth = " … ".join(f"{vth:g}" for vth in sorted({min(self.vths), max(self.vths)}))
+        return f"FSNN({self.architecture.text!r}, input_shape={shape}, classes={classes}, neuron={self.neuron}, vth={vth})"
 
     def __str__(self) -> str:
         return fsnn_summary(self).to_text()
@@ -166,8 +190,8 @@ class FSNN(nn.Module):
     def rates(self, images: Tensor, steps: int | None = None, *, coupling: SampleCoupling = WHOLE_BATCH) -> tuple[Tensor, ...]:
         """Run `steps` steps and return the rates of every layer; in training mode with the implicit gradient, for a loss of your own (E17).
 
-        `net.readout(rates[-1].flatten(1))` are the logits. In training mode the rates of inner layers are those that the last layer's
-        imply (E4), which at an equilibrium are the simulated ones.
+        `net.readout(rates[-1].flatten(1))` are the logits. In training mode the rates of other layers are those that the rates
+        where feedback starts imply (E13), which at an equilibrium are the simulated ones.
 
         Args:
             images: as for a call: [B, *input_shape], or [B, T, *input_shape] for a sequence.
@@ -190,19 +214,21 @@ class FSNN(nn.Module):
     def _rates(self, images: Tensor, steps: int | None, coupling: SampleCoupling, *, inner: bool) -> tuple[Tensor, ...]:
         """Rates with a gradient in training mode; of the last layer alone unless `inner`."""
         values, steps = self._checked(images, steps)
-        weight = self.feedback.weight() if self.feedback else None
+        weights = self.feedback_weights()
         masks = self._masks(len(values), values, coupling)
         if not (self.training and torch.is_grad_enabled()):
-            return self._simulate(self._dynamics(values, weight, masks), steps).rates
+            return self._simulate(self._dynamics(values, weights, masks), steps).rates
         self._note_inputs(images)
         average = self.average(values, steps)
-        first = self.stages[0].current(channels_last(average))
+        entries = self._entries(channels_last(average))
         if self.turns:
-            trace = self._turn(first.detach(), weight, masks)
+            trace = self._turn(_detached(entries), weights, masks)
         else:
-            known = first.detach() if values is average else None
-            trace = self._simulate(self._dynamics(values, weight, masks, known), steps, returned=True)
-        loop = self._loop_map(first, weight, masks, running=False, coupling=coupling)
+            known = _detached(entries) if values is average else None
+            trace = self._simulate(self._dynamics(values, weights, masks, known), steps, returned=True)
+        loop = self._loop_map(entries, weights, masks, running=False, coupling=coupling)
+        if inner and self.graph.sources != (len(self.graph.layers) - 1,):
+            return graph_layer_rates(trace, loop, self.solver, report=self._report, turn=self.turns > 0)
         last = attach_gradient(trace, loop, self.solver, report=self._report, turn=self.turns > 0)
         return layer_rates(loop, last) if inner else (last,)
 
@@ -227,16 +253,14 @@ class FSNN(nn.Module):
             torch.Size([8, 4, 2, 2])
         """
         values, steps = self._checked(images, steps)
-        weight = self.feedback.weight() if self.feedback else None
-        dynamics = self._dynamics(values, weight, Masks.none(len(self.stages)))
+        dynamics = self._dynamics(values, self.feedback_weights(), self._no_masks())
         if not residuals:
             return self._simulate(dynamics, steps)
         found: list[Tensor] = []
 
         def observe(t: int, sums: tuple[Tensor, ...]) -> None:
-            rates = sums[-1] / self.neuron.weight_sum(t + 1)
-            mapped = self.rate_map(self.average(values, t + 1))(rates)[-1]
-            found.append((mapped - rates).abs().flatten(1).amax(1))
+            rates = [total / self.neuron.weight_sum(t + 1) for total in sums]
+            found.append(self.residual(rates, self.average(values, t + 1)))
 
         return replace(self._simulate(dynamics, steps, observe=observe), residuals=found)
 
@@ -262,21 +286,54 @@ class FSNN(nn.Module):
             True
         """
         values, steps = self._checked(images, steps)
-        f = self.rate_map(self.average(values, steps))
-        start = values.new_zeros(len(values), *self.architecture.layers[-1].out_shape)
-        solution = anderson(lambda last: f(last)[-1], start, tol=tol, max_steps=max_steps)
-        return Equilibrium((*f(solution.value)[:-1], solution.value), solution.residual, solution.steps, solution.converged)
+        f, sources = self.rate_map(self.average(values, steps)), SourceRates(self.graph.sources, self.graph.shapes)
+        start = sources.zeros(len(values), values)
+        solution = anderson(lambda given: sources.join(f(sources.split(given))), start, tol=tol, max_steps=max_steps)
+        solved = dict(zip(sources.positions, sources.split(solution.value), strict=True))
+        rates = tuple(solved.get(position, rate) for position, rate in enumerate(f(sources.split(solution.value))))
+        return Equilibrium(rates, solution.residual, solution.steps, solution.converged)
+
+    @torch.no_grad()
+    def residual(self, rates: Sequence[Tensor], average: Tensor) -> Tensor:
+        """Return how far rates are from an equilibrium: the largest |f(a) - a| where feedback starts, of each sample.
+
+        Args:
+            rates: [B, *shape] of every layer.
+            average: the input, normalised and averaged over the steps (see `average`).
+
+        Returns:
+            [B], spikes per step. Without feedback, that of the last layer.
+        """
+        sources = SourceRates(self.graph.sources, self.graph.shapes)
+        given = sources.join(rates)
+        return (sources.join(self.rate_map(average)(sources.split(given))) - given).abs().flatten(1).amax(1)
 
     def rate_map(self, average: Tensor, *, batch_statistics: bool = False) -> LoopMap:
-        """Return f of E4 for a batch: a function from the last layer's rates to the rates of every layer, the last one mapped once around.
+        """Return f of E4 for a batch: a function from the rates where feedback starts to the rates of every layer, mapped once around.
 
         Args:
             average: [B, *input_shape], normalised and averaged over the steps (see `average`).
             batch_statistics: use the statistics of this batch in batch norm, as training does, which also updates the running ones.
         """
-        weight = self.feedback.weight() if self.feedback else None
-        first = self.stages[0].current(average)
-        return self._loop_map(first, weight, Masks.none(len(self.stages)), running=not batch_statistics)
+        return self._loop_map(self._entries(average), self.feedback_weights(), self._no_masks(), running=not batch_statistics)
+
+    @torch.no_grad()
+    def spectral_radius(self) -> float:
+        """Return the spectral radius of the gains M (E13): below 1, the network is certified to have one equilibrium, which it approaches.
+
+        M adds up, for every pair of layers, the norms of the connections between them over the target's threshold: guaranteed upper
+        bounds, batch norm and pooling folded in. It takes seconds for large convolutions.
+        """
+        return spectral_radius(network_gains(self))
+
+    def feedback_weights(self) -> tuple[Tensor, ...]:
+        """Return the weight of every feedback, restricted (E6); in training each call moves their power iterations by a step."""
+        return tuple(feedback.weight() for feedback in self.feedbacks)
+
+    def clip_feedback_(self) -> None:
+        """Bring every feedback's alpha back to its limit, in place; training does so after every step."""
+        for feedback in self.feedbacks:
+            feedback.clip_()
 
     def average(self, values: Tensor, steps: int) -> Tensor:
         """Return x* of E3: the weighted mean of a sequence's first `steps` frames; images as they are.
@@ -291,8 +348,8 @@ class FSNN(nn.Module):
         return torch.einsum("t,bt...->b...", weights, values[:, :steps])
 
     def _rest_of_loop(self) -> float:
-        """An upper bound of ||F²|| … ||Fᴺ|| / vthᴺ, batch norm and pooling folded in (E6)."""
-        gain = self.vth ** -len(self.stages)
+        """An upper bound of a chain's ||F²|| … ||Fᴺ|| over all thresholds, batch norm and pooling folded in (E6)."""
+        gain = 1.0 / prod(self.vths)
         for stage, tracked in list(zip(self.stages, self._tracked_norms, strict=True))[1:]:
             operator, weight, _ = stage.folded()
             gain *= tracked.bound(operator, weight)
@@ -313,9 +370,9 @@ class FSNN(nn.Module):
         return (values / self.normalisation.divisor - mean) / std
 
     @property
-    def delay(self) -> int:
-        """Steps that the feedback takes in the layers' own time: 1 if sequential, the number of layers if pipelined."""
-        return 1 if self.schedule == "sequential" else len(self.stages)
+    def vths(self) -> tuple[float, ...]:
+        """The threshold of every layer."""
+        return tuple(self.vth if layer.vth is None else layer.vth for layer in self.graph.layers)
 
     def _is_sequence(self, values: Tensor) -> bool:
         return values.dim() == len(self.architecture.input_shape) + 2
@@ -339,46 +396,61 @@ class FSNN(nn.Module):
         if self.normalisation is None and self.trained_range is None and images.is_floating_point():
             self.trained_range = fractional_range(images)
 
+    def _no_masks(self) -> Masks:
+        return Masks.none(len(self.stages), len(self.feedbacks))
+
     def _masks(self, samples: int, like: Tensor, coupling: SampleCoupling = WHOLE_BATCH) -> Masks:
+        """Dropout on the currents of all connections that learn."""
         if not self.training or self.dropout == 0.0:
-            return Masks.none(len(self.stages))
-        shapes = [spec.out_shape for spec in self.architecture.layers]
-        masks = coupling.draw_masks(shapes + (shapes[:1] if self.feedback else []), samples, self.dropout, like)
-        return Masks(tuple(masks[: len(self.stages)]), masks[-1] if self.feedback else None)
+            return self._no_masks()
+        learning = [stage for stage in self.stages if stage.linear is not None]
+        targets = [stage.connection.target for stage in learning] + [one.target for one in self.graph.feedback]
+        drawn = iter(coupling.draw_masks([self.graph.shape(name) for name in targets], samples, self.dropout, like))
+        stages = tuple(next(drawn) if stage.linear is not None else None for stage in self.stages)
+        return Masks(stages, tuple(drawn))
+
+    def _entries(self, average: Tensor) -> tuple[Tensor | None, ...]:
+        """F x* without batch norm of the stages that start at the input, None for the others."""
+        return tuple(stage.current(average) if stage.connection.source == INPUT else None for stage in self.stages)
 
     def _loop_map(
-        self, first: Tensor, weight: Tensor | None, masks: Masks, *, running: bool, coupling: SampleCoupling = WHOLE_BATCH
+        self,
+        entries: tuple[Tensor | None, ...],
+        weights: tuple[Tensor, ...],
+        masks: Masks,
+        *,
+        running: bool,
+        coupling: SampleCoupling = WHOLE_BATCH,
     ) -> LoopMap:
-        """f for a first layer's F¹x* without batch norm."""
-        stages, feedback, vth = self.stages, self.feedback, self.vth
+        """f for an input whose currents, without batch norm, are `entries`."""
         return LoopMap(
-            stages=stages, feedback=feedback, vth=vth, first=first, weight=weight, masks=masks, running=running, coupling=coupling
+            graph=self.graph,
+            stages=self.stages,
+            feedbacks=self.feedbacks,
+            vths=self.vths,
+            entries=entries,
+            weights=weights,
+            masks=masks,
+            running=running,
+            coupling=coupling,
         )
 
     @torch.no_grad()
-    def _dynamics(self, values: Tensor, weight: Tensor | None, masks: Masks, first: Tensor | None = None) -> Dynamics:
-        """Every current of a run. `first` is F¹x without batch norm, if it is known already."""
-        entry = self.stages[0]
-        drive: Drive
-        if self._is_sequence(values):
-            drive = SequenceDrive(values, entry.simulated(masks.stages[0]))
-        else:
-            current = entry.normalise(entry.current(values) if first is None else first, running=True)
-            drive = ConstantDrive(masked(masks.stages[0], current))
-        forward = tuple(stage.simulated(mask) for stage, mask in list(zip(self.stages, masks.stages, strict=True))[1:])
-        feedback = None
-        if self.feedback is not None and weight is not None:
-            feedback = Current(operator=self.feedback.operator, weight=weight.detach(), mask=masks.feedback)
-        return Dynamics(drive=drive, forward=forward, feedback=feedback, neuron=self.neuron, vth=self.vth, delay=self.delay)
+    def _dynamics(
+        self, values: Tensor, weights: tuple[Tensor, ...], masks: Masks, entries: tuple[Tensor | None, ...] | None = None
+    ) -> Dynamics:
+        """Every current of a run. `entries` are the input's currents without batch norm, if they are known already."""
+        return network_dynamics(self, values, weights, masks, entries)
 
     @torch.no_grad()
-    def _turn(self, first: Tensor, weight: Tensor | None, masks: Masks) -> Trace:
+    def _turn(self, entries: tuple[Tensor | None, ...], weights: tuple[Tensor, ...], masks: Masks) -> Trace:
         """The rates after all but the last of `turns` turns of f, from zero, with batch norm's running statistics."""
-        f = self._loop_map(first, weight, masks, running=True)
-        rates = first.new_zeros(len(first), *self.architecture.layers[-1].out_shape)
+        f = self._loop_map(entries, weights, masks, running=True)
+        known = next(entry for entry in entries if entry is not None)
+        rates = tuple(known.new_zeros(len(known), *layer.out_shape) for layer in self.graph.layers)
         for _ in range(self.turns - 1):
-            rates = f(rates)[-1]
-        return Trace((rates,), (), ())
+            rates = f([rates[position] for position in self.graph.sources])
+        return Trace(rates, (), ())
 
     def _simulate(self, dynamics: Dynamics, steps: int, *, observe: Observer | None = None, returned: bool = False) -> Trace:
         trace = simulate(dynamics, steps, events=self.event_driven, observe=observe, returned=returned)
@@ -394,22 +466,7 @@ class FSNN(nn.Module):
 
     def config(self) -> dict[str, Any]:
         """Return everything but weights, solver and metrics as plain values; `from_config` reverses it."""
-        normalisation = self.normalisation
-        return {
-            "architecture": self.architecture.text,
-            "input_shape": list(self.architecture.input_shape),
-            "classes": self.architecture.classes,
-            "leak": self.neuron.leak,
-            "vth": self.vth,
-            "steps": self.steps,
-            "schedule": self.schedule,
-            "dropout": self.dropout,
-            "norm": self.norm_kind,
-            "limit": self.limit,
-            "batch_norm": self.batch_norm,
-            "normalisation": None if normalisation is None else [normalisation.divisor, list(normalisation.mean), list(normalisation.std)],
-            "class_names": list(self.class_names),
-        }
+        return network_config(self)
 
     @staticmethod
     def from_config(config: dict[str, Any]) -> FSNN:
@@ -421,12 +478,7 @@ class FSNN(nn.Module):
         Raises:
             BadArgument: a value is out of range.
         """
-        values = dict(config)
-        leak, normalisation = values.pop("leak"), values.pop("normalisation")
-        if normalisation is not None:
-            divisor, mean, std = normalisation
-            values["normalisation"] = Normalisation(divisor, tuple(mean), tuple(std))
-        return FSNN(values.pop("architecture"), neuron=IF() if leak == 1.0 else LIF(leak), **values)
+        return FSNN(**constructor_arguments(config))
 
     def save(self, path: str | Path) -> None:
         """Write configuration, weights and metrics to a file that plain torch can read too.
@@ -461,3 +513,7 @@ class FSNN(nn.Module):
         from fsnn_lava.formats import model
 
         return model.read_model(path)
+
+
+def _detached(entries: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    return tuple(None if entry is None else entry.detach() for entry in entries)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
-
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.dynamics import SCHEDULES, Schedule
+from fsnn_lava.nn.graph import Graph
 from fsnn_lava.nn.neurons import LIF
 from fsnn_lava.nn.normalisation import Normalisation
 
 
-def check_options(
-    *, neuron: LIF | None, vth: float, steps: int, schedule: Schedule, dropout: float, normalisation: Normalisation | None
-) -> None:
+def check_options(*, neuron: LIF | None, steps: int, schedule: Schedule, dropout: float, normalisation: Normalisation | None) -> None:
     """BadArgument unless every option has its type and lies in its range."""
     if neuron is not None and not isinstance(neuron, LIF):
-        raise BadArgument(f"neuron must be IF() or LIF(leak), for example fsnn_lava.LIF(0.95), got {neuron!r}")
-    if not isinstance(vth, Real):
-        raise BadArgument(f"vth must be a single number, used for all layers; got {vth!r}")
-    if not (vth > 0 and math.isfinite(vth)):
-        raise BadArgument(f"vth must be positive and finite, got {vth}")
+        listed = isinstance(neuron, (list, tuple))
+        many = "; all layers share one leak: different ones would need a trace per target's leak (E10)" if listed else ""
+        raise BadArgument(f"neuron must be IF() or LIF(leak), for example fsnn_lava.LIF(0.95), got {neuron!r}{many}")
     if steps < 1:
         raise BadArgument(f"steps must be at least 1, got {steps}")
     if schedule not in SCHEDULES:
@@ -29,3 +23,12 @@ def check_options(
         raise BadArgument(f"dropout must lie in [0, 1), got {dropout}")
     if normalisation is not None and not isinstance(normalisation, Normalisation):
         raise BadArgument(f"normalisation must be a Normalisation, for example fsnn_lava.Normalisation(255.0), got {normalisation!r}")
+
+
+def check_single_loop(graph: Graph) -> None:
+    """BadArgument unless the norm "loop", the product of all norms around it, is that of the only loop."""
+    if not graph.is_chain:
+        raise BadArgument(
+            "norm 'loop' restricts one loop, from the last layer of a chain to the first; this graph has other connections. "
+            "Use norm 'operator' with a smaller limit, and ask spectral_radius() whether the network is certified"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,7 @@ from fsnn_lava.compiled.slopes import find_slopes, rises
 from fsnn_lava.nn.chain_gradient import implicit_chain, linearised
 from fsnn_lava.nn.coupling import WHOLE_BATCH
 from fsnn_lava.nn.dropout import masked
-from fsnn_lava.nn.feedback import RestrictedFeedback
-from fsnn_lava.nn.loop_map import LoopMap
+from fsnn_lava.nn.loop_map import LoopMap, SourceRates
 from fsnn_lava.nn.operators import Operator
 from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.nn.trace import Trace
@@ -33,32 +33,53 @@ def attach_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Repo
     `loop` is f with batch norm in its training mode (E7). Every backward solve is passed to `report`. `turn`: the value is f of the
     rates, one turn closer to the equilibrium than the rates at which f is differentiated.
     """
-    rates, coupling = trace.rates[-1], loop.coupling
-    if loop.feedback is None or loop.weight is None:
+    if not loop.feedbacks:
+        mapped = loop(trace.rates[-1])[-1]
         solve = partial(Solver(max_steps=0).solve_affine, torch.zeros_like)
-        mapped = loop(rates)[-1]
-        return implicit(mapped, mapped.detach() if turn else rates, solve, report=report)
-    if len(loop.stages) == 1:
-        return attach_ring_gradient(trace, loop, loop.feedback, loop.weight, solver, report=report, turn=turn)
-    if coupling is WHOLE_BATCH and compilable(rates[:0]):
-        return attach_chain_gradient(rates, loop, solver, report=report, turn=turn)
+        return implicit(mapped, mapped.detach() if turn else trace.rates[-1], solve, report=report)
+    if loop.graph.is_chain and len(loop.stages) == 1:
+        return attach_ring_gradient(trace, loop, solver, report=report, turn=turn)
+    if loop.graph.is_chain and loop.coupling is WHOLE_BATCH and compilable(trace.rates[-1][:0]):
+        return attach_chain_gradient(trace.rates[-1], loop, solver, report=report, turn=turn)
+    return attach_graph_gradient(trace, loop, solver, report=report, turn=turn)
+
+
+def attach_graph_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
+    """The same for any graph, by autograd (E13)."""
+    sources, last = SourceRates(loop.graph.sources, loop.graph.shapes), len(loop.graph.layers) - 1
+    given = sources.split(attach_source_gradient(trace, loop, solver, report=report, turn=turn))
+    if sources.positions[-1] == last:
+        return given[-1]
+    implied = replace(loop, updates=False)(given)[last]
+    return implied if turn else with_value(implied, trace.rates[last])
+
+
+def attach_source_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
+    """The rates where feedback starts, as `SourceRates` joins them, with the gradient of their equilibrium: beta lives there (E13)."""
+    sources, coupling = SourceRates(loop.graph.sources, loop.graph.shapes), loop.coupling
+    rates = sources.join(trace.rates)
     start = rates.detach().requires_grad_()
-    mapped = loop(start)[-1]
+    mapped = sources.join(loop(sources.split(start)))
     product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
-    solve = partial(solver.solve_affine, product, independent=False, scale=coupling.scale, stop=coupling.stop)
+    whole = coupling is WHOLE_BATCH and compilable(mapped.detach())
+    solve = partial(solver.solve_affine, product, independent=False, whole=whole, scale=coupling.scale, stop=coupling.stop)
     return implicit(mapped, mapped.detach() if turn else rates, solve, report=report)
 
 
-def attach_ring_gradient(
-    trace: Trace, loop: LoopMap, feedback: RestrictedFeedback, weight: Tensor, solver: Solver, *, report: Report, turn: bool = False
-) -> Tensor:
+def with_value(implied: Tensor, value: Tensor) -> Tensor:
+    """`value`, with the gradient of `implied`."""
+    return value + (implied - implied.detach())
+
+
+def attach_ring_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
     """The same for a single layer: v -> J_f^T v is W^T (sigma' v / vth), where sigma' is 0 or 1 per neuron, so no graph is needed."""
-    rates, mask, fixed, coupling = trace.rates[0], loop.masks.feedback, weight.detach(), loop.coupling
+    (feedback,), (weight,), (mask,), (vth,) = loop.feedbacks, loop.weights, loop.masks.feedbacks, loop.vths
+    rates, fixed, coupling = trace.rates[0], weight.detach(), loop.coupling
     own = loop.own_current()
     with torch.no_grad():
         returned = masked(mask, feedback.operator.apply(fixed, rates)) if trace.returned is None else trace.returned
-        slope, gain = slopes(own, returned, mask, loop.vth)
-        value = rate_of(own + returned, loop.vth) if turn else rates
+        slope, gain = slopes(own, returned, mask, vth)
+        value = rate_of(own + returned, vth) if turn else rates
     product = partial(feedback.operator.transpose, fixed)
     solve = partial(solver.solve_affine, product, gain=gain, scale=coupling.scale, stop=coupling.stop)
     return implicit_ring(own, weight, rates, value=value, slope=slope, mask=mask, operator=feedback.operator, solve=solve, report=report)

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from fsnn_lava.nn.loop_map import LoopMap
+from fsnn_lava.nn.gradient import Report, attach_source_gradient, with_value
+from fsnn_lava.nn.loop_map import LoopMap, SourceRates
+from fsnn_lava.nn.trace import Trace
+from fsnn_lava.solvers.solver import Solver
 
 
 def layer_rates(loop: LoopMap, last: Tensor) -> tuple[Tensor, ...]:
@@ -15,6 +18,18 @@ def layer_rates(loop: LoopMap, last: Tensor) -> tuple[Tensor, ...]:
     The gradient of an inner layer's rates reaches the parameters directly and through `last`, where it adds to the right-hand side
     of beta's system. Batch norm's running statistics are not updated a second time.
     """
-    if len(loop.stages) == 1:
+    if len(loop.graph.layers) == 1:
         return (last,)
     return (*replace(loop, updates=False)(last)[:-1], last)
+
+
+def graph_layer_rates(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> tuple[Tensor, ...]:
+    """The same for any graph: all rates are functions of those where feedback starts, which carry the implicit gradient (E13)."""
+    sources = SourceRates(loop.graph.sources, loop.graph.shapes)
+    given = sources.split(attach_source_gradient(trace, loop, solver, report=report, turn=turn))
+    known = dict(zip(sources.positions, given, strict=True))
+    implied = replace(loop, updates=False)(given)
+    last = len(implied) - 1
+    if last not in known and not turn:
+        known[last] = with_value(implied[last], trace.rates[last])
+    return tuple(known.get(position, rate) for position, rate in enumerate(implied))

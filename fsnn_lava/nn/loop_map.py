@@ -1,14 +1,19 @@
-"""The map of the last layer's rates once around the loop (E4), and its fixed point."""
+"""The map of the feedback's rates once around the loops (E4, E13), and its fixed point."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
+import torch
 from torch import Tensor
 
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
 from fsnn_lava.nn.dropout import Masks, masked
 from fsnn_lava.nn.feedback import RestrictedFeedback
+from fsnn_lava.nn.graph import Graph
+from fsnn_lava.nn.operators import Shape
 from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.nn.stage import Stages
 
@@ -19,7 +24,7 @@ class Equilibrium:
 
     Attributes:
         rates: [B, *shape] per layer, spikes per step in [0, 1].
-        residual: [B]: the largest |f(a) - a| of any neuron of the last layer, spikes per step.
+        residual: [B]: the largest |f(a) - a| of any neuron where feedback starts (without feedback: of the last layer), spikes per step.
         steps: evaluations of f.
         converged: whether the residual is at most `tol` for every sample.
     """
@@ -37,35 +42,82 @@ class Equilibrium:
 
 @dataclass(frozen=True, kw_only=True)
 class LoopMap:
-    """f of E4 for one batch: the last layer's rates -> the rates of every layer, the last one mapped once around.
+    """f of E13 for one batch: the rates of the feedback's sources -> the rates of every layer, those of the sources mapped once around.
 
-    `weight` is the feedback's for this pass. `running`: batch norm uses its running statistics, otherwise those of the mini-batch, which
-    update the running ones with every call unless `updates` is False.
+    `weights` are the feedback's for this pass. `running`: batch norm uses its running statistics, otherwise those of the mini-batch,
+    which update the running ones with every call unless `updates` is False.
     """
 
+    graph: Graph
     stages: Stages
-    feedback: RestrictedFeedback | None
-    vth: float
-    first: Tensor  # F¹x* without batch norm, [B, *shape]
-    weight: Tensor | None
+    feedbacks: tuple[RestrictedFeedback, ...]
+    vths: tuple[float, ...]  # by layer
+    entries: tuple[Tensor | None, ...]  # by stage: F x* without batch norm, [B, *shape], of those that start at the input
+    weights: tuple[Tensor, ...]  # by feedback
     masks: Masks
     running: bool
     coupling: SampleCoupling = WHOLE_BATCH
     updates: bool = True
 
-    def __call__(self, rates: Tensor) -> tuple[Tensor, ...]:
+    def __call__(self, given: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """`given`: the rates of every source; of the only one, a tensor will do."""
+        known = dict(zip(self.graph.sources, [given] if isinstance(given, Tensor) else given, strict=True))
         out: list[Tensor] = []
-        for position, stage in enumerate(self.stages):
-            current = self.own_current() if position == 0 else self._current(position, stage.current(out[-1]))
-            if position == 0 and self.feedback is not None and self.weight is not None:
-                current = current + masked(self.masks.feedback, self.feedback.operator.apply(self.weight, rates))
-            out.append(rate_of(current, self.vth))
+        for position in range(len(self.graph.layers)):
+            current: Tensor | None = None
+            for index in self.graph.stages_into[position]:
+                current = _plus(current, self.stage_current(index, out))
+            for index in self.graph.feedbacks_into[position]:
+                current = _plus(current, self.feedback_current(index, known))
+            if current is None:
+                raise AssertionError("a graph has no layer without connections")
+            out.append(rate_of(current, self.vths[position]))
         return tuple(out)
 
-    def own_current(self) -> Tensor:
-        """The first layer's current without the feedback's."""
-        return self._current(0, self.first)
+    def stage_current(self, index: int, rates: Sequence[Tensor]) -> Tensor:
+        """The current of a forward connection, with batch norm and dropout."""
+        stage, entry = self.stages[index], self.entries[index]
+        if entry is None:
+            entry = stage.current(rates[self.graph.ends(stage.connection)[0]])
+        normalised = stage.normalise(entry, running=self.running, coupling=self.coupling, updates=self.updates)
+        return masked(self.masks.stages[index], normalised)
 
-    def _current(self, position: int, linear: Tensor) -> Tensor:
-        normalised = self.stages[position].normalise(linear, running=self.running, coupling=self.coupling, updates=self.updates)
-        return masked(self.masks.stages[position], normalised)
+    def feedback_current(self, index: int, known: Mapping[int, Tensor]) -> Tensor:
+        """The current of a feedback connection, with dropout."""
+        source, _ = self.graph.ends(self.graph.feedback[index])
+        return masked(self.masks.feedbacks[index], self.feedbacks[index].operator.apply(self.weights[index], known[source]))
+
+    def own_current(self) -> Tensor:
+        """The current of a chain's first layer without the feedback's."""
+        return self.stage_current(0, ())
+
+
+def _plus(total: Tensor | None, current: Tensor) -> Tensor:
+    return current if total is None else total + current
+
+
+class SourceRates:
+    """The rates of the feedback's sources as one tensor: that of the only source as it is, several side by side, [B, n]."""
+
+    def __init__(self, positions: Sequence[int], shapes: Sequence[Shape]) -> None:
+        """`shapes` are those of all layers."""
+        self.positions = tuple(positions)
+        self.shapes = [shapes[position] for position in self.positions]
+
+    def join(self, rates: Sequence[Tensor]) -> Tensor:
+        """From the rates of every layer."""
+        if len(self.positions) == 1:
+            return rates[self.positions[0]]
+        return torch.cat([rates[position].flatten(1) for position in self.positions], 1)
+
+    def split(self, joined: Tensor) -> list[Tensor]:
+        """The rates of each source."""
+        if len(self.positions) == 1:
+            return [joined]
+        parts = joined.split([prod(shape) for shape in self.shapes], 1)
+        return [part.unflatten(1, shape) if len(shape) > 1 else part for part, shape in zip(parts, self.shapes, strict=True)]
+
+    def zeros(self, samples: int, like: Tensor) -> Tensor:
+        """No rates at all."""
+        shape = self.shapes[0] if len(self.shapes) == 1 else (sum(prod(one) for one in self.shapes),)
+        return like.new_zeros(samples, *shape)

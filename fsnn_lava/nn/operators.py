@@ -61,6 +61,10 @@ class Operator(ABC):
         """[channels] in a shape that broadcasts against the weight."""
         return values.view([-1 if axis == self.target_axis else 1 for axis in range(len(self.weight_shape))])
 
+    def per_source(self, values: Tensor) -> Tensor:
+        """[C] of the source's channels (a source (N,) is one channel per neuron) in a shape that broadcasts against the weight."""
+        return values.view([-1 if axis == 1 - self.target_axis else 1 for axis in range(len(self.weight_shape))])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Dense(Operator):
@@ -90,6 +94,9 @@ class Dense(Operator):
         """The outer product of gradients and values, summed over the samples."""
         return grads.flatten(1).t() @ values.flatten(1)
 
+    def per_source(self, values: Tensor) -> Tensor:
+        return values.repeat_interleave(self.weight_shape[1] // len(values))[None]
+
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
         """The spectral norm of the matrix."""
         return matrix_norm(weight)
@@ -103,13 +110,19 @@ class Convolution(Operator):
     stride: Pair = (1, 1)
     padding: Pair = (0, 0)
     groups: int = 1
+    dilation: Pair = (1, 1)
 
     kind: ClassVar[Kind] = "conv"
 
     @property
+    def extent(self) -> Pair:
+        """Rows and columns from the first to the last tap, both included."""
+        return self.dilation[0] * (self.kernel[0] - 1) + 1, self.dilation[1] * (self.kernel[1] - 1) + 1
+
+    @property
     def out_shape(self) -> Shape:
         """Shape of the convolution's output."""
-        sizes = zip(self.in_shape[1:], self.kernel, self.stride, self.padding, strict=True)
+        sizes = zip(self.in_shape[1:], self.extent, self.stride, self.padding, strict=True)
         return (self.channels, *((n + 2 * p - k) // s + 1 for n, k, s, p in sizes))
 
     @property
@@ -119,39 +132,47 @@ class Convolution(Operator):
 
     def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
         """torch's conv2d."""
-        return nnf.conv2d(values, weight, bias, self.stride, self.padding, groups=self.groups)
+        return nnf.conv2d(values, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
         """torch's conv_transpose2d, with the output padding that restores the shape of the input."""
-        sizes = zip(self.in_shape[1:], self.out_shape[1:], self.kernel, self.stride, self.padding, strict=True)
+        sizes = zip(self.in_shape[1:], self.out_shape[1:], self.extent, self.stride, self.padding, strict=True)
         rest = [n - ((out - 1) * s - 2 * p + k) for n, out, k, s, p in sizes]
-        return nnf.conv_transpose2d(values, weight, None, self.stride, self.padding, rest, self.groups)
+        return nnf.conv_transpose2d(values, weight, None, self.stride, self.padding, rest, self.groups, self.dilation)
 
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
         """The gradient of conv2d with respect to its weight."""
-        return conv2d_weight(values, self.weight_shape, grads, stride=self.stride, padding=self.padding, groups=self.groups)
+        return conv2d_weight(
+            values, self.weight_shape, grads, stride=self.stride, padding=self.padding, dilation=self.dilation, groups=self.groups
+        )
+
+    def per_source(self, values: Tensor) -> Tensor:
+        by_group = values.view(self.groups, 1, -1).expand(-1, self.channels // self.groups, -1)
+        return by_group.reshape(self.channels, -1, 1, 1)
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
         """The largest bound of any group; see `convolution_norm_bound`."""
         inner = (self.in_shape[0] // self.groups, *self.in_shape[1:])
-        groups = np.split(weight, self.groups)
+        spread = np.zeros((*weight.shape[:2], *self.extent))
+        spread[:, :, :: self.dilation[0], :: self.dilation[1]] = weight
+        groups = np.split(spread, self.groups)
         return max(convolution_norm_bound(part, in_shape=inner, stride=self.stride, padding=self.padding) for part in groups)
 
     def pooled(self, size: int) -> Convolution:
-        """The operator that also averages its output over size x size: kernel k + s (size - 1), stride s size."""
-        reach = [s * (size - 1) for s in self.stride]
-        kernel, stride = (self.kernel[0] + reach[0], self.kernel[1] + reach[1]), (self.stride[0] * size, self.stride[1] * size)
-        return replace(self, kernel=kernel, stride=stride)
+        """The operator that also averages its output over size x size: kernel k + s (size - 1), stride s size, no dilation."""
+        more = [s * (size - 1) for s in self.stride]
+        kernel, stride = (self.extent[0] + more[0], self.extent[1] + more[1]), (self.stride[0] * size, self.stride[1] * size)
+        return replace(self, kernel=kernel, stride=stride, dilation=(1, 1))
 
     def fold_pooling(self, weight: Tensor, size: int) -> Tensor:
         """The weight of `pooled(size)`, from the weight of this operator."""
         if size == 1:
             return weight
-        (rows, columns), (down, right) = self.kernel, self.stride
+        (rows, columns), (down, right), gaps = self.extent, self.stride, self.dilation
         wide = weight.new_zeros(self.pooled(size).weight_shape)
         for i in range(size):
             for j in range(size):
-                wide[:, :, i * down : i * down + rows, j * right : j * right + columns] += weight
+                wide[:, :, i * down : i * down + rows : gaps[0], j * right : j * right + columns : gaps[1]] += weight
         return wide / size**2
 
 

@@ -24,7 +24,7 @@ def simulate(dynamics: Dynamics, steps: int, *, events: bool = True, observe: Ob
         observe: called after every step with (step, weighted sums of spikes); runs with dense products.
         returned: the trace should hold W times the rates, if the simulation of a single layer knows it at no cost.
     """
-    values = dynamics.drive.values
+    values = dynamics.values
     if events and observe is None and len(values) > 0 and values.device.type == "cpu" and values.dtype == torch.float32:
         return simulate_by_events(dynamics, steps, returned=returned)
     return simulate_densely(dynamics, steps, observe=observe)

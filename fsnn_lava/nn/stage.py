@@ -1,4 +1,4 @@
-"""One layer's linear operation F with its pooling and batch norm (E7)."""
+"""The linear operation F of a forward connection, with its pooling and batch norm (E7)."""
 
 from __future__ import annotations
 
@@ -9,44 +9,54 @@ import torch.nn.functional as nnf
 from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.nn.architecture import LayerSpec
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
 from fsnn_lava.nn.current import Current
+from fsnn_lava.nn.graph import Connection
 from fsnn_lava.nn.initial_weight import initial_weight
-from fsnn_lava.nn.operators import Convolution, Operator
+from fsnn_lava.nn.operators import Convolution, Dense, Operator, TransposedConvolution
 
 
 class Stage(nn.Module):
-    """F of one layer: linear operation, average pooling, batch norm (E7).
+    """F of one forward connection: linear operation, average pooling, batch norm (E7).
 
-    `rounding`, if set, maps the stored weight to the one that is used everywhere; gradients pass through it to the stored weight.
+    `rounding`, if set, maps the stored weight to the one that is used everywhere; gradients go through it to the stored one.
+    Identity and pooling have a fixed weight, no bias, and `linear` is None.
     """
 
-    def __init__(self, spec: LayerSpec, *, batch_norm: bool) -> None:
+    def __init__(self, connection: Connection, operator: Operator, *, batch_norm: bool) -> None:
         super().__init__()
-        self.spec, self.pool, self.operator = spec, spec.pool, spec.operator
+        self.connection, self.pool, self.operator = connection, connection.pool, operator
         self.rounding: Callable[[Tensor], Tensor] | None = None
-        self.linear: nn.Linear | nn.Conv2d
-        if isinstance(self.operator, Convolution):
-            self.linear = nn.Conv2d(spec.in_shape[0], spec.channels, spec.kernel, spec.stride, spec.padding)
-        else:
-            self.linear = nn.Linear(self.operator.weight_shape[1], spec.channels)
+        self.linear = None if connection.fixed else linear_module(operator)
+        if connection.fixed:
+            self.register_buffer("fixed", fixed_weight(connection, operator), persistent=False)
+        self.fixed: Tensor
         self.norm: nn.BatchNorm1d | nn.BatchNorm2d | None = None
-        if batch_norm:
-            self.norm = nn.BatchNorm1d(spec.channels) if spec.kind == "dense" else nn.BatchNorm2d(spec.channels)
-        with torch.no_grad():
-            self.linear.weight.copy_(initial_weight(self.linear.weight.shape))
-            if self.linear.bias is not None:
-                self.linear.bias.zero_()
+        if batch_norm if connection.batch_norm is None and not connection.fixed else connection.batch_norm:
+            self.norm = nn.BatchNorm1d(operator.channels) if len(operator.out_shape) == 1 else nn.BatchNorm2d(operator.channels)
+        if self.linear is not None:
+            with torch.no_grad():
+                self.linear.weight.copy_(initial_weight(self.linear.weight.shape))
+                if self.linear.bias is not None:
+                    self.linear.bias.zero_()
+
+    @property
+    def weight(self) -> Tensor:
+        """The stored weight."""
+        return self.fixed if self.linear is None else self.linear.weight
+
+    @property
+    def bias(self) -> Tensor | None:
+        """[channels], or None."""
+        return None if self.linear is None else self.linear.bias
 
     def used_weight(self) -> Tensor:
-        """The weight that is used, rounded if the network is fake-quantised."""
-        stored = self.linear.weight
-        return stored if self.rounding is None else self.rounding(stored)
+        """The weight that is used, rounded if it is trained through the rounding."""
+        return self.weight if self.rounding is None else self.rounding(self.weight)
 
     def current(self, values: Tensor) -> Tensor:
         """The linear part with its pooling, before batch norm."""
-        out = self.operator.apply(self.used_weight(), values, self.linear.bias)
+        out = self.operator.apply(self.used_weight(), values, self.bias)
         return nnf.avg_pool2d(out, self.pool) if self.pool > 1 else out
 
     def normalise(self, current: Tensor, *, running: bool, coupling: SampleCoupling = WHOLE_BATCH, updates: bool = True) -> Tensor:
@@ -61,7 +71,7 @@ class Stage(nn.Module):
     def affine(self) -> tuple[Tensor, Tensor]:
         """Weight and bias of the linear operation with batch norm's running statistics folded in (E7)."""
         weight = self.used_weight()
-        bias = self.linear.bias if self.linear.bias is not None else weight.new_zeros(len(weight))
+        bias = self.bias if self.bias is not None else weight.new_zeros(self.operator.channels)
         if self.norm is None:
             return weight, bias
         running_mean, running_var = self.norm.running_mean, self.norm.running_var
@@ -91,3 +101,24 @@ class Stages(nn.ModuleList):
 
     def __iter__(self) -> Iterator[Stage]:  # type: ignore[override]
         return super().__iter__()  # type: ignore[return-value]
+
+
+def linear_module(operator: Operator) -> nn.Linear | nn.Conv2d | nn.ConvTranspose2d:
+    """The torch module with this operator's weight and a bias."""
+    if isinstance(operator, Dense):
+        return nn.Linear(operator.weight_shape[1], operator.channels)
+    if isinstance(operator, Convolution):
+        options = (operator.kernel, operator.stride, operator.padding, operator.dilation, operator.groups)
+        return nn.Conv2d(operator.in_shape[0], operator.channels, *options)
+    if isinstance(operator, TransposedConvolution):
+        kernel, stride, padding, rest = operator.kernel, operator.stride, operator.padding, operator.output_padding
+        return nn.ConvTranspose2d(operator.in_shape[0], operator.channels, kernel, stride, padding, rest)
+    raise BadArgument(f"there is no torch module for a {type(operator).__name__}")
+
+
+def fixed_weight(connection: Connection, operator: Operator) -> Tensor:
+    """The weight of an identity (a diagonal) or of average pooling, times its gain."""
+    if isinstance(operator, Dense):
+        return connection.gain * torch.eye(operator.channels)
+    weight = torch.ones(operator.weight_shape)
+    return connection.gain * weight / weight[0].numel()

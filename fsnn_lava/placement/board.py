@@ -28,6 +28,7 @@ _NUMBERS = (
     "dense_header_bits",
     "neuron_words",
 )
+_OPTIONAL = {"synapse_delay_max": 0}  # numbers that a board file may leave out, and what that means
 
 
 _CONSTANTS = (  # of cost.py, seconds, joules and watts (per chip); "unknown", a number, or [low, high]
@@ -78,6 +79,7 @@ class Board:
         dense_word_bits: bits per word of dense or sparse weights.
         dense_header_bits: bits before each of their lists of weights.
         neuron_words: words per neuron.
+        synapse_delay_max: steps that a dense synapse can hold a spike back, beyond the one it takes anyway; 0 if it cannot.
         partitions: SLURM names under which the board can be found.
         sources: where every entry of the file comes from.
         unknown: entries for which there is no public figure.
@@ -98,6 +100,7 @@ class Board:
     dense_word_bits: int
     dense_header_bits: int
     neuron_words: int
+    synapse_delay_max: int = 0
     partitions: tuple[str, ...] = ()
     sources: Mapping[str, str]
     unknown: tuple[str, ...]
@@ -161,6 +164,7 @@ def _board(path: Path, table: dict[str, object]) -> Board:
         unknown=tuple(name for name, entry in entries.items() if entry.value == UNKNOWN),
         constants={name: _range(path, name, entries[name]) for name in _CONSTANTS if name in entries and entries[name].value != UNKNOWN},
         **{name: _number(path, name, entries.get(name)) for name in _NUMBERS},
+        **{name: _number(path, name, entries[name]) if name in entries else default for name, default in _OPTIONAL.items()},
     )
 
 
@@ -180,7 +184,7 @@ def _range(path: Path, name: str, entry: _Entry) -> Range:
 
 def _number(path: Path, name: str, entry: _Entry | None) -> int:
     value = None if entry is None else entry.value
-    lowest = 0 if name == "dense_header_bits" else 1
+    lowest = 0 if name in ("dense_header_bits", *_OPTIONAL) else 1
     if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= _NUMBER_MAX:
         raise BadFile(f"board file {path}: {name} must be an integer of at least {lowest}, got {value!r}")
     return value

@@ -13,6 +13,7 @@ class ChipWindow:
     layers: int  # N
     first: int = 1  # step at which layer 1 opens: 1, or later if events have to reach it first
     latency: int = 0  # steps that a spike takes from the chip to the host's record
+    longest: int = 1  # steps that a spike takes on the longest connection (`ChipNetwork.chip_delay`)
 
     @property
     def used(self) -> int:
@@ -21,8 +22,8 @@ class ChipWindow:
 
     @property
     def length(self) -> int:
-        """The smallest power of two that leaves at least one step to silence the network."""
-        return 1 << self.used.bit_length()
+        """The smallest power of two that leaves enough steps to silence the network: those of its longest connection."""
+        return 1 << (self.used + self.longest - 1).bit_length()
 
     def opens(self, layer: int) -> int:
         """The first step of a layer's window."""
@@ -34,6 +35,6 @@ class ChipWindow:
 
     def __str__(self) -> str:
         return (
-            f"T = {self.steps} runs in windows of {self.length} chip steps, a power of two as the chip's reset requires; "
+            f"a run of T = {self.steps} steps takes a window of {self.length} chip steps, since the chip's reset needs a power of two; "
             f"steps after a layer's T are not counted"
         )

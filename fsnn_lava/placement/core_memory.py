@@ -86,6 +86,7 @@ class ConnectionMemory:
     stride: tuple[int, int] = (1, 1)
     padding: tuple[int, int] = (0, 0)
     groups: int = 1
+    dilation: tuple[int, int] = (1, 1)
 
     def with_bits(self, bits: int) -> ConnectionMemory:
         """The same connection with weights of at most `bits` bits."""
@@ -97,7 +98,8 @@ class ConnectionMemory:
         if self.form == "dense":
             return prod(self.source_shape)
         if self.form == "conv":
-            spread = [(n - 1) * s + k for n, s, k in zip(tile[1:], self.stride, self.kernel, strict=True)]
+            sides = zip(tile[1:], self.stride, self.kernel, self.dilation, strict=True)
+            spread = [(n - 1) * s + d * (k - 1) + 1 for n, s, k, d in sides]
         else:
             spread = [ceil((n + k - 1) / s) for n, s, k in zip(tile[1:], self.stride, self.kernel, strict=True)]
         groups = ceil(tile[0] * self.groups / target[0])
@@ -152,4 +154,5 @@ def connection_memory(synapse: Synapse, source_shape: tuple[int, ...]) -> Connec
         stride=synapse.stride,
         padding=synapse.padding,
         groups=synapse.groups if isinstance(synapse, ConvSynapse) else 1,
+        dilation=synapse.dilation if isinstance(synapse, ConvSynapse) else (1, 1),
     )

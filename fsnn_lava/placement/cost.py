@@ -19,7 +19,7 @@ class LayerCost:
     """One layer, per sample, on average over the samples of a run."""
 
     name: str
-    cores: int | None  # as placed; None where a neuron is too much for a core
+    cores: int | None  # as placed; None if a neuron does not fit on a core
     messages: float  # that it sends
     message_bits: int  # payload of each: 0 for a spike
     arriving: float  # messages that are sent to it
@@ -29,8 +29,8 @@ class LayerCost:
     def busiest_core(self, steps: int) -> tuple[float, float, float]:
         """Operations, updates and arriving messages per step and core.
 
-        A layer's cores are taken to share operations and updates evenly, which is the least that the busiest one can have; every message
-        is taken to arrive at every core, which is the most.
+        Cores of a layer are assumed to share operations and updates evenly, which is the least that the busiest one can have; every message
+        is assumed to arrive at every core, which is the most.
         """
         cores = max(1, self.cores or 1) * steps
         return self.operations / cores, self.updates / cores, self.arriving / steps
@@ -43,13 +43,13 @@ class ChipCost:
     board: Board
     layers: tuple[LayerCost, ...]
     chips: int  # that hold the network
-    steps: int  # chip steps, those in which nothing is counted included
+    steps: int  # chip steps, including those in which nothing is counted
     written: int  # numbers that the host writes to the chip
     read: float  # numbers and messages that it reads
 
     @property
     def messages(self) -> float:
-        """Sent by all layers."""
+        """Messages sent by all layers."""
         return sum(layer.messages for layer in self.layers)
 
     @property
@@ -64,7 +64,7 @@ class ChipCost:
 
     @property
     def cores(self) -> int | None:
-        """None if a layer has a neuron that is too much for a core."""
+        """Cores of all layers; None if a neuron of a layer does not fit on a core."""
         return None if any(layer.cores is None for layer in self.layers) else sum(layer.cores or 0 for layer in self.layers)
 
     @property
@@ -85,18 +85,18 @@ class ChipCost:
 
     @property
     def time(self) -> Range | None:
-        """Without host I/O."""
+        """Time of a sample without host I/O."""
         return None if self.time_per_step is None else self.time_per_step.times(self.steps)
 
     @property
     def time_with_host(self) -> Range | None:
-        """Including what the host writes and reads."""
+        """Time of a sample, including what the host writes and reads."""
         host = self._constants(("time_per_host_number",))
         return None if self.time is None or host is None else self.time.plus(host[0].times(self.written + self.read))
 
     @property
     def dynamic_energy(self) -> Range | None:
-        """Of operations, updates and messages."""
+        """Energy of operations, updates and messages."""
         found = self._constants(ENERGIES)
         if found is None:
             return None
@@ -110,12 +110,12 @@ class ChipCost:
 
     @property
     def energy(self) -> Range | None:
-        """Dynamic and static, without host I/O."""
+        """Dynamic and static energy, without host I/O."""
         return self._total(self.time)
 
     @property
     def energy_with_host(self) -> Range | None:
-        """The chip's own, while the host reads and writes as well; the host's is not in it."""
+        """The chip's energy, including the time in which the host reads and writes; the host's own energy is not included."""
         return self._total(self.time_with_host)
 
     def _total(self, time: Range | None) -> Range | None:

@@ -22,7 +22,7 @@ def cost_table(cost: ChipCost) -> str:
     lines.append(f"the host writes {cost.written:,} numbers and reads {cost.read:,.0f}")
     lines += [f"{what}: {text}" for what, text in figures_in_words(cost)]
     if cost.missing:
-        lines.append(f"unknown for {cost.board.name}: {', '.join(cost.missing)}; give your own in a board file (boards/template.toml)")
+        lines.append(f"unknown for {cost.board.name}: {', '.join(cost.missing)}; add your own to a board file (boards/template.toml)")
     used = {name: cost.board.sources[name] for name in cost.board.constants}
     lines += [f"source of {name}: {source}" for name, source in used.items()]
     return "\n".join(lines)

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.relays import relay_chains, relay_name, waits_in_synapse
 from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.space_to_depth import space_to_depth
 from fsnn_lava.ir.stock_network import stored_stock_weights
 from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
 from fsnn_lava.placement.core_memory import ConnectionMemory, Form, MemoryUse, Shape3, connection_memory, spatial_shape, weight_bits
+from fsnn_lava.placement.delays import delays_in_words
 from fsnn_lava.placement.obstacles import obstacles, risks
 from fsnn_lava.placement.tiling import Population, Tiling, split_population
 from fsnn_lava.summary import Cell, Summary, shape_text
@@ -23,6 +25,7 @@ from fsnn_lava.summary import Cell, Summary, shape_text
 ReadoutPlace = Literal["auto", "chip", "host"]
 Answer = Literal["runs", "runs with loss", "cannot run", "does not fit"]
 _PASSES = 4
+RELAY_BITS = 8  # of the weight of a spike to its relay
 
 MARGIN = 4 / 3  # cores that the compiler uses per core of this model, for the worst layer of the public tables it was fitted to
 DISCLAIMER = (
@@ -95,6 +98,7 @@ class Placement:
         way_out: what would make it fit; each suggestion has been tried. Empty if it fits.
         obstacles: why the chip's neurons cannot run it, each with a fix; empty if no reason is known.
         risks: what may be lost or rejected, depending on the sample, each with a fix.
+        delays: how the skips of a network graph wait, one sentence each; empty if there are none.
     """
 
     board: Board
@@ -106,6 +110,7 @@ class Placement:
     way_out: tuple[str, ...] = ()
     obstacles: tuple[str, ...] = ()
     risks: tuple[str, ...] = ()
+    delays: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Placement(board={self.board.name!r}, cores={self.cores}, answer={self.answer!r})"
@@ -124,7 +129,7 @@ class Placement:
             limit = layer.use.tightest(self.board)
             rows.append((layer.name, shape_text(layer.shape), tile, cores, f"{limit} {layer.use.shares(self.board)[limit]:.0%}"))
         columns = ("layer", "shape", "tile", "cores", "fullest resource of a core")
-        return Summary(title=f"Placement: {self.verdict}", columns=columns, rows=tuple(rows), notes=(DISCLAIMER,))
+        return Summary(title=f"Placement: {self.verdict}", columns=columns, rows=tuple(rows), notes=(*self.delays, DISCLAIMER))
 
     @property
     def cores(self) -> int | None:
@@ -193,6 +198,7 @@ class Placement:
             "answer": self.answer,
             "obstacles": list(self.obstacles),
             "risks": list(self.risks),
+            "delays": list(self.delays),
             "fits": self.fits,
             "tight": self.tight,
             "verdict": self.verdict,
@@ -257,17 +263,20 @@ def place(
         raise BadArgument(f"readout must be auto, chip or host, got {readout!r}")
     where = board if isinstance(board, Board) else load_board(board)
     if not any(isinstance(s, TransposedConvSynapse) for s in chip.synapses):
-        outline = _outline_of(chip)
+        outline = _outline_of(chip, where)
         placement = place_outline(outline, where, readout)
     else:
         packed, _ = space_to_depth(chip)
-        outlines = {"sparse": _outline_of(chip), "space-to-depth": _outline_of(packed)}
-        # the stock graph makes the same choice
-        chosen = "space-to-depth" if stored_stock_weights(packed) <= stored_stock_weights(chip) else "sparse"
+        outlines = {"sparse": _outline_of(chip, where), "space-to-depth": _outline_of(packed, where)}
+        chosen = (
+            "space-to-depth" if stored_stock_weights(packed) <= stored_stock_weights(chip) else "sparse"
+        )  # the stock graph makes the same choice
         outline = outlines[chosen]
         found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
         placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))
-    placement = replace(placement, obstacles=tuple(obstacles(chip)), risks=tuple(risks(chip, steps=steps)))
+    placement = replace(
+        placement, obstacles=tuple(obstacles(chip)), risks=tuple(risks(chip, steps=steps)), delays=tuple(delays_in_words(chip, where))
+    )
     return placement if placement.fits else replace(placement, way_out=advice.advise(outline, placement, readout))
 
 
@@ -284,16 +293,34 @@ class Outline:
         return Outline(populations=tuple(narrow), bits=min(bits, self.bits))
 
 
-def _outline_of(chip: ChipNetwork) -> Outline:
+def _outline_of(chip: ChipNetwork, board: Board) -> Outline:
+    """The outline of a network; a skip over layers waits in relay neurons wherever synapses of the board cannot hold it back."""
     found = []
+    relays = relay_chains(chip, delays=board.synapse_delay_max > 0)
     for layer in chip.layers:
         synapses = [s for s in chip.into(layer) if s.source != INPUT or chip.input.kind == "events"]
-        inputs = tuple(connection_memory(s, _source_shape(chip, s)) for s in synapses)
+        inputs = tuple(_connection(chip, s, board) for s in synapses)
         found.append(Population(name=layer.name, shape=spatial_shape(layer.shape), inputs=inputs))
+        found += [_relay(layer, number) for number in range(1, relays.get(layer.name, 0) + 1)]
     last = chip.layers[-1]
     dense = ConnectionMemory(source=last.name, source_shape=spatial_shape(last.shape), form="dense", bits=weight_bits(chip.readout.weight))
     found.append(Population(name=READOUT, shape=(chip.readout.classes, 1, 1), inputs=(dense,)))
     return Outline(populations=tuple(found), bits=max(c.bits for p in found for c in p.inputs))
+
+
+def _connection(chip: ChipNetwork, synapse: Synapse, board: Board) -> ConnectionMemory:
+    memory, beyond = connection_memory(synapse, _source_shape(chip, synapse)), chip.chip_delay(synapse) - 1
+    if synapse.source == INPUT or beyond == 0 or (board.synapse_delay_max > 0 and waits_in_synapse(synapse)):
+        return memory
+    return replace(memory, source=relay_name(synapse.source, beyond))
+
+
+def _relay(layer: Layer, number: int) -> Population:
+    """Neurons that repeat those of a layer, or of the relay before: one weight each."""
+    shape = spatial_shape(layer.shape)
+    source = layer.name if number == 1 else relay_name(layer.name, number - 1)
+    alone = ConnectionMemory(source=source, source_shape=shape, form="conv", bits=RELAY_BITS, kernel=(1, 1), groups=shape[0])
+    return Population(name=relay_name(layer.name, number), shape=shape, inputs=(alone,))
 
 
 def place_outline(outline: Outline, board: Board, readout: ReadoutPlace) -> Placement:

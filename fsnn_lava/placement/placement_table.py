@@ -16,7 +16,7 @@ def placement_table(placement: Placement) -> str:
     total = "-" if placement.cores is None else str(placement.cores)
     lines += [rule, f"| Total{total:>56}|", ""]
     lines += [_messages(layer) for layer in placement.layers if layer.tiling is not None]
-    lines += _forms(placement)
+    lines += [*_forms(placement), *placement.delays]
     lines += ["", f"limiting resource: {placement.limiting}", DISCLAIMER]
     return "\n".join(lines)
 

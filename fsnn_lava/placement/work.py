@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.rate_map import apply_linear
+from fsnn_lava.ir.relays import relay_chains, relay_name
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.space_to_depth import packed
 from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent
@@ -46,16 +47,18 @@ def cost_of_messages(
 ) -> ChipCost:
     """The work of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
     graph = _graph(chip, messages, events)
-    window = ChipWindow(steps=steps, layers=len(chip.layers), first=2 if chip.input.kind == "events" else 1)
+    first = 2 if chip.input.kind == "events" else 1
+    window = ChipWindow(steps=steps, layers=len(chip.layers), first=first, longest=chip.longest_chip_delay)
     cores = {layer.name: layer.cores for layer in placement.layers}
     layers = [_layer_cost(graph, layer, window.length, cores.get(layer.name)) for layer in graph.chip.layers]
     classes = chip.readout.classes if placement.readout == "chip" else 0
     if classes:
         layers.append(_readout_cost(layers[-1].messages, classes, window.length, cores.get(READOUT)))
     written, read = _host_numbers(chip, classes)
+    relays = _relay_costs(graph, window.length, cores, delays=placement.board.synapse_delay_max > 0)
     return ChipCost(
         board=placement.board,
-        layers=tuple(layers),
+        layers=(*layers, *relays),
         chips=max(1, placement.chips or 1),
         steps=window.length,
         written=written,
@@ -105,6 +108,26 @@ def _layer_cost(graph: _Graph, layer: Layer, steps: int, cores: int | None) -> L
         operations=sum(_touched(synapse, graph.sent[synapse.source]) for synapse in sources),
         updates=layer.size * steps,
     )
+
+
+def _relay_costs(graph: _Graph, steps: int, cores: Mapping[str, int | None], *, delays: bool) -> list[LayerCost]:
+    """Relays, which the host does not read, repeat the messages of their layer, each by one weight."""
+    found = []
+    for name, length in relay_chains(graph.chip, delays=delays).items():
+        messages, size = float(graph.sent[name].sum()), graph.chip.layer(name).size
+        for relay in (relay_name(name, number) for number in range(1, length + 1)):
+            found.append(
+                LayerCost(
+                    name=relay,
+                    cores=cores.get(relay),
+                    messages=messages,
+                    message_bits=graph.bits,
+                    arriving=messages,
+                    operations=messages,
+                    updates=size * steps,
+                )
+            )
+    return found
 
 
 def _readout_cost(arriving: float, classes: int, steps: int, cores: int | None) -> LayerCost:

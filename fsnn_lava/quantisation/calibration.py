@@ -59,10 +59,10 @@ def affordable_calibration_samples(folded: FoldedNetwork, most: int, *, budget: 
 
 def _multiplications(folded: FoldedNetwork) -> int:
     """Multiplications that one dense pass of one sample through the network takes, feedback included."""
-    total = sum(_products(layer.connection.weight, layer.shape) for layer in folded.layers)
-    if folded.feedback is not None:
-        shape = folded.feedback.in_shape if folded.feedback.kind == "transposed" else folded.layers[0].shape
-        total += _products(folded.feedback.weight, shape)
+    total = 0
+    for connection in folded.connections:
+        shape = connection.in_shape if connection.kind == "transposed" else connection.operator.out_shape
+        total += _products(connection.weight, shape)
     return total
 
 

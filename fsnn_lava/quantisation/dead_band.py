@@ -63,7 +63,7 @@ class DeadBandSearch:
 
     def errors(self, bands: Sequence[float], steps: int) -> list[float]:
         """The error after each of `steps` steps, from rest (E14, in float64)."""
-        told = [np.zeros((len(self.drive), *layer.shape)) for layer in self.chip.layers]
+        told = [np.zeros((len(self.drive[0]), *layer.shape)) for layer in self.chip.layers]
         past = [[rate] for rate in told]  # of each layer, from step 0 on
         found = []
         for step in range(1, steps + 1):
@@ -76,7 +76,7 @@ class DeadBandSearch:
 
     def _rate(self, position: int, step: int, past: list[list[Floats]]) -> Floats:
         layer = self.chip.layers[position]
-        total = self.drive if position == 0 else np.broadcast_to(layer.bias.astype(np.float64), (len(self.drive), *layer.shape))
+        total = self.drive[position]
         for synapse in self.chip.into(layer):
             then = step - self.chip.delay(synapse)
             if synapse.source != "input" and then > 0:

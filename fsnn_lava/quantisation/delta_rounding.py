@@ -36,13 +36,13 @@ class DeltaLayer:
     rate_bits: int
 
 
-def round_delta_layer(problem: LayerProblem, input: FoldedConnection | None, *, bits: int) -> DeltaLayer:
-    """The grids whose rates on the calibration data are closest to the float layer's; `input` is the connection that carries pixels."""
+def round_delta_layer(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], *, bits: int) -> DeltaLayer:
+    """The grids whose rates on the calibration data are closest to the float layer's; `inputs` are the connections that carry pixels."""
     found = None
     for shift in range(SHIFT_MAX, SHIFT_MIN - 1, -1):
-        rounded = _best(problem, input, bits, shift)
+        rounded = _best(problem, inputs, bits, shift)
         if found is None or int(rounded.threshold) != int(found.rounded.threshold):
-            found = DeltaLayer(rounded=rounded, rate_bits=_rate_bits(problem, input, rounded))
+            found = DeltaLayer(rounded=rounded, rate_bits=_rate_bits(problem, inputs, rounded))
         if found.rate_bits >= RATE_BITS_GOOD:
             break
     if found is None or found.rate_bits < limits.RATE_BITS[0]:
@@ -52,14 +52,14 @@ def round_delta_layer(problem: LayerProblem, input: FoldedConnection | None, *, 
     return found
 
 
-def _best(problem: LayerProblem, input: FoldedConnection | None, bits: int, shift_max: int) -> RoundedLayer:
+def _best(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], bits: int, shift_max: int) -> RoundedLayer:
     """The best layer with s <= `shift_max`."""
     top, wanted = largest_integer(bits), problem.current() / problem.vth
     choices = [
-        _grids(connection, problem.vth, top, shift_max + (limits.STATE_FRACTION_BITS if connection is input else 0))
+        _grids(connection, problem.vth, top, shift_max + (limits.STATE_FRACTION_BITS if connection in inputs else 0))
         for connection in problem.connections
     ]
-    candidates = [_rounded(problem, input, grids, top) for grids in product(*choices)]
+    candidates = [_rounded(problem, inputs, grids, top) for grids in product(*choices)]
     return min(candidates, key=lambda rounded: rounding_defect(problem, rounded, wanted))
 
 
@@ -71,9 +71,9 @@ def _grids(connection: FoldedConnection, vth: float, top: int, finest: int) -> l
     return sorted({max(lowest, min(n, finest)) for n in (whole, whole + 1)})
 
 
-def _rounded(problem: LayerProblem, input: FoldedConnection | None, grids: tuple[int, ...], top: int) -> RoundedLayer:
+def _rounded(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], grids: tuple[int, ...], top: int) -> RoundedLayer:
     needed = [
-        n - (limits.STATE_FRACTION_BITS if connection is input else 0) for connection, n in zip(problem.connections, grids, strict=True)
+        n - (limits.STATE_FRACTION_BITS if connection in inputs else 0) for connection, n in zip(problem.connections, grids, strict=True)
     ]
     shift = max([SHIFT_MIN, *needed])
     unit = problem.vth * 2.0**-shift
@@ -90,14 +90,14 @@ def _rounded(problem: LayerProblem, input: FoldedConnection | None, grids: tuple
     )
 
 
-def _rate_bits(problem: LayerProblem, input: FoldedConnection | None, rounded: RoundedLayer) -> int:
+def _rate_bits(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], rounded: RoundedLayer) -> int:
     """The largest q, at most RATE_BITS_WANTED, for which HEADROOM times the sum and the drive of the calibration data fit the state."""
     unit = float(rounded.scale)
     drive = problem.bias if problem.host_current is None else problem.host_current
     sums: NDArray[np.float64] = np.zeros(1)
     for connection, messages in zip(problem.connections, problem.messages, strict=True):
         current = connection.apply(messages).numpy()
-        if connection is input:
+        if connection in inputs:
             drive = drive + current
         else:
             sums = sums + current

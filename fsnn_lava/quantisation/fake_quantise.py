@@ -1,7 +1,8 @@
 """Fake quantisation for training: weights are rounded as in export, and gradients pass straight through.
 
-The grid is that of the folded network (batch norm and input normalisation folded in): one unit per target channel, shared by the
-feedback and the first layer up to a power of two, exactly as `quantise(..., per_channel=True)` finds it afterwards.
+The grid is that of the folded network (batch norm and input normalisation folded in): one unit per target channel, shared by all
+connections into a layer up to powers of two, exactly as `quantise(..., per_channel=True)` finds it afterwards. Identity and pooling,
+whose weights are not learned, are not rounded here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from torch import Tensor
 from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.graph import INPUT
+from fsnn_lava.nn.operators import Operator
 
 # By bits: the share of the largest weight that the largest integer represents; larger weights are clipped. Close to the least squared error
 # for normally distributed weights.
@@ -37,11 +40,11 @@ def enable_fake_quantisation(net: FSNN, bits: int, *, per_channel: bool = True) 
     if is_fake_quantised(net):
         raise BadArgument("the network is already fake-quantised; call disable() first")
     grid = QuantisationGrid(net, bits, per_channel)
-    for position, stage in enumerate(net.stages):
-        stage.rounding = StageRounding(grid, position)
+    for index, stage in enumerate(net.stages):
+        stage.rounding = StageRounding(grid, index) if stage.linear is not None else None
     net.readout.rounding = ReadoutRounding(bits)
-    if net.feedback is not None:
-        net.feedback.rounding = FeedbackRounding(grid)
+    for index, feedback in enumerate(net.feedbacks):
+        feedback.rounding = FeedbackRounding(grid, index)
 
 
 def is_fake_quantised(net: FSNN) -> bool:
@@ -54,8 +57,8 @@ def disable_fake_quantisation(net: FSNN) -> None:
     net.readout.rounding = None
     for stage in net.stages:
         stage.rounding = None
-    if net.feedback is not None:
-        net.feedback.rounding = None
+    for feedback in net.feedbacks:
+        feedback.rounding = None
 
 
 @torch.no_grad()
@@ -68,14 +71,14 @@ def materialised(net: FSNN) -> FSNN:
     plain.eval()
     weights = [stage.used_weight().detach().clone() for stage in plain.stages]
     readout = plain.readout.used_weight().detach().clone()
-    feedback = plain.feedback.weight().detach().clone() if plain.feedback is not None else None
+    back = [weight.detach().clone() for weight in plain.feedback_weights()]
     disable_fake_quantisation(plain)
     for stage, weight in zip(plain.stages, weights, strict=True):
-        stage.linear.weight.copy_(weight)
+        stage.weight.copy_(weight)
     plain.readout.weight.copy_(readout)
-    if plain.feedback is not None and feedback is not None:
-        plain.feedback.direction.copy_(feedback)
-        plain.feedback.alpha.copy_(plain.feedback.spectral_norm())  # so that alpha W^/||W^|| is the rounded weight itself
+    for feedback, weight in zip(plain.feedbacks, back, strict=True):
+        feedback.direction.copy_(weight)
+        feedback.alpha.copy_(feedback.spectral_norm())  # so that alpha W^/||W^|| is the rounded weight itself
     return plain.train(training)
 
 
@@ -93,65 +96,81 @@ class QuantisationGrid:
     bits: int
     per_channel: bool
 
-    def round_stage(self, position: int, weight: Tensor) -> Tensor:
-        """A stage's stored weight, fake-quantised on its grid."""
-        gain = self.gain(position, weight)
-        units = self.units(position, weight)
-        exponent = self.relative_exponent(weight) if position == 0 and self.net.feedback is not None else 0
+    def round_stage(self, index: int, weight: Tensor) -> Tensor:
+        """A stage's stored weight, rounded to its grid."""
+        stage, gain = self.net.stages[index], self.gain(index)
+        layer = self.layer(self.net.graph.ends(stage.connection)[1])
         smallest = torch.finfo(weight.dtype).tiny
-        step = self.net.stages[position].operator.per_target(units * 2.0**exponent) / gain.abs().clamp_min(smallest)
+        step = stage.operator.per_target(layer.units * 2.0 ** layer.stage_exponents[index]) / gain.abs().clamp_min(smallest)
         return fake_quantise(weight, self.bits, step=step)
 
-    def round_feedback(self, weight: Tensor) -> Tensor:
-        """The feedback's weight, fake-quantised on the grid of the first layer."""
-        if self.net.feedback is None:
-            raise BadArgument("the network has no feedback")
-        units = self.units(0, self.net.stages[0].linear.weight)
-        return fake_quantise(weight, self.bits, step=self.net.feedback.operator.per_target(units))
+    def round_feedback(self, index: int, weight: Tensor) -> Tensor:
+        """A feedback's weight, rounded to the grid of the layer it ends on."""
+        layer = self.layer(self.net.graph.ends(self.net.graph.feedback[index])[1])
+        units = layer.units * 2.0 ** layer.feedback_exponents[index]
+        return fake_quantise(weight, self.bits, step=self.net.feedbacks[index].operator.per_target(units))
 
     @torch.no_grad()
-    def gain(self, position: int, weight: Tensor) -> Tensor:
-        """Gain of the fake-quantised stage: folded weight = weight * gain, broadcastable to the weight."""
-        stage = self.net.stages[position]
-        norm = stage.norm
+    def gain(self, index: int) -> Tensor:
+        """Folded weight = weight * gain, broadcastable to the weight of a stage."""
+        stage = self.net.stages[index]
+        norm, weight = stage.norm, stage.weight
         if norm is None or norm.running_var is None:
-            out = weight.new_ones(len(weight))
+            out = weight.new_ones(stage.operator.channels)
         else:
             out = norm.weight * torch.rsqrt(norm.running_var + norm.eps)
         gain = stage.operator.per_target(out)
         normalisation = self.net.normalisation
-        if position > 0 or normalisation is None:
+        if stage.connection.source != INPUT or normalisation is None:
             return gain
         channels = self.net.architecture.input_shape[0]
         entry = 1.0 / (normalisation.divisor * weight.new_tensor(normalisation.std).expand(channels))
-        if weight.dim() == 2:
-            return gain * entry.repeat_interleave(weight.shape[1] // channels)
-        return gain * entry.view(1, -1, 1, 1)
+        return gain * stage.operator.per_source(entry)
 
     @torch.no_grad()
-    def units(self, position: int, weight: Tensor) -> Tensor:
-        """Value of a weight unit of the fake-quantised stage per target channel, [C]."""
-        scale = SHARES[self.bits] / _largest_integer(self.bits)
-        size = (weight * self.gain(position, weight)).abs().flatten(1).amax(1)
-        if position == 0 and self.net.feedback is not None:
-            size = torch.maximum(size * 2.0 ** -self.relative_exponent(weight), self._feedback_size())
+    def layer(self, position: int) -> LayerGrid:
+        """The unit of a layer, and the exponents of all connections into it: 0 for the first, a feedback if there is one."""
+        graph = self.net.graph
+        stages, feedbacks = graph.stages_into[position], graph.feedbacks_into[position]
+        sizes = [self._feedback_size(index) for index in feedbacks] + [self._stage_size(index) for index in stages]
+        exponents = [relative_exponent(sizes[0], size) for size in sizes]
+        size = sizes[0]
+        for other, exponent in zip(sizes[1:], exponents[1:], strict=True):
+            size = torch.maximum(other * 2.0**-exponent, size)
         size = size if self.per_channel else size.max().expand_as(size)
-        return (size * scale).clamp_min(torch.finfo(weight.dtype).tiny)
+        units = (size * (SHARES[self.bits] / _largest_integer(self.bits))).clamp_min(torch.finfo(size.dtype).tiny)
+        back, ahead = exponents[: len(feedbacks)], exponents[len(feedbacks) :]
+        return LayerGrid(units, dict(zip(feedbacks, back, strict=True)), dict(zip(stages, ahead, strict=True)))
 
-    @torch.no_grad()
-    def relative_exponent(self, weight: Tensor) -> int:
-        """Exponent of the first layer's synapse, relative to the feedback's."""
-        forward, back = float((weight * self.gain(0, weight)).abs().max()), float(self._feedback_size().max())
-        return round(log2(forward / back)) if forward > 0 and back > 0 else 0
+    def _stage_size(self, index: int) -> Tensor:
+        """Largest |folded weight| of a stage per target channel."""
+        stage = self.net.stages[index]
+        return _largest(stage.operator, stage.weight.detach() * self.gain(index))
 
-    def _feedback_size(self) -> Tensor:
-        """Largest |weight| of the feedback per target channel."""
-        feedback = self.net.feedback
-        if feedback is None:
-            raise BadArgument("the network has no feedback")
+    def _feedback_size(self, index: int) -> Tensor:
+        """Largest |weight| of a feedback per target channel."""
+        feedback = self.net.feedbacks[index]
         factor = feedback.limited(feedback.alpha.detach()) / feedback.spectral_norm().detach()
-        size = feedback.direction.detach().abs().transpose(0, feedback.operator.target_axis).flatten(1).amax(1)
-        return size * factor.abs()
+        return _largest(feedback.operator, feedback.direction.detach()) * factor.abs()
+
+
+@dataclass(frozen=True)
+class LayerGrid:
+    """[C] the value of a weight unit of a layer, and by connection the exponent of its synapse."""
+
+    units: Tensor
+    feedback_exponents: dict[int, int]
+    stage_exponents: dict[int, int]
+
+
+def relative_exponent(first: Tensor, other: Tensor) -> int:
+    """Exponent of a synapse with weights up to `other`, relative to that of one with weights up to `first`."""
+    small, large = float(first.max()), float(other.max())
+    return round(log2(large / small)) if small > 0 and large > 0 else 0
+
+
+def _largest(operator: Operator, weight: Tensor) -> Tensor:
+    return weight.abs().transpose(0, operator.target_axis).flatten(1).amax(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,20 +178,21 @@ class StageRounding:
     """Rounds the weight of one stage."""
 
     grid: QuantisationGrid
-    position: int
+    index: int
 
     def __call__(self, weight: Tensor) -> Tensor:
-        return self.grid.round_stage(self.position, weight)
+        return self.grid.round_stage(self.index, weight)
 
 
 @dataclass(frozen=True, eq=False)
 class FeedbackRounding:
-    """Rounds the weight of the feedback."""
+    """Rounds the weight of one feedback."""
 
     grid: QuantisationGrid
+    index: int
 
     def __call__(self, weight: Tensor) -> Tensor:
-        return self.grid.round_feedback(weight)
+        return self.grid.round_feedback(self.index, weight)
 
 
 @dataclass(frozen=True, eq=False)

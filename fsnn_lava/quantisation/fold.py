@@ -2,20 +2,22 @@
 
 Batch norm is folded into weight and bias, average pooling into the convolution before it, the input's normalisation into the first
 layer (which then takes raw values and has one bias per neuron), alpha W^/||W^|| into one feedback weight.
+Biases of several connections into a layer add up.
 """
 
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.graph import INPUT
 from fsnn_lava.nn.normalisation import Normalisation
-from fsnn_lava.nn.operators import Dense, Shape
+from fsnn_lava.nn.operators import Shape
 from fsnn_lava.nn.stage import Stage
 from fsnn_lava.quantisation.folded_network import FoldedConnection, FoldedLayer, FoldedNetwork
 
@@ -28,21 +30,50 @@ def fold(net: FSNN) -> FoldedNetwork:
     exact = copy.deepcopy(net).double().eval()
     _check_finite(exact)
     normalisation = exact.normalisation if exact.normalisation is not None else RAW
-    layers = [fold_stage(stage) for stage in exact.stages]
-    layers[0] = fold_normalisation(layers[0], normalisation, exact.architecture.input_shape)
+    biases = [torch.zeros(shape, dtype=torch.float64) for shape in exact.graph.shapes]
+    connections = []
+    for stage in exact.stages:
+        folded = fold_stage(stage)
+        if stage.connection.source == INPUT:
+            folded = fold_normalisation(folded, normalisation, exact.architecture.input_shape)
+        _, target = exact.graph.ends(stage.connection)
+        biases[target] = biases[target] + folded.bias
+        connections.append(folded.connection)
+    connections += _fold_feedback(exact)
+    positions = exact.graph.positions
     return FoldedNetwork(
         input_shape=exact.architecture.input_shape,
         normalisation=normalisation,
-        layers=tuple(layers),
-        feedback=_fold_feedback(exact),
+        layers=tuple(
+            FoldedLayer(name=layer.name, shape=layer.out_shape, bias=bias, vth=vth)
+            for layer, bias, vth in zip(exact.graph.layers, biases, exact.vths, strict=True)
+        ),
+        connections=tuple(sorted(connections, key=lambda one: (positions[one.target], _turn(positions, one)))),
         readout_weight=exact.readout.used_weight().detach().clone(),
         readout_bias=exact.readout.bias.detach().clone(),
-        vth=exact.vth,
         neuron=exact.neuron,
         steps=exact.steps,
         class_names=exact.class_names,
         architecture=exact.architecture.text,
     )
+
+
+def _turn(positions: dict[str, int], connection: FoldedConnection) -> int:
+    """Among the connections into a layer: those from the input first, feedback last."""
+    source = positions[connection.source]
+    return 0 if source < 0 else 1 if source < positions[connection.target] else 2
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedStage:
+    """A forward connection, and what it adds to the bias of its layer, [*shape]."""
+
+    connection: FoldedConnection
+    bias: Tensor
+
+    def current(self, values: Tensor) -> Tensor:
+        """[B, *in_shape] -> [B, *shape]."""
+        return self.connection.apply(values) + self.bias
 
 
 def _check_finite(net: FSNN) -> None:
@@ -51,29 +82,24 @@ def _check_finite(net: FSNN) -> None:
             raise BadNetwork(f"{name}: {int((~torch.isfinite(tensor)).sum())} of {tensor.numel()} values are not finite")
 
 
-def fold_stage(stage: Stage) -> FoldedLayer:
-    """Batch norm (E7) and pooling folded; the bias is constant over a channel, but stored per neuron."""
+def fold_stage(stage: Stage) -> FoldedStage:
+    """Batch norm (E7) and pooling folded; the bias is the same over a channel, but already one per neuron."""
     operator, weight, bias = stage.folded()
-    shape = stage.spec.out_shape
+    shape = operator.out_shape
     whole = bias.view(-1, *[1] * (len(shape) - 1)).expand(shape)
-    connection = FoldedConnection(operator=operator, weight=weight.clone())
-    return FoldedLayer(shape=shape, connection=connection, bias=whole.clone(memory_format=torch.contiguous_format))
+    ends = stage.connection
+    connection = FoldedConnection(source=ends.source, target=ends.target, operator=operator, weight=weight.clone())
+    return FoldedStage(connection, whole.clone(memory_format=torch.contiguous_format))
 
 
-def fold_normalisation(layer: FoldedLayer, normalisation: Normalisation, input_shape: Shape) -> FoldedLayer:
+def fold_normalisation(stage: FoldedStage, normalisation: Normalisation, input_shape: Shape) -> FoldedStage:
     """F x + b = F~ p + b~ for x = (p / divisor - mean) / std; b~ differs where the kernel meets zero padding (E8)."""
-    channels = input_shape[0]
+    channels, connection = input_shape[0], stage.connection
     mean, std = (_per_channel(values, channels) for values in (normalisation.mean, normalisation.std))
-    weight = layer.connection.weight
-    gain = 1.0 / (normalisation.divisor * std)
-    if isinstance(layer.connection.operator, Dense):
-        per_input = gain.repeat_interleave(weight.shape[1] // channels)
-        scaled = weight * per_input
-    else:
-        scaled = weight * gain.view(1, -1, 1, 1)
+    scaled = connection.weight * connection.operator.per_source(1.0 / (normalisation.divisor * std))
     offset = (-mean / std).view(channels, *[1] * (len(input_shape) - 1)).expand(input_shape)
-    bias = layer.bias + layer.connection.apply(offset.unsqueeze(0))[0]
-    return replace(layer, connection=replace(layer.connection, weight=scaled), bias=bias)
+    bias = stage.bias + connection.apply(offset.unsqueeze(0))[0]
+    return FoldedStage(connection.with_weight(scaled), bias)
 
 
 def _per_channel(values: tuple[float, ...], channels: int) -> Tensor:
@@ -82,7 +108,8 @@ def _per_channel(values: tuple[float, ...], channels: int) -> Tensor:
     return torch.tensor(values, dtype=torch.float64).expand(channels)
 
 
-def _fold_feedback(net: FSNN) -> FoldedConnection | None:
-    if net.feedback is None:
-        return None
-    return FoldedConnection(operator=net.feedback.operator, weight=net.feedback.weight().detach().clone())
+def _fold_feedback(net: FSNN) -> list[FoldedConnection]:
+    return [
+        FoldedConnection(source=one.source, target=one.target, operator=feedback.operator, weight=feedback.weight().detach().clone())
+        for one, feedback in zip(net.graph.feedback, net.feedbacks, strict=True)
+    ]

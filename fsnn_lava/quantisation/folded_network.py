@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -12,8 +14,10 @@ from torch import Tensor
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.current import Current
 from fsnn_lava.nn.drive import ConstantDrive, Drive, SequenceDrive
-from fsnn_lava.nn.dynamics import SCHEDULES, Dynamics, Schedule
-from fsnn_lava.nn.loop_map import Equilibrium
+from fsnn_lava.nn.dynamics import SCHEDULES, Dynamics, Schedule, Wire, own_delay
+from fsnn_lava.nn.graph import INPUT
+from fsnn_lava.nn.graph_paths import strong_components
+from fsnn_lava.nn.loop_map import Equilibrium, SourceRates
 from fsnn_lava.nn.neurons import LIF
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Kind, Operator, Shape
@@ -25,10 +29,15 @@ from fsnn_lava.solvers.anderson import anderson
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FoldedConnection:
-    """A linear operation with its weight, in float64."""
+    """A linear operation between two layers with its weight, in float64."""
 
+    source: str  # a layer's name, or "input"
+    target: str
     operator: Operator
     weight: Tensor
+
+    def __str__(self) -> str:
+        return f"connection {self.source!r} -> {self.target!r}"
 
     @property
     def kind(self) -> Kind:
@@ -57,22 +66,19 @@ class FoldedConnection:
         """A guaranteed upper bound of the operator's norm (E6)."""
         return self.operator.norm_bound(self.weight.numpy())
 
+    def simulated(self, bias: Tensor | None = None) -> Current:
+        """The same as a simulation needs it."""
+        return Current(operator=self.operator, weight=self.weight, bias=bias)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FoldedLayer:
-    """Neurons and the connection into them: current = connection(source) + bias."""
+    """Neurons: rate = sigma((all connections into it + bias) / vth)."""
 
+    name: str
     shape: Shape
-    connection: FoldedConnection
     bias: Tensor  # [*shape]
-
-    def current(self, values: Tensor) -> Tensor:
-        """[B, *in_shape] -> [B, *shape]."""
-        return self.connection.apply(values) + self.bias
-
-    def simulated(self) -> Current:
-        """The layer in the form that a simulation needs."""
-        return Current(operator=self.connection.operator, weight=self.connection.weight, bias=self.bias)
+    vth: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,14 +88,42 @@ class FoldedNetwork:
     input_shape: Shape
     normalisation: Normalisation  # folded into the weights, kept for reference
     layers: tuple[FoldedLayer, ...]
-    feedback: FoldedConnection | None
+    connections: tuple[FoldedConnection, ...]  # by target; those from the input first, feedback last
     readout_weight: Tensor  # [classes, N]
     readout_bias: Tensor  # [classes]
-    vth: float
     neuron: LIF
     steps: int
     class_names: tuple[str, ...] = ()
     architecture: str = ""
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """Of every layer, from 0; -1 for the input."""
+        return {INPUT: -1, **{layer.name: position for position, layer in enumerate(self.layers)}}
+
+    def ends(self, connection: FoldedConnection) -> tuple[int, int]:
+        """Positions of source and target."""
+        return self.positions[connection.source], self.positions[connection.target]
+
+    def is_forward(self, connection: FoldedConnection) -> bool:
+        """Whether it goes to a later layer; otherwise it is feedback."""
+        source, target = self.ends(connection)
+        return source < target
+
+    @property
+    def feedback(self) -> tuple[FoldedConnection, ...]:
+        """The connections to the same or an earlier layer."""
+        return tuple(one for one in self.connections if not self.is_forward(one))
+
+    def into(self, layer: FoldedLayer) -> tuple[FoldedConnection, ...]:
+        """The connections that end on a layer, those from the input included."""
+        return tuple(one for one in self.connections if one.target == layer.name)
+
+    @cached_property
+    def sources(self) -> SourceRates:
+        """Where feedback starts: those rates determine all others. The last layer, if there is no feedback."""
+        positions = sorted({self.positions[one.source] for one in self.feedback}) or [len(self.layers) - 1]
+        return SourceRates(positions, [layer.shape for layer in self.layers])
 
     def average(self, values: Tensor, steps: int) -> Tensor:
         """x* of E3 in raw values, float64."""
@@ -99,24 +133,47 @@ class FoldedNetwork:
         weights = torch.tensor(self.neuron.weights(steps), dtype=torch.float64)
         return torch.einsum("t,bt...->b...", weights, values[:, :steps])
 
-    def drive(self, values: Tensor, steps: int | None = None) -> Tensor:
-        """F¹x* + b¹, [B, *shape of layer 1]."""
-        return self.layers[0].current(self.average(values, steps or self.steps))
+    def drive(self, values: Tensor, steps: int | None = None) -> tuple[Tensor, ...]:
+        """What enters every layer from outside, bias included: F x* + b, [B, *shape] per layer."""
+        average = self.average(values, steps or self.steps)
+        return tuple(self.outside(layer, average) for layer in self.layers)
 
-    def around(self, last: Tensor, drive: Tensor) -> tuple[Tensor, ...]:
-        """f of E4: rates of every layer in turn, given those of the last layer, where the feedback starts."""
-        current = drive if self.feedback is None else drive + self.feedback.apply(last)
-        rates = [rate_of(current, self.vth)]
-        for layer in self.layers[1:]:
-            rates.append(rate_of(layer.current(rates[-1]), self.vth))
+    def outside(self, layer: FoldedLayer, values: Tensor) -> Tensor:
+        """What enters a layer from outside for average values [B, *input_shape], bias included."""
+        entries = [one.apply(values) for one in self.into(layer) if one.source == INPUT]
+        total = layer.bias.expand(len(values), *layer.shape) if not entries else entries[0] + layer.bias
+        for entry in entries[1:]:
+            total = total + entry
+        return total
+
+    def currents(self, rates: Sequence[Tensor], drive: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """[B, *shape] into every layer, at these rates of all layers."""
+        return tuple(self._current(layer, dict(enumerate(rates)), own) for layer, own in zip(self.layers, drive, strict=True))
+
+    def _current(self, layer: FoldedLayer, rates: Mapping[int, Tensor], total: Tensor) -> Tensor:
+        for connection in self.into(layer):
+            if connection.source != INPUT:
+                total = total + connection.apply(rates[self.positions[connection.source]])
+        return total
+
+    def around(self, given: Sequence[Tensor], drive: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """f of E13: rates of every layer in turn, given those where feedback starts."""
+        back = dict(zip(self.sources.positions, given, strict=True))
+        rates: list[Tensor] = []
+        for layer, own in zip(self.layers, drive, strict=True):
+            known = {**back, **dict(enumerate(rates))}  # an earlier layer's new rates replace those given
+            rates.append(rate_of(self._current(layer, known, own), layer.vth))
         return tuple(rates)
 
     def solve(self, values: Tensor, *, steps: int | None = None, tol: float = 1e-9, max_steps: int = 500) -> Equilibrium:
         """Rates with a = f(a); `converged` says whether `tol` was reached."""
-        drive = self.drive(values, steps)
-        start = self.around(torch.zeros(len(drive), *self.layers[-1].shape, dtype=torch.float64), drive)[-1]
-        found = anderson(lambda last: self.around(last, drive)[-1], start, tol=tol, max_steps=max_steps)
-        return Equilibrium(self.around(found.value, drive), found.residual, found.steps, found.converged)
+        drive, sources = self.drive(values, steps), self.sources
+
+        def once_around(given: Tensor) -> Tensor:
+            return sources.join(self.around(sources.split(given), drive))
+
+        found = anderson(once_around, once_around(sources.zeros(len(values), drive[0])), tol=tol, max_steps=max_steps)
+        return Equilibrium(self.around(sources.split(found.value), drive), found.residual, found.steps, found.converged)
 
     def simulate(self, values: Tensor, steps: int | None = None, *, schedule: Schedule = "pipelined") -> Trace:
         """Run in spikes from rest (E1, E2)."""
@@ -124,29 +181,51 @@ class FoldedNetwork:
         if schedule not in SCHEDULES:
             raise BadArgument(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
         values = self._checked(values, steps)
-        first, currents = self.layers[0], [layer.simulated() for layer in self.layers]
-        drive: Drive
-        if values.dim() == len(self.input_shape) + 1:
-            drive = ConstantDrive(first.current(values))
-        else:
-            drive = SequenceDrive(values, currents[0])
-        delay = 1 if schedule == "sequential" else len(self.layers)
-        feedback = Current(operator=self.feedback.operator, weight=self.feedback.weight) if self.feedback else None
-        dynamics = Dynamics(drive=drive, forward=tuple(currents[1:]), feedback=feedback, neuron=self.neuron, vth=self.vth, delay=delay)
+        dynamics = Dynamics(
+            shapes=tuple(layer.shape for layer in self.layers),
+            drives=tuple(self._drive(layer, values) for layer in self.layers),
+            wires=tuple(wire for layer in self.layers for wire in self._wires(layer, schedule)),
+            neuron=self.neuron,
+            vths=tuple(layer.vth for layer in self.layers),
+        )
         return simulate(dynamics, steps)
+
+    def _drive(self, layer: FoldedLayer, values: Tensor) -> Drive | None:
+        """The current from outside, bias included; frame by frame for a sequence. None: the first wire into the layer has its bias."""
+        into = self.into(layer)
+        entries = [one for one in into if one.source == INPUT]
+        if not entries:
+            return None if self.is_forward(into[0]) else ConstantDrive(layer.bias.expand(len(values), *layer.shape))
+        if values.dim() == len(self.input_shape) + 1:
+            return ConstantDrive(self.outside(layer, values))
+        return SequenceDrive(values, tuple(one.simulated(None if i else layer.bias) for i, one in enumerate(entries)))
+
+    def _wires(self, layer: FoldedLayer, schedule: Schedule) -> list[Wire]:
+        wires, into = [], self.into(layer)
+        for i, connection in enumerate(into):
+            source, target = self.ends(connection)
+            if source >= 0:
+                bias = layer.bias if i == 0 and source < target else None
+                wires.append(Wire(source, target, own_delay(source, target, schedule), connection.simulated(bias)))
+        return wires
 
     def logits(self, last: Tensor) -> Tensor:
         """[B, classes] of the last layer's rates."""
         return last.flatten(1) @ self.readout_weight.T + self.readout_bias
 
     def gains(self) -> NDArray[np.float64]:
-        """M of E11, [N, N]."""
+        """M of E13, [N, N]."""
         matrix = np.zeros((len(self.layers),) * 2)
-        for position, layer in enumerate(self.layers[1:], start=1):
-            matrix[position, position - 1] = layer.connection.norm_bound() / self.vth
-        if self.feedback is not None:
-            matrix[0, -1] += self.feedback.norm_bound() / self.vth
+        for connection in self.connections:
+            source, target = self.ends(connection)
+            if source >= 0:
+                matrix[target, source] += connection.norm_bound() / self.layers[target].vth
         return matrix
+
+    def longest_loop(self) -> int:
+        """How many layers the largest set contains that influence themselves and each other; at least 1."""
+        edges = [self.ends(one) for one in self.connections]
+        return max([len(loop) for loop in strong_components(edges, len(self.layers))], default=1)
 
     def _checked(self, values: Tensor, steps: int) -> Tensor:
         shape = tuple(values.shape)

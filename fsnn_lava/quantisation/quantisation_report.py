@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
-from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.ir.network import ChipNetwork, Layer
+from fsnn_lava.ir.rate_map import Drive, RateMap
 from fsnn_lava.quantisation.calibration import affordable_calibration_samples, largest_potentials
-from fsnn_lava.quantisation.folded_network import FoldedConnection, FoldedNetwork
+from fsnn_lava.quantisation.counterpart import counterpart
+from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.quantisation.quantise import Quantised
 from fsnn_lava.quantisation.rounding import largest_integer
 from fsnn_lava.quantisation.state_range import state_headroom, sum_headroom
@@ -107,7 +108,7 @@ def _run_values(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.uint
 def _layer_rows(
     made: Quantised,
     rate_map: RateMap,
-    drive: NDArray[np.float64],
+    drive: Drive,
     exact: tuple[NDArray[np.float64], ...],
     shifted: tuple[NDArray[np.float64], ...],
 ) -> tuple[LayerRow, ...]:
@@ -122,19 +123,19 @@ def _layer_rows(
         2 * _shift_bounds(gains, TOLERANCE * sizes) if made.gain_after < 1.0 else np.zeros_like(sizes)
     )  # both equilibria are solved up to it
     got = rate_map.currents(exact, drive)
-    wanted = _currents(folded, torch.from_numpy(made.calibration[: len(drive)]), exact)
+    wanted = _currents(folded, torch.from_numpy(made.calibration[: len(exact[0])]), exact)
     if chip.delta is None:
-        headroom = state_headroom(chip, largest_potentials(folded, made.calibration[: len(drive)]))
+        headroom = state_headroom(chip, largest_potentials(folded, made.calibration[: len(exact[0])]))
     else:
-        headroom = sum_headroom(chip, chip.delta, drive, got)
+        headroom = sum_headroom(chip.delta, drive, got)
     rows = []
     for i, layer in enumerate(chip.layers):
-        ratio = got[i] / layer.per_neuron(layer.threshold) - wanted[i] / folded.vth
+        ratio = got[i] / layer.per_neuron(layer.threshold) - wanted[i] / folded.layers[i].vth
         rows.append(
             LayerRow(
                 name=layer.name,
                 threshold=_threshold_text(layer),
-                threshold_error=float(np.abs(layer.threshold * layer.scale / folded.vth - 1.0).max()),
+                threshold_error=float(np.abs(layer.threshold * layer.scale / folded.layers[i].vth - 1.0).max()),
                 drive_error=float(np.sqrt(np.mean(ratio**2))),
                 defect=float(defects[i].mean()),
                 shift=float(shifts[i].mean()),
@@ -153,12 +154,7 @@ def _shift_bounds(gains: NDArray[np.float64], defects: NDArray[np.float64]) -> N
 
 def _currents(folded: FoldedNetwork, values: torch.Tensor, rates: tuple[NDArray[np.float64], ...]) -> list[NDArray[np.float64]]:
     """[B, *shape] currents into each layer of the folded network at these rates."""
-    tensors = [torch.from_numpy(r) for r in rates]
-    first = folded.drive(values)
-    if folded.feedback is not None:
-        first = first + folded.feedback.apply(tensors[-1])
-    rest = [layer.current(before) for layer, before in zip(folded.layers[1:], tensors, strict=False)]
-    return [first.numpy(), *(current.numpy() for current in rest)]
+    return [current.numpy() for current in folded.currents([torch.from_numpy(r) for r in rates], folded.drive(values))]
 
 
 def _lengths(difference: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -174,7 +170,9 @@ def _synapse_rows(made: Quantised) -> list[SynapseRow]:
     chip, folded, top = made.chip, made.folded, largest_integer(made.bits)
     rows = []
     for synapse in chip.synapses:
-        connection = _connection(folded, chip, synapse)
+        connection = counterpart(folded, chip, synapse)
+        if connection is None:
+            raise AssertionError(f"{synapse} was made of no connection")
         scale = np.broadcast_to(chip.layer(synapse.target).scale, chip.layer(synapse.target).shape[:1])
         step = np.expand_dims(scale * 2.0**synapse.exponent, tuple(i for i in range(synapse.weight.ndim) if i != connection.target_axis))
         rows.append(
@@ -184,12 +182,6 @@ def _synapse_rows(made: Quantised) -> list[SynapseRow]:
     step = readout.scale * 2.0**readout.exponent
     rows.append(_synapse_row("readout", folded.readout_weight.numpy(), readout.weight, step, readout.exponent, top))
     return rows
-
-
-def _connection(folded: FoldedNetwork, chip: ChipNetwork, synapse: Synapse) -> FoldedConnection:
-    if chip.is_forward(synapse) or folded.feedback is None:
-        return folded.layers[chip.index(synapse.target)].connection
-    return folded.feedback
 
 
 def _synapse_row(name: str, weight: NDArray[Any], integers: NDArray[Any], step: NDArray[Any], exponent: int, top: int) -> SynapseRow:

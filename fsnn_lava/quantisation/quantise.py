@@ -26,7 +26,7 @@ from fsnn_lava.ir.network import (
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.operator_norm import spectral_radius
-from fsnn_lava.nn.operators import Convolution, TransposedConvolution
+from fsnn_lava.nn.operators import Convolution, Dense, TransposedConvolution
 from fsnn_lava.quantisation.calibration import (
     affordable_calibration_samples,
     checked_calibration,
@@ -168,7 +168,7 @@ def quantise_in_full(
         after = spectral_radius(gains)
         if before >= 1.0 or after < 1.0:
             break
-        shrunk *= (PROJECTED_GAIN / after) ** len(folded.layers)
+        shrunk *= (PROJECTED_GAIN / after) ** folded.longest_loop()
     if chip.delta is not None:
         chip = _with_dead_bands(chip, chip.delta, folded, values, bands, steps)
         bounds = step_bounds(chip, message_max=_message_max(folded, values, kind))
@@ -197,7 +197,7 @@ def _checked_network(net: FSNN) -> FSNN:
         remedy = "net.normalisation = Normalisation(255.0)" if unit else "net.normalisation = Normalisation(255.0, mean, std)"
         raise BadArgument(
             f"the network has no `normalisation` and was trained on floats from {low:.3g} to {high:.3g}, but the chip takes raw uint8 "
-            f"values: set {remedy}, which says how pixels became those floats"
+            f"values: set {remedy}, which describes how pixels were converted to those floats"
         )
     return net
 
@@ -261,9 +261,11 @@ def _message_max(folded: FoldedNetwork, values: NDArray[np.uint8], kind: Kind) -
 
 
 def _shrink(folded: FoldedNetwork, factor: float) -> FoldedNetwork:
-    if factor == 1.0 or folded.feedback is None:
+    """The same with all feedback multiplied by a factor."""
+    if factor == 1.0:
         return folded
-    return replace(folded, feedback=folded.feedback.with_weight(folded.feedback.weight * factor))
+    shrunk = [one if folded.is_forward(one) else one.with_weight(one.weight * factor) for one in folded.connections]
+    return replace(folded, connections=tuple(shrunk))
 
 
 def _round_network(
@@ -280,10 +282,10 @@ def _round_network(
         if encoding == "rate":
             rounded = round_layer(problem, bits=bits, per_channel=per_channel)
         else:
-            found = round_delta_layer(problem, folded.layers[0].connection if position == 0 and kind != "current" else None, bits=bits)
+            found = round_delta_layer(problem, tuple(one for one in problem.connections if one.source == INPUT), bits=bits)
             rounded, rate_bits = found.rounded, min(rate_bits, found.rate_bits)
-        layers.append(_layer(f"l{position + 1}", layer.shape, rounded, decay, reset))
-        synapses.extend(_synapses(folded, position, problem, rounded))
+        layers.append(_layer(layer.name, layer.shape, rounded, decay, reset))
+        synapses.extend(_synapses(folded, problem, rounded))
     exact = folded.readout_weight.numpy(), folded.readout_bias.numpy(), rates[-1].flatten(1).numpy()
     if encoding == "rate":
         readout = round_readout(*exact, bits=bits, decay=decay, weight_sum=folded.neuron.weight_sum(folded.steps))
@@ -313,24 +315,19 @@ def _problem(
     message_max: int,
 ) -> LayerProblem:
     layer = folded.layers[position]
-    connections: list[FoldedConnection] = []
-    messages: list[torch.Tensor] = []
-    if position == 0 and folded.feedback is not None:
-        connections.append(folded.feedback)
-        messages.append(rates[-1])
-    host = position == 0 and kind == "current"
-    if not host:
-        connections.append(layer.connection)
-        messages.append(raw if position == 0 else rates[position - 1])
+    into = folded.into(layer)
+    host = kind == "current" and any(one.source == INPUT for one in into)
+    back, ahead = [one for one in into if not folded.is_forward(one)], [one for one in into if folded.is_forward(one)]
+    connections = tuple(back + [one for one in ahead if not host or one.source != INPUT])
     return LayerProblem(
         shape=layer.shape,
-        connections=tuple(connections),
-        messages=tuple(messages),
+        connections=connections,
+        messages=tuple(raw if one.source == INPUT else rates[folded.positions[one.source]] for one in connections),
         bias=np.zeros(layer.shape) if host else layer.bias.numpy(),
-        host_current=layer.current(raw).numpy() if host else None,
-        vth=folded.vth,
+        host_current=folded.outside(layer, raw).numpy() if host else None,
+        vth=layer.vth,
         potential_max=potential_max,
-        message_max=tuple(float(message_max) if m is raw else 1.0 for m in messages),
+        message_max=tuple(float(message_max) if one.source == INPUT else 1.0 for one in connections),
     )
 
 
@@ -344,18 +341,15 @@ def _layer(name: str, shape: tuple[int, ...], rounded: RoundedLayer, decay: int,
     return Layer(name=name, shape=shape, threshold=rounded.threshold, bias=rounded.bias, scale=rounded.scale, decay=decay, reset=reset)
 
 
-def _synapses(folded: FoldedNetwork, position: int, problem: LayerProblem, rounded: RoundedLayer) -> list[Synapse]:
+def _synapses(folded: FoldedNetwork, problem: LayerProblem, rounded: RoundedLayer) -> list[Synapse]:
     """The synapses into a layer: forward ones first, then feedback."""
-    target = f"l{position + 1}"
-    made = []
-    for connection, weight, exponent in zip(problem.connections, rounded.weights, rounded.exponents, strict=True):
-        back = connection is folded.feedback
-        source = f"l{len(folded.layers)}" if back else INPUT if position == 0 else f"l{position}"
-        made.append(_synapse(connection, source, target, weight, exponent))
-    return sorted(made, key=lambda s: s.source == f"l{len(folded.layers)}")
+    made = zip(problem.connections, rounded.weights, rounded.exponents, strict=True)
+    ordered = sorted(made, key=lambda part: not folded.is_forward(part[0]))
+    return [_synapse(connection, weight, exponent) for connection, weight, exponent in ordered]
 
 
-def _synapse(connection: FoldedConnection, source: str, target: str, weight: IntArray, exponent: int) -> Synapse:
+def _synapse(connection: FoldedConnection, weight: IntArray, exponent: int) -> Synapse:
+    source, target = connection.source, connection.target
     if exponent not in limits.EXPONENT_RANGE:
         lowest, highest = limits.EXPONENT_RANGE[0], limits.EXPONENT_RANGE[-1]
         raise BadNetwork(
@@ -364,8 +358,16 @@ def _synapse(connection: FoldedConnection, source: str, target: str, weight: Int
         )
     operator = connection.operator
     if isinstance(operator, Convolution):
-        stride, padding = operator.stride, operator.padding
-        return ConvSynapse(source=source, target=target, weight=weight, exponent=exponent, stride=stride, padding=padding)
+        return ConvSynapse(
+            source=source,
+            target=target,
+            weight=weight,
+            exponent=exponent,
+            stride=operator.stride,
+            padding=operator.padding,
+            groups=operator.groups,
+            dilation=operator.dilation,
+        )
     if isinstance(operator, TransposedConvolution):
         return TransposedConvSynapse(
             source=source,
@@ -380,8 +382,16 @@ def _synapse(connection: FoldedConnection, source: str, target: str, weight: Int
 
 
 def _host_drive(folded: FoldedNetwork) -> HostDrive:
-    first = folded.layers[0]
-    weight, bias, operator = first.connection.weight.numpy(), first.bias.numpy(), first.connection.operator
+    """What the host computes: the only connection from the input, into the first layer."""
+    entries = [one for one in folded.connections if one.source == INPUT]
+    operator, first = entries[0].operator, folded.layers[0]
+    plain = isinstance(operator, Dense) or (isinstance(operator, Convolution) and operator.groups == 1 and operator.dilation == (1, 1))
+    if len(entries) > 1 or entries[0].target != first.name or not plain:
+        raise BadArgument(
+            "input 'current' needs a single connection from the input, dense or a convolution without groups and dilation, into the first "
+            "layer; use input 'pixels'"
+        )
+    weight, bias = entries[0].weight.numpy(), first.bias.numpy()
     if isinstance(operator, Convolution):
         return HostDrive(weight=weight, bias=bias, stride=operator.stride, padding=operator.padding)
     return HostDrive(weight=weight, bias=bias)

@@ -7,6 +7,7 @@ weight ~ integer * 2**exponent * unit. Scaling a neuron's inputs, bias and thres
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import ceil, floor, log2
 from typing import Any
 
@@ -15,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from fsnn_lava import limits
+from fsnn_lava.nn.operators import Convolution
 from fsnn_lava.quantisation.folded_network import FoldedConnection
 from fsnn_lava.quantisation.layer_problem import LayerProblem
 
@@ -41,6 +43,7 @@ SHARES = (
     0.34,
 )  # clipping ranges to try, relative to the largest weight
 HEADROOM = 4.0  # times what the potentials of a calibration run need, as far as the threshold window allows
+SEARCHED_CONNECTIONS = 4  # up to so many into a layer, both roundings of every exponent are tried
 _SHORTLIST = 5
 
 
@@ -59,7 +62,7 @@ def round_layer(problem: LayerProblem, *, bits: int, per_channel: bool) -> Round
     """The candidate whose rates on the calibration data are closest to the float layer's (the layer's defect in E12)."""
     candidates = [
         (_expected_error(problem, rounded), rounded)
-        for relative in _relative_exponents(problem.connections, bits)
+        for relative in _relative_exponents(problem.connections)
         for rounded in _candidates(problem, relative, bits, per_channel)
     ]
     candidates.sort(key=lambda pair: pair[0])
@@ -95,15 +98,16 @@ def largest_integer(bits: int) -> int:
     return 2 ** (bits - 1) - 1
 
 
-def _relative_exponents(connections: tuple[FoldedConnection, ...], bits: int) -> list[tuple[int, ...]]:
-    """Exponents, relative to that of the first connection, with which both use their integer range, rounded down and up."""
-    if len(connections) < 2:
-        return [(0,) * len(connections)]
-    first, second = (float(c.weight.abs().max()) for c in connections)
-    if first == 0.0 or second == 0.0:
-        return [(0, 0)]
-    ratio = log2(second / first)
-    return [(0, e) for e in sorted({floor(ratio), ceil(ratio)})]
+def _relative_exponents(connections: tuple[FoldedConnection, ...]) -> list[tuple[int, ...]]:
+    """Exponents relative to the first connection's with which all use their integer range, rounded down and up (of many: to nearest)."""
+    sizes = [float(c.weight.abs().max()) for c in connections]
+    if len(sizes) < 2 or sizes[0] == 0.0:
+        return [(0,) * len(sizes)]
+    choices = []
+    for size in sizes[1:]:
+        ratio = log2(size / sizes[0]) if size > 0.0 else 0.0
+        choices.append(sorted({floor(ratio), ceil(ratio)}) if len(sizes) <= SEARCHED_CONNECTIONS else [round(ratio)])
+    return [(0, *exponents) for exponents in product(*choices)]
 
 
 def _candidates(problem: LayerProblem, relative: tuple[int, ...], bits: int, per_channel: bool) -> list[RoundedLayer]:
@@ -188,7 +192,15 @@ def _expected_error_per_channel(problem: LayerProblem, rounded: RoundedLayer) ->
         samples = messages.flatten(1) if connection.kind == "dense" else messages.transpose(0, 1).flatten(1).T
         mean, variance = samples.mean(0), samples.var(0, unbiased=False)
         each = off.flatten(2) if off.dim() > 2 else off.unsqueeze(2)
-        bias = (each * mean.view(1, -1, 1)).sum((1, 2))
-        noise = (each**2 * variance.view(1, -1, 1)).sum((1, 2))
+        bias = (each * _per_source(connection, mean)).sum((1, 2))
+        noise = (each**2 * _per_source(connection, variance)).sum((1, 2))
         total += (bias**2 + noise).numpy() * (step / problem.vth) ** 2
     return total
+
+
+def _per_source(connection: FoldedConnection, values: torch.Tensor) -> torch.Tensor:
+    """[C_in] (dense: one per source neuron) as [1 or C, sources of a target channel, 1]."""
+    operator = connection.operator
+    if not isinstance(operator, Convolution) or operator.groups == 1:
+        return values.view(1, -1, 1)
+    return values.view(operator.groups, -1, 1).repeat_interleave(operator.channels // operator.groups, 0)

@@ -77,14 +77,13 @@ def state_headroom(chip: ChipNetwork, largest: tuple[float, ...]) -> tuple[float
 
 
 def sum_headroom(
-    chip: ChipNetwork, delta: DeltaEncoding, drive: NDArray[np.float64], currents: tuple[NDArray[np.float64], ...]
+    delta: DeltaEncoding, drive: tuple[NDArray[np.float64], ...], currents: tuple[NDArray[np.float64], ...]
 ) -> tuple[float, ...]:
     """Per layer of a network with delta encoding: how many times the largest |sum| or |drive| at the equilibrium fits into the state (E15).
 
-    `drive` of layer 1 and all `currents` are in weight units.
+    `drive` and `currents` are those of every layer, in weight units.
     """
     room, found = limits.STATE_MAX / delta.one, []
-    for position, (layer, current) in enumerate(zip(chip.layers, currents, strict=True)):
-        constant = drive if position == 0 else layer.bias.astype(np.float64)
+    for constant, current in zip(drive, currents, strict=True):
         found.append(room / max(1.0, float(np.abs(constant).max()), float(np.abs(current - constant).max())))
     return tuple(found)

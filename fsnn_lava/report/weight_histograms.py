@@ -9,6 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import READOUT, ChipNetwork, Synapse, TransposedConvSynapse
+from fsnn_lava.quantisation.counterpart import counterpart
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.report import canvas
 from fsnn_lava.report.evidence import Evidence
@@ -42,7 +43,7 @@ def weight_histograms_panel(evidence: Evidence) -> Panel:
 
 def float_weight(chip: ChipNetwork, folded: FoldedNetwork, synapse: Synapse) -> NDArray[np.float64] | None:
     """The folded weights of a connection in its integer steps; None if the model has no such connection."""
-    connection = folded.layers[chip.index(synapse.target)].connection if chip.is_forward(synapse) else folded.feedback
+    connection = counterpart(folded, chip, synapse)
     if connection is None or tuple(connection.weight.shape) != synapse.weight.shape:
         return None
     target = chip.layer(synapse.target)

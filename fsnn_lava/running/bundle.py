@@ -180,7 +180,9 @@ def check_bundle(folder: str | Path) -> list[str]:
     found = _expected_results(ChipNetwork.load(base / NETWORK), values, wanted["steps"])
     for name in ("network", "stock"):
         if found[name] != wanted[name]:
-            raise CheckFailed(f"the emulator gives different results here ({name}): check that the versions are those of requirements.txt")
+            raise CheckFailed(
+                f"the emulator gives different results here ({name}): check that the installed versions match requirements.txt"
+            )
     lines.append(f"the emulator gives the expected results on {wanted['samples']} samples, {wanted['steps']} steps")
     return [*lines, f"made on Python {wanted['python']}, this is {platform.python_version()}; the boards' machines run {_CHIP_PYTHON}"]
 

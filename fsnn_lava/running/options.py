@@ -30,6 +30,8 @@ class RunOptions:
             raise BadArgument(f"backend must be one of {', '.join(BACKENDS)}, got {self.backend!r}")
         if self.graph not in GRAPHS:
             raise BadArgument(f"graph must be one of {', '.join(GRAPHS)}, got {self.graph!r}")
+        if self.graph == "stock" and self.backend == "emu":
+            raise BadArgument("graph 'stock' means Lava's own processes, which the emulator does not run; use backend 'sim'")
         if self.batch < 1:
             raise BadArgument(f"batch must be at least 1, got {self.batch}")
 

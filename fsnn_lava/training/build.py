@@ -5,10 +5,11 @@ from __future__ import annotations
 import torch
 
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.nn.architecture import parse_architecture
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.graph import Graph
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
-from fsnn_lava.nn.notation import parse_notation
 from fsnn_lava.solvers.solver import Solver
 from fsnn_lava.training.momentum_sgd import MomentumSGD
 from fsnn_lava.training.random_streams import stream_seed
@@ -26,7 +27,7 @@ def build_network(
     else:
         torch.manual_seed(stream_seed(INITIALISE, recipe.seed))
         net = FSNN(
-            recipe.architecture,
+            _architecture(recipe, input_shape),
             input_shape=input_shape,
             classes=classes,
             neuron=IF() if recipe.neuron == "if" else LIF(recipe.leak),
@@ -52,23 +53,26 @@ def configure_network(net: FSNN, plan: Recipe) -> None:
     net.solver = Solver(method=plan.solver.method, tol=plan.solver.tol, max_steps=plan.solver.max_steps)
     net.steps, net.turns, net.dropout = plan.steps, plan.turns, plan.dropout
     net.limit = plan.limit
-    if net.feedback is not None:
-        net.feedback.limit = plan.limit
-        net.feedback.clip_()
+    for connection, feedback in zip(net.graph.feedback, net.feedbacks, strict=True):
+        feedback.limit = plan.limit if connection.limit is None else connection.limit
+    net.clip_feedback_()
+
+
+def _architecture(recipe: Recipe, input_shape: tuple[int, ...]) -> str | Graph:
+    return recipe.architecture if recipe.graph is None else recipe.graph.graph(input_shape)
 
 
 def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int) -> FSNN:
     """The network in the file that the recipe starts from; BadArgument if it differs from the recipe's."""
-    net = FSNN.load(recipe.start)
-    text = parse_notation(recipe.architecture, input_shape=input_shape, classes=classes).text
-    wanted = {"architecture": text, "leak": recipe.leak, "vth": recipe.vth, "input shape": input_shape, "classes": classes}
+    net, own = FSNN.load(recipe.start), parse_architecture(_architecture(recipe, input_shape), input_shape=input_shape, classes=classes)
+    wanted = {"leak": recipe.leak, "vth": recipe.vth, "input shape": input_shape, "classes": classes}
     plan = net.architecture
-    found = {"architecture": plan.text, "leak": net.neuron.leak, "vth": net.vth, "input shape": plan.input_shape, "classes": plan.classes}
-    for key, value in wanted.items():
-        if found[key] != value:
-            raise BadArgument(
-                f"the network in {recipe.start} (start) has {key} {found[key]!r}, but the recipe says {value!r}; they must agree"
-            )
+    found = {"leak": net.neuron.leak, "vth": net.vth, "input shape": plan.input_shape, "classes": plan.classes}
+    differing = [(key, found[key], value) for key, value in wanted.items() if found[key] != value]
+    if plan.graph != own.graph:
+        differing.insert(0, ("architecture", plan.text, own.text))
+    for key, theirs, value in differing[:1]:
+        raise BadArgument(f"the network in {recipe.start} (start) has {key} {theirs!r}, but the recipe says {value!r}; they must agree")
     net.steps, net.schedule, net.dropout = recipe.steps, recipe.schedule, recipe.dropout
     return net
 

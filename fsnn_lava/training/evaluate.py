@@ -21,7 +21,7 @@ class Evaluation:
 
     accuracy: float  # share of samples whose largest logit is their label's
     firing_rates: list[float]  # spikes per step and neuron, one per layer
-    equilibrium_residual: float  # mean over samples of max |f(a[T]) - a[T]| of the last layer
+    equilibrium_residual: float  # mean over samples of max |f(a[T]) - a[T]| where feedback starts
     operations: float  # synaptic operations per sample, in all steps: spikes times outgoing synapses (E17)
 
 
@@ -34,7 +34,7 @@ def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = Non
     group = group or ProcessGroup()
     net.eval()
     synapses = fan_out(net)
-    sums = torch.zeros(2 + len(net.stages), dtype=torch.float64)  # correct answers, operations, then spikes per neuron of each layer
+    sums = torch.zeros(2 + len(net.graph.layers), dtype=torch.float64)  # right answers, operations, then spikes per neuron of each layer
     for first in range(group.rank * BATCH, len(samples), group.size * BATCH):
         chosen = slice(first, first + BATCH)
         logits = net(torch.from_numpy(samples.batch(chosen)).to(group.device))
@@ -51,7 +51,5 @@ def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = Non
 
 @torch.no_grad()
 def equilibrium_residual(net: FSNN, images: Tensor) -> float:
-    """Evaluate how far the spikes are from the equilibrium: the mean over samples of max |f(a[T]) - a[T]| of the last layer (E4)."""
-    rates = net.simulate(images).rates[-1]
-    mapped = net.rate_map(net.average(net.normalise(images), net.steps))(rates)[-1]
-    return float((mapped - rates).abs().flatten(1).amax(1).mean())
+    """Mean over samples of the largest |f(a[T]) - a[T]| where feedback starts: how far the spikes are from the equilibrium (E4)."""
+    return float(net.residual(net.simulate(images).rates, net.average(net.normalise(images), net.steps)).mean())

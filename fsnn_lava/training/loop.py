@@ -147,7 +147,7 @@ class TrainingLoop:
             equilibrium_residual=evaluation.equilibrium_residual,
             solver_steps=sums.steps / sums.batches,
             solver_residual=sums.residual / sums.batches if sums.steps else None,
-            alpha=None if self.net.feedback is None else float(self.net.feedback.alpha.detach()),
+            alpha=max([float(one.alpha.detach()) for one in self.net.feedbacks], key=abs, default=None),
             learning_rate=float(self.optimiser.param_groups[0]["lr"]),
             seconds=time.perf_counter() - start,
             operations=evaluation.operations,
@@ -189,8 +189,7 @@ class TrainingLoop:
         self._backward(loss if penalty is None else loss + penalty, batch.index)
         sum_distributed_gradients(self.net, self.group)
         descend(self.optimiser)
-        if self.net.feedback is not None:
-            self.net.feedback.clip_()
+        self.net.clip_feedback_()
         self.iteration += 1
         sums.add(value, logits.detach(), batch, self.net.last_solve or (0, 0.0))
 
@@ -242,7 +241,7 @@ class TrainingLoop:
         save_state(self.folder / run_folder.STATE, self._state())
         self._write_models()
         append_record(self.folder / run_folder.LOG, self.history[-1])
-        limit = None if self.net.feedback is None else self.net.feedback.limit
+        limit = max([one.limit for one in self.net.feedbacks], default=None)
         self.progress.say(epoch_row(record, epochs=self.recipe.epochs, limit=limit, penalised=self.recipe.penalty is not None))
         remark = limit_remark(self.history, limit)
         if remark is not None:

@@ -13,6 +13,7 @@ from fsnn_lava.files.toml import parse_toml, read_toml
 from fsnn_lava.nn.dynamics import SCHEDULES, Schedule
 from fsnn_lava.nn.feedback import NORMS, NormKind
 from fsnn_lava.solvers.solver import LINEAR_METHODS, Method
+from fsnn_lava.training.graph_keys import GraphKeys
 from fsnn_lava.training.recipe_keys import key_rule, nested_keys, nested_lists, print_keys, read_keys
 
 
@@ -81,12 +82,13 @@ class Phase:
     max_steps: int | None = key_rule(int, None, low=0)  # in place of solver.max_steps
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Recipe:
     """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
 
     data: str = key_rule(str, choices=NAMES, ending=".npz", prefix=TONIC, folders=True)
-    architecture: str = key_rule(str)
+    architecture: str = key_rule(str, "")  # in the paper's notation; or give a graph
+    graph: GraphKeys | None = dataclasses.field(default=None, metadata=nested_keys(GraphKeys))
     neuron: str = key_rule(str, choices=("if", "lif"))
     steps: int = key_rule(int, low=1)
     epochs: int = key_rule(int, low=1)
@@ -153,6 +155,9 @@ def read_recipe(text: str, *, where: str) -> Recipe:
 def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
     """The recipe in a parsed TOML document, with every key and their combinations checked."""
     recipe = read_keys(Recipe, values, where=where)
+    if bool(recipe.architecture) == (recipe.graph is not None):
+        got = "both" if recipe.architecture else "neither"
+        raise BadFile(f"{where}: give 'architecture' (a notation such as '64C5s (F64C5)') or 'graph' (layers and connections), got {got}")
     if recipe.neuron == "lif" and recipe.leak == 1.0:
         raise BadFile(f"{where}: neuron 'lif' needs 'leak' below 1 (the paper: 0.95, or 0.99 for CIFAR), got {recipe.leak:g}")
     if recipe.neuron == "if" and recipe.leak != 1.0:

@@ -21,7 +21,7 @@ class KeyRule:
     """What a value may be. `low` and `high` are inclusive unless `open_low` / `open_high`.
 
     A text must be one of `choices`, if there are any, or the name of a file that ends in `ending`, or start with `prefix`, or, with
-    `folders`, contain a slash. `many`: a list of such values.
+    `folders`, contain a slash. `many`: a list of such values. `pair`: one such value, or a list of two.
     """
 
     kind: type
@@ -34,6 +34,7 @@ class KeyRule:
     prefix: str = ""
     folders: bool = False
     many: bool = False
+    pair: bool = False
 
     def sentence(self) -> str:
         """The rule in words, to follow 'must be'."""
@@ -42,8 +43,8 @@ class KeyRule:
             others += ["a folder, written with a trailing /"] * self.folders
             return "one of " + ", ".join(repr(choice) for choice in self.choices) + "".join(f", or {other}" for other in others)
         noun = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[self.kind]
-        if self.many:
-            noun = f"a list, each {noun}"
+        if self.many or self.pair:
+            noun = f"a list, each {noun}" if self.many else f"one number or a list of two, each {noun}"
         lower = "" if self.low == -math.inf else f" {'>' if self.open_low else '>='} {self.low:g}"
         upper = "" if self.high == math.inf else f" {'<' if self.open_high else '<='} {self.high:g}"
         return noun + (" and".join(part for part in (lower, upper) if part))
@@ -80,9 +81,10 @@ def key_rule(
     prefix: str = "",
     folders: bool = False,
     many: bool = False,
+    pair: bool = False,
 ) -> Any:
     """A dataclass field with a KeyRule; without `default` the key is required."""
-    limits = KeyRule(kind, low, high, open_low, open_high, choices, ending, prefix, folders, many)
+    limits = KeyRule(kind, low, high, open_low, open_high, choices, ending, prefix, folders, many, pair)
     return dataclasses.field(default=default, metadata={"rule": limits})
 
 
@@ -122,11 +124,13 @@ def _read_value(field: dataclasses.Field[Any], value: Any, *, where: str, key: s
         numbered = enumerate(value, start=1)
         return tuple(read_keys(field.metadata["tables"], one, where=where, prefix=f"{key} {i}: ") for i, one in numbered)
     limit: KeyRule = field.metadata["rule"]
-    each = value if limit.many and isinstance(value, list) else [value]
-    if limit.many != isinstance(value, list) or not all(limit.fits(one) for one in each):
+    listed = isinstance(value, list)
+    each = value if listed and (limit.many or limit.pair) else [value]
+    right_form = len(each) == 2 or not listed if limit.pair else limit.many == listed
+    if not right_form or not all(limit.fits(one) for one in each):
         raise BadFile(f"{where}: {key!r} must be {limit.sentence()}, got {_shown(value)}")
     typed = [limit.kind(one) for one in each]
-    return tuple(typed) if limit.many else typed[0]
+    return tuple(typed) if listed else typed[0]
 
 
 def _shown(value: Any) -> str:

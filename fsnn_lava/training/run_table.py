@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import torch
@@ -24,7 +23,7 @@ def run_header(net: FSNN, data: Dataset, group: ProcessGroup) -> list[str]:
     held_out = "" if data.validation is None else f", {len(data.validation):,} to choose the epoch"
     samples = f"{len(data.train):,} samples to train{held_out}, {len(data.test):,} to test"
     parameters = sum(parameter.numel() for parameter in net.parameters())
-    neurons = sum(prod(layer.out_shape) for layer in net.architecture.layers)
+    neurons = sum(layer.size for layer in net.architecture.layers)
     solver = net.solver
     solving = (
         f"{solver.method} to {solver.tol:g}, at most {solver.max_steps} products" if solver.max_steps else "none (Jacobian-free gradient)"

@@ -39,6 +39,7 @@ def recipe_table() -> str:
     rows: list[tuple[str, ...]] = [("recipe", "data", "architecture", "neuron", "T", "epochs")]
     for name, path in shipped_recipes().items():
         values = read_toml(path, what="recipe")
+        values.setdefault("architecture", "graph")
         rows.append((name, *(_shortened(str(values.get(key, ""))) for key in SHOWN)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)

@@ -23,7 +23,7 @@ def front_table(trials: Sequence[Trial], chosen: Trial | None, *, max_drop: floa
 
 
 def chosen_sentence(trial: Trial, reference: float, *, max_drop: float) -> str:
-    """What was chosen from the front, its accuracy, and how certain the choice is."""
+    """The sentence below the table: what was chosen from the front, its accuracy, and how certain the choice is."""
     points = 100.0 * trial.drop
     change = f"{abs(points):.2f} points {'below' if points > 0 else 'above'}" if points else "the same as"
     return (

@@ -44,6 +44,7 @@ def _in_turn(bench: Bench, left: Sequence[Candidate]) -> Iterator[Trial]:
 def _in_processes(bench: Bench, left: Sequence[Candidate], processes: int) -> Iterator[Trial]:
     """Yield trials as they finish. Closing the generator also ends the processes."""
     context = multiprocessing.get_context("spawn")  # a fork would inherit torch's threads
+    others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(min(processes, max(1, len(left))), mp_context=context, initializer=_start, initargs=(bench,))
     try:
         for future in as_completed([pool.submit(_try_out, candidate) for candidate in left]):
@@ -52,8 +53,9 @@ def _in_processes(bench: Bench, left: Sequence[Candidate], processes: int) -> It
         raise BackendFailed("a process of the search died (out of memory?); continue with --resume and fewer --processes") from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        for child in multiprocessing.active_children():
+        for child in (one for one in multiprocessing.active_children() if one not in others):
             child.terminate()
+            child.join()
 
 
 def _start(bench: Bench) -> None:

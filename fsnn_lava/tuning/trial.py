@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields, replace
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,29 @@ class Trial:
         if set(values["candidate"]) != options:
             raise BadFile("a trial's candidate must have exactly the fields of Candidate")
         pairs = {name: None if values[name] is None else tuple(values[name]) for name in ("time", "energy", "energy_with_host")}
-        return Trial(**{**values, **pairs, "candidate": Candidate(**values["candidate"])})
+        made = Trial(**{**values, **pairs, "candidate": Candidate(**values["candidate"])})
+        _check(made)
+        return made
+
+
+def _check(trial: Trial) -> None:
+    """BadFile unless every figure is one that a trial can have."""
+    candidate = trial.candidate
+    counts = (trial.samples, trial.right, trial.lost, trial.gained, trial.chip_steps, candidate.bits, candidate.steps)
+    pairs = (trial.time, trial.energy, trial.energy_with_host)
+    numbers = [trial.messages, trial.operations, *(end for pair in pairs if pair is not None for end in pair)]
+    numbers += [] if candidate.dead_band is None else [candidate.dead_band]
+    optional = () if trial.cores is None else (trial.cores,)
+    if not all(type(count) is int and 0 <= count < 2**53 for count in (*counts, *optional)):
+        raise BadFile("the counts of a trial must be non-negative integers")
+    if not all(type(number) in (int, float) and isfinite(number) and number >= 0 for number in numbers):
+        raise BadFile("the figures of a trial must be non-negative numbers")
+    if any(pair is not None and len(pair) != 2 for pair in pairs):
+        raise BadFile("a range must have two ends")
+    if candidate.encoding not in ("rate", "delta") or type(candidate.per_channel) is not bool:
+        raise BadFile("the candidate of a trial must be one of those that are tried")
+    if not all(isinstance(text, str) for text in (trial.answer, trial.digest, trial.failure)):
+        raise BadFile("the answer, digest and failure of a trial must be text")
 
 
 @dataclass(frozen=True, eq=False)

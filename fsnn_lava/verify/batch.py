@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
+from fsnn_lava.ir.rate_map import Drive
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.synaptic_currents import drive_trace, incoming_synapses, total_shift, weighted_sum
@@ -49,11 +50,11 @@ class Batch:
         return tuple(drive_trace(self.chip, layer, self.values, steps) for layer in self.chip.layers)
 
     @cached_property
-    def drive(self) -> NDArray[np.float64]:
-        """The average current from outside into layer 1, bias included: [B, *shape of layer 1], weight units per step."""
-        steps = self.chip.weight_sum(self.steps) if self.chip.delta is None else 1.0
-        average = self.drives[0] / (steps * 2**STATE_FRACTION_BITS)
-        return np.broadcast_to(average, (self.samples, *self.chip.layers[0].shape))
+    def drive(self) -> Drive:
+        """The average current from outside into every layer, bias included: [B, *shape] per layer, weight units per step."""
+        unit = (self.chip.weight_sum(self.steps) if self.chip.delta is None else 1.0) * 2**STATE_FRACTION_BITS
+        pairs = zip(self.drives, self.chip.layers, strict=True)
+        return tuple(np.broadcast_to(drive / unit, (self.samples, *layer.shape)) for drive, layer in pairs)
 
     @cached_property
     def rates(self) -> tuple[NDArray[np.float64], ...]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fsnn_lava.ir.nearby_rate_map import NearbyRateMap
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.rate_map import RateMap, Rates
+from fsnn_lava.ir.rate_map import Drive, RateMap, Rates, rows_of
 from fsnn_lava.solvers.damped import damped
 from fsnn_lava.verify.sampling import Sampling, affordable
 
@@ -51,7 +51,7 @@ def solved_samples(chip: ChipNetwork, steps: int) -> Sampling:
     return affordable(chip, steps, passes=_TYPICAL_STEPS, least=2, most=DEFAULT_SAMPLES)
 
 
-def solve_equilibria(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Equilibria:
+def solve_equilibria(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibria:
     """a* for every sample. `start` are rates near it (E11); if that does not converge, a start from rest or a damped iteration is tried."""
     found = _in_rounds(rate_map, drive, start)
     for attempt in (_from_rest, _damped_from(start)):
@@ -61,7 +61,7 @@ def solve_equilibria(rate_map: RateMap, drive: NDArray[np.float64], start: Rates
     return found
 
 
-def _in_rounds(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Equilibria:
+def _in_rounds(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibria:
     """Solve for changes in float32 around rates whose currents are known in float64; each round adds about six digits."""
     rates = start
     for tolerance in _ROUND_TOLERANCES:
@@ -69,18 +69,18 @@ def _in_rounds(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> E
     return Equilibria(rates, _residual(rate_map, rates, drive))
 
 
-def _residual(rate_map: RateMap, rates: Rates, drive: NDArray[np.float64]) -> NDArray[np.float64]:
-    gaps = [np.abs(f - a).reshape(len(drive), -1).max(axis=1) for f, a in zip(rate_map.apply(rates, drive), rates, strict=True)]
+def _residual(rate_map: RateMap, rates: Rates, drive: Drive) -> NDArray[np.float64]:
+    gaps = [np.abs(f - a).reshape(len(a), -1).max(axis=1) for f, a in zip(rate_map.apply(rates, drive), rates, strict=True)]
     return np.max(gaps, axis=0)
 
 
-def _from_rest(rate_map: RateMap, drive: NDArray[np.float64], rows: NDArray[np.intp]) -> Equilibria:
-    solved = rate_map.solve_drive(drive[rows], tol=TOLERANCE, max_steps=_STEPS)
+def _from_rest(rate_map: RateMap, drive: Drive, rows: NDArray[np.intp]) -> Equilibria:
+    solved = rate_map.solve_drive(rows_of(drive, rows), tol=TOLERANCE, max_steps=_STEPS)
     return Equilibria(solved.rates, solved.residual)
 
 
-def _damped_from(start: Rates) -> Callable[[RateMap, NDArray[np.float64], NDArray[np.intp]], Equilibria]:
-    return lambda rate_map, drive, rows: _solve_from(rate_map, drive[rows], tuple(rate[rows] for rate in start))
+def _damped_from(start: Rates) -> Callable[[RateMap, Drive, NDArray[np.intp]], Equilibria]:
+    return lambda rate_map, drive, rows: _solve_from(rate_map, rows_of(drive, rows), rows_of(start, rows))
 
 
 def _better(found: Equilibria, again: Equilibria, rows: NDArray[np.intp]) -> Equilibria:
@@ -93,7 +93,7 @@ def _better(found: Equilibria, again: Equilibria, rows: NDArray[np.intp]) -> Equ
     return Equilibria(rates, residual)
 
 
-def _solve_from(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> Equilibria:
+def _solve_from(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibria:
     """Damped iteration on all layers at once: slower than Anderson's method, but it does not jump between the linear pieces of f."""
     sizes = [int(np.prod(rate.shape[1:])) for rate in start]
 
@@ -102,7 +102,7 @@ def _solve_from(rate_map: RateMap, drive: NDArray[np.float64], start: Rates) -> 
         return tuple(part.reshape(rate.shape) for part, rate in zip(parts, start, strict=True))
 
     def joined(rates: Rates) -> Tensor:
-        return torch.from_numpy(np.concatenate([rate.reshape(len(drive), -1) for rate in rates], axis=1))
+        return torch.from_numpy(np.concatenate([rate.reshape(len(rate), -1) for rate in rates], axis=1))
 
     found = damped(
         lambda flat: joined(rate_map.apply(split(flat), drive)), joined(start), damping=_DAMPING, tol=TOLERANCE, max_steps=_STEPS

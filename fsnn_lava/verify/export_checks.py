@@ -44,11 +44,12 @@ def check_exported_folding(net: FSNN, folded: FoldedNetwork, values: NDArray[np.
     """The rate map of the network against that of the folded one, at random rates, both in float64."""
     exact = copy.deepcopy(net).double().eval()
     images = torch.from_numpy(values)
-    shape = folded.layers[-1].shape
-    last = torch.rand(len(values), *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    drive, random = folded.drive(images), torch.Generator().manual_seed(0)
+    shapes = folded.sources.shapes
+    given = [torch.rand(len(values), *shape, dtype=torch.float64, generator=random) for shape in shapes]
     average = exact.average(exact.normalise(images), folded.steps)
-    unfolded_rates = exact.rate_map(average)(last)
-    folded_rates = fold(net).around(last, folded.drive(images))
+    unfolded_rates = exact.rate_map(average)(given)
+    folded_rates = fold(net).around(given, drive)
     gap = max(float((a - b).abs().max()) for a, b in zip(folded_rates, unfolded_rates, strict=True))
     return Check(name="folding", passed=gap <= FOLD_TOLERANCE, summary=f"folded and unfolded rates differ by at most {gap:.1e} in float64")
 

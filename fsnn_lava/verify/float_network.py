@@ -61,9 +61,7 @@ class FloatNetwork:
             return self.folded.logits(self.folded.solve(self.average(values), tol=ANSWER_TOLERANCE).rates[-1]).argmax(1).numpy()
         return self.model(torch.from_numpy(values), steps).argmax(1).numpy()
 
-    def apply(self, rates: tuple[Tensor, ...], drive: Tensor) -> tuple[Tensor, ...]:
-        """f(a), every layer from the rates given (E4)."""
-        folded = self.folded
-        first = drive if folded.feedback is None else drive + folded.feedback.apply(rates[-1])
-        currents = [first, *(layer.current(rates[index]) for index, layer in enumerate(folded.layers[1:]))]
-        return tuple(rate_of(current, folded.vth) for current in currents)
+    def apply(self, rates: tuple[Tensor, ...], drive: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """f(a), every layer from the rates given (E13)."""
+        currents = self.folded.currents(rates, drive)
+        return tuple(rate_of(current, layer.vth) for current, layer in zip(currents, self.folded.layers, strict=True))

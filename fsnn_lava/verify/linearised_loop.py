@@ -7,15 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
-from fsnn_lava.ir.rate_map import RateMap, Rates, operator_of
+from fsnn_lava.ir.network import INPUT, Synapse
+from fsnn_lava.ir.rate_map import Drive, RateMap, Rates, feedback_sources, operator_of
 
 Floats = NDArray[np.float64]
-
-
-def _feedback_sources(chip: ChipNetwork) -> list[int]:
-    """Positions of the layers that feedback comes from, ascending: their rates determine all others."""
-    return sorted({chip.index(synapse.source) for synapse in chip.feedback})
 
 
 class Loop:
@@ -26,7 +21,7 @@ class Loop:
 
     def __init__(self, rate_map: RateMap) -> None:
         self.rate_map, self.chip = rate_map, rate_map.chip
-        self.sources = _feedback_sources(self.chip)
+        self.sources = feedback_sources(self.chip)
         self.thresholds = [layer.per_neuron(layer.threshold).astype(np.float64) for layer in self.chip.layers]
         self.sizes = [self.chip.layers[k].size for k in self.sources]
         self.size = sum(self.sizes)
@@ -35,22 +30,20 @@ class Loop:
         self._weights = {id(s): torch.from_numpy(s.weight * 2.0**s.exponent) for s in inner}
 
     def join(self, rates: Rates) -> Floats:
-        """[B, n] of the sources' rates, given those of all layers."""
+        """[B, n] of the rates of the loop's sources, given those of all layers."""
         return np.concatenate([rates[k].reshape(len(rates[k]), -1) for k in self.sources], axis=1)
 
     def split(self, vector: Floats) -> dict[int, Floats]:
-        """[B, *shape] of every source, by its position."""
+        """[B, *shape] of every source of the loop, by its position."""
         parts = np.split(vector, np.cumsum(self.sizes)[:-1], axis=1)
         return {k: part.reshape(len(vector), *self.chip.layers[k].shape) for k, part in zip(self.sources, parts, strict=True)}
 
-    def sweep(self, vector: Floats, drive: Floats) -> tuple[Rates, Rates]:
-        """Rates of all layers, one after the other, and what sigma was applied to: current over threshold."""
+    def sweep(self, vector: Floats, drive: Drive) -> tuple[Rates, Rates]:
+        """One pass around the loop: rates of all layers, one after the other, and what sigma was applied to: current over threshold."""
         given = self.split(vector)
         rates: list[Floats] = []
         inputs: list[Floats] = []
-        for position, layer in enumerate(self.chip.layers):
-            bias: Floats = np.broadcast_to(layer.bias.astype(np.float64), (len(drive), *layer.shape))
-            current: Floats = drive if position == 0 else bias
+        for position, current in enumerate(drive):
             for synapse in self._into[position]:
                 k = self.chip.index(synapse.source)
                 current = current + self.rate_map.apply_synapse(synapse, rates[k] if k < position else given[k])
@@ -59,7 +52,7 @@ class Loop:
         return tuple(rates), tuple(inputs)
 
     def weight(self, synapse: Synapse) -> Tensor:
-        """The weight of a synapse of the loop as a tensor."""
+        """The weight of a synapse of the loop to be linearised, as a tensor."""
         return self._weights[id(synapse)]
 
 

@@ -125,14 +125,15 @@ def _synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
 
 
 def _convolved(synapse: ConvSynapse | HostDrive, weight: NDArray[np.float64], sent: NDArray[np.float64]) -> NDArray[np.float64]:
-    (sy, sx), (py, px), groups = synapse.stride, synapse.padding, getattr(synapse, "groups", 1)
+    (sy, sx), (py, px) = synapse.stride, synapse.padding
+    groups, (dy, dx) = (1, (1, 1)) if isinstance(synapse, HostDrive) else (synapse.groups, synapse.dilation)
     padded = np.pad(sent, ((0, 0), (0, 0), (py, py), (px, px)))
-    rows, columns = ((padded.shape[2 + i] - weight.shape[2 + i]) // (sy, sx)[i] + 1 for i in (0, 1))
+    rows, columns = ((padded.shape[2 + i] - (dy, dx)[i] * (weight.shape[2 + i] - 1) - 1) // (sy, sx)[i] + 1 for i in (0, 1))
     parts = []
     for kernel, source in zip(np.split(weight, groups), np.split(padded, groups, axis=1), strict=True):
         total = np.zeros((len(sent), len(kernel), rows, columns))
         for y, x in np.ndindex(*weight.shape[2:]):
-            window = source[:, :, y : y + sy * rows : sy, x : x + sx * columns : sx][:, :, :rows, :columns]
+            window = source[:, :, dy * y : dy * y + sy * rows : sy, dx * x : dx * x + sx * columns : sx]
             total += np.moveaxis(np.tensordot(kernel[:, :, y, x], window, axes=(1, 1)), 0, 1)
         parts.append(total)
     return np.concatenate(parts, axis=1)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.network import READOUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.quantisation.counterpart import counterpart
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.verify.check import Offender
 
@@ -88,12 +89,10 @@ def shrink_factor(integers: NDArray[Any], wanted: NDArray[np.float64]) -> float:
 
 
 def _float_weight(chip: ChipNetwork, folded: FoldedNetwork, synapse: Synapse) -> NDArray[np.float64]:
-    if chip.is_forward(synapse):
-        weight = folded.layers[chip.index(synapse.target)].connection.weight.numpy()
-    elif folded.feedback is not None and synapse is chip.feedback[0]:
-        weight = folded.feedback.weight.numpy()
-    else:
+    connection = counterpart(folded, chip, synapse)
+    if connection is None:
         raise BadArgument(f"{synapse}: the model has no such connection; network and model do not belong together")
+    weight = connection.weight.numpy()
     if weight.shape != synapse.weight.shape:
         raise BadArgument(
             f"{synapse}: weight has shape {synapse.weight.shape}, in the model {weight.shape}; network and model do not belong together"
@@ -135,7 +134,7 @@ def _judge_neurons(found: _Wrong, chip: ChipNetwork, folded: FoldedNetwork, inde
     hosted = index == 0 and chip.host_drive is not None
     bias = np.zeros(layer.shape) if hosted else folded.layers[index].bias.numpy() / scale
     _judge_entries(found, layer.name, "bias", layer.bias, bias, np.abs(bias) < limits.BIAS_MAX)
-    got, threshold = np.broadcast_arrays(layer.threshold, folded.vth / layer.scale)  # one for all, or one per channel
+    got, threshold = np.broadcast_arrays(layer.threshold, folded.layers[index].vth / layer.scale)  # one for all, or one per channel
     _judge_entries(found, layer.name, "threshold", got, threshold, (threshold > 1) & (threshold < limits.THRESHOLD_MAX))
 
 
@@ -144,8 +143,9 @@ def _judge_host_drive(found: _Wrong, chip: ChipNetwork, folded: FoldedNetwork) -
     if chip.host_drive is None:
         return
     first = folded.layers[0]
+    entry = next(one for one in folded.into(first) if one.source == INPUT)
     pairs = (
-        ("weight", chip.host_drive.weight, first.connection.weight.numpy()),
+        ("weight", chip.host_drive.weight, entry.weight.numpy()),
         ("bias", chip.host_drive.bias, first.bias.numpy()),
     )
     for name, got, wanted in pairs:

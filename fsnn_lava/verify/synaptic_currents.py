@@ -92,6 +92,7 @@ def _taps(synapse: Synapse | Readout, weight: NDArray[Any], source: tuple[int, .
             stride=synapse.stride,
             padding=synapse.padding,
             groups=synapse.groups,
+            dilation=synapse.dilation,
         )
     if isinstance(synapse, TransposedConvSynapse):
         return Taps(
@@ -126,7 +127,7 @@ def _in_float32(synapse: Synapse | Readout, kernel: Tensor, messages: NDArray[An
 def _linear_operation(synapse: Synapse | Readout) -> Callable[[Tensor, Tensor], Tensor]:
     """The function (messages, weight) -> weight @ messages of a synapse."""
     if isinstance(synapse, ConvSynapse):
-        return partial(nnf.conv2d, stride=synapse.stride, padding=synapse.padding, groups=synapse.groups)
+        return partial(nnf.conv2d, stride=synapse.stride, padding=synapse.padding, dilation=synapse.dilation, groups=synapse.groups)
     if isinstance(synapse, TransposedConvSynapse):
         return partial(nnf.conv_transpose2d, stride=synapse.stride, padding=synapse.padding, output_padding=synapse.output_padding)
     return lambda messages, weight: nnf.linear(messages.flatten(1), weight)
@@ -151,23 +152,29 @@ def incoming_synapses(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
     return [s for s in chip.into(layer) if s.source != INPUT]
 
 
+def input_synapses(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
+    """Synapses from the input into `layer`."""
+    return [s for s in chip.into(layer) if s.source == INPUT]
+
+
 def drive_trace(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], steps: int) -> Ints | Floats:
     """<D> of E10: the leak-weighted sum of the currents from bias and input over the window, [B, *shape] (or [1, *shape]), units 2**-6.
 
     int64 and exact for IF, float64 for a leak.
     """
-    bias = layer.bias.astype(np.int64) << STATE_FRACTION_BITS
-    synapse = next((s for s in chip.into(layer) if s.source == INPUT), None)
+    bias = layer.bias[None].astype(np.int64) << STATE_FRACTION_BITS
+    synapses = input_synapses(chip, layer)
     weights = chip.leak ** np.arange(steps - 1, -1, -1, dtype=np.float64)
-    if synapse is not None and chip.input.kind == "events":
-        return _events_trace(chip, synapse, values, weights) + _accumulated(bias[None], weights, chip.decay)
-    if synapse is not None:
-        static = _shifted(weighted_sum(synapse, values), total_shift(synapse)) + bias
-    elif layer is chip.layers[0] and chip.input.kind == "current":
-        static = input_current(chip, values).astype(np.int64)
-    else:
-        static = bias[None]
-    return _accumulated(static, weights, chip.decay)
+    if chip.input.kind == "events":
+        total = _accumulated(bias, weights, chip.decay)
+        for synapse in synapses:
+            total = total + _events_trace(chip, synapse, values, weights)
+        return total
+    if layer is chip.layers[0] and chip.input.kind == "current":
+        return _accumulated(input_current(chip, values).astype(np.int64), weights, chip.decay)
+    for synapse in synapses:
+        bias = bias + _shifted(weighted_sum(synapse, values), total_shift(synapse))
+    return _accumulated(bias, weights, chip.decay)
 
 
 def _events_trace(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], weights: Floats) -> Ints | Floats:

@@ -22,7 +22,9 @@ def written_out(patches: Patches, source: tuple[int, ...], target: tuple[int, ..
         left, first_column, column_taps = patches.column_spans[x]
         into = slice(c // inner * outer, (c // inner + 1) * outer)
         for i, j in np.ndindex(int(row_taps), int(column_taps)):
-            matrix[into, top + i, left + j, c, y, x] += patches.weight[first_row + i, first_column + j, c]
+            matrix[into, top + i * patches.row_step, left + j * patches.column_step, c, y, x] += patches.weight[
+                first_row + i, first_column + j, c
+            ]
     return matrix
 
 
@@ -36,16 +38,24 @@ def random_weight(*shape: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "stride", "padding", "groups"),
-    [((3, 3), (1, 1), (1, 1), 1), ((3, 2), (2, 1), (1, 0), 1), ((2, 4), (3, 2), (0, 2), 2), ((1, 1), (2, 3), (0, 0), 1)],
+    ("kernel", "stride", "padding", "groups", "dilation"),
+    [
+        ((3, 3), (1, 1), (1, 1), 1, (1, 1)),
+        ((3, 2), (2, 1), (1, 0), 1, (1, 1)),
+        ((2, 4), (3, 2), (0, 2), 2, (1, 1)),
+        ((1, 1), (2, 3), (0, 0), 1, (1, 1)),
+        ((3, 3), (1, 1), (2, 1), 4, (2, 3)),
+        ((3, 2), (2, 2), (3, 1), 1, (2, 3)),
+        ((2, 3), (3, 4), (1, 2), 2, (4, 2)),
+    ],
 )
-def test_a_convolution_is_torchs(kernel, stride, padding, groups):
-    source, weight = (4, 6, 7), random_weight(6, 4 // groups, *kernel)
-    expected = torchs(lambda x: functional.conv2d(x, torch.from_numpy(weight).double(), None, stride, padding, groups=groups), source)
+def test_a_convolution_is_torchs(kernel, stride, padding, groups, dilation):
+    source, weight = (4, 6, 7), random_weight(8 if groups == 4 else 6, 4 // groups, *kernel)
+    expected = torchs(lambda x: functional.conv2d(x, torch.from_numpy(weight).double(), None, stride, padding, dilation, groups), source)
     target = expected.shape[:3]
-    patches = convolution_patches(weight, source, target, stride=stride, padding=padding, groups=groups)
+    patches = convolution_patches(weight, source, target, stride=stride, padding=padding, groups=groups, dilation=dilation)
     np.testing.assert_array_equal(written_out(patches, source, target).reshape(expected.shape), expected)
-    assert (patches.width, patches.channels) == (target[2], 6)
+    assert (patches.width, patches.channels) == (target[2], len(weight))
     assert int(patches.fan_out.sum()) * 4 == int((written_out(patches_of_ones(patches), source, target) != 0).sum())
 
 
@@ -57,6 +67,8 @@ def patches_of_ones(patches: Patches) -> Patches:
         width=patches.width,
         channels=patches.channels,
         groups=patches.groups,
+        row_step=patches.row_step,
+        column_step=patches.column_step,
     )
 
 

@@ -14,7 +14,8 @@ from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import netx
 from fsnn_lava.formats.standard_group import express_as_standard
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse
-from tests.helpers.chip_networks import conv_network, dense_network
+from tests.helpers.chip_networks import conv_network, dense_network, skip_network
+from tests.helpers.naive_delta import as_delta
 
 NETWORKS = {
     "dense pixels": dense_network(1),
@@ -25,6 +26,8 @@ NETWORKS = {
     "conv events": conv_network(6, kind="events", reset="zero"),
     "conv current": conv_network(7, kind="current", decay=41),
     "conv per channel": conv_network(8, per_channel=True),
+    "a skip and two loops": skip_network(9),
+    "a skip, delta encoding": as_delta(skip_network(9)),
 }
 
 
@@ -75,8 +78,8 @@ def test_an_unwritable_folder_is_reported(tmp_path):
 DAMAGE = {
     "no format": (lambda f: f["fsnn"].attrs.__delitem__("format"), "attribute 'format' is missing"),
     "newer": (
-        lambda f: f["fsnn"].attrs.__setitem__("version", 3),
-        "it has format version 3, but this release reads 1 and 2: install a newer",
+        lambda f: f["fsnn"].attrs.__setitem__("version", 4),
+        "it has format version 4, but this release reads 1 to 3: install a newer",
     ),
     "no layers": (lambda f: f["fsnn"].__delitem__("layers"), "'layers' is missing"),
     "a gap": (lambda f: f["fsnn/layers"].move("0", "3"), "must be numbered"),
@@ -188,6 +191,27 @@ def test_the_file_says_what_stock_netx_gets_of_it(path):
     assert "rate" in str(standard(path, dense_network(1))["input"]), "pixels at 2**-6 beside whole feedback weights do not fit int8"
 
 
+def test_a_network_graph_has_no_part_for_stock_netx_and_the_file_says_why(path):
+    said = standard(path, skip_network(1))
+    assert said["input"] == "none: NetX has only chains of layers, without skips and with one forward connection each"
+    assert not said["complete"]
+    with h5py.File(path) as file:
+        assert list(file) == ["fsnn"]
+        assert file["fsnn"].attrs["version"] == 3
+
+
+def test_a_chain_keeps_the_version_that_older_ones_read(path):
+    for chip, version in ((conv_network(1), 1), (as_delta(dense_network(1)), 2)):
+        chip.save(path)
+        with h5py.File(path) as file:
+            assert file["fsnn"].attrs["version"] == version
+
+
+def test_a_dilated_convolution_of_slayer_is_read(path):
+    slayer_file(path, layers={1: {"dilation": np.array([1, 2]), "padding": np.array([1, 2])}})
+    assert netx.read_netx(path).synapses[0].dilation == (1, 2)
+
+
 def test_layers_of_the_standard_group_are_those_of_the_chain(path):
     conv_network(1).save(path)
     with h5py.File(path) as file:
@@ -275,7 +299,7 @@ def test_a_file_of_slayer_is_read(path):
     ("changes", "sentence"),
     [
         ({"layers": {1: {"type": "convT"}}}, "layers of type 'convT' are not supported"),
-        ({"layers": {1: {"dilation": np.array([2, 2])}}}, "dilated"),
+        ({"layers": {1: {"dilation": np.array([0, 1])}}}, "stride and dilation must be positive"),
         ({"layers": {1: {"delay": np.array([1.0])}}}, "delays are not supported"),
         ({"layers": {3: {"weight": np.full((4, 45), 0.5, np.float32)}}}, "must contain integers"),
         ({"layers": {3: {"weight": np.full((4, 45), 129, np.float32)}}}, r"must be between -127 and 127, got 129"),

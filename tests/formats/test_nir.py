@@ -16,7 +16,7 @@ from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.space_to_depth import packed, space_to_depth
 from fsnn_lava.running.run import run
-from tests.helpers.chip_networks import conv_network, dense_network
+from tests.helpers.chip_networks import conv_network, dense_network, skip_network
 from tests.helpers.naive_delta import as_delta
 
 NETWORKS = {
@@ -27,6 +27,7 @@ NETWORKS = {
     "conv": conv_network(5),
     "conv per channel": conv_network(6, kind="events", per_channel=True, reset="zero"),
     "conv current": conv_network(7, kind="current"),
+    "a skip and two loops": skip_network(9),
 }
 
 
@@ -67,10 +68,11 @@ def _text(value: object) -> str:
 
 
 class Interpreter:
-    """Steps a NIR graph as it is read, pipelined: what leaves a neuron arrives one step later. Connections take no time."""
+    """Steps a NIR graph as it is read, pipelined: what leaves a neuron arrives one step later, behind a Delay node later still."""
 
     def __init__(self, graph: nir.NIRGraph) -> None:
         self.graph = graph
+        self.past: dict[str, list[np.ndarray]] = {name: [] for name, node in graph.nodes.items() if isinstance(node, nir.Delay)}
         self.state = {
             n: np.zeros(node.input_type["input"]) for n, node in graph.nodes.items() if isinstance(node, (nir.IF, nir.LIF, nir.I, nir.LI))
         }
@@ -82,15 +84,23 @@ class Interpreter:
         if name in sent:
             return sent[name]
         node, values = self.graph.nodes[name], self.into(name, sent)
+        if isinstance(node, nir.Delay):
+            past, steps = self.past[name], int(node.delay.flat[0])
+            return past[-1 - steps] if len(past) > steps else np.zeros(node.delay.shape)
         if isinstance(node, nir.Flatten):
             return values.reshape(-1)
         if isinstance(node, (nir.Affine, nir.Linear)):
             return node.weight.astype(np.float64) @ values + (node.bias if isinstance(node, nir.Affine) else 0.0)
         out = torch.nn.functional.conv2d(
             torch.from_numpy(values)[None], torch.from_numpy(node.weight).double(), torch.from_numpy(node.bias).double(),
-            stride=tuple(node.stride), padding=tuple(node.padding), groups=int(node.groups),
+            stride=tuple(node.stride), padding=tuple(node.padding), dilation=tuple(node.dilation), groups=int(node.groups),
         )  # fmt: skip
         return out[0].numpy()
+
+    def wait(self, sent: dict[str, np.ndarray]) -> None:
+        """Delay nodes remember what is sent to them in this step."""
+        for name, past in self.past.items():
+            past.append(self.into(name, sent))
 
     def step(self, name: str, sent: dict[str, np.ndarray]) -> np.ndarray:
         node = self.graph.nodes[name]
@@ -123,6 +133,7 @@ def test_the_graph_alone_makes_every_spike_of_the_emulator(name, tmp_path):
     sent = {layer.name: np.zeros(layer.shape) for layer in lowered.layers}
     for t in range(steps + len(names) - 1):
         arriving = {**sent, "input": _outside(chip, lowered, values, t, steps)}
+        inside.wait(arriving)
         for position, layer in enumerate(names):
             if 0 <= t - position < steps:
                 sent[layer] = inside.step(layer, arriving)

@@ -59,6 +59,37 @@ def dense_network(
     )
 
 
+def skip_network(seed: int = 0, *, kind: Kind = "pixels", decay: int = 0, steps: int = 16, **layer: Any) -> ChipNetwork:
+    """Three layers, a skip over the second, a loop over all and one of the second onto itself; even kernels, groups, dilation."""
+    rng = np.random.default_rng(seed)
+    shapes: list[tuple[int, int, int]] = [(2, 5, 6), (4, 5, 6), (6, 6, 5), (4, 5, 6)]
+    layers = tuple(
+        Layer(
+            name=f"l{i}",
+            shape=shape,
+            threshold=np.array(600 + 50 * i),
+            bias=rng.integers(-150, 251, shape),
+            scale=np.array(0.01),
+            decay=decay,
+            **layer,
+        )
+        for i, shape in enumerate(shapes[1:], start=1)
+    )
+    synapses: tuple[Synapse, ...] = (
+        ConvSynapse(
+            source="input", target="l1", weight=_weights(rng, (4, 2, 3, 3)), padding=(1, 1), exponent=-6 if kind == "pixels" else 0
+        ),
+        ConvSynapse(source="l1", target="l2", weight=_weights(rng, (6, 2, 2, 4)), padding=(1, 1), groups=2),
+        ConvSynapse(source="l2", target="l3", weight=_weights(rng, (4, 6, 4, 2)), padding=(1, 1)),
+        ConvSynapse(source="l1", target="l3", weight=_weights(rng, (4, 1, 3, 3)), padding=(2, 2), groups=4, dilation=(2, 2), exponent=1),
+        ConvSynapse(source="l3", target="l1", weight=_weights(rng, (4, 4, 1, 3)), padding=(0, 1)),
+        ConvSynapse(source="l2", target="l2", weight=_weights(rng, (6, 3, 3, 1)), padding=(1, 0), groups=2),
+    )
+    size = layers[-1].size
+    readout = Readout(weight=_weights(rng, (3, size)), bias=rng.integers(-9, 10, 3), scale=np.array(0.02), decay=decay)
+    return ChipNetwork(input=Input(kind=kind, shape=shapes[0]), layers=layers, synapses=synapses, readout=readout, steps=steps)
+
+
 def conv_network(seed: int = 0, *, kind: Kind = "pixels", decay: int = 0, per_channel: bool = False, **layer: Any) -> ChipNetwork:
     """Two convolutional layers and a transposed convolution back, sizes that all differ."""
     rng = np.random.default_rng(seed)

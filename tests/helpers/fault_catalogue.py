@@ -18,7 +18,7 @@ from fsnn_lava.ir.stock_network import runs_as_atrlif, stock_equivalent
 from fsnn_lava.verify.checks.repeated_run import differing_samples
 from fsnn_lava.verify.comparator import Comparator
 from fsnn_lava.verify.verdict import Verdict
-from tests.helpers.chip_networks import conv_network, dense_network
+from tests.helpers.chip_networks import conv_network, dense_network, skip_network
 from tests.helpers.naive_atrlif import NaiveAtrlif, floored
 from tests.helpers.naive_simulator import TOP, Array, Charged, Faults, simulate, towards_zero
 from tests.helpers.strategies import random_network
@@ -44,6 +44,7 @@ GRAPHS: dict[str, Callable[[int], ChipNetwork]] = {
         steps=14,
     ),
     "events, exact multiples": lambda decay: even(dense_network(5, size=12, kind="events", decay=decay)),
+    "a skip and two loops": lambda decay: skip_network(3, decay=decay, steps=10),
     "shifted input": lambda decay: dense_network(3, size=12, decay=decay, exponent=-9),
 }
 
@@ -222,6 +223,30 @@ def _late(case: Case, feedback: bool) -> tuple[Result, set[str]] | None:
     return _hooked(case, {chip.synapses[number].target}, late_by=lambda i: int(i == number))
 
 
+def _skip(chip: ChipNetwork) -> int | None:
+    """The last connection that skips layers."""
+    return _synapse(chip, lambda s: s.source != "input" and chip.chip_delay(s) > 1)
+
+
+def _skip_late(case: Case, steps: int) -> tuple[Result, set[str]] | None:
+    number = _skip(case.chip)
+    if number is None:
+        return None
+    return _hooked(case, {case.chip.synapses[number].target}, late_by=lambda i: steps * (i == number))
+
+
+def _lost(case: Case, number: int | None) -> tuple[Result, set[str]] | None:
+    """A connection that delivers nothing."""
+    if number is None:
+        return None
+    return _hooked(case, {case.chip.synapses[number].target}, matrix=lambda i, matrix: matrix * (i != number))
+
+
+def _second_feedback(chip: ChipNetwork) -> int | None:
+    found = [i for i, synapse in enumerate(chip.synapses) if not chip.is_forward(synapse)]
+    return found[1] if len(found) > 1 else None
+
+
 def _clipped(case: Case) -> tuple[Result, set[str]] | None:
     if case.stock:
         return None
@@ -342,6 +367,10 @@ CATALOGUE = (
     Fault("leak", "none", _no_leak),
     Fault("delay", "feedback takes a step too long", lambda c: _late(c, True)),
     Fault("delay", "a forward connection takes a step too long", lambda c: _late(c, False)),
+    Fault("delay", "a skip takes a step too long", lambda c: _skip_late(c, 1)),
+    Fault("delay", "a skip arrives as soon as feedback would", lambda c: _skip_late(c, -1)),
+    Fault("delivery", "a skip is lost", lambda c: _lost(c, _skip(c.chip))),
+    Fault("delivery", "the second feedback is lost", lambda c: _lost(c, _second_feedback(c.chip))),
     Fault("delivery", "spikes of one step are lost", lambda c: _lost_spike(c, 0)),
     Fault("delivery", "spikes of one step arrive twice", lambda c: _lost_spike(c, 2)),
     Fault("window", "a layer starts a step too late", _window),

@@ -28,6 +28,7 @@ class DeltaFaults:
     drive: Callable[[int, Array], Array] = lambda layer, drive: drive  # [B, N]
     shift: Callable[[int, Array], Array] = lambda layer, shift: shift  # [N] s
     band: Callable[[int, int], int] = lambda layer, band: band
+    late_by: Callable[[int], int] = lambda synapse: 0  # steps that a synapse takes too long
 
 
 def drives(chip: ChipNetwork, delta: DeltaEncoding, values: NDArray[np.uint8]) -> list[Array]:
@@ -47,7 +48,7 @@ def drives(chip: ChipNetwork, delta: DeltaEncoding, values: NDArray[np.uint8]) -
 def simulate_delta(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int | None = None, faults: DeltaFaults | None = None) -> Result:
     """Run `values` through the chip in its global time g = 1 … T + N: layer l works at g = l … l + T - 1, then it is switched off.
 
-    What a neuron sends at g arrives at g + 1. The readout adds up what the last layer sends.
+    What a neuron sends at g arrives at g + 1, at the d-th layer after it at g + d. The readout adds up what the last layer sends.
     """
     faults, delta = faults or DeltaFaults(), chip.delta
     assert delta is not None
@@ -79,7 +80,7 @@ def simulate_delta(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int |
                 if synapse.target != layer.name or synapse.source == "input":
                     continue
                 k = chip.index(synapse.source) + 1
-                then = g - 1 - k + 1  # the source's own time one global step ago
+                then = g - max(1, number - k) - k + 1 - faults.late_by(i)  # the source's own time when the message was sent
                 change = delivered[k - 1, then if 1 <= then <= T else 0, :, : chip.layers[k - 1].size]
                 received += (change @ matrices[i].T) * 2**synapse.exponent
                 operations += (change != 0) @ ops[i]
@@ -156,7 +157,13 @@ def random_delta_network(
 ) -> ChipNetwork:
     """A random network whose thresholds, exponents and dead bands are those of delta encoding; `wild`: sums leave the state's range."""
     kind = str(rng.choice(["pixels", "pixels", "current"]))
-    chip = random_network(rng, layers=layers, kind=kind, decay=0, reset="subtract", strict=False, dense=dense)
+    return with_random_delta(
+        rng, random_network(rng, layers=layers, kind=kind, decay=0, reset="subtract", strict=False, dense=dense), wild=wild
+    )
+
+
+def with_random_delta(rng: np.random.Generator, chip: ChipNetwork, *, wild: bool = False) -> ChipNetwork:
+    """A rate network without leak with the thresholds, exponents and dead bands of delta encoding."""
     delta = DeltaEncoding(
         rate_bits=int(rng.integers(6, 13)), dead_bands=tuple(int(b) for b in rng.integers(1, int(rng.choice([3, 30])), len(chip.layers)))
     )

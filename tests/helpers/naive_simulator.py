@@ -87,7 +87,8 @@ def _pairs(synapse: Synapse, ky: int, kx: int, source: tuple[int, ...], target: 
     assert isinstance(synapse, ConvSynapse | TransposedConvSynapse)
     (sy, sx), (py, px) = synapse.stride, synapse.padding
     if isinstance(synapse, ConvSynapse):
-        pairs = [(y, x, y * sy - py + ky, x * sx - px + kx) for y in range(target[1]) for x in range(target[2])]
+        dy, dx = synapse.dilation
+        pairs = [(y, x, y * sy - py + ky * dy, x * sx - px + kx * dx) for y in range(target[1]) for x in range(target[2])]
     else:
         pairs = [(y * sy - py + ky, x * sx - px + kx, y, x) for y in range(source[1]) for x in range(source[2])]
     return [p for p in pairs if 0 <= p[0] < target[1] and 0 <= p[1] < target[2] and 0 <= p[2] < source[1] and 0 <= p[3] < source[2]]
@@ -147,7 +148,7 @@ def simulate(
 ) -> Result:
     """Run `values` through the chip in its global time g = 1 … T + N: layer l works at g = l … l + T - 1, then it is switched off.
 
-    What a neuron sends at g arrives at g + 1. The readout is layer N + 1.
+    What a neuron sends at g arrives at g + 1, at the d-th layer after it at g + d. The readout is layer N + 1.
     """
     faults = faults or Faults()
     T, N, B = steps or chip.steps, len(chip.layers), len(values)
@@ -178,7 +179,7 @@ def simulate(
                     message = (values[:, tau - 1] if chip.input.kind == "events" else values).reshape(B, -1).astype(np.int64)
                 else:
                     k = chip.index(synapse.source) + 1
-                    then = g - 1 - k + 1 - faults.late_by(i)  # the source's own time one global step ago
+                    then = g - max(1, number - k) - k + 1 - faults.late_by(i)  # the source's own time when the message was sent
                     message = sent[k - 1, then if 1 <= then <= T else 0, :, : chip.layers[k - 1].size]
                 synaptic = synaptic + faults.shift(i, message @ matrices[i].T, 6 + synapse.exponent)
                 operations += (message != 0) @ ops[i]

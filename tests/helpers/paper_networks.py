@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse, TransposedConvSynapse
-from fsnn_lava.nn.architecture import Architecture, LayerSpec
+from fsnn_lava.nn.graph import Connection, Graph
 from fsnn_lava.nn.notation import parse_notation
+from fsnn_lava.nn.operators import Convolution, TransposedConvolution
 
 PAPER = {
     "mnist": ("64C5s (F64C5)", (1, 28, 28), 10, "pixels"),
@@ -24,7 +25,7 @@ def paper_network(name: str, *, seed: int = 0, bits: int = 8) -> ChipNetwork:
 
 
 def network(text: str, *, input_shape: tuple[int, ...], classes: int, kind: str = "pixels", seed: int = 0, bits: int = 8) -> ChipNetwork:
-    architecture = parse_notation(text, input_shape=input_shape, classes=classes)
+    graph = parse_notation(text, input_shape=input_shape)
     rng = np.random.default_rng(seed)
     top = 2 ** (bits - 1) - 1
 
@@ -35,38 +36,21 @@ def network(text: str, *, input_shape: tuple[int, ...], classes: int, kind: str 
 
     layers = tuple(
         Layer(
-            name=f"l{i}", shape=spec.out_shape, threshold=np.array(300), bias=np.zeros(spec.out_shape, dtype=np.int32), scale=np.array(1.0)
+            name=one.name, shape=one.out_shape, threshold=np.array(300), bias=np.zeros(one.out_shape, dtype=np.int32), scale=np.array(1.0)
         )
-        for i, spec in enumerate(architecture.layers, start=1)
+        for one in graph.layers
     )
-    sources = ["input", *(layer.name for layer in layers)]
-    synapses: list[Synapse] = [
-        _forward(spec, source, layer.name, weight) for spec, source, layer in zip(architecture.layers, sources, layers, strict=False)
-    ]
-    synapses.extend(_feedback(architecture, layers[-1].name, weight))
+    synapses = [_synapse(graph, connection, weight) for connection in graph.connections]
     readout = Readout(weight=weight(classes, layers[-1].size), bias=np.zeros(classes, dtype=np.int32), scale=np.array(1.0))
     return ChipNetwork(input=Input(kind=kind, shape=input_shape), layers=layers, synapses=tuple(synapses), readout=readout, steps=30)
 
 
-def _forward(spec: LayerSpec, source: str, target: str, weight) -> Synapse:
-    if spec.kind == "dense":
-        return DenseSynapse(source=source, target=target, weight=weight(spec.channels, int(np.prod(spec.in_shape))))
-    kernel = weight(spec.channels, spec.in_shape[0], spec.kernel, spec.kernel)
-    return ConvSynapse(source=source, target=target, weight=kernel, stride=(spec.stride,) * 2, padding=(spec.padding,) * 2)
-
-
-def _feedback(architecture: Architecture, last: str, weight) -> list[Synapse]:
-    spec = architecture.feedback
-    if spec is None:
-        return []
-    if spec.kind == "dense":
-        return [DenseSynapse(source=last, target="l1", weight=weight(spec.channels, int(np.prod(spec.in_shape))))]
-    if spec.kind == "conv":
-        kernel = weight(spec.channels, spec.in_shape[0], spec.kernel, spec.kernel)
-        return [ConvSynapse(source=last, target="l1", weight=kernel, padding=(spec.padding,) * 2)]
-    kernel = weight(spec.in_shape[0], spec.channels, spec.kernel, spec.kernel)
-    return [
-        TransposedConvSynapse(
-            source=last, target="l1", weight=kernel, stride=(2, 2), padding=(spec.padding,) * 2, output_padding=spec.output_padding
-        )
-    ]
+def _synapse(graph: Graph, connection: Connection, weight) -> Synapse:
+    operator, ends = graph.operator(connection), {"source": connection.source, "target": connection.target}
+    values = weight(*operator.weight_shape)
+    if isinstance(operator, Convolution):
+        return ConvSynapse(**ends, weight=values, stride=operator.stride, padding=operator.padding)
+    if isinstance(operator, TransposedConvolution):
+        padding, rest = operator.padding, operator.output_padding
+        return TransposedConvSynapse(**ends, weight=values, stride=operator.stride, padding=padding, output_padding=rest)
+    return DenseSynapse(**ends, weight=values)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.errors import BadNetwork
-from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
+from fsnn_lava.ir.network import Input
 
 
 def test_an_input_is_bytes_from_0_to_1_by_default():
@@ -29,17 +29,3 @@ def test_an_input_is_bytes_from_0_to_1_by_default():
 def test_an_input_without_meaning_is_refused(option, sentence):
     with pytest.raises(BadNetwork, match=sentence):
         Input(**{"kind": "pixels", "shape": (2,), **option})
-
-
-@pytest.mark.parametrize("kind", ["pixels", "events"])
-def test_an_input_that_reaches_a_later_layer_is_refused(kind):
-    layers = tuple(Layer(name=name, shape=(2,), threshold=5, bias=np.zeros(2, int), scale=1.0) for name in ("l1", "l2"))
-    synapses = [DenseSynapse(source="input", target=layer.name, weight=np.ones((2, 3), int)) for layer in layers]
-    with pytest.raises(BadNetwork, match=r"'input' -> 'l2'.*may not skip a layer"):
-        ChipNetwork(
-            input=Input(kind=kind, shape=(3,)),
-            layers=layers,
-            synapses=tuple(synapses),
-            readout=Readout(weight=np.ones((2, 2), int), bias=np.zeros(2, int), scale=1.0),
-            steps=3,
-        )

@@ -30,6 +30,11 @@ def make(architecture, shape, *, batch_norm=True, dropout=0.0, tol=1e-10):
     return net.train(), torch.randn(6, *shape, dtype=torch.float64)
 
 
+def entries_of(net, first):
+    """The first stage's current, the only one from the input."""
+    return (first, *[None] * (len(net.stages) - 1))
+
+
 def gradients(net, images, *, graph):
     """Of all parameters. A coupling of its own, which couples nothing more, takes the way through autograd's graph."""
     torch.manual_seed(1)
@@ -65,7 +70,7 @@ def test_the_products_are_those_of_the_transposed_jacobian(architecture, shape):
     masks = draw_masks([spec.out_shape for spec in net.architecture.layers], len(images), 0.3, images)
     fed_back = draw_masks([net.architecture.layers[0].out_shape], len(images), 0.3, images)[0]
     first, weight = net.stages[0].current(images).detach(), net.feedback.weight().detach()
-    loop = net._loop_map(first, weight, Masks(tuple(masks), fed_back), running=False)
+    loop = net._loop_map(entries_of(net, first), (weight,), Masks(tuple(masks), (fed_back,)), running=False)
     rates = torch.rand(len(images), *net.architecture.layers[-1].out_shape, dtype=torch.float64)
     chain = linearised(loop, loop.own_current(), rates)
     start = rates.clone().requires_grad_()
@@ -84,7 +89,7 @@ def test_the_number_of_threads_changes_no_bit():
             torch.set_num_threads(threads)
             net, images = make("8C3s-16C3 (F8C3)", (1, 32, 32), tol=0.1)
             first = net.stages[0].current(images).detach()
-            loop = net._loop_map(first, net.feedback.weight(), Masks.none(2), running=False)
+            loop = net._loop_map(entries_of(net, first), net.feedback_weights(), Masks.none(2, 1), running=False)
             chain = linearised(loop, first, torch.zeros(6, 16, 16, 16).double())
             link = chain.links[0]
             found.append((link.gain.copy(), link.white.copy(), link.factor.copy()))

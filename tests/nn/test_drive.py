@@ -14,7 +14,7 @@ OPERATOR = Dense(in_shape=(4,), channels=3)
 def sequence(*, masked: bool) -> SequenceDrive:
     torch.manual_seed(0)
     mask = torch.randint(0, 2, (5, 3)) * 1.25 if masked else None
-    return SequenceDrive(torch.randn(5, 7, 4), Current(operator=OPERATOR, weight=torch.randn(3, 4), bias=torch.randn(3), mask=mask))
+    return SequenceDrive(torch.randn(5, 7, 4), (Current(operator=OPERATOR, weight=torch.randn(3, 4), bias=torch.randn(3), mask=mask),))
 
 
 def test_all_frames_at_once_are_the_frames_one_by_one():
@@ -26,6 +26,15 @@ def test_all_frames_at_once_are_the_frames_one_by_one():
 def test_a_part_of_the_batch_keeps_its_own_frames_and_masks():
     drive = sequence(masked=True)
     torch.testing.assert_close(drive.part(slice(1, 4)).over(7), drive.over(7)[1:4])
+
+
+def test_several_connections_from_the_input_add_up():
+    torch.manual_seed(1)
+    frames, currents = torch.randn(5, 7, 4), [Current(operator=OPERATOR, weight=torch.randn(3, 4)) for _ in range(2)]
+    both = SequenceDrive(frames, tuple(currents))
+    apart = [SequenceDrive(frames, (one,)).over(7) for one in currents]
+    torch.testing.assert_close(both.over(7), apart[0] + apart[1])
+    torch.testing.assert_close(both.at(3), apart[0][:, 3] + apart[1][:, 3])
 
 
 def test_a_constant_drive_ignores_the_step():

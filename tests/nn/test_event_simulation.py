@@ -5,7 +5,8 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.nn import event_simulation
-from fsnn_lava.nn.event_layout import NetworkLayout
+from fsnn_lava.nn.event_layout import NetworkLayout, WireShape
+from fsnn_lava.nn.operators import Dense
 
 CASES = [
     ("12 (F12)", (6,), False),
@@ -32,9 +33,7 @@ def test_events_and_dense_products_make_the_same_spikes(architecture, shape, seq
     # eighths and sums of few of them would be exact in float32, but weights are not: allow no spike to sit on the threshold
     x = torch.randn(5, 12, *shape) if sequence else torch.randn(5, *shape)
     with torch.no_grad():
-        weight = net.feedback.weight() if net.feedback else None
-        masks = net._masks(5, x)
-        dynamics = net._dynamics(x, weight, masks)
+        dynamics = net._dynamics(x, net.feedback_weights(), net._masks(5, x))
         events = net._simulate(dynamics, 12)
         net.event_driven = False
         dense = net._simulate(dynamics, 12)
@@ -153,9 +152,10 @@ def test_other_numbers_are_simulated_with_dense_products(dtype):
 
 
 def test_activity_is_the_share_of_all_products():
-    architecture = fl.FSNN("5-4-3 (F5)", input_shape=(2,), classes=2).architecture
-    forward = [spec.operator for spec in architecture.layers[1:]]
-    layout = NetworkLayout(((5,), (4,), (3,)), forward, architecture.feedback.operator, delay=1)
+    ends = [(2, 0, 1), (0, 1, 0), (1, 2, 0)]
+    sizes = (5, 4, 3)
+    wires = [WireShape(source, target, delay, Dense(in_shape=(sizes[source],), channels=sizes[target])) for source, target, delay in ends]
+    layout = NetworkLayout(((5,), (4,), (3,)), wires, (True, False, False))
     needed, possible = 0.3 * 5 * 4 + 0.6 * 4 * 3, 5 * 4 + 4 * 3 + 3 * 5
     assert abs(layout.activity([0.3, 0.6, 0.0]) - needed / possible) < 1e-6
 

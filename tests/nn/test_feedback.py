@@ -11,6 +11,11 @@ from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import spectral_radius
 
 
+def operator_of(text, shape):
+    graph = parse_notation(text, input_shape=shape)
+    return graph.operator(graph.feedback[0])
+
+
 def operator_matrix(operator, weight):
     basis = torch.eye(int(np.prod(operator.in_shape)), dtype=torch.float64).view(-1, *operator.in_shape)
     return operator.apply(torch.as_tensor(weight), basis).flatten(1).t().numpy()
@@ -21,7 +26,7 @@ def operator_matrix(operator, weight):
 def test_restricted_feedback_has_the_norm_alpha(text, norm):
     torch.manual_seed(0)
     shape = (6,) if "C" not in text else (2, 5, 6)
-    feedback = RestrictedFeedback(parse_notation(text, input_shape=shape, classes=2).feedback, norm=norm).double().train()
+    feedback = RestrictedFeedback(operator_of(text, shape), norm=norm).double().train()
     with torch.no_grad():
         feedback.alpha.fill_(0.7)
     for _ in range(200):

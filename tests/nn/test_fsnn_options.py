@@ -18,7 +18,9 @@ def network(**options):
     [
         ({"neuron": "lif"}, r"neuron must be IF\(\) or LIF\(leak\), for example fsnn_lava\.LIF\(0\.95\), got 'lif'"),
         ({"neuron": fl.LIF}, r"neuron must be IF\(\) or LIF\(leak\)"),
-        ({"vth": [1, 2]}, r"vth must be a single number, used for all layers; got \[1, 2\]"),
+        ({"neuron": [fl.LIF(0.9), fl.IF()]}, r"all layers share one leak: different ones would need a trace per target's leak \(E10\)"),
+        ({"vth": [1, 2]}, r"vth must be one number, or one for each of 1 layers, got \[1, 2\]"),
+        ({"vth": [-1]}, r"layer 'l1': vth must be a positive number, got -1"),
         ({"vth": float("nan")}, "vth must be positive and finite, got nan"),
         ({"normalisation": 255}, r"normalisation must be a Normalisation, for example fsnn_lava\.Normalisation\(255\.0\), got 255"),
     ],

@@ -38,7 +38,7 @@ def batch_map(net, x, weight):
     for stage in net.stages:
         if stage.norm is not None:
             stage.norm.momentum = 0.0
-    loop = net._loop_map(net.stages[0].current(x), weight, Masks.none(len(net.stages)), running=False)
+    loop = net._loop_map(net._entries(x), (weight,), Masks.none(len(net.stages), 1), running=False)
     return lambda a: loop(a)[-1]
 
 
@@ -153,10 +153,10 @@ def test_the_graphless_gradient_of_a_single_layer_is_the_one_of_autograd(archite
     net = make(architecture, shape, neuron=fl.IF(), batch_norm=True, norm=norm)
     net.dropout, net.solver = 0.3, fl.Solver(tol=1e-13, max_steps=300)
     x = torch.randn(8, *shape, dtype=torch.float64)
-    masks, weight, first = net._masks(8, x), net.feedback.weight(), net.stages[0].current(x)
+    masks, weights = net._masks(8, x), net.feedback_weights()
     rates = torch.rand(8, *net.architecture.layers[0].out_shape, dtype=torch.float64)
     start = rates.clone().requires_grad_()
-    loop = net._loop_map(first, weight, masks, running=False)
+    loop = net._loop_map(net._entries(x), weights, masks, running=False)
     mapped = loop(start)[-1]
     product = lambda v: torch.autograd.grad(mapped, start, v, retain_graph=True)[0]  # noqa: E731
     expected = loss_of(net, implicit(mapped, rates, partial(net.solver.solve_affine, product), report=net._report))
@@ -270,9 +270,9 @@ def test_what_the_simulation_returns_is_the_feedback_of_its_rates():
                 x = torch.randn(6, *shape)
                 for steps in (1, 2, 15):
                     masks, weight = net._masks(6, x), net.feedback.weight().detach()
-                    trace = net._simulate(net._dynamics(x, weight, masks), steps, returned=True)
+                    trace = net._simulate(net._dynamics(x, (weight,), masks), steps, returned=True)
                     expected = net.feedback.operator.apply(weight, trace.rates[0])
-                    expected = expected if masks.feedback is None else expected * masks.feedback
+                    expected = expected if masks.feedbacks[0] is None else expected * masks.feedbacks[0]
                     assert expected.abs().max() > 0.05
                     torch.testing.assert_close(trace.returned, expected, rtol=0, atol=3e-6)  # 15 steps of float32 sums of order 1
 

@@ -25,7 +25,7 @@ def loop_of(net, x):
         if stage.norm is not None:
             stage.norm.momentum = 0.0
     weight = net.feedback.direction * (net.feedback.alpha / net.feedback.spectral_norm())
-    return net._loop_map(net.stages[0].current(x), weight, Masks.none(len(net.stages)), running=False)
+    return net._loop_map(net._entries(x), (weight,), Masks.none(len(net.stages), 1), running=False)
 
 
 def unrolled(net, x, turns=300):

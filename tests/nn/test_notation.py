@@ -3,7 +3,7 @@
 import pytest
 
 from fsnn_lava.errors import BadArchitecture
-from fsnn_lava.nn.notation import parse_notation
+from fsnn_lava.nn.architecture import parse_architecture
 
 MNIST, NMNIST, CIFAR = (1, 28, 28), (2, 34, 34), (3, 32, 32)
 ALEXNET_F = "96C3s-256C3-384C3s-384C3-256C3 (F96C3u)"
@@ -23,7 +23,7 @@ CIFARNET_F = "128C3s-256C3-512C3s-1024C3-512C3 (F128C3u)"
     ],
 )
 def test_neurons_and_parameters_are_those_of_the_papers_tables(text, shape, classes, neurons, parameters):
-    architecture = parse_notation(text, input_shape=shape, classes=classes)
+    architecture = parse_architecture(text, input_shape=shape, classes=classes)
     assert _as_printed(architecture.neurons, neurons) == neurons
     assert _as_printed(architecture.parameters, parameters) == parameters
     assert str(architecture) == text
@@ -36,16 +36,19 @@ def _as_printed(count, example):
 
 
 def test_shapes_are_worked_out_through_stride_pooling_and_feedback():
-    architecture = parse_notation("12C5-P2-64C3s-20C3 (F12C3u)", input_shape=(2, 34, 36), classes=7)
+    architecture = parse_architecture("12C5-P2-64C3s-20C3 (F12C3u)", input_shape=(2, 34, 36), classes=7)
     assert [layer.out_shape for layer in architecture.layers] == [(12, 17, 18), (64, 9, 9), (20, 9, 9)]
-    assert architecture.feedback.in_shape == (20, 9, 9)
-    assert architecture.feedback.out_shape == (12, 17, 18)
-    assert architecture.feedback.output_padding == (0, 1)
+    (feedback,) = architecture.graph.feedback
+    operator = architecture.graph.operator(feedback)
+    assert (feedback.source, feedback.target) == ("l3", "l1")
+    assert operator.in_shape == (20, 9, 9)
+    assert operator.out_shape == (12, 17, 18)
+    assert operator.output_padding == (0, 1)
     assert str(architecture) == "12C5-P2-64C3s-20C3 (F12C3u)"
 
 
 def test_a_network_without_feedback_is_allowed():
-    assert parse_notation("20-10", input_shape=(5,), classes=3).feedback is None
+    assert parse_architecture("20-10", input_shape=(5,), classes=3).graph.feedback == ()
 
 
 @pytest.mark.parametrize(
@@ -71,4 +74,4 @@ def test_a_network_without_feedback_is_allowed():
 )
 def test_a_mistake_is_named_by_its_column(text, sentence):
     with pytest.raises(BadArchitecture, match=sentence):
-        parse_notation(text, input_shape=MNIST, classes=10)
+        parse_architecture(text, input_shape=MNIST, classes=10)

@@ -20,4 +20,4 @@ def test_a_window_counts_late_openings_and_the_way_to_the_host():
     window = ChipWindow(steps=4, layers=2, first=3, latency=2)
     assert [(window.opens(layer), window.closes(layer)) for layer in (1, 2, 3)] == [(3, 6), (4, 7), (5, 8)]
     assert (window.used, window.length) == (10, 16)
-    assert "T = 4 runs in windows of 16 chip steps" in str(window)
+    assert "T = 4 steps takes a window of 16 chip steps" in str(window)

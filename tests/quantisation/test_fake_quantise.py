@@ -8,6 +8,7 @@ import torch
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.quantisation.counterpart import counterpart
 from fsnn_lava.quantisation.fake_quantise import (
     disable_fake_quantisation,
     enable_fake_quantisation,
@@ -44,8 +45,7 @@ def test_export_finds_exactly_the_weights_that_were_trained(name, bits):
     plain = materialised(net)
     folded, chip = fold(plain), quantise(plain, bits=bits, per_channel=True, calibration=raw(net, 8).numpy())
     for synapse in chip.synapses:
-        forward = chip.is_forward(synapse)
-        connection = folded.layers[chip.index(synapse.target)].connection if forward else folded.feedback
+        connection = counterpart(folded, chip, synapse)
         scale = np.broadcast_to(chip.layer(synapse.target).scale, chip.layer(synapse.target).shape[:1]) * 2.0**synapse.exponent
         axes = tuple(i for i in range(synapse.weight.ndim) if i != connection.target_axis)
         np.testing.assert_allclose(synapse.weight * np.expand_dims(scale, axes), connection.weight.numpy(), rtol=0, atol=1e-9)

@@ -18,8 +18,8 @@ BIAS = np.array([0.125, -0.75])
 
 def problem() -> LayerProblem:
     connections = (
-        FoldedConnection(operator=Dense(in_shape=(3,), channels=2), weight=FORWARD),
-        FoldedConnection(operator=Dense(in_shape=(2,), channels=2), weight=FEEDBACK),
+        FoldedConnection(source="input", target="l1", operator=Dense(in_shape=(3,), channels=2), weight=FORWARD),
+        FoldedConnection(source="l1", target="l1", operator=Dense(in_shape=(2,), channels=2), weight=FEEDBACK),
     )
     messages = (torch.ones(4, 3, dtype=torch.float64), torch.zeros(4, 2, dtype=torch.float64))
     return LayerProblem(

@@ -13,6 +13,7 @@ from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.nn.operator_norm import spectral_radius
+from fsnn_lava.quantisation.counterpart import counterpart
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.quantisation.quantisation_report import measure_quantisation
@@ -21,17 +22,16 @@ from tests.quantisation.test_fold import NETWORKS, network, raw
 
 
 def scaled(folded: FoldedNetwork, *, feedback: float = 1.0, forward: float = 1.0) -> FoldedNetwork:
-    back = folded.feedback
-    layers = tuple(replace(layer, connection=layer.connection.with_weight(layer.connection.weight * forward)) for layer in folded.layers)
-    return replace(folded, layers=layers, feedback=back and back.with_weight(back.weight * feedback))
+    factors = [forward if folded.is_forward(one) else feedback for one in folded.connections]
+    made = tuple(one.with_weight(one.weight * factor) for one, factor in zip(folded.connections, factors, strict=True))
+    return replace(folded, connections=made)
 
 
 def float_weights(folded: FoldedNetwork, chip: ChipNetwork) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """(float weight, integers, value of one integer) of every synapse."""
     found = []
     for synapse in chip.synapses:
-        forward = chip.is_forward(synapse)
-        connection = folded.layers[chip.index(synapse.target)].connection if forward else folded.feedback
+        connection = counterpart(folded, chip, synapse)
         target = chip.layer(synapse.target)
         scale = np.broadcast_to(target.scale, target.shape[:1]) * 2.0**synapse.exponent
         axes = tuple(i for i in range(synapse.weight.ndim) if i != connection.target_axis)
@@ -54,7 +54,7 @@ def test_integers_are_the_rounded_float_network(name, bits, per_channel):
     for layer, mine in zip(folded.layers, chip.layers, strict=True):
         scale = mine.per_neuron(mine.scale)
         assert np.abs(mine.bias * scale - layer.bias.numpy()).max() <= 0.5 * scale.max() + 1e-12
-        assert np.abs(mine.threshold * mine.scale - folded.vth).max() <= 0.5 * scale.max() + 1e-12
+        assert np.abs(mine.threshold * mine.scale - layer.vth).max() <= 0.5 * scale.max() + 1e-12
 
 
 @pytest.mark.parametrize("ratio", [0.01, 0.3, 30.0])
@@ -87,9 +87,10 @@ def test_more_bits_move_the_equilibrium_less():
 
 def test_an_outlier_is_clipped_when_that_is_better_for_the_rates():
     folded = fold(network("conv"))
-    weight = folded.feedback.weight.clone()
+    entry, back = folded.connections
+    weight = back.weight.clone()
     weight[1, 2, 0, 1] = 3.0 * weight.abs().max()
-    folded = replace(folded, feedback=folded.feedback.with_weight(weight))
+    folded = replace(folded, connections=(entry, back.with_weight(weight)))
     rows = measure_quantisation(quantise_in_full(folded, bits=3, calibration=raw(network("conv"), 16).numpy())).synapses
     assert rows[1].name == "l1 -> l1"
     assert rows[1].clipped > 0
@@ -98,10 +99,8 @@ def test_an_outlier_is_clipped_when_that_is_better_for_the_rates():
 def test_one_unit_per_channel_is_finer_where_channels_differ():
     folded = fold(network("conv"))
     gain = torch.tensor([0.05, 1.0, 0.2, 0.6, 0.1], dtype=torch.float64).view(-1, 1, 1, 1)
-    layer = folded.layers[0]
-    folded = replace(
-        folded, layers=(replace(layer, connection=layer.connection.with_weight(layer.connection.weight * gain)),), feedback=None
-    )
+    entry = folded.connections[0]
+    folded = replace(folded, connections=(entry.with_weight(entry.weight * gain),))
     images = raw(network("conv"), 16).numpy()
     alike, each = (
         measure_quantisation(quantise_in_full(folded, bits=4, per_channel=flag, calibration=images)).layers[0] for flag in (False, True)

@@ -27,9 +27,13 @@ from fsnn_lava.errors import Remark
 from fsnn_lava.formats import model, netx, nir, results
 from fsnn_lava.limits import DECAY_UNIT
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.graph import Connection, Graph, Neurons
 from fsnn_lava.placement.board import FOLDER, load_board
 from fsnn_lava.training.recipe import load_recipe
-from tests.helpers.chip_networks import conv_network, dense_network
+from fsnn_lava.tuning.candidate import Candidate
+from fsnn_lava.tuning.journal import TuningJournal
+from fsnn_lava.tuning.trial import Trial
+from tests.helpers.chip_networks import conv_network, dense_network, skip_network
 from tests.helpers.data_files import event_bytes, idx_bytes, random_images, write_idx
 from tests.helpers.event_data import random_events
 from tests.helpers.naive_delta import as_delta
@@ -60,12 +64,14 @@ def originals(folder: Path) -> list[Original]:
             "hdf5",
             netx.read_netx,
         ),
+        ("network graph", "graph.h5", lambda path: netx.write_netx(skip_network(3), path), "hdf5", netx.read_netx),
         ("delta network", "delta.h5", lambda path: netx.write_netx(as_delta(dense_network(2)), path), "hdf5", netx.read_netx),
         ("delta results", "delta-results.h5", _delta_results, "hdf5", results.read_results),
         ("slayer", "slayer.net", _slayer, "hdf5", netx.read_netx),
         ("nir", "net.nir", lambda path: nir.write_nir(dense_network(3), path), "hdf5", nir.read_nir),
         ("results", "results.h5", _results, "hdf5", results.read_results),
         ("model", "model.pt", _model, "torch", model.read_model),
+        ("model of a graph", "graph.pt", _graph_model, "torch", model.read_model),
         ("npz", "samples.npz", _npz, "npz", load),
         ("recipe", "recipe.toml", lambda path: path.write_bytes((ROOT / "train/digits.toml").read_bytes()), "toml", load_recipe),
         ("board", "board.toml", lambda path: path.write_bytes((FOLDER / "oheo-gulch.toml").read_bytes()), "toml", load_board),
@@ -93,6 +99,7 @@ def originals(folder: Path) -> list[Original]:
         ("part of a run", f"1.h5.part/{kept_run.PART}", kept_run.keep, "part", kept_run.resume),
         ("note of a run", "2.h5.part/run.json", kept_run.keep, "json", kept_run.resume),
         ("note of a process", "3.h5.part/error.1", kept_run.keep, "json", kept_run.listen),
+        ("journal of a search", "net.h5.tuning", _journal, "bytes", lambda path: TuningJournal(path, {}).open(resume=True)),
         ("lock", "4.h5.part/lock.0", kept_run.hold, "bytes", kept_run.meet),
     ]
     made = []
@@ -100,6 +107,14 @@ def originals(folder: Path) -> list[Original]:
         write(folder / file)
         made.append(Original(name, folder / file, read, kind))
     return made
+
+
+def _journal(path: Path) -> None:
+    journal = TuningJournal(path, {})
+    journal.open(resume=False)
+    for steps in (4, 8):
+        candidate = Candidate(encoding="delta", bits=8, per_channel=False, steps=steps, dead_band=0.1)
+        journal.add(Trial(candidate=candidate, samples=10, right=9, lost=1, answer="runs", cores=2, energy=(1e-6, 2e-6), digest="ab"))
 
 
 def _read_images(path: Path) -> np.ndarray:
@@ -113,6 +128,22 @@ def _read_cifar_binary(path: Path) -> Any:
 def _model(path: Path) -> None:
     torch.manual_seed(0)
     FSNN("3C3s (F3C3)", input_shape=(1, 6, 6), classes=4, steps=5).save(path)
+
+
+def _graph_model(path: Path) -> None:
+    torch.manual_seed(0)
+    graph = Graph(
+        (1, 6, 6),
+        [Neurons("stem", (2, 3, 3), 1.5), Neurons("head", (2, 3, 3))],
+        [
+            Connection(source="input", target="stem", kind="conv", kernel=3, stride=2),
+            Connection(source="stem", target="head", kind="conv", kernel=3),
+            Connection(source="stem", target="head", kind="identity"),
+            Connection(source="head", target="stem", kind="conv", kernel=3),
+            Connection(source="head", target="head", kind="conv", kernel=1, limit=0.5),
+        ],
+    )
+    FSNN(graph, classes=4, steps=5).save(path)
 
 
 def _results(path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fsnn_lava.errors import BadArgument, BadFile
+from fsnn_lava.training.build import build_network
 from fsnn_lava.training.recipe import load_recipe, parse_recipe, read_recipe, recipe_differences
 
 RECIPES = sorted((Path(__file__).parents[2] / "train").glob("*.toml"))
@@ -39,6 +40,8 @@ OWN = (
     "digits-deep",
     "cifar10-small",
     "fashion-mnist-frugal",
+    "fashion-mnist-recurrent",
+    "fashion-mnist-resnet",
     "mnist-certified",
     "mnist-frugal",
     "nmnist-small",
@@ -61,6 +64,10 @@ def test_the_recipes_say_what_the_paper_says(path):
     ("change", "sentence"),
     [
         ({"epoch": 5}, r"unknown key 'epoch'; did you mean 'epochs'\?"),
+        ({"architecture": ""}, "give 'architecture' .* or 'graph' .*, got neither"),
+        ({"graph": {"layers": [], "connections": []}}, "give 'architecture' .* or 'graph' .*, got both"),
+        ({"graph": {"layers": [{"name": "a", "shape": 3}]}}, "'graph.layers 1: shape' must be a list, each a whole number >= 1, got 3"),
+        ({"graph": {"connections": [{"source": "a", "target": "b", "kernel": [1, 2, 3]}]}}, "kernel' must be one number or a list of two"),
         ({"zzz": 5}, "unknown key 'zzz'; known here: data, architecture"),
         ({"steps": 0}, "'steps' must be a whole number >= 1, got 0"),
         ({"steps": 2.5}, "'steps' must be a whole number >= 1, got 2.5"),
@@ -105,7 +112,7 @@ def test_a_bad_recipe_is_refused_with_file_and_key(change, sentence):
     assert str(caught.value).startswith("my.toml: ")
 
 
-@pytest.mark.parametrize("key", SMALL)
+@pytest.mark.parametrize("key", [key for key in SMALL if key != "architecture"])
 def test_a_missing_key_is_named(key):
     with pytest.raises(BadFile, match=f"key '{key}' is missing"):
         parse_recipe({name: value for name, value in SMALL.items() if name != key})
@@ -162,3 +169,21 @@ def test_more_epochs_are_another_recipe_where_the_rate_depends_on_them():
     longer = parse_recipe({**SMALL, "epochs": 9}), parse_recipe({**SMALL, "epochs": 9, "learning_rate": {"cosine": True}})
     assert recipe_differences(plain, longer[0]) == []
     assert recipe_differences(cosine, longer[1]) == ["epochs: 3, 9"]
+
+
+def test_a_graph_in_a_recipe_prints_as_it_was_read_and_makes_the_network():
+    graph = {
+        "layers": [{"name": "a", "shape": [2, 4, 4]}, {"name": "b", "shape": [5], "vth": 1.5}],
+        "connections": [
+            {"source": "input", "target": "a", "kind": "conv", "kernel": [3, 1], "padding": [1, 0]},
+            {"source": "a", "target": "b"},
+            {"source": "b", "target": "b", "limit": 0.5},
+        ],
+    }
+    recipe = parse_recipe({key: value for key, value in SMALL.items() if key != "architecture"} | {"graph": graph})
+    assert read_recipe(recipe.to_toml(), where="again") == recipe
+    net = build_network(recipe, input_shape=(1, 4, 4), classes=2, normalisation=None)
+    assert [layer.name for layer in net.graph.layers] == ["a", "b"]
+    assert net.vths == (2.0, 1.5)
+    assert [feedback.limit for feedback in net.feedbacks] == [0.5]
+    assert net.stages[0].operator.kernel == (3, 1)

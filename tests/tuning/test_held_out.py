@@ -25,7 +25,8 @@ def numbered(count):
 
 
 def numbers(values):
-    return set((values[:, 0, 0, 0].astype(int) + 256 * values[:, 0, 0, 1]).tolist())
+    wide = values.astype(int)
+    return set((wide[:, 0, 0, 0] + 256 * wide[:, 0, 0, 1]).tolist())
 
 
 def test_without_a_validation_split_they_are_drawn_by_the_seed():

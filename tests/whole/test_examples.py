@@ -52,6 +52,12 @@ def test_your_own_architecture_passes_through_the_whole_pipeline_in_python(scrip
     assert float(accuracy.split("%")[0].split()[-1]) > 85
 
 
+def test_network_graphs_go_the_whole_way_in_python(script):
+    printed = script("network_graphs.py")
+    assert printed.count("PASS  faithful") == 2
+    assert printed.count("spectral radius of the gains ") == 2
+
+
 def test_the_first_network_of_a_snntorch_user_takes_no_more_lines_than_there(script):
     text = (EXAMPLES / "from_snntorch.py").read_text(encoding="utf-8")
     head = ast.parse(text).body[0]

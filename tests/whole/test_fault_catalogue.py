@@ -6,7 +6,7 @@ import pytest
 
 from tests.helpers.fault_catalogue import BACKENDS, CATALOGUE, GRAPHS, LEAKS, cases, outcomes
 
-EVERY = 9  # coprime to the number of faults, so that each comes up
+EVERY = 11  # coprime to the number of faults, so that each comes up
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:
     late = [(chip.index(s.source), chip.delay(s), offset) for s, offset in zip(chip.feedback, late_offsets)]
     program = Program(
         layers=_layer_table(chip, synapses, offsets, atrlif),
-        synapses=_synapse_table(chip, synapses, patches, [operations for _, operations in full]),
+        synapses=_synapse_table(chip, synapses, patches, offsets, [operations for _, operations in full]),
         weight=np.concatenate([p.blocks for p in patches] or [np.zeros(0, np.int8)]),
         full_current=np.concatenate([current for current, _ in full] or [np.zeros(0, dtype)]),
         spans=np.concatenate([spans for p in patches for spans in (p.row_spans, p.column_spans)] or [np.zeros((0, 3), np.int32)]),
@@ -101,8 +101,10 @@ def _layer_table(chip: ChipNetwork, synapses: list[Synapse], offsets: tuple[int,
     return table
 
 
-def _synapse_table(chip: ChipNetwork, synapses: list[Synapse], patches: list[Patches], operations: list[int]) -> NDArray[np.int64]:
-    """`operations`: of a step in which all sources fire, per synapse."""
+def _synapse_table(
+    chip: ChipNetwork, synapses: list[Synapse], patches: list[Patches], offsets: tuple[int, ...], operations: list[int]
+) -> NDArray[np.int64]:
+    """`offsets`: of each layer; `operations`: of a step in which all sources fire, per synapse."""
     table = np.zeros((len(synapses), FORM_START + len(FORM)), dtype=np.int64)
     weights = spans = targets = 0
     for i, (synapse, patch) in enumerate(zip(synapses, patches)):
@@ -111,9 +113,9 @@ def _synapse_table(chip: ChipNetwork, synapses: list[Synapse], patches: list[Pat
         end = columns + len(patch.column_spans)
         delay = chip.delay(synapse) if source != FROM_INPUT else 0 if chip.input.kind == "events" else STATIC
         bits = STATE_FRACTION_BITS + synapse.exponent
-        target = chip.layer(synapse.target).size
+        begins, target = offsets[chip.index(synapse.target)], chip.layer(synapse.target).size
         places = (weights, weights + patch.weight.size, spans, columns, columns, end)
-        table[i, :FORM_START] = (source, delay, bits, *places, target, targets, operations[i])
+        table[i, :FORM_START] = (source, delay, bits, *places, begins, target, targets, operations[i])
         table[i, FORM_START:] = scatter_form(patch)
         weights, spans, targets = weights + patch.weight.size, end, targets + target
     return table

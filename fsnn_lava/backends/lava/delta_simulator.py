@@ -2,65 +2,33 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.delta import limit_cycles
 from fsnn_lava.backends.lava.requirement import require_lava
-from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, ChipNetwork
 from fsnn_lava.ir.result import Arrays, Result
-from fsnn_lava.ir.run_arguments import checked_steps
 
 require_lava()
 
+from fsnn_lava.backends.lava.batched_simulator import BatchedSimulator  # noqa: E402
 from fsnn_lava.backends.lava.channel_order import channels_first  # noqa: E402
 from fsnn_lava.backends.lava.delta_graph import DeltaGraph, check_delta_input  # noqa: E402
-from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
 from fsnn_lava.backends.lava.operation_counts import count_updates, fan_out  # noqa: E402
-from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
-from fsnn_lava.backends.lava.session import Session  # noqa: E402
 
 
-class DeltaSimulator:
+class DeltaSimulator(BatchedSimulator[DeltaGraph]):
     """The Lava processes of one network, built once and used for any number of batches; state is reset between them."""
 
-    def __init__(self, chip: ChipNetwork, *, batch: int, steps: int | None = None, spikes: bool = False) -> None:
-        self.chip, self.batch, self.steps, self._keeps = chip, batch, checked_steps(chip, steps), spikes
-        if batch < 1:
-            raise BadArgument(f"batch must be at least 1, got {batch}")
-        check_delta_input(chip)
-        with quiet_logging():
-            self._graph = DeltaGraph(chip, batch=batch, steps=self.steps, spikes=True)  # operations are counted from every message
-            self.session = Session(self._graph.processes, ByTag(), heartbeat=self._graph.heartbeat)
-
-    def __enter__(self) -> DeltaSimulator:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End all processes of the delta graph; may be called twice."""
-        self.session.close()
-
-    def run(self, values: NDArray[np.uint8]) -> Result:
-        """Run one batch with delta encoding: `values` [B, *shape], checked by the caller; at most `batch` samples."""
-        if len(values) > self.batch:
-            raise BadArgument(f"a batch has {len(values)} samples, more than batch={self.batch}")
-        graph = self._graph
-        graph.load(values)
-        start = time.perf_counter()
-        self.session.run(graph.period)
-        return self._result(values, time.perf_counter() - start)
+    def _processes(self) -> DeltaGraph:
+        check_delta_input(self.chip)
+        return DeltaGraph(self.chip, batch=self.batch, steps=self.steps)  # operations are counted from every message
 
     def _result(self, values: NDArray[np.uint8], seconds: float) -> Result:
         chip, graph, n = self.chip, self._graph, len(values)
         layers = list(zip(chip.layers, graph.records, strict=True))
-        late = tuple(self._late(number)[:n] for number in range(len(chip.feedback)))
-        shaped = tuple(channels_first(part, chip.layer(s.source).shape) for part, s in zip(late, chip.feedback, strict=True))
+        late = tuple(channels_first(record.late[place][1][:n], chip.layer(s.source).shape) for s, (record, place) in self._feedback())
         trains = self._trains(n)
         messages, hashes = np.zeros((n, self.steps), np.int32), np.zeros((n, self.steps), np.uint64)
         for position, (_, record) in enumerate(layers):
@@ -75,29 +43,19 @@ class DeltaSimulator:
             readout_scale=chip.readout_scale,
             counts=tuple(channels_first(record.counts[:n], layer.shape) for layer, record in layers),
             traces=tuple(channels_first(record.told[:n], layer.shape).astype(np.float64) for layer, record in layers),
-            late=shaped,
-            late_traces=tuple(part.astype(np.float64) for part in shaped),
+            late=late,
+            late_traces=tuple(part.astype(np.float64) for part in late),
             potentials=tuple(channels_first(record.sums[:n], layer.shape) for layer, record in layers),
             readout=graph.readout[:n].copy(),
             clipped=tuple(channels_first(record.clipped[:n], layer.shape) for layer, record in layers),
             clip_count=np.stack([*(record.clip_count[:n] for _, record in layers), graph.readout_clips[:n]], axis=1),
             operations=_count_delta_operations(chip, values, trains),
             updates=count_updates(chip, n, self.steps),
-            spikes=trains if self._keeps else None,
+            spikes=trains if self.keeps_spikes else None,
             messages=messages,
             cycles=limit_cycles(hashes, messages, longest_delay=max([chip.delay(s) for s in chip.feedback], default=0)),
             seconds=seconds,
         )
-
-    def _late(self, number: int) -> NDArray[np.int32]:
-        """Changes of feedback synapse `number` that were in flight."""
-        synapse = self.chip.feedback[number]
-        place = [s for s in self.chip.feedback if s.source == synapse.source].index(synapse)
-        return self._graph.records[self.chip.index(synapse.source)].late[place][1]
-
-    def _trains(self, samples: int) -> Arrays:
-        pairs = zip(self._graph.spikes or (), self.chip.layers, strict=True)
-        return tuple(channels_first(train[:, :samples].swapaxes(0, 1), layer.shape) for train, layer in pairs)
 
 
 def _count_delta_operations(chip: ChipNetwork, values: NDArray[np.uint8], trains: Arrays) -> NDArray[np.int64]:

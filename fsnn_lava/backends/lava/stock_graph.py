@@ -14,9 +14,10 @@ from fsnn_lava.backends.lava.session import Session
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.stock_neuron import StockNeuron, from_lava, readout_neuron
 from fsnn_lava.backends.lava.stock_result import Recorded
-from fsnn_lava.backends.lava.stock_synapse import connect, dense_process, lava_shape
+from fsnn_lava.backends.lava.stock_synapse import Relay, connect, dense_process, lava_shape
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
+from fsnn_lava.ir.relays import relay_name, waits_in_synapse
 from fsnn_lava.ir.space_to_depth import packed, unpacked
 from fsnn_lava.ir.stock_network import Lowered
 from fsnn_lava.limits import STATE_FRACTION_BITS
@@ -33,11 +34,10 @@ class StockGraph:
         self._neurons = [self._neuron(i, current if i == 0 else None) for i in range(len(self._chip.layers))]
         self.processes: list[Any] = [neuron.process for neuron in self._neurons]
         self._ports = {layer.name: neuron.process.s_out for layer, neuron in zip(self._chip.layers, self._neurons, strict=True)}
-        if current is None:
-            self._ports[INPUT] = self._source(sample).s_out
+        self._delayed: dict[tuple[str, int], Any] = {}  # ports that repeat a source some steps later
         for synapse in self._chip.synapses:
-            if synapse.source in self._ports:
-                self._connect(synapse)
+            if synapse.source != INPUT or current is None:
+                self._connect(synapse, sample)
         for layer, neuron in zip(self._chip.layers, self._neurons, strict=True):
             self._send_excess_bias(layer.name, neuron)
         self._probes = [self._probe(i, neuron) for i, neuron in enumerate(self._neurons)]
@@ -82,13 +82,13 @@ class StockGraph:
             bias = packed(current.astype(np.int64), current.shape, self._factors[layer.name])
         return StockNeuron(layer, bias, before=self._opens(index) - 1, steps=self._steps)
 
-    def _source(self, sample: NDArray[np.uint8]) -> RingBuffer:
-        """Sends the events [T, *shape], then zeros."""
-        silence = [(0, 0)] * (sample.ndim - 1) + [(0, self._total - len(sample))]
+    def _source(self, sample: NDArray[np.uint8], late: int) -> RingBuffer:
+        """Sends the events [T, *shape] from step `late` on, and zeros before and afterwards."""
+        silence = [(0, 0)] * (sample.ndim - 1) + [(late, max(0, self._total - len(sample) - late))]
         moved = np.moveaxis(sample, 0, -1).astype(np.int32)
         lava = moved if moved.ndim == 2 else moved.transpose(2, 1, 0, 3)
         process = RingBuffer(data=np.pad(lava, silence))
-        process.name = "source"
+        process.name = f"source, {late} steps late" if late else "source"
         self.processes.append(process)
         return process
 
@@ -100,14 +100,28 @@ class StockGraph:
             process.s_out.connect(neuron.process.a_in)
             self.processes.append(process)
 
-    def _connect(self, synapse: Synapse) -> None:
-        source = self._chip.input.shape if synapse.source == INPUT else self._chip.layer(synapse.source).shape
+    def _connect(self, synapse: Synapse, sample: NDArray[np.uint8]) -> None:
+        graded, delay = synapse.source == INPUT, self._chip.chip_delay(synapse)
+        source = self._chip.input.shape if graded else self._chip.layer(synapse.source).shape
         after = self._neurons[self._chip.index(synapse.target)].process.a_in
         target = self._chip.layer(synapse.target).shape
-        graded = synapse.source == INPUT
-        self.processes.append(
-            connect(synapse, before=self._ports[synapse.source], after=after, source=source, target=target, graded=graded)
-        )
+        waits = waits_in_synapse(synapse) and not graded
+        before = self._port(synapse.source, 0 if waits else delay - 1, sample)
+        delay = delay if waits else 1
+        self.processes.append(connect(synapse, before=before, after=after, source=source, target=target, graded=graded, delay=delay))
+
+    def _port(self, name: str, late: int, sample: NDArray[np.uint8]) -> Any:
+        """Where the messages of a source can be received `late` steps after they were sent: behind as many relays."""
+        if late == 0 and name != INPUT:
+            return self._ports[name]
+        if (name, late) not in self._delayed:
+            if name == INPUT:
+                self._delayed[name, late] = self._source(sample, late).s_out
+            else:
+                relay = Relay(self._port(name, late - 1, sample), self._chip.layer(name).shape, relay_name(name, late))
+                self._delayed[name, late] = relay.port
+                self.processes += [relay.synapse, relay.neuron]
+        return self._delayed[name, late]
 
     def _probe(self, index: int, neuron: StockNeuron) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
         layer = self._chip.layers[index]

@@ -1,4 +1,7 @@
-"""A connection as one of Lava's own processes: Dense, Conv, or Sparse for a transposed convolution. Each delivers one step later."""
+"""A connection as one of Lava's own processes: Dense, Conv, or Sparse for a transposed convolution.
+
+Each delivers one step later, DelayDense after any number of steps; convolutions have no delay, so relays hold their spikes back.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,23 @@ from typing import Any
 
 import numpy as np
 from lava.proc.conv.process import Conv
-from lava.proc.dense.process import Dense
+from lava.proc.dense.process import DelayDense, Dense
+from lava.proc.lif.process import LIF, LIFReset
 from lava.proc.sparse.process import Sparse
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
+from fsnn_lava.limits import DECAY_UNIT
 
 Shape = tuple[int, ...]
 GRADED_BITS = 8  # of an input message; 0 for spikes, which are binary
+_RELAYED = 64  # the weight of a spike to its relay
 
 
-def connect(synapse: Synapse, *, before: Any, after: Any, source: Shape, target: Shape, graded: bool) -> Any:
-    """The stock process of a synapse, connected from out port `before` to in port `after`; shapes in the network's order."""
+def connect(synapse: Synapse, *, before: Any, after: Any, source: Shape, target: Shape, graded: bool, delay: int = 1) -> Any:
+    """The process, connected from out port `before` to in port `after`; shapes in the network's order. Only dense ones have a `delay`."""
     bits = GRADED_BITS if graded else 0
     name = f"synapse {synapse.source} -> {synapse.target}"
     if isinstance(synapse, ConvSynapse):
@@ -31,7 +37,7 @@ def connect(synapse: Synapse, *, before: Any, after: Any, source: Shape, target:
         matrix = transposed_matrix(synapse, source, target)
         process = Sparse(weights=matrix * 2, weight_exp=synapse.exponent - 1, num_message_bits=bits, name=name)
     elif isinstance(synapse, DenseSynapse):
-        process = dense_process(synapse.weight, synapse.exponent, source, bits, name)
+        process = dense_process(synapse.weight, synapse.exponent, source, bits, name, delay=delay)
     else:
         raise BadNetwork(f"{synapse}: there is no stock process for a {type(synapse).__name__}")
     before.reshape(new_shape=process.s_in.shape).connect(process.s_in)
@@ -39,10 +45,29 @@ def connect(synapse: Synapse, *, before: Any, after: Any, source: Shape, target:
     return process
 
 
-def dense_process(weight: NDArray[np.int8], exponent: int, source: Shape, bits: int, name: str) -> Dense:
-    """A dense synapse as stock Dense: it drops the lowest bit of a signed weight, so it is given twice the weight and one exponent less."""
-    order = lava_order(source)
-    return Dense(weights=weight[:, order].astype(np.int32) * 2, weight_exp=exponent - 1, num_message_bits=bits, name=name)
+def dense_process(weight: NDArray[np.int8], exponent: int, source: Shape, bits: int, name: str, *, delay: int = 1) -> Dense:
+    """Dense drops the lowest bit of a signed weight, so it is given twice the weight and an exponent one lower."""
+    doubled = weight[:, lava_order(source)].astype(np.int32) * 2
+    if delay == 1:
+        return Dense(weights=doubled, weight_exp=exponent - 1, num_message_bits=bits, name=name)
+    return DelayDense(weights=doubled, delays=delay - 1, weight_exp=exponent - 1, num_message_bits=bits, name=name)
+
+
+class Relay:
+    """Neurons that repeat the spikes of their source one step later: every spike raises a neuron above its threshold, which resets it."""
+
+    def __init__(self, before: Any, shape: Shape, name: str, *, window: int | None = None) -> None:
+        """`before` is the out port of the source, `shape` its shape in the network's order; `window` is that of the chip's reset."""
+        if len(shape) == 3:
+            kernel = np.full((shape[0], 1, 1, 1), _RELAYED, dtype=np.int32)  # one tap per channel
+            synapse = Conv(weight=kernel, input_shape=lava_shape(shape), groups=shape[0], name=f"synapse to {name}")
+        else:
+            synapse = Sparse(weights=csr_matrix(np.eye(shape[0], dtype=np.int32) * _RELAYED), name=f"synapse to {name}")
+        options = {"shape": lava_shape(shape), "du": DECAY_UNIT - 1, "dv": 0, "vth": _RELAYED // 2, "name": name}
+        neuron = LIF(**options) if window is None else LIFReset(reset_interval=window, reset_offset=1, **options)
+        before.connect(synapse.s_in)
+        synapse.a_out.connect(neuron.a_in)
+        self.synapse, self.neuron, self.port = synapse, neuron, neuron.s_out
 
 
 def lava_shape(shape: Shape) -> Shape:
@@ -64,6 +89,7 @@ def _convolution(synapse: ConvSynapse, source: Shape, bits: int, name: str) -> C
         input_shape=source,
         padding=synapse.padding[::-1],
         stride=synapse.stride[::-1],
+        dilation=synapse.dilation[::-1],
         groups=synapse.groups,
         num_message_bits=bits,
         name=name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from fsnn_lava.backends.lava.window import Window
 
 
 class SynapseProcess(AbstractProcess):
-    """a_out[t] = shift(weight @ s_in[t - 1], 6 + exponent), [B, n_target], units 2**-6 (E9).
+    """a_out[t] = shift(weight @ s_in[t - delay], 6 + exponent), [B, n_target], units 2**-6 (E9).
 
-    Neurons are in (H, W, C) order. The last message of a period arrives at the first step of the next, when every layer is inactive.
-    With `constant`, the message of the first step of a period is used for all of it.
+    Neurons are in (H, W, C) order. The last message of feedback arrives at the first step of the next period, when every layer is
+    inactive; a longer delay ends with its target's window. With `constant`, the message of the first step of a period is used for all
+    of it, whatever the delay.
     """
 
     def __init__(
@@ -29,11 +31,12 @@ class SynapseProcess(AbstractProcess):
         scatter: Scatter,
         batch: int,
         window: Window,
+        delay: int = 1,
         constant: bool = False,
         tag: str = "fixed_pt",
         name: str,
     ) -> None:
-        super().__init__(scatter=scatter, window=window, constant=constant, tag=tag, name=name)
+        super().__init__(scatter=scatter, window=window, delay=delay, constant=constant, tag=tag, name=name)
         self.s_in = InPort(shape=(batch, scatter.sources))
         self.a_out = OutPort(shape=(batch, scatter.targets))
 
@@ -49,6 +52,8 @@ class SynapseModel(PyLoihiProcessModel):
         self._scatter: Scatter = proc_params["scatter"]
         self._window: Window = proc_params["window"]
         self._constant: bool = proc_params["constant"]
+        self._under_way: deque[NDArray[Any]] = deque()  # messages of the last delay - 1 steps
+        self._held = 0 if self._constant else int(proc_params["delay"]) - 1
         self._current: NDArray[Any] | None = None
 
     def run_spk(self) -> None:
@@ -57,5 +62,10 @@ class SynapseModel(PyLoihiProcessModel):
             self._current = np.zeros(self.a_out.shape, dtype=self.a_out._d_type)
         self.a_out.send(self._current)
         messages = self.s_in.recv()
+        if self._held:
+            self._under_way.append(messages.copy())
+            if len(self._under_way) <= self._held:
+                return
+            messages = self._under_way.popleft()
         if not self._constant or self._window.is_new(self.time_step):
             self._scatter(messages, self._current)

@@ -32,9 +32,11 @@ def parser() -> Parser:
     options.add_argument(
         "--input", choices=("pixels", "current", "events"), help="how the input enters the chip (default pixels; events for sequences)"
     )
-    options.add_argument("--target", choices=("loihi2",), help="choose the most bits, at most --bits, with which --board runs the network")
     options.add_argument(
-        "--board", default="oheo-gulch", help=f"of --target: {', '.join(board_names())}, or a .toml file (default: %(default)s)"
+        "--target", choices=("loihi2",), help="choose the largest number of bits, at most --bits, with which --board runs the network"
+    )
+    options.add_argument(
+        "--board", default="oheo-gulch", help=f"with --target: {', '.join(board_names())}, or a .toml file (default: %(default)s)"
     )
     options.add_argument("--per-channel", action="store_true", help="use a separate unit and threshold for every channel")
     options.add_argument(

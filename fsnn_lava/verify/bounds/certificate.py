@@ -27,9 +27,12 @@ class Certificate:
 
 
 def loop_gain(chip: ChipNetwork, gains: NDArray[np.float64]) -> float | None:
-    """L: the product of the gains around the loop, if there is exactly one loop."""
+    """L: the gain around the loop, if there is exactly one feedback connection: the sum over its paths of the product of their gains."""
     if len(chip.feedback) != 1:
         return None
     first, last = chip.index(chip.feedback[0].target), chip.index(chip.feedback[0].source)
-    forward = [gains[position + 1, position] for position in range(first, last)]
-    return float(gains[first, last] * np.prod(forward))
+    reach = np.zeros(len(gains))
+    reach[first] = 1.0
+    for position in range(first + 1, last + 1):
+        reach[position] = gains[position, first:position] @ reach[first:position]
+    return float(gains[first, last] * reach[last])

@@ -34,6 +34,6 @@ def charge_float_error(batch: Batch, synapses: Sequence[Synapse | Readout], driv
         relative = (2 * steps + fan_in(synapse) + delay + 8) * _EPS
         error += 2.0 ** total_shift(synapse) * row_sum(synapse) * min(2 * total * chip.leak**-delay * relative, total)
     if chip.input.kind == "events":
-        source = next(s for s in chip.synapses if s.source == INPUT)
-        error += 2.0 ** total_shift(source) * row_sum(source) * MESSAGE_MAX * total * (2 * steps + fan_in(source) + 8) * _EPS
+        for source in (s for s in chip.synapses if s.source == INPUT):
+            error += 2.0 ** total_shift(source) * row_sum(source) * MESSAGE_MAX * total * (2 * steps + fan_in(source) + 8) * _EPS
     return error

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.network import INPUT, Layer
+from fsnn_lava.ir.network import Layer
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, loudest_sum, other_weighted_sum, total_shift
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, input_synapses, loudest_sum, other_weighted_sum, total_shift
 
 _FLOAT_SLACK = 1.0  # unit of 2**-6: the sums below are exact to far less
 _ATRLIF_SLACK = 3.0  # per step: the roundings of v, of r and of the offset's leak
@@ -53,11 +53,12 @@ def _threshold(layer: Layer) -> NDArray[np.float64]:
 def _highest_current(batch: Batch, layer: Layer, places: Places) -> NDArray[np.float64]:
     """The most that one step can add, if exactly the sources with positive weights fire."""
     chip, shape = batch.chip, (batch.samples, *layer.shape)
-    from_input = next((s for s in chip.into(layer) if s.source == INPUT), None)
-    if from_input is not None and chip.input.kind == "events":
-        bias = layer.bias.astype(np.float64) * 2.0**STATE_FRACTION_BITS
-        loudest = other_weighted_sum(from_input, np.maximum(from_input.weight, 0), batch.values.max(axis=1))
-        total = np.broadcast_to(bias + loudest * 2.0 ** total_shift(from_input), shape)[places]
+    if chip.input.kind == "events":
+        most_from_input = layer.bias.astype(np.float64) * 2.0**STATE_FRACTION_BITS
+        for synapse in input_synapses(chip, layer):
+            loudest = other_weighted_sum(synapse, np.maximum(synapse.weight, 0), batch.values.max(axis=1))
+            most_from_input = most_from_input + loudest * 2.0 ** total_shift(synapse)
+        total = np.broadcast_to(most_from_input, shape)[places]
     else:
         total = np.broadcast_to(batch.drives[chip.index(layer.name)], shape)[places] / chip.weight_sum(batch.steps)  # of every step
     for synapse in incoming_synapses(chip, layer):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.rate_map import RateMap, Rates
+from fsnn_lava.ir.rate_map import Drive, RateMap, Rates
 from fsnn_lava.solvers.lanczos_norm import norm_bounds
 from fsnn_lava.verify.bounds.loop_gains import LoopGains
 from fsnn_lava.verify.linearised_loop import LinearisedLoop, Loop
@@ -53,7 +53,7 @@ class LocalCertifier:
         self.passes = passes
 
     def certify(
-        self, centre: Rates, rates: Rates, drive: Floats, *, samples: NDArray[np.intp], powers: tuple[int, ...] = POWERS
+        self, centre: Rates, rates: Rates, drive: Drive, *, samples: NDArray[np.intp], powers: tuple[int, ...] = POWERS
     ) -> LocalCertificates:
         """Certificates around `centre`, and from there the distance of the run's `rates`, one [B, *shape] per layer each.
 
@@ -157,8 +157,8 @@ class LocalCertifier:
         found = []
         for position, rate in enumerate(rates):
             middle, moved = (own[position], 1.0) if position in own else (swept[position], self.gains.reach[position])
-            moves = np.where(np.isfinite(radius), moved * np.where(np.isfinite(radius), radius, 0.0), np.inf)
-            found.append(_lengths((rate - middle).reshape(len(rate), -1)) + moves + _ROUNDING * np.sqrt(rate[0].size))
+            reached = moved * radius if moved else np.zeros(len(radius))  # an infinite radius does not reach a layer without feedback
+            found.append(_lengths((rate - middle).reshape(len(rate), -1)) + reached + _ROUNDING * np.sqrt(rate[0].size))
         return np.array(found)
 
 

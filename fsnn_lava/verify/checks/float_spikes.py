@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fsnn_lava.nn.dynamics import own_delay
 from fsnn_lava.verify.batch import Batch, neuron_index
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.equilibrium import Equilibria
@@ -52,11 +53,14 @@ class FloatSpikesCheck(MergedFindings):
         folded = self.network.folded
         total = folded.neuron.weight_sum(steps)
         late: Tensor | float = 0.0
-        if index == 0 and folded.feedback is not None:
-            delay = 1 if self.network.schedule == "sequential" else len(folded.layers)
-            ones = torch.ones(1, *folded.layers[-1].shape, dtype=torch.float64)
-            late = folded.feedback.with_weight(folded.feedback.weight.abs()).apply(ones) * folded.neuron.weight_sum(min(delay, steps))
-        scale = folded.vth * total
+        for connection in folded.feedback:
+            source, target = folded.ends(connection)
+            if target == index:
+                delay = own_delay(source, target, self.network.schedule)
+                ones = torch.ones(1, *folded.layers[source].shape, dtype=torch.float64)
+                most = connection.with_weight(connection.weight.abs()).apply(ones)
+                late = late + most * folded.neuron.weight_sum(min(delay, steps))
+        scale = folded.layers[index].vth * total
         high = (torch.clamp(rate + (potential + late) / scale, 0.0, 1.0) - rate).abs()
         low = (torch.clamp(rate + (potential - late) / scale, 0.0, 1.0) - rate).abs()
         return torch.maximum(high, low) + 1e-9  # float64 sums of at most 10**5 terms

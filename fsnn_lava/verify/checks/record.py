@@ -60,7 +60,7 @@ class RecordCheck(MergedFindings):
         else:
             self._note_traces(batch, counts, trace, steps, 0, "the leak-weighted count is impossible for this number of spikes", index)
         most = self.potential_max
-        self._note_outside(batch, batch.result.potentials[index], -most, most, f"a potential is beyond {most}", index)
+        self._note_outside(batch, batch.result.potentials[index], -most, most, f"a potential exceeds {most}", index)
 
     def _add_late(self, batch: Batch, position: int) -> None:
         """Late spikes must be among the last d steps, all others among the first T - d."""
@@ -124,7 +124,7 @@ class RecordCheck(MergedFindings):
         self._note(batch, result.updates != self._updates(batch.steps), f"neuron updates must be {self._updates(batch.steps)}")
         self._note(batch, result.operations != self._operations(batch), "the number of synaptic operations does not match the spikes")
         beyond = np.abs(result.readout.astype(np.int64)) > STATE_MAX
-        self._note(batch, np.any(beyond, axis=1), f"a potential of the readout is beyond {STATE_MAX}", len(self.chip.layers))
+        self._note(batch, np.any(beyond, axis=1), f"a potential of the readout exceeds {STATE_MAX}", len(self.chip.layers))
 
     def _updates(self, steps: int) -> int:
         return steps * (sum(layer.size for layer in self.chip.layers) + self.chip.readout.classes)

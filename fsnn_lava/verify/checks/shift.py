@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.ir.rate_map import Drive, RateMap
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
@@ -38,7 +38,7 @@ class ShiftCheck(MergedFindings):
         self.shift_max, self.defect_max = np.zeros(len(chip.layers)), np.zeros(len(chip.layers))
         self.offenders: list[Offender] = []
 
-    def add(self, batch: Batch, integer: Equilibria, exact: Equilibria, drive: NDArray[np.float64]) -> None:
+    def add(self, batch: Batch, integer: Equilibria, exact: Equilibria, drive: Drive) -> None:
         """`integer` is a*_q, `exact` is a*, of the samples of the batch; `drive` is that of the integer network."""
         found = np.flatnonzero(integer.converged & exact.converged)
         rows = len(found)

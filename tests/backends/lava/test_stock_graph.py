@@ -8,12 +8,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.backends.lava.needs import needs_lava
-from tests.helpers.chip_networks import conv_network, dense_network
+from tests.helpers.chip_networks import conv_network, dense_network, skip_network
 from tests.helpers.naive_simulator import matrix_of
 from tests.helpers.paper_networks import network
+from tests.helpers.random_graphs import random_graph
 from tests.helpers.strategies import random_network, random_values
 
 needs_lava()
+
+from lava.proc.dense.process import DelayDense  # noqa: E402
 
 from fsnn_lava.backends.emulator.run import Emulator  # noqa: E402
 from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
@@ -21,11 +24,13 @@ from fsnn_lava.backends.lava.processes.recorder.process import Recorder  # noqa:
 from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.backends.lava.shared_memory import shared_array  # noqa: E402
+from fsnn_lava.backends.lava.stock_graph import StockGraph  # noqa: E402
 from fsnn_lava.backends.lava.stock_synapse import lava_order, transposed_matrix  # noqa: E402
 from fsnn_lava.backends.lava.window import Window  # noqa: E402
 from fsnn_lava.errors import BadNetwork  # noqa: E402
 from fsnn_lava.ir.input_current import input_current  # noqa: E402
 from fsnn_lava.ir.network import ChipNetwork, TransposedConvSynapse  # noqa: E402
+from fsnn_lava.ir.relays import relay_chains  # noqa: E402
 from fsnn_lava.ir.result import Result  # noqa: E402
 from fsnn_lava.ir.stock_network import atrlif_error, lower_to_stock, stock_equivalent  # noqa: E402
 from fsnn_lava.running.run import run  # noqa: E402
@@ -76,6 +81,28 @@ def test_feedback_through_a_sparse_process():
     chip = random_network(np.random.default_rng(14), layers=2, decay=0, kind="events", dense=False)  # its grids do not divide
     assert any(isinstance(s, TransposedConvSynapse) for s in lower_to_stock(stock_equivalent(chip)[0]).chip.synapses)
     assert_runs_as_its_equivalent(chip, random_values(np.random.default_rng(7), chip, 1))
+
+
+@pytest.mark.parametrize(("kind", "decay", "reset"), [("pixels", 0, "subtract"), ("events", 205, "zero")])
+def test_a_skip_of_a_convolution_waits_in_relay_neurons(kind, decay, reset):
+    chip = skip_network(kind=kind, decay=decay, reset=reset, steps=8)
+    assert relay_chains(chip, delays=True) == {"l1": 1}
+    assert_runs_as_its_equivalent(chip, random_values(np.random.default_rng(7), chip, 1))
+
+
+def test_a_dense_skip_waits_in_its_synapse_and_the_input_in_its_source():
+    chip = random_graph(np.random.default_rng(8), layers=4, feedbacks=2, skips=4, kind="events", reset="subtract", strict=False)
+    assert relay_chains(chip, delays=True) == {} and chip.longest_chip_delay > 2
+    graph = StockGraph(lower_to_stock(stock_equivalent(chip)[0]), random_values(np.random.default_rng(7), chip, 1)[0], None, steps=2)
+    assert any(isinstance(process, DelayDense) for process in graph.processes)
+    assert_runs_as_its_equivalent(chip, random_values(np.random.default_rng(7), chip, 1))
+
+
+def test_pixels_into_a_later_layer_are_refused():
+    chip = skip_network()
+    extra = replace(chip.synapses[0], target="l3")
+    with pytest.raises(BadNetwork, match="'input' -> 'l3': stock processes take pixels as a bias of the first layer, by one connection"):
+        stock_equivalent(replace(chip, synapses=(*chip.synapses, extra)))
 
 
 def test_a_leaky_neuron_that_resets_to_zero_is_exact():

@@ -34,7 +34,7 @@ def chain(weights, biases, feedback):
 def certify(chip, centre, *, rates=None, passes=None, **options):
     rate_map = RateMap(chip)
     certifier, drive = LocalCertifier(rate_map, passes=passes), rate_map.drive(ZERO)
-    return certifier.certify(centre, centre if rates is None else rates, drive, samples=np.arange(len(drive)), **options)
+    return certifier.certify(centre, centre if rates is None else rates, drive, samples=np.arange(len(centre[0])), **options)
 
 
 def test_on_random_networks_no_bound_is_below_the_exact_distance():

@@ -22,7 +22,7 @@ def test_the_bound_of_the_float_spikes_is_that_of_the_equation(leak):
     folded = fold(net)
     trace = folded.simulate(torch.from_numpy(values), steps, schedule=net.schedule)
     rate, potential = trace.rates[0].numpy(), trace.potentials[0].numpy()
-    late = np.abs(folded.feedback.weight.numpy()).sum(axis=1)
+    late = np.abs(folded.feedback[0].weight.numpy()).sum(axis=1)
     scale = net.vth * sum(leak**age for age in range(steps))
     ends = [np.clip(rate + (potential + sign * late) / scale, 0, 1) for sign in (1, -1)]
     expected = max(np.abs(end - rate).max() for end in ends)

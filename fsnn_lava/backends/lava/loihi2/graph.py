@@ -20,16 +20,18 @@ from fsnn_lava.backends.lava.processes.recorder.process import Recorder
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.stock_neuron import from_lava
 from fsnn_lava.backends.lava.stock_result import Recorded
-from fsnn_lava.backends.lava.stock_synapse import GRADED_BITS, connect, dense_process, lava_shape
+from fsnn_lava.backends.lava.stock_synapse import GRADED_BITS, Relay, connect, dense_process, lava_shape
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.errors import BackendFailed
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, Layer, Synapse
+from fsnn_lava.ir.relays import relay_name, waits_in_synapse
 from fsnn_lava.ir.space_to_depth import packed, unpacked
 from fsnn_lava.ir.stock_network import lower_to_stock
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.placement.chip_window import ChipWindow
 
+RELAYS_VARIABLE = "FSNN_RELAYS"  # "1": skips wait in relay neurons even where synapses could have a delay
 RunSteps = Callable[[int], None]
 Potentials = dict[int, NDArray[np.int64]]  # per layer, from 1
 Action = Callable[[Potentials], None]
@@ -48,6 +50,7 @@ class ChipGraph:
             layers=len(network.layers),
             first=2 + _latency("FSNN_INPUT_LATENCY") if self._events else 1,
             latency=_latency("FSNN_OUTPUT_LATENCY"),
+            longest=network.longest_chip_delay,
         )
         length = self.window.length
         self._beat = shared_array((1,), np.int64)
@@ -55,11 +58,11 @@ class ChipGraph:
         self.readout = ChipReadout(self._chip.readout, window=length)
         self.synapses: list[Any] = []
         self._ports = {layer.name: neuron.process.s_out for layer, neuron in zip(self._chip.layers, self.neurons, strict=True)}
-        if self._events:
-            self._messages = shared_array((length, *lava_shape(self._chip.input.shape)), np.int32)
-            self._feed()
+        self._messages: dict[tuple[int, bool], NDArray[np.int32]] = {}  # [window, *Lava's shape] by steps of delay, and if to convolutions
+        self._feeds: dict[tuple[int, bool], Any] = {}
+        self._delayed: dict[tuple[str, int], Any] = {}  # ports that repeat a layer some steps later
         for synapse in self._chip.synapses:
-            if synapse.source in self._ports:
+            if synapse.source != INPUT or self._events:
                 self._connect(synapse)
         self._records = [self._record(layer, neuron) for layer, neuron in zip(self._chip.layers, self.neurons, strict=True)]
         self._connect_readout()
@@ -100,21 +103,41 @@ class ChipGraph:
 
     # --- building ----------------------------------------------------------------------------------------------------------
 
-    def _feed(self) -> None:
-        """Connect the source and the vendor's adapter, which is different for convolutions."""
-        feeder = Feeder(messages=self._messages, name="source")
-        to_convolution = any(isinstance(s, ConvSynapse) for s in self._chip.synapses if s.source == INPUT)
-        kind = self._adapters.PyToN3ConvAdapter if to_convolution else self._adapters.PyToNxAdapter
-        adapter = kind(shape=feeder.s_out.shape, num_message_bits=GRADED_BITS)
-        feeder.s_out.connect(adapter.inp)
-        self._ports[INPUT] = adapter.out
+    def _feed(self, late: int, *, to_convolution: bool) -> Any:
+        """The port of a source whose messages come `late` steps late; the vendor's adapter differs for convolutions."""
+        key = late, to_convolution
+        if key not in self._messages:
+            self._messages[key] = shared_array((self.window.length, *lava_shape(self._chip.input.shape)), np.int32)
+            feeder = Feeder(messages=self._messages[key], name=f"source, {late} steps late" if late else "source")
+            kind = self._adapters.PyToN3ConvAdapter if to_convolution else self._adapters.PyToNxAdapter
+            adapter = kind(shape=feeder.s_out.shape, num_message_bits=GRADED_BITS)
+            feeder.s_out.connect(adapter.inp)
+            self._feeds[key] = adapter.out
+        return self._feeds[key]
 
     def _connect(self, synapse: Synapse) -> None:
-        source = self._chip.input.shape if synapse.source == INPUT else self._chip.layer(synapse.source).shape
+        graded, delay = synapse.source == INPUT, self._chip.chip_delay(synapse)
+        source = self._chip.input.shape if graded else self._chip.layer(synapse.source).shape
         after = self.neurons[self._chip.index(synapse.target)].process.a_in
         target = self._chip.layer(synapse.target).shape
-        before = self._ports[synapse.source]
-        self.synapses.append(connect(synapse, before=before, after=after, source=source, target=target, graded=synapse.source == INPUT))
+        waits = waits_in_synapse(synapse) and not graded and os.environ.get(RELAYS_VARIABLE) != "1"
+        if graded:
+            before = self._feed(delay - 1, to_convolution=isinstance(synapse, ConvSynapse))
+        else:
+            before = self._port(synapse.source, 0 if waits else delay - 1)
+        delay = delay if waits else 1
+        self.synapses.append(connect(synapse, before=before, after=after, source=source, target=target, graded=graded, delay=delay))
+
+    def _port(self, name: str, late: int) -> Any:
+        """Where the spikes of a layer can be received `late` steps after they were sent: behind as many relays."""
+        if late == 0:
+            return self._ports[name]
+        if (name, late) not in self._delayed:
+            before, shape = self._port(name, late - 1), self._chip.layer(name).shape
+            relay = Relay(before, shape, relay_name(name, late), window=self.window.length)
+            self._delayed[name, late] = relay.port
+            self.synapses.append(relay.synapse)
+        return self._delayed[name, late]
 
     def _connect_readout(self) -> None:
         last = self._chip.layers[-1]
@@ -138,8 +161,9 @@ class ChipGraph:
 
     def _load(self, values: NDArray[np.uint8]) -> None:
         moved = values.transpose(0, *range(values.ndim - 1, 0, -1))
-        self._messages[:] = 0
-        self._messages[: len(moved)] = moved
+        for (late, _), messages in self._messages.items():
+            messages[:] = 0
+            messages[late : late + len(moved)] = moved
 
     def _biases(self, values: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
         """The biases of every layer and the readout, units 2**-6, packed like the layers."""

@@ -40,6 +40,8 @@ def _no_model_message(name: str) -> str:
     start = f"backend 'loihi2': this lava-loihi has no neuro-core model of {name}"
     if name == "ATRLIF":
         return f"{start}, which resets by subtraction; set {MODEL_VARIABLE} to your own model (module:Class), or export with --reset zero"
+    if name == "DelayDense":
+        return f"{start}, in which dense skips wait; set FSNN_RELAYS=1 to let them wait in relay neurons"
     return f"{start}; use a version that has one"
 
 

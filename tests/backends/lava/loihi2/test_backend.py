@@ -9,7 +9,7 @@ import pytest
 
 from fsnn_lava.backends.availability import missing_for_backend
 from fsnn_lava.ir.stock_network import stock_equivalent
-from hw_tests.networks import STOCK_LIF, one_neuron, ring, with_synapse
+from hw_tests.networks import STOCK_LIF, one_neuron, ring, with_skip, with_synapse
 from tests.backends.lava.loihi2.mock import run_python
 from tests.helpers.naive_atrlif import NaiveAtrlif
 from tests.helpers.naive_simulator import PlainNeurons, simulate
@@ -72,10 +72,21 @@ def test_samples_one_after_the_other_are_those_of_the_reference(tmp_path, kind, 
     done, found = on_the_mock(tmp_path, chip, values, FSNN_PROFILE=str(tmp_path / "profile.json"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert_as_the_reference(found, chip, values)
-    assert "T = 12 runs in windows of 16 chip steps" in done.stderr
+    assert "T = 12 steps takes a window of 16 chip steps" in done.stderr
     profile = json.loads((tmp_path / "profile.json").read_text())
     assert profile["Loihi2ExecutionTime"]["avg_time_per_step"] == 10.0
     assert profile["Loihi2Activity"]["syn_ops"] == [100, 200]
+
+
+@pytest.mark.parametrize("environment", [{}, {"FSNN_RELAYS": "1", "MOCK_LOIHI_WITHOUT": "DelayDense"}], ids=["delays", "relays"])
+def test_a_skip_arrives_with_the_others_and_none_of_its_spikes_in_the_next_sample(tmp_path, environment):
+    chip = with_skip(steps=9)
+    events = np.zeros((3, 9, 1), dtype=np.uint8)
+    events[0, :] = events[2, 4] = 1
+    done, found = on_the_mock(tmp_path, chip, events, **environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert_as_the_reference(found, chip, events)
+    assert found["counts1"].any() and not found["counts1"][1].any()
 
 
 def test_a_leaky_neuron_that_subtracts_rounds_as_atrlif_does(tmp_path):
