@@ -60,8 +60,12 @@ class LinearisedLoop:
     """J, the derivative of g where `active` says which neurons are on the rising piece of sigma, one boolean [B, *shape] per layer."""
 
     def __init__(self, loop: Loop, active: tuple[NDArray[np.bool_], ...]) -> None:
-        self.loop = loop
+        self.loop, self._active = loop, active
         self._slopes = [mask / threshold for mask, threshold in zip(active, loop.thresholds, strict=True)]
+
+    def at(self, rows: NDArray[np.intp]) -> LinearisedLoop:
+        """That of some samples."""
+        return LinearisedLoop(self.loop, tuple(mask[rows] for mask in self._active))
 
     def apply(self, vector: Floats) -> Floats:
         """J v, [B, n]."""

@@ -33,9 +33,9 @@ class FloatSpikesCheck(MergedFindings):
 
     @torch.no_grad()
     def add(self, batch: Batch, equilibria: Equilibria) -> None:
-        """`equilibria` are those of the float network for the first samples of the batch."""
+        """`equilibria` are those of the float network for the samples of the batch."""
         folded, steps = self.network.folded, batch.steps
-        values = torch.from_numpy(batch.values[: equilibria.samples])
+        values = torch.from_numpy(batch.values)
         trace = folded.simulate(values, steps, schedule=self.network.schedule)
         mapped = self.network.apply(trace.rates, folded.drive(values, steps))
         for index, (after, rate) in enumerate(zip(mapped, trace.rates, strict=True)):

@@ -39,7 +39,7 @@ class ShiftCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch, integer: Equilibria, exact: Equilibria, drive: Drive) -> None:
-        """`integer` is a*_q, `exact` is a*, of the same first samples of the batch; `drive` is that of the integer network."""
+        """`integer` is a*_q, `exact` is a*, of the samples of the batch; `drive` is that of the integer network."""
         found = np.flatnonzero(integer.converged & exact.converged)
         rows = len(found)
         if rows == 0:
