@@ -91,6 +91,7 @@ class Comparator:
         chip, delta, stock = self.chip, self.chip.delta, self.graph == "stock"
         self.record = RecordCheck(chip, stock=stock) if delta is None else DeltaRecordCheck(chip)
         self.charge: ChargeCheck | SumsCheck
+        self.spikes: SpikesCheck | MessagesCheck
         self.settling: SettlingCheck | DeltaSettlingCheck
         if delta is None:
             emulator = Emulator(chip, stock=stock)

@@ -124,7 +124,7 @@ class Case:
     def judge(self, result: Result, *, offset: int = 0) -> Verdict:
         comparator = Comparator(self.exported, graph="stock" if self.stock else "", equilibrium_samples=0)
         if self.backend == "emu":
-            comparator.spikes.emulator = comparator.settling.emulator = _Repeated(self.chip, result)  # type: ignore[assignment]
+            comparator.spikes.emulator = _Repeated(self.chip, result)  # type: ignore[assignment]
         comparator.add(result, self.values, offset=offset)
         return comparator.verdict()
 

@@ -55,6 +55,7 @@ def residual_bound(batch: Batch, layer: Layer) -> NDArray[np.float64]:
     found, rate = batch.once("rate offset", layer, _offset), batch.rates[batch.chip.index(layer.name)]
     bound = np.empty((batch.samples, layer.size))
     low, high = (end.reshape(-1, end[:1].size) if end.ndim else end.reshape(1, 1) for end in (found.low, found.high))
-    flat = (rate.reshape(bound.shape), found.charge.reshape(bound.shape), found.scale.reshape(-1))
-    largest_residuals(*(np.ascontiguousarray(part) for part in (*flat, low, high)), bound)
+    flat = (rate.reshape(bound.shape), found.charge.reshape(bound.shape), found.scale.reshape(-1), low, high)
+    rates, charge, scale, lows, highs = (np.ascontiguousarray(part) for part in flat)
+    largest_residuals(rates, charge, scale, lows, highs, bound)
     return bound.reshape(batch.samples, *layer.shape)

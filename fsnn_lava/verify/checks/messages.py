@@ -18,8 +18,7 @@ class MessagesCheck(RepeatedRun):
     """RepeatedRun for delta encoding: `spikes` are messages. Sums and dead bands are checked without the emulator."""
 
     def __init__(self, chip: ChipNetwork) -> None:
-        self.emulator = DeltaEmulator(chip)
-        super().__init__(self.emulator)
+        super().__init__(DeltaEmulator(chip))
 
     def _locate(self, values: NDArray[np.uint8], got: Result, sample: int) -> Offender:
         expected = self.emulator.run(values, steps=got.steps, spikes=True)
@@ -27,14 +26,14 @@ class MessagesCheck(RepeatedRun):
             found = first_divergence(got.spikes, expected.spikes)
             if found is not None:
                 index, step, flat = found
-                layer = self.emulator.chip.layers[index]
+                layer = self.chip.layers[index]
                 ours, theirs = (int(trains[index][0, step - 1].reshape(-1)[flat]) for trains in (expected.spikes, got.spikes))
                 what = f"the backend sends {_change(theirs)}, the emulator {_change(ours)}"
                 return {"sample": sample, "layer": layer.name, "neuron": neuron_index(layer, flat), "step": step, "what": what}
         return {"sample": sample, **self._at_end(got, expected)}
 
     def _at_end(self, got: Result, expected: Result) -> Offender:
-        for index, layer in enumerate(self.emulator.chip.layers):
+        for index, layer in enumerate(self.chip.layers):
             pairs = [(getattr(got, name)[index], getattr(expected, name)[index]) for name in ("counts", "traces", "potentials")]
             wrong = np.flatnonzero(np.any([(a != b).reshape(-1) for a, b in pairs], axis=0))
             if len(wrong):

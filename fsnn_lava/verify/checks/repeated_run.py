@@ -37,7 +37,7 @@ class RepeatedRun(MergedFindings, ABC):
     }
 
     def __init__(self, emulator: Runner) -> None:
-        self.runner, self.chip = emulator, emulator.chip
+        self.emulator, self.chip = emulator, emulator.chip
         self.samples = self.repeated = self.different = self.recorded = 0
         self.spikes = self.distance = 0  # all spikes, and the sum of the differences in counts
         self.offenders: list[Offender] = []
@@ -51,7 +51,7 @@ class RepeatedRun(MergedFindings, ABC):
             if not len(rows):
                 return
         part = batch.result
-        expected = self.runner.run(batch.values, steps=batch.steps, spikes=part.spikes is not None)
+        expected = self.emulator.run(batch.values, steps=batch.steps, spikes=part.spikes is not None)
         part = self._as_reported(part, expected)
         wrong = differing_samples(part, expected)
         self.samples += batch.samples

@@ -46,19 +46,20 @@ class SettlingCheck(MergedFindings):
     def add(self, batch: Batch, mapped: Rates) -> None:
         """`mapped` is f(a)."""
         self.steps = batch.steps
-        unsettled = np.zeros(batch.samples, dtype=bool)
+        unsettled, squares = np.zeros(batch.samples, dtype=bool), 0.0
         for index, (after, rate) in enumerate(zip(mapped, batch.rates, strict=True)):
             residual, level = np.abs(after - rate), self._level(batch, index)
             share = residual / level
             over = share > 1 + _ROUNDING
             self.active += int(np.count_nonzero((after > 0) | (rate > 0)))  # the residual of the others is 0
             self.beyond += int(np.count_nonzero(over))
-            self.squares += float(np.vdot(residual, residual))
+            squares += float(np.vdot(residual, residual))
             self.residual_max = max(self.residual_max, float(residual.max(initial=0.0)))
             self.level_max = max(self.level_max, float(level.max(initial=0.0)))
             self.excess = max(self.excess, float(share.max(initial=0.0)))
             unsettled |= over.reshape(batch.samples, -1).any(axis=1)
         self.samples += batch.samples
+        self.squares += squares  # once per batch, so that merging parts rounds the same way
         self.unsettled += int(np.count_nonzero(unsettled))
         rows = min(SLOPE_SAMPLES - batch.offset, batch.samples)
         if rows > 0 and batch.steps >= SLOPE_STEPS_MIN:

@@ -31,11 +31,11 @@ class SpikesCheck(RepeatedRun):
     """RepeatedRun for spikes, and a reference for some samples."""
 
     RULES = {**RepeatedRun.RULES, **dict.fromkeys(("referenced", "unlike_reference"), merge_total)}
+    emulator: Emulator
 
     def __init__(self, chip: ChipNetwork, *, stock: bool = False, emulator: Emulator | None = None) -> None:
         """`stock`: the backend runs Lava's own neurons, so the emulator computes as they do."""
-        self.emulator = Emulator(chip, stock=stock) if emulator is None else emulator
-        super().__init__(self.emulator)
+        super().__init__(Emulator(chip, stock=stock) if emulator is None else emulator)
         self.stock = stock
         self.referenced = self.unlike_reference = 0
 
@@ -53,8 +53,9 @@ class SpikesCheck(RepeatedRun):
         self.referenced += batch.samples
         self.unlike_reference += int(np.count_nonzero(wrong))
         located = [offender["sample"] for offender in self.offenders]
-        for row in [row for row in np.flatnonzero(wrong) if batch.sample(row) not in located][: max(0, LOCATED - len(located))]:
-            one = slice(int(row), int(row) + 1)
+        others = [int(row) for row in np.flatnonzero(wrong) if batch.sample(int(row)) not in located]
+        for row in others[: max(0, LOCATED - len(located))]:
+            one = slice(row, row + 1)
             self.offenders.append(locate_from_reference(self.chip, got.part(one), expected.part(one), sample=batch.sample(row)))
 
     def _as_reported(self, got: Result, expected: Result) -> Result:
