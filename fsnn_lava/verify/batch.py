@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
+from fsnn_lava.ir.network import ChipNetwork, DeltaEncoding, Layer, Synapse
 from fsnn_lava.ir.rate_map import Drive
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
@@ -42,6 +42,13 @@ class Batch:
     def samples(self) -> int:
         """Number of samples in the batch."""
         return self.result.samples
+
+    @property
+    def delta(self) -> DeltaEncoding:
+        """The delta encoding of the network; BadArgument if it is rate coded."""
+        if self.chip.delta is None:
+            raise BadArgument("this network is rate coded: it has no delta encoding")
+        return self.chip.delta
 
     @cached_property
     def drives(self) -> tuple[NDArray[Any], ...]:
@@ -130,11 +137,6 @@ class Batch:
         labels = None if self.labels is None else self.labels[rows]
         result = self.result.part(rows)
         return replace(self, result=result, values=self.values[rows], labels=labels, offset=int(numbers[0]), numbers=numbers)
-
-
-def neuron_index(layer: Layer, flat: int) -> list[int]:
-    """Position in its layer's shape of a neuron of a batch, from its flat index."""
-    return [int(i) for i in np.unravel_index(flat, layer.shape)]
 
 
 def check_shapes(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) -> None:

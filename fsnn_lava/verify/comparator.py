@@ -14,15 +14,17 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.run_arguments import check_chip
-from fsnn_lava.ir.stock_network import atrlif_error, executed_network
+from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.batch import Batch, check_shapes
 from fsnn_lava.verify.bounds.certificate import Certificate
+from fsnn_lava.verify.bounds.charge_rounding import stock_rounding_tolerance
 from fsnn_lava.verify.check import Check, not_done
 from fsnn_lava.verify.checks.accuracy import AccuracyCheck
 from fsnn_lava.verify.checks.certificate import CertificateCheck, certified_samples
 from fsnn_lava.verify.checks.charge import ChargeCheck
 from fsnn_lava.verify.checks.contraction import ContractionCheck
+from fsnn_lava.verify.checks.dead_band import DeadBandCheck
 from fsnn_lava.verify.checks.delta_record import DeltaRecordCheck
 from fsnn_lava.verify.checks.delta_residual import DeltaResidualCheck
 from fsnn_lava.verify.checks.delta_settling import DeltaSettlingCheck
@@ -34,11 +36,12 @@ from fsnn_lava.verify.checks.residual import ResidualCheck
 from fsnn_lava.verify.checks.settling import SettlingCheck
 from fsnn_lava.verify.checks.shift import LINK as SHIFT_LINK
 from fsnn_lava.verify.checks.shift import ShiftCheck
-from fsnn_lava.verify.checks.spikes import SpikesCheck, referenced_samples
-from fsnn_lava.verify.checks.sums import BandCheck, SumsCheck
+from fsnn_lava.verify.checks.spikes import SpikesCheck
+from fsnn_lava.verify.checks.sums import SumsCheck
 from fsnn_lava.verify.equilibrium import solve_equilibria, solved_samples
 from fsnn_lava.verify.float_network import FloatNetwork
 from fsnn_lava.verify.merged_findings import MergedFindings
+from fsnn_lava.verify.reference_run import referenced_samples
 from fsnn_lava.verify.sampling import Sampling
 from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import About, JudgedRun, Verdict
@@ -55,8 +58,8 @@ class Comparator:
         model: the float network it was made from; adds the checks "float" and "shift", and the agreement.
         thresholds: what the run must reach beyond the bounds of the equations.
         graph: "stock" if the run used the stock equivalent of the network.
-        equilibrium_samples: a* is solved for this many samples from the first, and only those are certified. Default: for samples spread
-            over the run, as many as take a fraction of the run's own work (`fsnn_lava.verify.sampling`).
+        equilibrium_samples: solve a* for this many samples from the start of the run, and certify only those. Default: samples spread over
+            the run, as many as take a fraction of its own work (`fsnn_lava.verify.sampling`).
     """
 
     def __init__(
@@ -70,7 +73,7 @@ class Comparator:
     ) -> None:
         self.digest = chip.digest()
         self.chip = executed_network(chip, graph)
-        self.tolerance = rounding_tolerance(self.chip, graph)
+        self.tolerance = stock_rounding_tolerance(self.chip, graph)
         self.thresholds, self.graph = thresholds or Thresholds(), graph
         self.equilibrium_samples = equilibrium_samples
         self.rate_map = RateMap(self.chip)
@@ -100,7 +103,7 @@ class Comparator:
             self.residual = ResidualCheck(chip, certificate, self.thresholds)
             self.settling = SettlingCheck(chip, emulator, self.thresholds)
         else:
-            self.charge, self.spikes, self.band = SumsCheck(chip), MessagesCheck(chip), BandCheck(chip)
+            self.charge, self.spikes, self.band = SumsCheck(chip), MessagesCheck(chip), DeadBandCheck(chip)
             self.residual = DeltaResidualCheck(chip, certificate, self.thresholds)
             self.settling = DeltaSettlingCheck(chip, delta, self.thresholds)
 
@@ -285,13 +288,6 @@ class Comparator:
             "updates": before.get("updates", 0) + int(result.updates.sum()),
             "spikes": before.get("spikes", 0) + sum(int(counts.sum()) for counts in result.counts),
         }
-
-
-def rounding_tolerance(chip: ChipNetwork, graph: str) -> float:
-    """By how much a graph's neurons may round differently from E9, units 2**-6: 0 except for stock neurons that leak and subtract."""
-    if graph != "stock" or chip.decay == 0 or all(layer.reset == "zero" for layer in chip.layers):
-        return 0.0
-    return atrlif_error(chip.decay)
 
 
 def compare(

@@ -20,7 +20,7 @@ FIRST_WORK = 5e8  # multiplications for the first samples, however short the run
 
 @dataclass(frozen=True)
 class Sampling:
-    """The first samples of a run, then one in `every`, until there are `most`. Without `every` none but the first."""
+    """The first samples of a run, then one in `every`, until there are `most`. Without `every`, only the first."""
 
     first: int
     every: int | None = None
@@ -38,9 +38,9 @@ class Sampling:
 def affordable(
     chip: ChipNetwork, steps: int, *, passes: float, least: int = 1, most: int = 2**62, first_most: int | None = None
 ) -> Sampling:
-    """Samples that are worth `passes` passes over all connections each, while a run takes ACTIVITY * steps of them.
+    """The samples to examine if one takes as long as `passes` passes over all connections; running one takes ACTIVITY * steps of them.
 
-    At least `least`; at most `most` in all, and `first_most` of the first ones.
+    At least `least`, at most `most` in all, and at most `first_most` from the start of the run.
     """
     first = int(np.clip(FIRST_WORK // (passes * multiplications(chip)), least, most if first_most is None else first_most))
     return Sampling(first, ceil(passes / (SHARE * ACTIVITY * steps)), most)

@@ -31,12 +31,12 @@ def total_shift(synapse: Synapse | Readout) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """What the sums of one synapse need of its weights: computed once, and dropped with the synapse."""
+    """What the sums of one synapse need, computed from its weights once and freed with the synapse."""
 
     kernel: Tensor  # its weights in float32
     row_sum: float
-    taps: dict[tuple[int, ...], Taps] = field(default_factory=dict)  # by the shape of the source, as is `loudest`
-    loudest: dict[tuple[int, ...], Floats] = field(default_factory=dict)
+    taps: dict[tuple[int, ...], Taps] = field(default_factory=dict)  # by the shape of the source, as is `largest`
+    largest: dict[tuple[int, ...], Floats] = field(default_factory=dict)
 
 
 _PREPARED: WeakKeyDictionary[Synapse | Readout, _Prepared] = WeakKeyDictionary()
@@ -61,12 +61,12 @@ def other_weighted_sum(synapse: Synapse | Readout, weight: NDArray[Any], message
     return _sums(synapse, _taps(synapse, weight, messages.shape[1:]), messages)
 
 
-def loudest_sum(synapse: Synapse, source: tuple[int, ...]) -> Floats:
-    """[*target] the most that one step of a source of this shape can add: exactly the neurons with positive weights fire. Not shifted."""
+def largest_sum(synapse: Synapse, source: tuple[int, ...]) -> Floats:
+    """[*target] the largest sum that one step can give: exactly the sources with positive weights fire. Not shifted."""
     prepared = _prepared(synapse)
-    if source not in prepared.loudest:
-        prepared.loudest[source] = other_weighted_sum(synapse, np.maximum(synapse.weight, 0), np.ones((1, *source)))[0]
-    return prepared.loudest[source]
+    if source not in prepared.largest:
+        prepared.largest[source] = other_weighted_sum(synapse, np.maximum(synapse.weight, 0), np.ones((1, *source)))[0]
+    return prepared.largest[source]
 
 
 def _prepared(synapse: Synapse | Readout) -> _Prepared:

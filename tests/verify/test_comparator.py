@@ -15,7 +15,7 @@ from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readou
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.verify import batch
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.bounds.rate_offset import residual_bound
+from fsnn_lava.verify.bounds.residual_bound import residual_bound
 from fsnn_lava.verify.checks.accuracy import wilson_interval
 from fsnn_lava.verify.comparator import Comparator, compare
 from fsnn_lava.verify.thresholds import Thresholds
@@ -246,5 +246,5 @@ def test_a_fault_in_the_sums_of_the_charge_check_is_noticed(monkeypatch):
     monkeypatch.setattr(batch, "weighted_sum", lambda synapse, messages: right(synapse, messages) + 64)
     check = compare(result, chip, values).check("residual")
     assert not check.passed
-    assert check.numbers["mapped_otherwise"] > 0 and check.numbers["mapped_again"] == 2
+    assert check.numbers["mapped_differently"] > 0 and check.numbers["mapped_again"] == 2
     assert "f(a) is not the same when it is computed without the sums of the charge check" in check.summary

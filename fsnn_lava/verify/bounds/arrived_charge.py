@@ -77,7 +77,7 @@ def _total(
 
 
 def _through(batch: Batch, synapse: Synapse | Readout, arrived: NDArray[Any], total: NDArray[Any], steps: int) -> ArrivedCharge:
-    """2**n w.<s>_arrived of one synapse, `total` being w.<s>_arrived, and what floors can remove in the `steps` steps of arrivals."""
+    """2**n w.<s>_arrived of one synapse, from `total` = w.<s>_arrived, and what floors can remove if spikes arrive in `steps` steps."""
     bits, chip = total_shift(synapse), batch.chip
     if chip.decay:
         return ArrivedCharge(total * 2.0**bits, (0.0, chip.weight_sum(steps) * (1 - 2.0**bits) if bits < 0 else 0.0))

@@ -28,10 +28,10 @@ class LocalCertificates:
     """One entry per sample, [B]."""
 
     norm: Floats  # an upper bound of ||J|| at the centre
-    power: NDArray[np.int64]  # the k with ||J**k|| < 1; 0 if there is none among POWERS
+    power: NDArray[np.int64]  # the k of POWERS that gave the certificate, with ||J**k|| < 1; 0 if not certified
     spectral_radius: Floats  # an upper bound of that of J at the centre: the smallest ||J**k||**(1/k) of those that were tried
     radius: Floats  # around the centre's sources: an equilibrium lies within it; infinite if not certified
-    unique_radius: Floats  # within it there is no second one; 0 if not certified
+    unique_radius: Floats  # there is no other equilibrium within it; 0 if not certified
     undecided: NDArray[np.int64]  # neurons that may change their piece of sigma within `radius`
     distance: Floats  # [N, B] bounds of ||a - a*|| layer by layer; infinite if not certified
     norms: int  # norms that each hold except with probability FAILURE
@@ -42,9 +42,9 @@ class LocalCertificates:
 
 
 class LocalCertifier:
-    """Certifies samples of one network. `powers` of J beyond the first help where ||J|| >= 1 but its spectral radius is below 1.
+    """Certifies samples of one network. Higher powers of J help where ||J|| >= 1 although its spectral radius is below 1.
 
-    `passes`: how often each certificate may apply J or its transpose, at most; norms become looser, and fewer powers are tried.
+    `passes`: how often each certificate may apply J or its transpose. With fewer, norms are looser and fewer powers are tried.
     """
 
     def __init__(self, rate_map: RateMap, *, passes: int | None = None) -> None:
@@ -57,7 +57,7 @@ class LocalCertifier:
     ) -> LocalCertificates:
         """Certificates around `centre`, and from there the distance of the run's `rates`, one [B, *shape] per layer each.
 
-        `samples` are the numbers of the samples: each has its own random starts, whatever the batches.
+        `samples` are the numbers of the samples within the run; they seed the random starts, so that batches make no difference.
         """
         loop, start = self.loop, self.loop.join(centre)
         swept, inputs = loop.sweep(start, drive)
@@ -84,9 +84,9 @@ class LocalCertifier:
     def _inverse(
         self, jacobian: LinearisedLoop, samples: NDArray[np.intp], powers: tuple[int, ...], radius: Callable[[Floats], Floats]
     ) -> _Inverse:
-        """||(1 - J)**-1|| <= ||1 + J + … + J**(k-1)|| / (1 - ||J**k||) for the first k that has one.
+        """||(1 - J)**-1|| <= ||1 + J + … + J**(k-1)|| / (1 - ||J**k||), for the first k with ||J**k|| < 1.
 
-        It is at least 1/(1 + ||J||): a sample that has no `radius` even with that is given up after the first power.
+        It is at least 1/(1 + ||J||): a sample that has no finite `radius` even with that is given up after the first power.
         """
         found, left = _Inverse(len(samples)), self.passes
         for k in powers:
@@ -100,7 +100,7 @@ class LocalCertifier:
             if k > 1 and (below := np.flatnonzero(of_power < 1.0)).size:
                 of_sum[below] = self._norm(_PowerSum(at_missing.at(below), k), numbers[below], steps)
                 found.norms += below.size
-            left = None if left is None else left - 2 * k * steps  # those that were allowed: other samples must not matter
+            left = None if left is None else left - 2 * k * steps  # steps allowed, not steps taken: these depend on the other samples
             found.take(missing, k, of_power, of_sum)
             if k == 1:
                 found.open &= np.isfinite(radius(1.0 / (1.0 + found.norm)))
@@ -123,7 +123,7 @@ class LocalCertifier:
         return found
 
     def _left(self, inputs: Rates, inverse: Floats, radius: Floats) -> Floats:
-        """1 - ||(1 - J)**-1|| * (the most that J changes within `radius`): Newton's step contracts by the rest if this is positive."""
+        """1 - ||(1 - J)**-1|| * (the most that J changes within `radius`): if this is positive, Newton's step is a contraction there."""
         with np.errstate(invalid="ignore"):
             left = 1.0 - inverse * self.gains.change_of_jacobian(self._undecided(inputs, radius))
         return np.where(np.isnan(left), -np.inf, left)

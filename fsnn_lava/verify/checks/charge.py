@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,13 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import READOUT, ChipNetwork, Layer
 from fsnn_lava.limits import STATE_FRACTION_BITS
-from fsnn_lava.verify.batch import Batch, neuron_index
+from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.arrived_charge import ArrivedCharge, layer_charge, readout_charge
 from fsnn_lava.verify.bounds.clipping import clipped_neurons, harmfully_clipped
 from fsnn_lava.verify.bounds.final_potential import above_highest_potential
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
+from fsnn_lava.verify.neuron_index import first_neurons, neuron_index
 
 LINK = "integer spikes → backend"
 
@@ -65,10 +65,10 @@ class ChargeCheck(MergedFindings):
         self.harmless += int(np.count_nonzero((low | high) & ~harmful))
         self.harmful += int(np.count_nonzero(harmful))
         if self._count(violation, expected):
-            for row, flat in _first(violation != 0):
+            for row, flat in first_neurons(violation != 0, OFFENDERS_KEPT):
                 self._violated(batch, row, flat, index, measured, expected, violation)
         self._add_stuck(batch, index, layer)
-        for row, flat in _first(harmful & (violation == 0)) if harmful.any() else ():
+        for row, flat in first_neurons(harmful & (violation == 0), OFFENDERS_KEPT) if harmful.any() else ():
             where = "top" if high[row].reshape(-1)[flat] else "bottom"
             count = int(result.counts[index][row].reshape(-1)[flat])
             what = f"clipped at the {where} with {count} spikes in {batch.steps} steps: its rate no longer follows from its input"
@@ -94,9 +94,9 @@ class ChargeCheck(MergedFindings):
         position = len(self.chip.layers)
         self.harmful += int(np.count_nonzero(clipped))
         if self._count(violation, expected):
-            for row, flat in _first(violation != 0):
+            for row, flat in first_neurons(violation != 0, OFFENDERS_KEPT):
                 self._violated(batch, row, flat, position, measured, expected, violation)
-        for row, _ in _first((clipped > 0)[:, None]):
+        for row, _ in first_neurons((clipped > 0)[:, None], OFFENDERS_KEPT):
             what = f"the readout was clipped {int(clipped[row])} times: its logits are wrong"
             self.offenders.append(self._offender(batch, row, position, None, "clip", what))
 
@@ -171,10 +171,3 @@ class ChargeCheck(MergedFindings):
             clipped = f"{self.harmless} were clipped without changing their rate beyond its bound"
             sentence += f"; {clipped}, for which E10 is only an inequality"
         return sentence
-
-
-def _first(mask: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """(row, flat index) of the first OFFENDERS_KEPT set entries of [B, ...]."""
-    for position in np.flatnonzero(mask)[:OFFENDERS_KEPT]:
-        row, flat = divmod(int(position), mask[0].size)
-        yield row, flat

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.bounds.certificate import Certificate, loop_gain
+from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.bounds.local_certificate import FAILURE, POWERS
+from fsnn_lava.verify.bounds.loop_gains import loop_gain
 from fsnn_lava.verify.check import Check, Offender
 from fsnn_lava.verify.equilibrium import Equilibria
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total

@@ -57,15 +57,16 @@ class DeltaSettlingCheck(MergedFindings):
 
     def add(self, batch: Batch, mapped: Rates) -> None:
         """`mapped` is f(a)."""
-        unsettled = np.zeros(batch.samples, dtype=bool)
+        unsettled, squares = np.zeros(batch.samples, dtype=bool), 0.0
         for level, after, rate in zip(self.levels, mapped, batch.rates, strict=True):
             residual = np.abs(after - rate)
             over = residual > (level if self.wanted is None else self.wanted) * (1 + _ROUNDING)
             self.active += int(np.count_nonzero((after > 0) | (rate > 0)))  # the residual of the others is 0
             self.beyond += int(np.count_nonzero(over))
-            self.squares += float(np.vdot(residual, residual))
+            squares += float(np.vdot(residual, residual))
             self.residual_max = max(self.residual_max, float(residual.max(initial=0.0)))
             unsettled |= over.reshape(batch.samples, -1).any(axis=1)
+        self.squares += squares  # once per batch, so that merging parts rounds the same way
         self.unsettled += int(np.count_nonzero(unsettled))
         self.samples += batch.samples
         messages, cycles = batch.result.messages, batch.result.cycles

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.emulator.delta import DeltaEmulator
 from fsnn_lava.ir.network import READOUT, ChipNetwork
 from fsnn_lava.ir.result import Result
-from fsnn_lava.verify.batch import neuron_index
 from fsnn_lava.verify.check import Check, Offender
 from fsnn_lava.verify.checks.repeated_run import LINK, RepeatedRun
 from fsnn_lava.verify.divergence import first_divergence
+from fsnn_lava.verify.neuron_index import neuron_index
 
 
 class MessagesCheck(RepeatedRun):

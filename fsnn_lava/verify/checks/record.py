@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork
 from fsnn_lava.ir.rate_map import Rates, rate_vector_length
 from fsnn_lava.limits import STATE_MAX
-from fsnn_lava.verify.batch import Batch, neuron_index
+from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_total
+from fsnn_lava.verify.neuron_index import neuron_index
 from fsnn_lava.verify.synaptic_currents import message_fan_out
 
 LINK = "integer spikes → backend"

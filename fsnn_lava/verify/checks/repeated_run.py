@@ -1,4 +1,4 @@
-"""Run a backend's samples again on the emulator: which differ, and where first? What the checks of spikes and of messages share."""
+"""Run a backend's samples again on the emulator: which differ, and where first? The base of the spikes and the messages check."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import Offender
+from fsnn_lava.verify.divergence import differing_samples
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_total
 from fsnn_lava.verify.sampling import ACTIVITY, affordable
 
@@ -20,7 +21,7 @@ LOCATED = 3  # samples for which the first divergence is searched
 REPEATED_SAMPLES = 256  # run again from the first, at most, if the emulator itself made the run
 
 
-class Runner(Protocol):
+class AnyEmulator(Protocol):
     """An emulator, of spikes or of changes of rates."""
 
     chip: ChipNetwork
@@ -36,7 +37,7 @@ class RepeatedRun(MergedFindings, ABC):
         "offenders": merge_first(LOCATED),
     }
 
-    def __init__(self, emulator: Runner) -> None:
+    def __init__(self, emulator: AnyEmulator) -> None:
         self.emulator, self.chip = emulator, emulator.chip
         self.samples = self.repeated = self.different = self.recorded = 0
         self.spikes = self.distance = 0  # all spikes, and the sum of the differences in counts
@@ -84,21 +85,3 @@ class RepeatedRun(MergedFindings, ABC):
         place = f"layer {first['layer']!r}, neuron {tuple(first['neuron'])}" if "neuron" in first else first["what"].split(":")[0]
         step = f", step {first['step']}" if "step" in first else ""
         return f"first in sample {first['sample']}, {place}{step}"
-
-
-def differing_samples(got: Result, expected: Result) -> NDArray[np.bool_]:
-    """[B] samples in which any part of the result differs. Traces may differ by the rounding of 2 T operations."""
-    wrong = np.any(got.readout != expected.readout, axis=1) | np.any(got.clip_count != expected.clip_count, axis=1)
-    for name in ("counts", "late", "potentials", "clipped", "spikes"):
-        left, right = getattr(got, name), getattr(expected, name)
-        if left is None or right is None:
-            continue
-        for a, b in zip(left, right, strict=True):
-            wrong |= (a != b).reshape(len(a), -1).any(axis=1)
-    if expected.messages is not None:
-        wrong |= True if got.messages is None else (got.messages != expected.messages).any(axis=1)
-    tolerance = 4 * got.steps * 2.0**-53 * max(1.0, got.weight_sum)
-    for name in ("traces", "late_traces"):
-        for a, b in zip(getattr(got, name), getattr(expected, name), strict=True):
-            wrong |= (np.abs(a - b) > tolerance).reshape(len(a), -1).any(axis=1)
-    return wrong

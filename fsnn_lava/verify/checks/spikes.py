@@ -17,14 +17,10 @@ from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.stock_network import runs_as_atrlif
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import Check, Offender
-from fsnn_lava.verify.checks.repeated_run import LINK, LOCATED, RepeatedRun, differing_samples
-from fsnn_lava.verify.divergence import locate_divergence, locate_from_reference
+from fsnn_lava.verify.checks.repeated_run import LINK, LOCATED, RepeatedRun
+from fsnn_lava.verify.divergence import differing_samples, locate_divergence, locate_from_reference
 from fsnn_lava.verify.merged_findings import merge_total
-from fsnn_lava.verify.reference_run import run_reference
-from fsnn_lava.verify.sampling import Sampling, affordable
-
-REFERENCE_SAMPLES = 64  # computed by the reference, at most
-_REFERENCE_COST = 10  # passes per step: float64, many small operations, and silent neurons are not skipped
+from fsnn_lava.verify.reference_run import referenced_samples, run_reference
 
 
 class SpikesCheck(RepeatedRun):
@@ -95,11 +91,6 @@ class SpikesCheck(RepeatedRun):
         if names := ", ".join(repr(name) for name in self._silent_layers()):
             said += f"; Lava's neuron does not report clips in {names}: those are the emulator's"
         return said
-
-
-def referenced_samples(chip: ChipNetwork, steps: int) -> Sampling:
-    """Which samples the reference computes."""
-    return affordable(chip, steps, passes=_REFERENCE_COST * steps, most=REFERENCE_SAMPLES, first_most=16)
 
 
 def _with_unreported_clips(got: Result, expected: Result, chip: ChipNetwork) -> Result:
