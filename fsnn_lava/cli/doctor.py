@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     if args.install_lava:
         return _install_lava(args)
     if args.yes:
-        raise BadArgument("--yes only applies to --install-lava: add it")
+        raise BadArgument("--yes only applies to --install-lava: add that option too")
     found = _examine()
     print(json.dumps(found, indent=2) if args.json else _text(found))
     return 0

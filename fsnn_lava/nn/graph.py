@@ -209,7 +209,7 @@ class Connection:
         if self.pool > 1 and any(n % self.pool for n in made.out_shape[1:]):
             raise BadArchitecture(f"{self}: pooling by {self.pool} does not divide {made.out_shape[1]} x {made.out_shape[2]}")
         if pooled.out_shape != target:
-            raise BadArchitecture(f"{self}: it makes {pooled.out_shape}, but layer {self.target!r} has shape {target}")
+            raise BadArchitecture(f"{self}: its output has shape {pooled.out_shape}, but layer {self.target!r} has shape {target}")
         return made
 
     def _operator(self, source: Shape, target: Shape) -> Operator:

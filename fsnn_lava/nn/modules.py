@@ -148,7 +148,7 @@ def _part(modules: Sequence[nn.Module], source: str, target: str) -> _Part:
             part = replace(part, norm=module, connection=replace(part.connection, batch_norm=True))
         else:
             activation = "; leave activations out, since the neurons replace them" if "activation" in type(module).__module__ else ""
-            raise BadArgument(f"{where}: {type(module).__name__} cannot follow here; known are {_TAKEN}{activation}")
+            raise BadArgument(f"{where}: {type(module).__name__} cannot follow here; use one of {_TAKEN}{activation}")
     return part
 
 
@@ -162,7 +162,7 @@ def _first(module: nn.Module, source: str, target: str, where: str) -> _Part:
     if isinstance(module, nn.Linear):
         return _Part(replace(plain, batch_norm=False), module.out_features, module)
     if not isinstance(module, (nn.Conv2d, nn.ConvTranspose2d)):
-        raise BadArgument(f"{where}: {type(module).__name__} is not a connection; known are {_TAKEN}")
+        raise BadArgument(f"{where}: {type(module).__name__} is not a connection; use one of {_TAKEN}")
     if module.padding_mode != "zeros" or isinstance(module.padding, str):
         raise BadArgument(f"{where}: a convolution needs zero padding given in numbers, got {module.padding_mode!r}, {module.padding!r}")
     kernel, stride, padding, dilation = (_pair(getattr(module, name)) for name in ("kernel_size", "stride", "padding", "dilation"))

@@ -94,7 +94,8 @@ def steps_conclusion(points: list[StepsPoint], steps: int) -> str:
         return f"{_steps(equal[0].steps)} as well as {steps} on these {equal[0].samples:,} samples."
     close = [p for p in fewer if p.by_chance >= 0.05]
     if close:
-        return f"{_steps(close[0].steps)} about as well as {steps}: {_net(close[0])}, which can be chance (p = {close[0].by_chance:.2g})."
+        chance = f"which may be due to chance (p = {close[0].by_chance:.2g})"
+        return f"{_steps(close[0].steps)} about as well as {steps}: {_net(close[0])}, {chance}."
     return f"Fewer steps cost accuracy: after {fewer[-1].steps} instead of {steps}, {_net(fewer[-1])}." if fewer else ""
 
 

@@ -74,7 +74,12 @@ def _answers_html(verdict: Verdict) -> str:
     broken = ", ".join(check.name for check in verdict.checks if check.passed is False)
     number = "unknown" if accurate is None else f"{accurate.accuracy:.2%}"
     answers = (
-        ("Faithful", faithful, "the backend computed what the integers say" if not broken else f"failed: {broken}", verdict.faithful),
+        (
+            "Faithful",
+            faithful,
+            "the backend computed what the integer network prescribes" if not broken else f"failed: {broken}",
+            verdict.faithful,
+        ),
         ("Settled", verdict.settled.answer, _settled_text(verdict.settled), verdict.settled.answer == "yes"),
         ("Accurate", number, "no labels were given" if accurate is None else _accurate_text(accurate), None),
     )

@@ -81,8 +81,8 @@ def _check(trial: Trial) -> None:
     if not all(type(number) in (int, float) and isfinite(number) and number >= 0 for number in numbers):
         raise BadFile("the figures of a trial must be non-negative numbers")
     if any(pair is not None and len(pair) != 2 for pair in pairs):
-        raise BadFile("a range must have two ends")
+        raise BadFile("a range must be a pair of numbers")
     if candidate.encoding not in ("rate", "delta") or type(candidate.per_channel) is not bool:
-        raise BadFile("the candidate of a trial must be one of those that are tried")
+        raise BadFile("the candidate of a trial must be one that the search tries")
     if not all(isinstance(text, str) for text in (trial.answer, trial.digest, trial.failure)):
         raise BadFile("the answer, digest and failure of a trial must be text")

@@ -78,5 +78,5 @@ def test_a_trial_with_other_fields_is_refused():
     ids=str,
 )
 def test_a_figure_that_no_trial_can_have_is_refused(change):
-    with pytest.raises(BadFile, match=r"of a trial must|a range must have two ends"):
+    with pytest.raises(BadFile, match=r"of a trial must|a range must be a pair of numbers"):
         Trial.from_dict({**Trial(candidate=RATE).to_dict(), **change})
