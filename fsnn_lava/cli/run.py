@@ -27,10 +27,10 @@ from fsnn_lava.formats.results import reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate_results
 from fsnn_lava.models.find import MODEL, find_model
+from fsnn_lava.running.backend import require_encoding
 from fsnn_lava.running.evaluation import fit_to_input
 from fsnn_lava.running.job import Job, run_job_in_memory, run_job_to_file
 from fsnn_lava.running.options import RunOptions, run_options
-from fsnn_lava.running.run import require_encoding
 from fsnn_lava.running.totals import Totals
 from fsnn_lava.training.processes import Processes
 from fsnn_lava.verify.thresholds import Thresholds
@@ -215,9 +215,9 @@ def _write_report(
 
 def _inputs_of_errors(chip: ChipNetwork, dataset: Dataset, verdict: Verdict) -> dict[int, NDArray[np.uint8]]:
     """The inputs of the samples that were answered wrongly or unlike the float network, wherever they are in the data set."""
-    from fsnn_lava.report.mistakes import samples_to_show
+    from fsnn_lava.report.mistakes import mistakes_to_show
 
-    samples = samples_to_show(verdict)
+    samples = mistakes_to_show(verdict)
     if not samples:
         return {}
     return dict(zip(samples, fit_to_input(chip, dataset.test.batch(np.array(samples))), strict=True))

@@ -52,7 +52,7 @@ class Subscriptable(ABC):
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray: ...
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, int]:
-        """Raw values [*shape] uint8 and class number of one sample; negative indices count from the end."""
+        """The values of the samples with these indices."""
         position = operator.index(index)
         if not -len(self) <= position < len(self):
             raise IndexError(f"index {position} is out of range: there are {len(self)} samples")

@@ -26,7 +26,7 @@ def check_options(*, neuron: LIF | None, steps: int, schedule: Schedule, dropout
 
 
 def check_single_loop(graph: Graph) -> None:
-    """BadArgument unless the norm "loop", the product of all norms around it, is that of the only loop."""
+    """The option norm="loop": BadArgument unless the graph has a single loop, around which all norms are multiplied."""
     if not graph.is_chain:
         raise BadArgument(
             "norm 'loop' restricts one loop, from the last layer of a chain to the first; this graph has other connections. "

@@ -59,7 +59,7 @@ class Neurons:
             )
         if self.name in (INPUT, READOUT):
             raise BadArchitecture(f"a layer cannot be called {self.name!r}: that name is reserved")
-        object.__setattr__(self, "shape", checked_shape(self.shape, f"layer {self.name!r}"))
+        object.__setattr__(self, "shape", graph_shape(self.shape, f"layer {self.name!r}"))
         if self.vth is not None:
             if not isinstance(self.vth, Real) or isinstance(self.vth, bool) or not 0 < self.vth < math.inf:
                 raise BadArchitecture(f"layer {self.name!r}: vth must be a positive number, got {self.vth!r}")
@@ -209,7 +209,7 @@ class Connection:
         if self.pool > 1 and any(n % self.pool for n in made.out_shape[1:]):
             raise BadArchitecture(f"{self}: pooling by {self.pool} does not divide {made.out_shape[1]} x {made.out_shape[2]}")
         if pooled.out_shape != target:
-            raise BadArchitecture(f"{self}: it makes {pooled.out_shape}, but layer {self.target!r} has shape {target}")
+            raise BadArchitecture(f"{self}: its output has shape {pooled.out_shape}, but layer {self.target!r} has shape {target}")
         return made
 
     def _operator(self, source: Shape, target: Shape) -> Operator:
@@ -295,7 +295,7 @@ class Graph:
     def __post_init__(self) -> None:
         from fsnn_lava.nn.graph_checks import check_graph
 
-        object.__setattr__(self, "input_shape", checked_shape(self.input_shape, "the input"))
+        object.__setattr__(self, "input_shape", graph_shape(self.input_shape, "the input"))
         object.__setattr__(self, "layers", tuple(self.layers))
         object.__setattr__(self, "connections", tuple(self.connections))
         check_graph(self)
@@ -391,8 +391,8 @@ class Graph:
         return path and back and not any(one.fixed for one in self.forward)
 
 
-def checked_shape(shape: object, what: str) -> Shape:
-    """(N,) or (C, H, W) of positive sizes; a number is short for (N,)."""
+def graph_shape(shape: object, what: str) -> Shape:
+    """The shape of a layer in a graph, (N,) or (C, H, W) of positive sizes; a number is short for (N,)."""
     sizes: Any = (shape,) if isinstance(shape, Integral) else shape
     whole = isinstance(sizes, Sequence) and not isinstance(sizes, str) and len(sizes) in (1, 3)
     if not whole or not all(isinstance(n, Integral) and not isinstance(n, bool) and 1 <= int(n) <= SIZE_MAX for n in sizes):

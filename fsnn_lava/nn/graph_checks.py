@@ -74,7 +74,8 @@ def _check_feedback(graph: Graph, connection: Connection, reached: Reached) -> N
     if source not in reached[target]:
         names = [layer.name for layer in graph.layers]
         raise BadArchitecture(
-            f"{connection}: it goes back, but closes no cycle: nothing leads from {connection.target!r} to {connection.source!r}. "
+            f"{connection}: it goes back to an earlier layer but does not close a cycle: "
+            f"nothing leads from {connection.target!r} to {connection.source!r}. "
             f"List {connection.source!r} before {connection.target!r} to make it a forward connection; the order is {', '.join(names[:20])}"
         )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fsnn_lava.placement.board import Range
 from fsnn_lava.placement.cost import ChipCost
+from fsnn_lava.placement.range import Range
 
 ESTIMATE = "an estimate, not a measurement"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fsnn_lava.placement.board import Range
 from fsnn_lava.placement.cost import ChipCost
+from fsnn_lava.placement.cost_count import count_cost
 from fsnn_lava.placement.cost_table import figures_in_words
-from fsnn_lava.placement.work import chip_cost
-from fsnn_lava.report import canvas
+from fsnn_lava.placement.range import Range
+from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture, Table
 
@@ -18,7 +18,7 @@ def costs_panel(evidence: Evidence) -> Panel:
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
-    cost = cost_of(run)
+    cost = _cost_of(run)
     columns = ("layer", "cores", "messages", "synaptic operations", "neuron updates")
     rows = [
         (layer.name, "–" if layer.cores is None else layer.cores, layer.messages, layer.operations, layer.updates) for layer in cost.layers
@@ -34,10 +34,10 @@ def costs_panel(evidence: Evidence) -> Panel:
     )
 
 
-def cost_of(run: RunEvidence) -> ChipCost:
+def _cost_of(run: RunEvidence) -> ChipCost:
     """Of the network that was exported, from the messages of the run."""
     values = run.values_of(run.steps, run.result.samples) if run.events else None
-    return chip_cost(run.exported, run.result, run.placement, values=values)
+    return count_cost(run.exported, run.result, run.placement, values=values)
 
 
 def _caption(cost: ChipCost) -> str:
@@ -58,15 +58,18 @@ def _draw(cost: ChipCost) -> Picture:
         "with host I/O": cost.energy_with_host,
     }
     bars = {name: figure for name, figure in shown.items() if figure is not None}
-    figure = canvas.new_figure(height=60 + 30 * len(bars))
+    figure = svg_figure.new_figure(height=60 + 30 * len(bars))
     axes = figure.add_subplot()
     for row, (name, energy) in enumerate(bars.items()):
         axes.barh(
-            row, 1e6 * (energy.high - energy.low), left=1e6 * energy.low, color=canvas.GOLD if name == "with host I/O" else canvas.BLUE
+            row,
+            1e6 * (energy.high - energy.low),
+            left=1e6 * energy.low,
+            color=svg_figure.GOLD if name == "with host I/O" else svg_figure.BLUE,
         )
     axes.set_yticks(range(len(bars)), list(bars))
     axes.invert_yaxis()
-    canvas.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
+    svg_figure.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
     axes.set_xlabel("µJ per sample, estimated: from the low to the high end")
     alt = "Estimated energy per sample: " + ", ".join(f"{name} {_text(energy)}" for name, energy in bars.items())
     return Picture(name="energy", figure=figure, label="Energy", alt=alt)

@@ -16,6 +16,7 @@ _SIZE = 72  # pixels
 
 
 def mistakes_panel(evidence: Evidence) -> Panel:
+    """The section that shows the samples that were answered wrongly."""
     run, accuracy = evidence.run, evidence.numbers("accuracy")
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")
@@ -38,7 +39,7 @@ def mistakes_panel(evidence: Evidence) -> Panel:
     )
 
 
-def samples_to_show(verdict: Verdict) -> list[int]:
+def mistakes_to_show(verdict: Verdict) -> list[int]:
     """The samples whose images the section shows; their inputs are needed."""
     errors = Evidence(verdict, None).errors
     groups = ([a.sample for a in errors if a.wrong], [a.sample for a in errors if a.unlike_float])

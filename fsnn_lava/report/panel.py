@@ -30,6 +30,7 @@ class Table:
     rows: Sequence[Sequence[Any]]
 
     def csv(self) -> str:
+        """The table as CSV."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)

@@ -12,9 +12,9 @@ from fsnn_lava.data import Split
 from fsnn_lava.errors import BadArgument, BadFile, FsnnError, Interrupted
 from fsnn_lava.files.atomic import move_atomically
 from fsnn_lava.formats import results
-from fsnn_lava.formats.results_layout import detail_columns, row_columns
+from fsnn_lava.formats.results_columns import detail_columns, row_columns
+from fsnn_lava.formats.results_hashes import DataHash
 from fsnn_lava.formats.results_part import Layout
-from fsnn_lava.formats.results_provenance import DataHash
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.running.evaluation import SampleBatch, evaluate, sample_batches
 from fsnn_lava.running.journal import Journal, open_journal

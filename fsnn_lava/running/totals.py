@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.formats.results_layout import row_columns
+from fsnn_lava.formats.results_columns import row_columns
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 

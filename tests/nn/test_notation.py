@@ -65,7 +65,7 @@ def test_a_network_without_feedback_is_allowed():
         ("64C5s (F32C5)", r"feedback must have the first layer's 64 channels, got 32 in '32C5' at column 9"),
         ("64C5s-64C3s (F64C5)", r"feedback produces 7x7, but the first layer is 14x14 \(add 'u'"),
         ("64C5s (F64C5u)", r"feedback produces 28x28, but the first layer is 14x14 \(remove 'u'"),
-        ("64C5s (F400)", r"dense feedback must end in the first layer's neurons"),
+        ("64C5s (F400)", r"dense feedback to 400 neurons must end in a dense layer of that size, but the first layer has shape"),
         ("400 (F400", r"must read like"),
         ("", r"a layer is missing"),
         ("0C3", r"a size must be positive"),

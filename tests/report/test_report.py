@@ -21,7 +21,7 @@ from fsnn_lava.cli.run import main as run_command
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import concatenate_results
-from fsnn_lava.report import accuracy_curve, activity, canvas
+from fsnn_lava.report import accuracy_curve, activity, svg_figure
 from fsnn_lava.report.evidence import Origin, RunEvidence
 from fsnn_lava.report.page import arranged_panels
 from fsnn_lava.report.panel import Panel
@@ -201,8 +201,8 @@ def test_every_colour_of_a_drawing_is_defined_for_light_dark_and_print(page):
     assert {"ink", "blue", "font"} <= used
     for block in blocks:
         assert used - {"font"} <= set(block)
-    assert {name: blocks[0][name] for name in canvas.COLOURS} == canvas.COLOURS
-    for colour in canvas.COLOURS.values():
+    assert {name: blocks[0][name] for name in svg_figure.COLOURS} == svg_figure.COLOURS
+    for colour in svg_figure.COLOURS.values():
         assert not any(colour in svg for svg in re.findall(r"<svg .*?</svg>", page, flags=re.DOTALL))
 
 

@@ -32,7 +32,7 @@ def count_operations(
 
 
 def fan_out(synapse: Synapse, source: Shape, target: Shape) -> NDArray[np.int64]:
-    """Weights that one message of each source neuron touches, broadcast to [*source]: one operation each."""
+    """Operations per message: the weights that one message of each source neuron touches, broadcast to [*source]."""
     if isinstance(synapse, DenseSynapse):
         return np.array(synapse.weight.shape[0], dtype=np.int64)
     return synapse_patches(synapse, source, target).fan_out[None]

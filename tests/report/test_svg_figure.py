@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib import image
 
-from fsnn_lava.report.canvas import (
+from fsnn_lava.report.svg_figure import (
     BLUE,
     COLOURS,
     add_tip,
@@ -19,7 +16,6 @@ from fsnn_lava.report.canvas import (
     columns_around,
     figure_style,
     figure_svg,
-    image_url,
     new_figure,
     tick_label,
 )
@@ -64,10 +60,3 @@ def test_the_style_ends_with_its_block():
     with figure_style():
         assert matplotlib.rcParams["font.size"] == 10.5
     assert matplotlib.rcParams["font.size"] == before
-
-
-def test_a_picture_keeps_its_pixels():
-    """A dark image stays dark: grey values are not stretched."""
-    pixels = np.array([[10, 20], [30, 40]], np.uint8)
-    content = base64.b64decode(image_url(pixels).removeprefix("data:image/png;base64,"))
-    np.testing.assert_allclose(image.imread(io.BytesIO(content))[..., 0] * 255, pixels, atol=0.5)
