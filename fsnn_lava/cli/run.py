@@ -132,9 +132,8 @@ def _package(args: argparse.Namespace) -> int:
     path = find_model(args.network)
     dataset = _dataset(args, ChipNetwork.load(path))
     first = slice(0, _number(args, dataset))
-    folder = write_bundle(
-        path, dataset.test.batch(first), args.package, labels=dataset.test.labels[first], steps=args.steps, board=args.board
-    )
+    labels = None if dataset.test.targets is not None else dataset.test.labels[first]
+    folder = write_bundle(path, dataset.test.batch(first), args.package, labels=labels, steps=args.steps, board=args.board)
     text = f"wrote {folder}: copy it to the machine with the board, then run sh {folder.name}/run.sh --check there"
     print(json.dumps({"package": str(folder)}) if args.json else text)
     return 0
@@ -144,7 +143,7 @@ def _dataset(args: argparse.Namespace, chip: ChipNetwork) -> Dataset:
     name = args.data or chip.notes.get("data") or (DEFAULT if args.network == DEFAULT else None)
     if name is None:
         raise BadArgument(f"{args.network} does not say what it was trained on: add --data ({FORMS})")
-    return load_data(name, args.data_dir, download=args.download)
+    return load_data(name, args.data_dir, download=args.download, targets="task" in chip.notes)
 
 
 def _number(args: argparse.Namespace, dataset: Dataset) -> int:

@@ -20,7 +20,7 @@ class Split(Protocol):
 
     @property
     def labels(self) -> np.ndarray:
-        """Class numbers, [N] int64."""
+        """Class numbers, [N] int64; all -1 if there are `targets` instead."""
 
     @property
     def targets(self) -> np.ndarray | None:

@@ -287,9 +287,11 @@ class TrainingLoop:
         last = EpochRecord(**self.history[-1])
         rounded = {} if self.recipe.quantise is None else {"bits": float(self.recipe.quantise.bits)}
         held_out = {"validation": float(self.recipe.validation)} if self.recipe.validation else {}
+        task = {} if self.recipe.task == "classes" else {"task": self.recipe.task}
         return {
             **rounded,
             **held_out,
+            **task,
             "data": self.recipe.data,
             ("accuracy" if last.judged_by == "test" else "validation_accuracy"): last.accuracy,
             "loss": last.loss,
