@@ -45,7 +45,7 @@ def recognise_targets(arrays: Sequence[np.ndarray], counts: Sequence[int], *, na
         if not good or not bool(np.isfinite(array.astype(np.float64)).all()):
             shape = f"{array.dtype} of shape {list(array.shape)}"
             raise BadData(f"{where}: {name} must be finite numbers, [{count}] or [{count}, outputs], got {shape}")
-        found.append(np.ascontiguousarray(array.reshape(count, -1), np.float32))
+        found.append(np.array(array.reshape(count, -1), np.float32, order="C"))  # a copy, which may be written to
     if len({array.shape[1] for array in found}) > 1:
         raise BadData(f"{where}: {' and '.join(names)} must have the same number of outputs, got {[array.shape[1] for array in found]}")
     return found
