@@ -213,7 +213,7 @@ def _write_report(
 
 
 def _inputs_of_errors(chip: ChipNetwork, dataset: Dataset, verdict: Verdict) -> dict[int, NDArray[np.uint8]]:
-    """The inputs of the samples that were answered wrongly or unlike the float network, wherever they are in the data set."""
+    """The inputs of the samples that were answered wrongly, or differently from the float network, wherever they are in the data set."""
     from fsnn_lava.report.mistakes import mistakes_to_show
 
     samples = mistakes_to_show(verdict)

@@ -49,10 +49,11 @@ class Subscriptable(ABC):
     def __len__(self) -> int: ...
 
     @abstractmethod
-    def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray: ...
+    def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        """The raw values of these samples."""
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, int]:
-        """The values of the samples with these indices."""
+        """Raw values [*shape] uint8 and class number of one sample; negative indices count from the end."""
         position = operator.index(index)
         if not -len(self) <= position < len(self):
             raise IndexError(f"index {position} is out of range: there are {len(self)} samples")

@@ -60,7 +60,7 @@ def accuracy_curve_panel(evidence: Evidence) -> Panel:
     if whole:
         caption = f"{what} for different numbers of steps, on {on} samples; error bars are 95% intervals."
     else:
-        caption = f"{what} for different numbers of steps, as the change against T = {run.steps} on {on} samples."
+        caption = f"{what} for different numbers of steps, as the change from T = {run.steps} on {on} samples."
     caption += f" The samples were run again on the emulator.{note}"
     rows = [(p.steps, p.right, p.samples, p.share, *wilson_interval(p.right, p.samples), p.lost, p.gained) for p in points]
     data = Table(columns=("steps", "right", "samples", "share", "low", "high", "lost", "gained"), rows=rows)
@@ -156,7 +156,7 @@ def _draw(run: RunEvidence, points: list[StepsPoint], whole: bool) -> Picture:
 
 
 def _tip(point: StepsPoint) -> str:
-    return f"{point.steps} steps: {point.right} of {point.samples} right; against T, {point.lost} lost and {point.gained} gained"
+    return f"{point.steps} steps: {point.right} of {point.samples} right; compared with T, {point.lost} lost and {point.gained} gained"
 
 
 def _share_of(steps: int, total: int) -> str:

@@ -32,7 +32,7 @@ def class_accuracy_panel(evidence: Evidence) -> Panel:
         caption += f" The {_DRAWN} worst of {len(rows)} classes are drawn."
     table = Table(columns=("class", "right", "samples", "share", "low", "high"), rows=rows)
     shown = Table(columns=("class", "right", "of", "share", "95% interval"), rows=[_row_text(*row) for row in rows])
-    conclusion = f"The worst class is {worst[0]}: {worst[1]} of {worst[2]} right." if worst[3] < 1.0 else "Every class is answered right."
+    conclusion = f"The worst class is {worst[0]}: {worst[1]} of {worst[2]} right." if worst[3] < 1.0 else "All answers are right."
     return Panel(key=KEY, title=TITLE, caption=caption, conclusion=conclusion, pictures=(_draw(drawn),), data=table, numbers=shown)
 
 

@@ -35,7 +35,7 @@ def costs_panel(evidence: Evidence) -> Panel:
 
 
 def _cost_of(run: RunEvidence) -> ChipCost:
-    """Of the network that was exported, from the messages of the run."""
+    """The cost of the network that was exported, counted from the messages of the run."""
     values = run.values_of(run.steps, run.result.samples) if run.events else None
     return count_cost(run.exported, run.result, run.placement, values=values)
 
@@ -43,9 +43,10 @@ def _cost_of(run: RunEvidence) -> ChipCost:
 def _caption(cost: ChipCost) -> str:
     unknown = f" Unknown for {cost.board.name}: {', '.join(cost.missing)}." if cost.missing else ""
     return (
-        "Per sample, of what the chip's own graph does, whatever backend ran: a static input is written once, neurons are updated in every "
-        f"step of a window of {cost.steps} steps. Nothing here was measured on a chip: counts follow from the run, times and energies from "
-        f"constants of {cost.board.name}, in the ranges that public measurements leave; fsnn-map --results lists their sources.{unknown}"
+        "What the chip's own graph does for one sample, whichever backend ran it: a static input is written once, and neurons are updated "
+        f"in every step of a window of {cost.steps} steps. Nothing here was measured on a chip: counts follow from the run, times and "
+        f"energies from constants of {cost.board.name}, within the ranges that public measurements allow; fsnn-map --results lists their "
+        f"sources.{unknown}"
     )
 
 

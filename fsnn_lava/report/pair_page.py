@@ -127,7 +127,7 @@ def _bars(key: str, names: list[str], values: list[list[float]], runs: tuple[str
 def _different_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -> Panel:
     title = "Answered differently"
     if not pair.samples:
-        return Panel(key="different", title=title, wide=True, missing="the two runs are of different data")
+        return Panel(key="different", title=title, wide=True, missing="the two runs used different data")
     first, second = (escape(name) for name in pair.names)
     items = "".join(f"<li>{_item(readers, row)}</li>" for row in pair.different[:SHOWN])
     few = f" The first {SHOWN} are shown." if len(pair.different) > SHOWN else ""
@@ -137,7 +137,7 @@ def _different_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]
         title=title,
         caption=f"{number:,} of {pair.samples:,} samples. Each is labelled with the right class, then both answers, {first} first.{few}"
         if number
-        else f"All {pair.samples:,} samples are answered alike by {first} and {second}.",
+        else f"{first} and {second} give the same answer to all {pair.samples:,} samples.",
         body=f'<ul class="gallery">{items}</ul>' if items else "",
         wide=True,
     )

@@ -81,7 +81,7 @@ def _choices(evidence: Evidence, run: RunEvidence, chosen: list[int], drawn: Res
 def _mark(run: RunEvidence, error: Answer | None) -> str:
     if error is None:
         return "" if run.labels is None else ", right"
-    return ", wrong" if error.wrong else ", unlike the float network"
+    return ", wrong" if error.wrong else ", differs from the float network"
 
 
 def _sample(

@@ -83,7 +83,7 @@ def add_tip(artist: Artist, text: str) -> None:
 
 
 def add_tip_columns(axes: Axes, edges: NDArray[np.float64], tips: Sequence[str]) -> None:
-    """Divide the axes at `edges` into invisible columns, each of which shows its tip."""
+    """Divide the axes of a figure at `edges` into invisible columns, each of which shows its tip."""
     for left, right, text in zip(edges[:-1], edges[1:], tips, strict=True):
         add_tip(axes.axvspan(float(left), float(right), facecolor=INK, alpha=0.0, linewidth=0, zorder=9), text)
 

@@ -238,7 +238,7 @@ def test_one_accuracy_for_one_set_of_samples(case, folder, tmp_path):
     part = {"result": case.result.part(slice(0, 10)), "values": case.values[:10], "labels": case.labels[:10]}
     write_report(tmp_path / "r.html", verdict=case.verdict, chip=case.chip, **part)
     section = (tmp_path / "r.html").read_text(encoding="utf-8").split('id="steps"')[1].split("</section>")[0]
-    assert "as the change against T = 12 on the first 10 samples" in section
+    assert "as the change from T = 12 on the first 10 samples" in section
     assert "change of accuracy" in section
 
 

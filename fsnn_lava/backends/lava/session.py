@@ -132,7 +132,7 @@ class Session:
             while not done.wait(POLL):
                 raise_if_child_failed(self._names, self._actors, f"after step {self.steps}")
             for failure in failures:
-                raise BackendFailed(f"the Lava processes did not exchange Vars after step {self.steps}: {failure}") from failure
+                raise BackendFailed(f"the Lava processes failed to exchange Vars after step {self.steps}: {failure}") from failure
         except BaseException:
             self._kill()
             raise

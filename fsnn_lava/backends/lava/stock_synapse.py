@@ -47,7 +47,7 @@ def connect_stock(synapse: Synapse, *, before: Any, after: Any, source: Shape, t
 
 
 def stock_dense_process(weight: NDArray[np.int8], exponent: int, source: Shape, bits: int, name: str, *, delay: int = 1) -> Dense:
-    """Dense drops the lowest bit of a signed weight, so it is given twice the weight and an exponent one lower."""
+    """A stock Dense synapse: it drops the lowest bit of a signed weight, so it gets twice the weight and an exponent one lower."""
     doubled = weight[:, stock_index(source)].astype(np.int32) * 2
     if delay == 1:
         return Dense(weights=doubled, weight_exp=exponent - 1, num_message_bits=bits, name=name)
