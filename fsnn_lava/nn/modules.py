@@ -12,7 +12,8 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.dynamics import Schedule
 from fsnn_lava.nn.feedback import NormKind
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.nn.graph import INPUT, Connection, Graph, Neurons, graph_shape
+from fsnn_lava.nn.graph import INPUT, Connection, Graph, Neurons
+from fsnn_lava.nn.layer_shape import layer_shape
 from fsnn_lava.nn.neurons import LIF
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Pair, Shape
@@ -94,7 +95,7 @@ def from_modules(
         >>> more = {("a", "b"): torch.nn.Identity(), ("b", "a"): back}
         >>> net = fl.from_modules(blocks, connections=more, input_shape=(1, 8, 8), classes=3)
     """
-    shape = graph_shape(tuple(input_shape), "the input")
+    shape = layer_shape(tuple(input_shape), "the input")
     parts, neurons = [], []
     source, known = INPUT, shape
     for name, modules in _named(layers).items():

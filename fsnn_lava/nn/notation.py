@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from fsnn_lava.errors import BadArchitecture
-from fsnn_lava.nn.graph import INPUT, SIZE_MAX, Connection, Graph, Neurons, graph_shape
+from fsnn_lava.nn.graph import INPUT, Connection, Graph, Neurons
+from fsnn_lava.nn.layer_shape import SIZE_MAX, layer_shape
 from fsnn_lava.nn.operators import Pair, Shape
 
 _ITEM = re.compile(r"(?P<channels>\d+)C(?P<kernel>\d+)|P(?P<pool>\d+)|(?P<dense>\d+)")
@@ -82,7 +83,7 @@ class _Layer:
 
 def parse_notation(text: str, *, input_shape: Shape) -> Graph:
     """`text` as a graph with layers l1, l2, …; BadArchitecture names the column of a mistake."""
-    shape = graph_shape(input_shape, "the input")
+    shape = layer_shape(input_shape, "the input")
     path, extras = _split(text)
     layers: list[_Layer] = []
     for item in path:

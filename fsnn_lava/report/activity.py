@@ -14,7 +14,8 @@ from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.layer_names import layer_title
 from fsnn_lava.report.number_text import short_number
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "activity", "Activity and cost"
 _KIND_COLOURS = {"input": svg_figure.TEAL, "forward": svg_figure.BLUE, "feedback": svg_figure.PURPLE, "readout": svg_figure.GOLD}

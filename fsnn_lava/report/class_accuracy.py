@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from fsnn_lava.report import svg_figure
 from fsnn_lava.report.confusion import confusion_counts
 from fsnn_lava.report.evidence import Evidence
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 from fsnn_lava.verify.checks.accuracy import wilson_interval
 
 KEY, TITLE = "classes", "Accuracy by class"

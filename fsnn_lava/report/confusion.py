@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "confusion", "Confusion matrix"
 _NUMBERED = 20  # with more classes the counts are only in the CSV file

@@ -9,7 +9,8 @@ from fsnn_lava.placement.placement import DISCLAIMER, Core, Placement
 from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.layer_names import layer_kind
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "cores", "Core map"
 _ACROSS = 16  # cores in a row

@@ -8,7 +8,8 @@ from fsnn_lava.placement.cost_table import figures_in_words
 from fsnn_lava.placement.range import Range
 from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "costs", "What it costs"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from html import escape
 
 from fsnn_lava.report.evidence import Answer, Evidence, RunEvidence
-from fsnn_lava.report.panel import Panel, Table
+from fsnn_lava.report.panel import Panel
 from fsnn_lava.report.sample_image import image_html
+from fsnn_lava.report.tables import Table
 from fsnn_lava.verify.checks.accuracy import ERRORS_KEPT
 from fsnn_lava.verify.verdict import Verdict
 

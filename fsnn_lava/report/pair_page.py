@@ -14,8 +14,9 @@ from fsnn_lava.report import svg_figure
 from fsnn_lava.report.document import document_html
 from fsnn_lava.report.layer_names import layer_kind
 from fsnn_lava.report.page import section_html
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
 from fsnn_lava.report.sample_image import image_html
+from fsnn_lava.report.tables import Table
 from fsnn_lava.report.verdict_section import verdict_checks_html
 from fsnn_lava.verify.run_pair import RunPair
 from fsnn_lava.verify.verdict import Verdict

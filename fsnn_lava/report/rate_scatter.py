@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.layer_names import layer_title
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "rates", "Rates against the equilibrium"
 POINTS = 3000  # of a layer

@@ -11,7 +11,8 @@ from fsnn_lava.ir.rate_map import rate_vector_length
 from fsnn_lava.ir.result import Result
 from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 from fsnn_lava.verify.bounds.residual_bound import delta_residual_bound, residual_bound
 
 KEY, TITLE = "residual", "Does it settle?"

@@ -12,10 +12,10 @@ from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.report.evidence import Answer, Evidence, RunEvidence
 from fsnn_lava.report.layer_names import layer_title, neuron_name
-from fsnn_lava.report.panel import Panel, Table
+from fsnn_lava.report.panel import Panel
 from fsnn_lava.report.sample_drawing import Membrane, draw_layer, rows_shown
 from fsnn_lava.report.sample_image import image_html
-from fsnn_lava.report.tables import facts_html
+from fsnn_lava.report.tables import Table, facts_html
 
 KEY, TITLE = "samples", "Sample by sample"
 SAMPLES = 8  # to choose from

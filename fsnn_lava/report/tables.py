@@ -1,14 +1,37 @@
-"""Tables, and lists of names and values, as HTML."""
+"""Tables as CSV and as HTML, and lists of names and values."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from fsnn_lava.report.number_text import number_text
 
 _LONG = 48  # characters: a longer value gets its own line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """The data of a panel: one CSV file."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+
+    def csv(self) -> str:
+        """The table as CSV."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([[_cell(value) for value in row] for row in self.rows])
+        return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    return f"{value:.9g}" if isinstance(value, float) else value
 
 
 def facts_html(facts: Sequence[tuple[str, str]]) -> str:

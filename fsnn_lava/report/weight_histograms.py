@@ -13,7 +13,8 @@ from fsnn_lava.quantisation.counterpart import counterpart
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "weights", "Weights before and after quantisation"
 
