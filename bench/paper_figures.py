@@ -229,7 +229,7 @@ def draw(kept: dict[str, Any], path: Path) -> None:
     """One panel per network, first and last layer."""
     columns = min(3, len(kept))
     rows = -(-len(kept) // columns)
-    with svg_figure.figure_style():
+    with svg_figure.report_figure_style():
         figure = svg_figure.new_figure(300 * columns, 230 * rows)
         axes = figure.subplots(rows, columns, squeeze=False).flat
         for axis, (name, row) in zip(axes, kept.items(), strict=False):

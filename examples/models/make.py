@@ -29,8 +29,8 @@ from fsnn_lava.placement.cost_count import count_cost_of_messages
 from fsnn_lava.quantisation.quantise import Quantised, quantise_in_full
 from fsnn_lava.training import run_folder
 from fsnn_lava.verify.bounds.local_certificate import LocalCertifier
-from fsnn_lava.verify.checks.accuracy import wilson_interval
 from fsnn_lava.verify.equilibrium import solve_equilibria
+from fsnn_lava.verify.wilson_interval import wilson_interval
 
 HERE = Path(__file__).parent
 LOGS = HERE.parents[1] / "train" / "logs"

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 def _install_lava(args: argparse.Namespace) -> int:
     if args.json:
         raise BadArgument("--json cannot be combined with --install-lava: remove one of them")
-    name, version = lava_version.pinned_version()
+    name, version = lava_version.pinned_lava_version()
     there = lava_version.installed_version()
     print(f"{name} {there} is installed." if there else f"{name} {version} is not installed.")
     lava_install.install_lava(yes=args.yes)

@@ -25,7 +25,7 @@ from fsnn_lava.placement.chip_bits import bits_for_board
 from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise
-from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, affordable_run, export
+from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, affordable_export_samples, export
 from fsnn_lava.verify.verdict import plain_values
 
 CALIBRATION_SAMPLES = 128
@@ -178,7 +178,7 @@ def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -
 
 def _limit(net: FSNN, steps: int | None) -> int:
     """500 test samples, or as many as take about half a minute in float64."""
-    return affordable_run(fold(net), 500, steps or net.steps)
+    return affordable_export_samples(fold(net), 500, steps or net.steps)
 
 
 def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:

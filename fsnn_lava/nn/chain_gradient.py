@@ -173,7 +173,7 @@ def linearised_chain(loop: LoopMap, own: Tensor, rates: Tensor) -> Chain:
     return Chain(loop, own.detach(), stored_channels_last(rates))
 
 
-def implicit_chain(
+def implicit_chain_gradient(
     chain: Chain, loop: LoopMap, own: Tensor, *, value: Tensor, solve: Callable[[Tensor], Solution], report: Callable[[Solution], None]
 ) -> Tensor:
     """`value`, with the gradient of the equilibrium that the rates of `chain` approximate, to `own` and to all parameters of `loop`."""
@@ -195,4 +195,4 @@ def attach_chain_gradient(rates: Tensor, loop: LoopMap, solver: Solver, *, repor
     own = loop.own_current()
     chain = linearised_chain(loop, own, rates.detach())
     solve = partial(solver.solve_affine, chain.transpose, independent=False, whole=True)
-    return implicit_chain(chain, loop, own, value=chain.mapped if turn else chain.rates, solve=solve, report=report)
+    return implicit_chain_gradient(chain, loop, own, value=chain.mapped if turn else chain.rates, solve=solve, report=report)

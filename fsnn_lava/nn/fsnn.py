@@ -23,10 +23,11 @@ from fsnn_lava.nn.dropout import Masks
 from fsnn_lava.nn.dynamics import Dynamics, Schedule
 from fsnn_lava.nn.feedback import NormKind, RestrictedFeedback
 from fsnn_lava.nn.fsnn_config import constructor_arguments, network_config
-from fsnn_lava.nn.fsnn_options import check_options, check_single_loop
+from fsnn_lava.nn.fsnn_options import check_options
 from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.graph import INPUT, Graph
+from fsnn_lava.nn.graph_checks import check_single_loop
 from fsnn_lava.nn.layer_rates import graph_layer_rates, layer_rates
 from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
 from fsnn_lava.nn.network_dynamics import network_dynamics

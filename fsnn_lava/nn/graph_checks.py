@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from fsnn_lava.errors import BadArchitecture
+from fsnn_lava.errors import BadArchitecture, BadArgument
 from fsnn_lava.nn.graph_paths import reachable
 
 if TYPE_CHECKING:
@@ -26,6 +26,15 @@ def check_graph(graph: Graph) -> None:
         graph.operator(connection)
         _check_feedback(graph, connection, reached)
     _check_paths(graph, reached)
+
+
+def check_single_loop(graph: Graph) -> None:
+    """The option norm="loop": BadArgument unless the graph has a single loop, around which all norms are multiplied."""
+    if not graph.is_chain:
+        raise BadArgument(
+            "norm 'loop' restricts one loop, from the last layer of a chain to the first; this graph has other connections. "
+            "Use norm 'operator' with a smaller limit, and ask spectral_radius() whether the network is certified"
+        )
 
 
 def _check_layers(graph: Graph) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fsnn_lava.compiled.compiler import compilable
 from fsnn_lava.nn.coupling import WHOLE_BATCH
-from fsnn_lava.nn.implicit import Report, implicit
+from fsnn_lava.nn.implicit import Report, implicit, with_value
 from fsnn_lava.nn.loop_map import LoopMap
 from fsnn_lava.nn.source_rates import SourceRates
 from fsnn_lava.nn.trace import Trace
@@ -37,8 +37,3 @@ def attach_source_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, repor
     whole = coupling is WHOLE_BATCH and compilable(mapped.detach())
     solve = partial(solver.solve_affine, product, independent=False, whole=whole, scale=coupling.scale, stop=coupling.stop)
     return implicit(mapped, mapped.detach() if turn else rates, solve, report=report)
-
-
-def with_value(implied: Tensor, value: Tensor) -> Tensor:
-    """`value`, with the gradient of `implied`."""
-    return value + (implied - implied.detach())

@@ -36,3 +36,8 @@ def implicit(mapped: Tensor, rates: Tensor, solve: Solve, *, report: Report) -> 
     `rates`, which becomes the gradient of `mapped`: dL/dtheta = beta^T df/dtheta (E5).
     """
     return _Implicit.apply(mapped, rates, solve, report)
+
+
+def with_value(implied: Tensor, value: Tensor) -> Tensor:
+    """`value`, with the gradient of `implied`."""
+    return value + (implied - implied.detach())

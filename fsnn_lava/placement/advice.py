@@ -18,7 +18,7 @@ _FEWER = {
 }
 
 
-def verdict_and_advice(placement: Placement) -> str:
+def advice_text(placement: Placement) -> str:
     """The answer in words first, then why, and advice on what would help."""
     if placement.answer == "cannot run":
         return f"cannot run on the chip: {'; '.join(placement.obstacles)}; {_fit_in_words(placement)}"

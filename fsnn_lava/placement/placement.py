@@ -175,7 +175,7 @@ class Placement:
     @property
     def verdict(self) -> str:
         """The `answer` first, then why, and what would help."""
-        return advice.verdict_and_advice(self)
+        return advice.advice_text(self)
 
     def core_list(self) -> tuple[Core, ...]:
         """Return every occupied core, layer by layer, starting at core 0 of chip 0."""

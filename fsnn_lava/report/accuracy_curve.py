@@ -15,8 +15,8 @@ from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture
 from fsnn_lava.report.tables import Table
-from fsnn_lava.verify.checks.accuracy import wilson_interval
 from fsnn_lava.verify.run_pair import mcnemar
+from fsnn_lava.verify.wilson_interval import wilson_interval
 
 KEY, TITLE = "steps", "How many steps does it need?"
 

@@ -27,7 +27,7 @@ def activity_panel(evidence: Evidence) -> Panel:
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")
-    rates, operations = _layer_rates(run), synapse_operations(run)
+    rates, operations = _layer_rates(run), activity_by_synapse(run)
     rows = [("rate", layer, "", value) for layer, value in rates] + [
         ("operations", target, kind, value) for target, kind, value in operations
     ]
@@ -79,7 +79,7 @@ def _layer_rates(run: RunEvidence) -> list[tuple[str, float]]:
     return [(layer.name, float(counts.mean()) / run.steps) for layer, counts in zip(run.chip.layers, run.result.counts, strict=True)]
 
 
-def synapse_operations(run: RunEvidence) -> list[tuple[str, str, float]]:
+def activity_by_synapse(run: RunEvidence) -> list[tuple[str, str, float]]:
     """(target, kind, operations per sample) of every connection: what arrived times the weights it touches."""
     found = [(s.target, _kind_of(run, s), float((_arrived(run, s) @ run.fan_out[id(s)].reshape(-1)).mean())) for s in run.chip.synapses]
     spikes = run.result.counts[-1].reshape(run.result.samples, -1).sum(axis=1)

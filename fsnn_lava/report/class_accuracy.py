@@ -11,7 +11,7 @@ from fsnn_lava.report.confusion import confusion_counts
 from fsnn_lava.report.evidence import Evidence
 from fsnn_lava.report.panel import Panel, Picture
 from fsnn_lava.report.tables import Table
-from fsnn_lava.verify.checks.accuracy import wilson_interval
+from fsnn_lava.verify.wilson_interval import wilson_interval
 
 KEY, TITLE = "classes", "Accuracy by class"
 _DRAWN = 30  # classes; with more, the worst of them

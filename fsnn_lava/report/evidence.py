@@ -24,7 +24,7 @@ from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.verify.batch import Batch, check_shapes
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.equilibrium import Equilibria, solve_equilibria
-from fsnn_lava.verify.synaptic_currents import message_fan_out
+from fsnn_lava.verify.synaptic_currents import synaptic_fan_out
 from fsnn_lava.verify.verdict import Verdict
 
 CURVE_SAMPLES = 8  # whose residual is drawn over the steps
@@ -134,7 +134,7 @@ class RunEvidence:
     @cached_property
     def fan_out(self) -> dict[int, NDArray[np.int64]]:
         """By id(synapse): how many weights a message from each source neuron touches, [*source]."""
-        return {id(s): message_fan_out(self.chip, s) for s in self.chip.synapses}
+        return {id(s): synaptic_fan_out(self.chip, s) for s in self.chip.synapses}
 
     @cached_property
     def curve_samples(self) -> int:

@@ -16,7 +16,7 @@ def page_html(evidence: Evidence, panels: list[Panel]) -> str:
     """The whole report as HTML; every string that comes from outside is escaped."""
     title = _title(evidence)
     links = "".join(f'<a href="#{panel.key}">{escape(panel.title)}</a>' for panel in panels)
-    sections = "".join(section_html(panel, shape) for panel, shape in arranged_panels(panels))
+    sections = "".join(page_section_html(panel, shape) for panel, shape in arranged_panels(panels))
     body = (
         f'{verdict_header_html(evidence, title)}\n<nav aria-label="Sections">{links}</nav>\n<main>\n'
         '<section class="card wide" id="verdict"><h2>The verdict and its reasons</h2>'
@@ -43,7 +43,7 @@ def arranged_panels(panels: list[Panel]) -> list[tuple[Panel, str]]:
     return found
 
 
-def section_html(panel: Panel, shape: str) -> str:
+def page_section_html(panel: Panel, shape: str) -> str:
     """A panel as a <section> with that CSS class."""
     if panel.missing:
         body = f'<p class="missing">Not drawn: {escape(panel.missing)}.</p>'

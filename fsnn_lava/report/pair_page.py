@@ -13,7 +13,7 @@ from fsnn_lava.formats.results import ResultsReader
 from fsnn_lava.report import svg_figure
 from fsnn_lava.report.document import document_html
 from fsnn_lava.report.layer_names import layer_kind
-from fsnn_lava.report.page import section_html
+from fsnn_lava.report.page import page_section_html
 from fsnn_lava.report.panel import Panel, Picture
 from fsnn_lava.report.sample_image import image_html
 from fsnn_lava.report.tables import Table
@@ -29,7 +29,7 @@ _COLOURS = (svg_figure.BLUE, svg_figure.ORANGE)
 
 def write_pair_report(path: str | Path, pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -> None:
     """Write the page that compares two runs."""
-    with svg_figure.figure_style():
+    with svg_figure.report_figure_style():
         panels = [_facts_panel(pair), _classes_panel(pair, readers), _layers_panel(pair, readers), _different_panel(pair, readers)]
         text = _page(pair, panels)
     with atomic_path(path) as temporary:
@@ -40,7 +40,7 @@ def _page(pair: RunPair, panels: list[Panel]) -> str:
     title = f"{pair.names[0]} and {pair.names[1]}"
     state = "pass" if all(verdict.passed for verdict in pair.verdicts) else "fail"
     runs = list(zip(pair.names, pair.verdicts, strict=True))
-    sections = "".join(section_html(panel, "wide" if panel.wide else "half") for panel in panels)
+    sections = "".join(page_section_html(panel, "wide" if panel.wide else "half") for panel in panels)
     checks = "".join(_checks(name, verdict, index + 1) for index, (name, verdict) in enumerate(runs))
     answers = "".join(_answers(*run) for run in runs)
     header = (

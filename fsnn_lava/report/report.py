@@ -90,7 +90,7 @@ def write_report(
         origin: data set, date and command of the run.
     """
     evidence = Evidence(verdict, _run(chip, result, values, labels, model, placement, inputs), origin)
-    with svg_figure.figure_style():
+    with svg_figure.report_figure_style():
         panels = [_panel(section, evidence) for section in _SECTIONS] + [provenance.provenance_panel(evidence)]
         text = page_html(evidence, panels)
         if figures is not None:
@@ -108,7 +108,7 @@ def _write_figures(folder: Path, panels: list[Panel]) -> None:
     for panel in panels:
         for picture in panel.pictures:
             with atomic_path(folder / f"{picture.name}.png") as temporary:
-                svg_figure.write_png(picture.figure, temporary)
+                svg_figure.write_report_png(picture.figure, temporary)
         if panel.data is not None:
             with atomic_path(folder / f"{panel.key}.csv") as temporary:
                 temporary.write_text(panel.data.csv(), encoding="utf-8")

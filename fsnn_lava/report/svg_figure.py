@@ -63,7 +63,7 @@ _STYLE: dict[str, Any] = {
 
 
 @contextmanager
-def figure_style() -> Iterator[None]:
+def report_figure_style() -> Iterator[None]:
     """Apply the common style to everything drawn inside; matplotlib's own settings are restored afterwards."""
     with matplotlib.rc_context(cast(Any, _STYLE)):  # newer versions of matplotlib list every key in the type
         yield
@@ -127,7 +127,7 @@ def _shortened(path: re.Match[str]) -> str:
     return re.sub(r"(\.\d\d)\d+", r"\1", path.group().replace("\n", " "))
 
 
-def write_png(figure: Figure, path: Path) -> None:
+def write_report_png(figure: Figure, path: Path) -> None:
     """Write the figure on a white background."""
     figure.savefig(path, format="png", dpi=_PNG_DPI, facecolor="white")
 

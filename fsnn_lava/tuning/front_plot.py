@@ -19,7 +19,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 def write_front(path: Path, trials: Sequence[Trial], best: Sequence[Trial], chosen: Trial | None, *, reference: float) -> None:
     """Draw all trials, the Pareto front `best` and the chosen one to a file."""
     check_suffix(path)
-    with svg_figure.figure_style(), atomic_path(path) as temporary:
+    with svg_figure.report_figure_style(), atomic_path(path) as temporary:
         draw_front(trials, best, chosen, reference=reference).savefig(
             temporary, format=path.suffix[1:], dpi=150, facecolor="white", bbox_inches="tight"
         )

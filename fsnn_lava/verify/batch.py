@@ -15,7 +15,7 @@ from fsnn_lava.ir.network import ChipNetwork, DeltaEncoding, Layer, Synapse
 from fsnn_lava.ir.rate_map import Drive
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
-from fsnn_lava.verify.synaptic_currents import drive_trace, incoming_synapses, total_shift, weighted_sum
+from fsnn_lava.verify.synaptic_currents import drive_current_trace, incoming_synapses, synaptic_shift, synaptic_sum
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class Batch:
     def drives(self) -> tuple[NDArray[Any], ...]:
         """<D> per layer (E10); with delta encoding that of a single step, because a static input is sent only once (E15)."""
         steps = self.steps if self.chip.delta is None else 1
-        return tuple(drive_trace(self.chip, layer, self.values, steps) for layer in self.chip.layers)
+        return tuple(drive_current_trace(self.chip, layer, self.values, steps) for layer in self.chip.layers)
 
     @cached_property
     def drive(self) -> Drive:
@@ -91,11 +91,11 @@ class Batch:
 
     def arrived_sum(self, synapse: Synapse) -> NDArray[Any]:
         """weight @ <s>_arrived, [B, *target], neither shifted nor scaled; computed once."""
-        return self._once(("arrived", id(synapse)), lambda: weighted_sum(synapse, self.arrived(synapse)))
+        return self._once(("arrived", id(synapse)), lambda: synaptic_sum(synapse, self.arrived(synapse)))
 
     def missing_sum(self, synapse: Synapse) -> NDArray[Any]:
         """weight @ (<s> - <s>_arrived), what feedback has sent but not delivered (E11), [B, *target]; computed once."""
-        return self._once(("missing", id(synapse)), lambda: weighted_sum(synapse, self._missing(synapse)))
+        return self._once(("missing", id(synapse)), lambda: synaptic_sum(synapse, self._missing(synapse)))
 
     def _missing(self, synapse: Synapse) -> NDArray[Any]:
         if self.chip.decay == 0:
@@ -117,13 +117,13 @@ class Batch:
         theta = layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS
         if self.chip.delta is not None:  # the messages are rates
             for synapse in incoming_synapses(self.chip, layer):
-                charge = charge + weighted_sum(synapse, self.rates[self.chip.index(synapse.source)]) * 2.0 ** total_shift(synapse)
+                charge = charge + synaptic_sum(synapse, self.rates[self.chip.index(synapse.source)]) * 2.0 ** synaptic_shift(synapse)
             return np.broadcast_to(np.clip(charge / theta, 0.0, 1.0), (self.samples, *layer.shape))
         charge = np.array(np.broadcast_to(charge, (self.samples, *layer.shape)))
         for synapse in incoming_synapses(self.chip, layer):
-            charge += self.arrived_sum(synapse) * 2.0 ** total_shift(synapse)
+            charge += self.arrived_sum(synapse) * 2.0 ** synaptic_shift(synapse)
             if self.chip.delay(synapse) > 0:
-                charge += self.missing_sum(synapse) * 2.0 ** total_shift(synapse)
+                charge += self.missing_sum(synapse) * 2.0 ** synaptic_shift(synapse)
         charge /= theta * self.chip.weight_sum(self.steps)
         return np.clip(charge, 0.0, 1.0, out=charge)
 

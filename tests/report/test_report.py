@@ -316,7 +316,7 @@ def test_operations_of_the_connections_add_up_to_what_the_emulator_counted(seed)
     chip = random_network(rng, layers=1 + seed % 4)
     values = random_values(rng, chip, 3)
     result = Emulator(chip).run(values, steps=values.shape[1] if chip.input.kind == "events" else chip.steps)
-    found = activity.synapse_operations(RunEvidence(chip, result, values, None, None, None))
+    found = activity.activity_by_synapse(RunEvidence(chip, result, values, None, None, None))
     assert sum(value for _, _, value in found) == pytest.approx(result.operations.mean(), rel=1e-12)
 
 

@@ -14,9 +14,9 @@ from fsnn_lava.report.svg_figure import (
     add_tip,
     add_tip_columns,
     columns_around,
-    figure_style,
     figure_svg,
     new_figure,
+    report_figure_style,
     tick_label,
 )
 
@@ -30,7 +30,7 @@ def test_a_tick_label_is_plain_text(value, text):
 
 
 def test_a_drawing_takes_the_colours_of_the_page_and_escapes_its_description():
-    with figure_style():
+    with report_figure_style():
         figure = new_figure(200, 100)
         figure.subplots().plot([0, 1], [1, 0], color=BLUE)
         drawn = figure_svg(figure, name="a", alt='5 < 6 & "so"')
@@ -40,7 +40,7 @@ def test_a_drawing_takes_the_colours_of_the_page_and_escapes_its_description():
 
 
 def test_a_part_of_a_drawing_shows_its_tip_as_text():
-    with figure_style():
+    with report_figure_style():
         figure = new_figure(200, 100)
         axes = figure.subplots()
         add_tip(axes.bar([0], [1])[0], 'a <b> & "c"')
@@ -57,6 +57,6 @@ def test_columns_meet_halfway_between_positions():
 
 def test_the_style_ends_with_its_block():
     before = matplotlib.rcParams["font.size"]
-    with figure_style():
+    with report_figure_style():
         assert matplotlib.rcParams["font.size"] == 10.5
     assert matplotlib.rcParams["font.size"] == before

@@ -14,9 +14,9 @@ from fsnn_lava.compiled.patches import Patches
 from fsnn_lava.compiled.program import FORM_START, FROM_INPUT, LAYER_COLUMNS, STATIC, Program, Sums
 from fsnn_lava.compiled.row_vectors import LANES
 from fsnn_lava.compiled.scatter import FORM, scatter, scatter_form
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.stock_network import runs_as_atrlif, stock_bias, stock_offset
-from fsnn_lava.ir.synapse_patches import synapse_patches
 from fsnn_lava.limits import BIAS_MAX, DECAY_UNIT, INT32_MAX, MESSAGE_MAX, STATE_FRACTION_BITS, STATE_MAX
 
 
@@ -36,7 +36,7 @@ def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:
     atrlif = [stock and runs_as_atrlif(layer) for layer in chip.layers]
     shapes = {INPUT: chip.input.shape, **{layer.name: layer.shape for layer in chip.layers}}
     synapses = [s for layer in chip.layers for s in chip.into(layer)]
-    patches = [synapse_patches(s, shapes[s.source], shapes[s.target]) for s in synapses]
+    patches = [compiled_synapse(s, shapes[s.source], shapes[s.target]) for s in synapses]
     offsets = _starts([layer.size for layer in chip.layers])
     late_sizes = [chip.layer(s.source).size for s in chip.feedback]
     late_offsets = _starts(late_sizes)

@@ -20,7 +20,8 @@ from fsnn_lava.verify.check import Check, Offender
 from fsnn_lava.verify.checks.repeated_run import LINK, LOCATED, RepeatedRun
 from fsnn_lava.verify.divergence import differing_samples, locate_divergence, locate_from_reference
 from fsnn_lava.verify.merged_findings import merge_total
-from fsnn_lava.verify.reference_run import referenced_samples, run_reference
+from fsnn_lava.verify.reference_run import run_reference
+from fsnn_lava.verify.sampling import referenced_samples
 
 
 class SpikesCheck(RepeatedRun):

@@ -57,7 +57,7 @@ def test_the_command_is_shown_run_and_checked(machine, capsys):
 
 
 def test_what_is_pinned_has_a_hash_and_is_the_lava_of_the_backends():
-    assert f"{' '.join(lava_version.pinned_version())}" == LAVA
+    assert f"{' '.join(lava_version.pinned_lava_version())}" == LAVA
     assert re.search(r"^lava-nc==0\.10\.0 --hash=sha256:[0-9a-f]{64}$", lava_version.PINS.read_text(), re.MULTILINE)
 
 
@@ -174,5 +174,5 @@ def test_two_neurons_both_spike_and_neither_is_the_other():
 
 @pytest.mark.skipif(bool(backends.missing_for_backend("sim")), reason="Lava is not installed here")
 def test_lava_as_it_is_installed_here_passes_the_check():
-    assert importlib.metadata.version("lava-nc") == lava_version.pinned_version()[1]
+    assert importlib.metadata.version("lava-nc") == lava_version.pinned_lava_version()[1]
     assert lava_install.verify_install().endswith("identical to the emulator")
