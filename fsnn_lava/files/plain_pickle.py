@@ -50,7 +50,7 @@ class Elsewhere:
 
 
 def read_plain_pickle(data: bytes) -> Any:
-    """The value in a pickle, with arrays and tensors as `Call` (see `pickled_array`); Python 2 strings become str, one character per byte."""
+    """The value in a pickle, with arrays and tensors as `Call` (see `pickled_array`); Python 2 strings become str, a character per byte."""
     machine = _Machine()
     try:
         for opcode, argument, _ in pickletools.genops(data):
