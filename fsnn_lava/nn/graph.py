@@ -207,7 +207,7 @@ class Connection:
             raise BadArchitecture(f"{self}: there is no output for a source of shape {source}; use a smaller kernel, or more padding")
         pooled = made.pooled(self.pool) if self.pool > 1 and isinstance(made, Convolution) else made
         if self.pool > 1 and any(n % self.pool for n in made.out_shape[1:]):
-            raise BadArchitecture(f"{self}: pooling by {self.pool} does not divide {made.out_shape[1]} x {made.out_shape[2]}")
+            raise BadArchitecture(f"{self}: {made.out_shape[1]} x {made.out_shape[2]} cannot be pooled by {self.pool} without a remainder")
         if pooled.out_shape != target:
             raise BadArchitecture(f"{self}: its output has shape {pooled.out_shape}, but layer {self.target!r} has shape {target}")
         return made

@@ -68,7 +68,7 @@ def _check_ends(graph: Graph, connection: Connection) -> None:
 def _check_feedback(graph: Graph, connection: Connection, reached: Reached) -> None:
     if graph.is_forward(connection):
         if connection.limit is not None:
-            raise BadArchitecture(f"{connection}: limit belongs to feedback, but this connection goes forward")
+            raise BadArchitecture(f"{connection}: limit applies to feedback only, but this connection goes forward")
         return
     if connection.fixed:
         raise BadArchitecture(

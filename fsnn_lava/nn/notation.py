@@ -190,7 +190,7 @@ def _pool(layers: list[_Layer], item: _Item, size: int) -> None:
     layer = layers[-1]
     channels, *sizes = layer.neurons.out_shape
     if any(n % size for n in sizes):
-        raise item.fail(f"pooling by {size} does not divide {sizes[0]} x {sizes[1]}")
+        raise item.fail(f"{sizes[0]} x {sizes[1]} cannot be pooled by {size} without a remainder")
     shape = (channels, *(n // size for n in sizes))
     layers[-1] = _Layer(replace(layer.neurons, shape=shape), replace(layer.connection, pool=size))
 

@@ -55,7 +55,7 @@ def graph(*more, layers=(("a", (2, 4, 4)), ("b", (2, 4, 4))), first=(STEM, AHEAD
             r"feedback is learned and restricted \(E6\)",
         ),
         (lambda: graph({**AHEAD, "source": "b", "target": "a", "batch_norm": True}), r"feedback has no batch norm \(E7\)"),
-        (lambda: graph({**AHEAD, "limit": 0.5}), "limit belongs to feedback, but this connection goes forward"),
+        (lambda: graph({**AHEAD, "limit": 0.5}), "limit applies to feedback only, but this connection goes forward"),
         (
             lambda: graph({**AHEAD, "source": "b", "target": "a"}, first=(STEM, {**STEM, "target": "b"})),
             "it goes back to an earlier layer but does not close a cycle: nothing leads from 'a' to 'b'. "

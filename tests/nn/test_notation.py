@@ -60,7 +60,7 @@ def test_a_network_without_feedback_is_allowed():
         ("32C3-64C4", r"odd .* got 4 in '64C4' at column 9"),
         ("32C3--64C3", r"a layer is missing .* at column 6"),
         ("P2-64C3", r"pooling needs a convolution right before it in 'P2' at column 1"),
-        ("3C3-P5", r"pooling by 5 does not divide 28 x 28"),
+        ("3C3-P5", r"28 x 28 cannot be pooled by 5 without a remainder"),
         ("400-8C3", r"a convolution needs an input of shape \(C, H, W\), got \(400,\) in '8C3' at column 5"),
         ("64C5s (F32C5)", r"feedback must have the first layer's 64 channels, got 32 in '32C5' at column 9"),
         ("64C5s-64C3s (F64C5)", r"feedback produces 7x7, but the first layer is 14x14 \(add 'u'"),
