@@ -24,9 +24,9 @@ class Settled:
         typical: its root mean square over the neurons that fire or should.
         resolution: 1/A.
         level: what the residual is held against: the user's `residual_max`, by default the most that the run can resolve of any neuron.
-        demanded: whether `level` is the user's.
         beyond: share of the rates of neurons that fire or should whose residual is above their level, 0 to 1.
         samples_settled: share of the samples without such a rate, 0 to 1.
+        demanded: whether `level` is the user's.
         slope: of log ||f(a) - a|| over log T, measured between T/4 and T steps; None for fewer than 8 steps or a residual of 0.
         expected_slope: what E11 predicts: that of log 1/A, which is -1 without a leak. None with reset to zero, which E11 does not cover.
         steps: about how many steps bring every residual to its present level, by E11's 1/A; None if no number does.
