@@ -63,12 +63,12 @@ class Settled:
     def short(self) -> str:
         """The answer and its number, for the first line of a verdict."""
         level = f"the allowed {self.level:.3g}" if self.demanded else "what the run can resolve"
-        return f"{self.answer} (|f(a) - a| up to {self.residual:.3g}, {self.beyond:.2%} beyond {level})"
+        return f"{self.answer} (|f(a) - a| up to {self.residual:.3g}, {_share(self.beyond)} beyond {level})"
 
     def sentence(self) -> str:
         """The finding in one sentence."""
         most = f"|f(a) - a| is at most {self.residual:.4g} spikes per step"
-        share = f"{self.beyond:.2%} of the rates of neurons that fire or should fire are off by more than {self._level()}"
+        share = f"{_share(self.beyond)} of the rates of neurons that fire or should fire are off by more than {self._level()}"
         if 0.0 < self.samples_settled < 1.0:
             share += f", none of them in {self.samples_settled:.2%} of the samples"
         parts = [f"{most}; {share}", *([text] if (text := self._trend()) else [])]
@@ -99,6 +99,11 @@ class Settled:
         if self.steps is None:
             return f"the leak leaves up to {self.floor:.3g} however long it runs"
         return f"about {self.steps} steps would bring all of them within that"
+
+
+def _share(share: float) -> str:
+    """In percent; a share that is not 0 does not look like 0."""
+    return "less than 0.01%" if 0.0 < share < 5e-5 else f"{share:.2%}"
 
 
 def answer_of(*, unsettled: int, samples: int, without: int) -> Answer:
