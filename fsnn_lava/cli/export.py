@@ -182,7 +182,7 @@ def _limit(net: FSNN, steps: int | None) -> int:
 
 def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
     notes = {"model": args.model.name}
-    notes.update({key if key == "data" else f"trained {key}": str(value) for key, value in net.metrics.items()})
+    notes.update({key if key in ("data", "imported") else f"trained {key}": str(value) for key, value in net.metrics.items()})
     return notes
 
 
