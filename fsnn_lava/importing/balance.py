@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -12,10 +13,12 @@ from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.importing.blocks import Blocks, assemble
+from fsnn_lava.importing.linear_path import Affine
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.neurons import IF
 from fsnn_lava.nn.normalisation import Normalisation
 
+_Kind = TypeVar("_Kind", nn.Linear, nn.Conv2d, Affine)
 QUANTILES = (1.0, 0.999, 0.99)  # of a layer's activations, that become rate 1; larger ones are clipped
 FOLDING_ERROR = 1e-9  # relative, in float64
 
@@ -89,12 +92,12 @@ def balance(
         )
         answers = outputs.argmax(1)
         exact = net.readout(net.equilibrium(values).rates[-1].flatten(1)).argmax(1)
-        shares = [float((one == answers).double().mean()) for one in (net(values).argmax(1), exact)]
-        found.append(Balanced(net, quantile, steps, *shares, len(values)))
+        in_spikes, in_rates = (float((one == answers).double().mean()) for one in (net(values).argmax(1), exact))
+        found.append(Balanced(net, quantile, steps, in_spikes, in_rates, len(values)))
     return max(found, key=lambda one: (one.agreement, one.agreement_of_rates))
 
 
-def _activations(modules: Sequence[nn.Module], values: Tensor) -> list[Tensor]:
+def _activations(modules: Sequence[Affine], values: Tensor) -> list[Tensor]:
     """Of every layer, [B, *shape]."""
     found = []
     for module in modules:
@@ -121,13 +124,14 @@ def _scale(activations: Tensor, quantile: float, where: str) -> float:
     return scale if scale > 0.0 else 1.0
 
 
-def _scaled(modules: Sequence[nn.Module], scales: Sequence[float]) -> list[nn.Module]:
+def _scaled(modules: Sequence[Affine], scales: Sequence[float]) -> list[Affine]:
     """W_l s_{l - 1} / s_l and b_l / s_l: rates are activations over their layer's scale."""
     return [_times(one, before / scale, 1.0 / scale) for one, before, scale in zip(modules, [1.0, *scales], scales)]
 
 
-def _times(module: nn.Module, factor: float, bias_factor: float) -> nn.Module:
+def _times(module: _Kind, factor: float, bias_factor: float) -> _Kind:
     made = copy.deepcopy(module)
     made.weight.mul_(factor)
-    made.bias.mul_(bias_factor)
+    if made.bias is not None:
+        made.bias.mul_(bias_factor)
     return made

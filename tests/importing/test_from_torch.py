@@ -24,7 +24,7 @@ def trained_classifier():
         nn.Linear(64, 4),
     ).double()
     descent = torch.optim.Adam(net.parameters(), lr=0.01)
-    for _ in range(40):
+    for _ in range(30):
         images, labels = squares(32)
         loss = nn.functional.cross_entropy(net(images.double() / 255), labels)
         descent.zero_grad()
