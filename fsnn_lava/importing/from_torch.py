@@ -51,8 +51,8 @@ def from_torch(
     Examples:
         >>> ann = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 3))
         >>> net = fl.from_torch(ann, input_shape=(1, 8, 8), calibration=torch.rand(16, 1, 8, 8))
-        >>> net.architecture.notation
-        '32'
+        >>> net.graph.shapes
+        ((32,),)
     """
     shape = checked_shape(tuple(input_shape), "the input")
     blocks = split(links(module), shape, lambda one: isinstance(one, nn.ReLU))
