@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from torch import nn
@@ -30,39 +30,58 @@ class Link:
         return f"layer {self.name!r} ({type(self.module).__name__})"
 
 
-def links(module: nn.Module, *, is_neuron: tuple[type[nn.Module], ...] = ()) -> tuple[Link, ...]:
-    """Every module of a network in order; BadArgument for what cannot be converted."""
+Test = Callable[[nn.Module], bool]
+
+
+def _never(_module: nn.Module) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Which modules of a framework are a layer of neurons, call their children in order, or do what their torch base class does."""
+
+    is_neuron: Test = _never
+    is_container: Test = _never
+    is_plain: Test = _never
+
+
+TORCH = Kinds()
+
+
+def links(module: nn.Module, kinds: Kinds = TORCH) -> tuple[Link, ...]:
+    """Every module of a network in order, a layer of neurons as one; BadArgument for what cannot be converted."""
     if not isinstance(module, nn.Module):
         raise BadArgument(f"the network must be an nn.Module, got {type(module).__name__}: pass nn.Sequential(…) of its layers")
-    if not _is_sequential(module):
+    if not _is_sequential(module, kinds):
         raise BadArgument(
             f"{type(module).__name__} has its own forward(), which may call its modules in any order and as often as it likes: pass "
             "nn.Sequential(…) of its layers in the order in which they run"
         )
-    return tuple(_links(module, "", is_neuron))
+    return tuple(_links(module, "", kinds))
 
 
-def _links(module: nn.Module, prefix: str, is_neuron: tuple[type[nn.Module], ...]) -> Iterator[Link]:
+def _links(module: nn.Module, prefix: str, kinds: Kinds) -> Iterator[Link]:
     for name, child in module.named_children():
         link = Link(prefix + name, child)
-        if isinstance(child, is_neuron):
+        if kinds.is_neuron(child):
             yield link
-        elif _is_sequential(child):
-            yield from _links(child, f"{link.name}.", is_neuron)
+        elif _is_sequential(child, kinds):
+            yield from _links(child, f"{link.name}.", kinds)
         else:
-            _check(link)
+            _check(link, kinds)
             yield link
 
 
-def _is_sequential(module: nn.Module) -> bool:
+def _is_sequential(module: nn.Module, kinds: Kinds) -> bool:
     """Whether it does nothing but call its children in order."""
-    return isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
+    return isinstance(module, nn.Sequential) and (type(module).forward is nn.Sequential.forward or kinds.is_container(module))
 
 
-def _check(link: Link) -> None:
+def _check(link: Link, kinds: Kinds) -> None:
     module = link.module
     known = next((kind for kind in KNOWN if isinstance(module, kind)), None)
-    if known is not None and type(module).forward is known.forward:
+    if known is not None and (type(module).forward is known.forward or kinds.is_plain(module)):
         return
     raise BadArgument(f"{link} {_reason(module)}")
 

@@ -9,13 +9,20 @@ from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.importing.balance import balance
-from fsnn_lava.importing.blocks import split
-from fsnn_lava.importing.chain import links
+from fsnn_lava.importing.blocks import Blocks, split
+from fsnn_lava.importing.chain import TORCH, Link, links
+from fsnn_lava.importing.neuron_facts import NeuronFacts
+from fsnn_lava.importing.proof import prove
+from fsnn_lava.importing.sources.framework import Framework
+from fsnn_lava.importing.sources.known import framework_of
+from fsnn_lava.importing.spiking import convert
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.graph import checked_shape
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Shape
 from fsnn_lava.nn.raw_values import fractional_range
+
+PROOF_SAMPLES = 16
 
 
 def from_torch(
@@ -29,14 +36,16 @@ def from_torch(
 ) -> FSNN:
     """Convert a trained nn.Sequential, and compare the result with the source before returning it.
 
-    A network of ReLUs becomes rates without feedback: batch norm and pooling are folded, and each layer is scaled on the calibration batch.
-    What that costs is in `metrics["imported"]`. Give a network that was trained with fl.FSNN to `FSNN.load` instead.
+    Spiking neurons of snnTorch, SpikingJelly, norse and sinabs are stimulated to find out what they do, whatever they say. The imported
+    network sends the same spikes as the source, which is checked. A network of ReLUs becomes rates without feedback, scaled on the
+    calibration batch. `metrics["imported"]` says what was measured. Load networks of fsnn-lava itself with `FSNN.load`.
 
     Args:
-        module: nn.Sequential, nested ones included, of Linear, Conv2d, BatchNorm, ReLU, AvgPool2d, Flatten and Dropout, which ends in
-            Linear. It is not changed.
+        module: nn.Sequential, nested ones included, of Linear, Conv2d, BatchNorm, AvgPool2d, Flatten and Dropout, with either spiking
+            neurons or ReLU between them; with ReLU it ends in Linear. It is not changed.
         input_shape: (N,) or (C, H, W), without batch and time.
-        calibration: [B, *input_shape], raw uint8 or as the module takes them; some hundred training samples.
+        calibration: [B, *input_shape], raw uint8 or as the module takes them: some hundred training samples. For spiking neurons also
+            [B, T, *input_shape].
         steps: T; the network's own, and that of the comparison.
         normalisation: how raw uint8 values become the module's inputs; `quantise` needs it unless the module takes raw values.
         class_names: one per output, or none.
@@ -47,6 +56,7 @@ def from_torch(
     Raises:
         BadArgument: a layer cannot be converted; the message says which one, why, and what to use instead.
         BadNetwork: the source does something that its modules do not say.
+        CheckFailed: the imported network sends other spikes; the message names the first one, with both potentials.
 
     Examples:
         >>> ann = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 3))
@@ -55,25 +65,51 @@ def from_torch(
         ((32,),)
     """
     shape = checked_shape(tuple(input_shape), "the input")
-    blocks = split(links(module), shape, lambda one: isinstance(one, nn.ReLU))
-    values = _inputs(calibration, shape, normalisation)
-    balanced = balance(module, blocks, values, steps=steps, normalisation=normalisation, class_names=class_names)
-    net = balanced.net.to(_dtype(module)).eval()
-    net.metrics["imported"] = f"torch {torch.__version__}: {balanced}"
+    framework = framework_of(module) if isinstance(module, nn.Module) else None
+    values = _inputs(calibration, shape, normalisation, sequences=framework is not None)
+    chain = links(module, TORCH if framework is None else framework.kinds)
+    if framework is None:
+        blocks = split(chain, shape, lambda one: isinstance(one, nn.ReLU))
+        balanced = balance(module, blocks, values, steps=steps, normalisation=normalisation, class_names=class_names)
+        net, said = balanced.net.to(_dtype(module)), f"torch {torch.__version__}: {balanced}"
+    else:
+        _check_no_relu(chain, framework)
+        blocks = split(chain, shape, framework.is_neuron)
+        dtype = _dtype(module)
+        net, facts = convert(blocks, framework, steps=steps, normalisation=normalisation, class_names=class_names, dtype=dtype)
+        net = net.to(dtype)
+        proof = prove(chain, framework, net, values[:PROOF_SAMPLES], steps=steps).checked()
+        said = f"measured with {framework}: {_sentences(blocks, facts)}; {proof}"
+    net.metrics["imported"] = said
     if normalisation is None:
         net.trained_range = fractional_range(calibration)
-    return net
+    return net.eval()
 
 
-def _inputs(calibration: Tensor, shape: Shape, normalisation: Normalisation | None) -> Tensor:
+def _inputs(calibration: Tensor, shape: Shape, normalisation: Normalisation | None, *, sequences: bool) -> Tensor:
     """The calibration batch as the module takes it, in float64."""
-    if not isinstance(calibration, Tensor) or tuple(calibration.shape[1:]) != shape or not len(calibration):
+    good = isinstance(calibration, Tensor) and len(calibration) > 0
+    if not good or not (tuple(calibration.shape[1:]) == shape or (sequences and tuple(calibration.shape[2:]) == shape)):
         got = list(calibration.shape) if isinstance(calibration, Tensor) else type(calibration).__name__
         raise BadArgument(f"calibration must be a tensor [B, {', '.join(map(str, shape))}] of at least one sample, got {got}")
     values = calibration.double()
     if calibration.dtype != torch.uint8 or normalisation is None:
         return values
     return normalisation.apply(values, channels_axis=-len(shape))
+
+
+def _check_no_relu(chain: Sequence[Link], framework: Framework) -> None:
+    relu = next((link for link in chain if isinstance(link.module, nn.ReLU)), None)
+    if relu is not None:
+        raise BadArgument(f"{relu}: a network with spiking neurons of {framework.title} cannot also have ReLUs; leave it out")
+
+
+def _sentences(blocks: Blocks, facts: Sequence[NeuronFacts]) -> str:
+    """What was measured, once for all layers with the same neurons."""
+    layers: dict[str, list[str]] = {}
+    for block, one in zip(blocks.layers, facts, strict=True):
+        layers.setdefault(str(one), []).append(block.name)
+    return "; ".join(f"{', '.join(names)} {sentence}" for sentence, names in layers.items())
 
 
 def _dtype(module: nn.Module) -> torch.dtype:

@@ -7,32 +7,7 @@ import torch
 
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.importing.probe import probe
-
-
-class Made:
-    """A neuron whose every rule can be chosen."""
-
-    def __init__(self, *, leak=0.9, theta=1.0, reset="before", strict=False, gain=1.0, delay=0, start=0.0, floor=None, filtered=0.0):
-        self.leak, self.theta, self.reset, self.strict = leak, theta, reset, strict
-        self.gain, self.delay, self.start, self.floor, self.filtered = gain, delay, start, floor, filtered
-
-    def __call__(self, currents):
-        u, synapse = torch.full_like(currents[0], self.start), torch.zeros_like(currents[0])
-        spikes, out = torch.zeros_like(u), [torch.zeros_like(u)] * self.delay
-        for current in currents:
-            synapse = self.filtered * synapse + current
-            u = self.leak * u + self.gain * synapse - (self.theta * spikes if self.reset == "after" else 0.0)
-            if self.floor is not None:
-                u = u.clamp(min=self.floor)
-            spikes = (u > self.theta if self.strict else u >= self.theta).to(u.dtype)
-            if self.reset == "before":
-                u = u - self.theta * spikes
-            elif self.reset == "zero":
-                u = u * (1.0 - spikes)
-            elif self.reset == "half":
-                u = u * (1.0 - 0.5 * spikes)
-            out.append(spikes)
-        return torch.stack(out)[: len(currents)]
+from tests.helpers.made_neurons import Made
 
 
 @pytest.mark.parametrize("leak", [1.0, 0.9, 0.35])
