@@ -21,6 +21,7 @@ from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import Verdict
 
 ROWS_AT_ONCE = 4096
+READ_AT_ONCE = 64  # samples with all their detail
 JUDGED_ROWS = ("predictions", "logits", "readout", "layer_spikes", "updates", "clip_count")
 
 
@@ -82,8 +83,9 @@ def _compare_file(reader: ResultsReader, *, model: FSNN | None, wanted: Threshol
     comparator = Comparator(chip, model=model, thresholds=wanted, graph=graph, equilibrium_samples=equilibria)
     end = min(reader.details, limit or reader.details)
     labels = reader.row("labels")
-    for first in range(0, end, comparator.batch_size):
-        last = min(end, first + comparator.batch_size)
+    together = max(comparator.batch_size, READ_AT_ONCE)
+    for first in range(0, end, together):
+        last = min(end, first + together)
         result = reader.detail(first, last)
         comparator.add(result, reader.values(first, last), labels[first:last])
         comparator.record.add_layer_spikes(reader.row("layer_spikes", first, last), result.counts, first=first)
@@ -104,7 +106,7 @@ def _judge_rows(comparator: Comparator, reader: ResultsReader, end: int) -> None
 
 def _report(args: argparse.Namespace, reader: ResultsReader, verdict: Verdict, model: FSNN | None) -> None:
     from fsnn_lava.report.evidence import Origin, samples_for_a_report
-    from fsnn_lava.report.mistakes import samples_to_show
+    from fsnn_lava.report.mistakes import mistakes_to_show
     from fsnn_lava.report.report import write_report
 
     end = min(reader.details, samples_for_a_report(reader.chip), args.limit or reader.details)
@@ -118,7 +120,7 @@ def _report(args: argparse.Namespace, reader: ResultsReader, verdict: Verdict, m
         values=reader.values(0, end),
         labels=None if (labels < 0).any() else labels,
         model=model,
-        inputs={sample: reader.values(sample, sample + 1)[0] for sample in samples_to_show(verdict)},
+        inputs={sample: reader.values(sample, sample + 1)[0] for sample in mistakes_to_show(verdict)},
         figures=args.figures,
         origin=Origin(data=origin.data, date=origin.date, command=origin.command),
     )

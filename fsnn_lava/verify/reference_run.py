@@ -29,16 +29,17 @@ def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, s
         _Atrlif(layer, samples) if stock and layer.decay and layer.reset == "subtract" else _Neuron(layer, samples) for layer in layers
     ]
     spikes = [np.zeros((samples, steps, *layer.shape), np.int64) for layer in layers]
-    constant = _host_current(chip, values) if chip.host_drive is not None else 0
+    constant = [_constant_current(chip, layer, values) for layer in layers]
     readout, clips = np.zeros((samples, chip.readout.classes), np.int64), np.zeros((samples, len(layers) + 1), np.int64)
     for step in range(steps + len(layers)):  # the chip's time, from 0: layer l works from step l on
         for index, layer in enumerate(layers):
             own = step - index
             if not 0 <= own < steps:
                 continue
-            current = (layer.bias.astype(np.int64) << 6) + (constant if index == 0 else 0)
+            current = (layer.bias.astype(np.int64) << 6) + constant[index]
             for synapse in chip.into(layer):
-                current = current + _arriving(chip, synapse, values, spikes, own)
+                if synapse.source != INPUT or chip.input.kind == "events":
+                    current = current + _arriving(chip, synapse, values, spikes, own)
             spikes[index][:, own], clipped = neurons[index].step(np.broadcast_to(current, (samples, *layer.shape)))
             clips[:, index] += clipped.reshape(samples, -1).sum(axis=1)
         own = step - len(layers)
@@ -94,14 +95,24 @@ class _Atrlif(_Neuron):
 
 
 def _arriving(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], spikes: list[Ints], own: int) -> Ints | int:
-    """What a synapse delivers in step `own` (from 0) of its target's own time, units 2**-6."""
-    messages: NDArray[Any] = values[:, own] if chip.input.kind == "events" else values
-    if synapse.source != INPUT:
+    """What a synapse delivers in step `own`, from 0, of its target's own time, units 2**-6."""
+    if synapse.source == INPUT:
+        messages: NDArray[Any] = values[:, own]
+    else:
         sent = own - chip.delay(synapse)
         if sent < 0:
             return 0
         messages = spikes[chip.index(synapse.source)][:, sent]
     return _shifted(_synaptic_sum(synapse, messages), 6 + synapse.exponent)
+
+
+def _constant_current(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8]) -> Ints | int:
+    """What a static input adds to a layer at every step, without its bias, units 2**-6."""
+    total: Ints | int = _host_current(chip, values) if chip.host_drive is not None and layer is chip.layers[0] else 0
+    for synapse in chip.into(layer):
+        if synapse.source == INPUT and chip.input.kind != "events":
+            total = total + _shifted(_synaptic_sum(synapse, values), 6 + synapse.exponent)
+    return total
 
 
 def _synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:

@@ -29,11 +29,11 @@ HERE = Path(__file__).parent
 CHANGES = HERE / "changes.json"
 FILES = {  # what is changed, by folder
     "compiled": [
-        *("arithmetic", "atrlif", "convolution", "float_run", "integer_run", "patches", "program"),
-        *("row_sums", "row_vectors", "scatter"),
+        *("arithmetic", "atrlif", "convolution", "float_run", "integer_run", "norm_bound", "patches", "program"),
+        *("residual_bounds", "row_sums", "row_vectors", "scatter", "weighted_sums"),
     ],
     "nn": ["architecture", "event_layout", "event_simulation", "notation", "operators"],
-    "ir": ["connections", "input_current", "layers", "network", "rate_map", "synapse_patches"],
+    "ir": ["connections", "input_current", "layers", "network", "rate_map", "compiled_synapse"],
     "quantisation": ["fake_quantise", "fold", "layer_problem", "quantise", "readout_rounding", "rounding"],
     "backends/emulator": ["layout", "run"],
     "verify": [],  # all of it

@@ -15,8 +15,8 @@ from fsnn_lava.backends.lava.processes.sigma_delta.process import SigmaDeltaNeur
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled.lava_step import compile_lava_delta_step
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, Layer, Synapse, TransposedConvSynapse
-from fsnn_lava.ir.synapse_patches import synapse_patches
 
 
 class DeltaGraph(BatchedProcesses[DeltaRecord]):
@@ -51,7 +51,7 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
     def _scatter(self, synapse: Synapse, source: tuple[int, ...]) -> Scatter:
         layer, changes = self.chip.layer(synapse.target), synapse.source != INPUT
         return Scatter(
-            synapse_patches(synapse, source, layer.shape),
+            compiled_synapse(synapse, source, layer.shape),
             exponent=synapse.exponent,
             sources=int(np.prod(source)),
             targets=layer.size,
@@ -71,7 +71,7 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
         last, readout = self.chip.layers[-1], self.chip.readout
         synapse = DenseSynapse(source=last.name, target="classes", weight=readout.weight)
         scatter = Scatter(
-            synapse_patches(synapse, last.shape, (readout.classes,)),
+            compiled_synapse(synapse, last.shape, (readout.classes,)),
             exponent=readout.exponent,
             sources=last.size,
             targets=readout.classes,

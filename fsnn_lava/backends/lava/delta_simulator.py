@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.emulator.delta import limit_cycles
+from fsnn_lava.backends.emulator.limit_cycle import limit_cycles
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.ir.network import INPUT, ChipNetwork
 from fsnn_lava.ir.result import Arrays, Result
