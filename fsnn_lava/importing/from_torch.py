@@ -17,7 +17,7 @@ from fsnn_lava.importing.sources.framework import Framework
 from fsnn_lava.importing.sources.known import framework_of
 from fsnn_lava.importing.spiking import convert
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.nn.graph import checked_shape
+from fsnn_lava.nn.layer_shape import layer_shape
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Shape
 from fsnn_lava.nn.raw_values import fractional_range
@@ -64,7 +64,7 @@ def from_torch(
         >>> net.graph.shapes
         ((32,),)
     """
-    shape = checked_shape(tuple(input_shape), "the input")
+    shape = layer_shape(tuple(input_shape), "the input")
     framework = framework_of(module) if isinstance(module, nn.Module) else None
     values = _inputs(calibration, shape, normalisation, sequences=framework is not None)
     chain = links(module, TORCH if framework is None else framework.kinds)
