@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below
     from fsnn_lava.errors import Interrupted as Interrupted
     from fsnn_lava.errors import PackageMissing as PackageMissing
     from fsnn_lava.errors import Remark as Remark
+    from fsnn_lava.importing.from_torch import from_torch as from_torch
     from fsnn_lava.ir.network import ChipNetwork as ChipNetwork
     from fsnn_lava.ir.result import Result as Result
     from fsnn_lava.models.find import find as find
@@ -69,6 +70,7 @@ _MODULES = {
     "Equilibrium": "nn.loop_map",
     "find": "models.find",
     "from_modules": "nn.modules",
+    "from_torch": "importing.from_torch",
     "FSNN": "nn.fsnn",
     "FsnnError": "errors",
     "Graph": "nn.graph",

@@ -74,6 +74,14 @@ def build() -> tuple[fl.FSNN, fl.FSNN]:
     return net, fl.from_modules(modules, connections=back, input_shape=(1, 4, 4), classes=3, vth=[2.0, 1.5])
 
 
+def import_network() -> fl.FSNN:
+    """A trained torch module."""
+    ann = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+    net = fl.from_torch(ann, input_shape=(4,), calibration=torch.rand(8, 4), steps=10)
+    assert_type(net, fl.FSNN)
+    return net
+
+
 def draw(net: fl.FSNN, images: Tensor, result: fl.Result) -> list[str]:
     """Every figure, and the labels of their axes."""
     trace = net.simulate(images, steps=10, residuals=True)
@@ -186,6 +194,7 @@ def main(folder: Path) -> fl.Verdict:
     net = train()
     pixels = np.random.default_rng(0).integers(0, 256, (8, 1, 4, 4), dtype=np.uint8)
     build()
+    import_network()
     look(net, torch.from_numpy(pixels))
     chip = fl.quantise(net, bits=8, calibration=pixels)
     assert_type(chip, fl.ChipNetwork)

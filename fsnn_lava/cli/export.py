@@ -183,7 +183,7 @@ def _limit(net: FSNN, steps: int | None) -> int:
 
 def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
     notes = {"model": args.model.name}
-    notes.update({key if key in ("data", "task") else f"trained {key}": str(value) for key, value in net.metrics.items()})
+    notes.update({key if key in ("data", "imported", "task") else f"trained {key}": str(value) for key, value in net.metrics.items()})
     return notes
 
 

@@ -366,10 +366,7 @@ class FSNN(nn.Module):
         values = images.to(self.readout.weight.dtype)
         if images.dtype != torch.uint8 or self.normalisation is None:
             return values
-        shape = (-1, *[1] * (len(self.architecture.input_shape) - 1))
-        mean = values.new_tensor(self.normalisation.mean).view(shape)
-        std = values.new_tensor(self.normalisation.std).view(shape)
-        return (values / self.normalisation.divisor - mean) / std
+        return self.normalisation.apply(values, channels_axis=-len(self.architecture.input_shape))
 
     @property
     def vths(self) -> tuple[float, ...]:

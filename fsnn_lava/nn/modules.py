@@ -83,7 +83,7 @@ def from_modules(
         class_names: one per class, or none.
 
     Returns:
-        The network, with copies of the weights; batch norm only where a module has it.
+        The network, with copies of the weights; batch norm only where a module has it. In float64 if a module is.
 
     Raises:
         BadArgument: a module is not one of these.
@@ -116,7 +116,7 @@ def from_modules(
         limit=limit,
         normalisation=normalisation,
         class_names=class_names,
-    )
+    ).to(_dtype(parts, readout))
     _take_weights(net, parts, readout)
     return net
 
@@ -144,7 +144,7 @@ def _part(modules: Sequence[nn.Module], source: str, target: str) -> _Part:
     part = _first(flat[0], source, target, where)
     for module in flat[1:]:
         if isinstance(module, nn.AvgPool2d) and part.norm is None and part.connection.kind == "conv" and part.connection.pool == 1:
-            part = replace(part, connection=replace(part.connection, pool=_square_pooling(module, where)))
+            part = replace(part, connection=replace(part.connection, pool=square_pooling(module, where)))
         elif isinstance(module, NORM) and part.norm is None:
             part = replace(part, norm=module, connection=replace(part.connection, batch_norm=True))
         else:
@@ -158,7 +158,7 @@ def _first(module: nn.Module, source: str, target: str, where: str) -> _Part:
     if isinstance(module, nn.Identity):
         return _Part(replace(plain, kind="identity"), 0)
     if isinstance(module, nn.AvgPool2d):
-        size = _square_pooling(module, where)
+        size = square_pooling(module, where)
         return _Part(replace(plain, kind="pool", kernel=size), 0)
     if isinstance(module, nn.Linear):
         return _Part(replace(plain, batch_norm=False), module.out_features, module)
@@ -176,15 +176,22 @@ def _first(module: nn.Module, source: str, target: str, where: str) -> _Part:
     return _Part(shaped, module.out_channels, module)
 
 
-def _square_pooling(module: nn.AvgPool2d, where: str) -> int:
+def square_pooling(module: nn.AvgPool2d, where: str) -> int:
+    """The side of the squares that are averaged; BadArgument for pooling that overlaps, pads or is not square."""
     kernel, stride = _pair(module.kernel_size), _pair(module.stride)
-    if kernel[0] != kernel[1] or kernel != stride or _pair(module.padding) != (0, 0) or module.ceil_mode:
+    if kernel[0] != kernel[1] or kernel != stride or _pair(module.padding) != (0, 0) or module.ceil_mode or module.divisor_override:
         raise BadArgument(f"{where}: average pooling must be square, without overlap and padding, such as nn.AvgPool2d(2)")
     return kernel[0]
 
 
 def _pair(value: int | tuple[int, ...]) -> Pair:
     return (value, value) if isinstance(value, int) else (value[0], value[1])
+
+
+def _dtype(parts: Sequence[_Part], readout: nn.Linear | None) -> torch.dtype:
+    """Float64 if a module is; half precision becomes float32."""
+    weights = [part.linear.weight for part in parts if part.linear is not None] + ([] if readout is None else [readout.weight])
+    return torch.float64 if any(weight.dtype == torch.float64 for weight in weights) else torch.float32
 
 
 @torch.no_grad()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from fsnn_lava.errors import BadArgument
 
 
@@ -42,3 +44,14 @@ class Normalisation:
             raise BadArgument(f"normalisation: every mean must be finite, got {self.mean}")
         if not all(math.isfinite(value) and value > 0 for value in self.std):
             raise BadArgument(f"normalisation: every std must be a positive number, got {self.std}")
+
+    def apply(self, values: Tensor, *, channels_axis: int) -> Tensor:
+        """Return raw values, given as floats, as inputs.
+
+        Args:
+            values: of any shape.
+            channels_axis: the axis of `values` that counts channels, from the end: -3 for [B, C, H, W], -1 for [B, N].
+        """
+        shape = (-1, *[1] * (-1 - channels_axis))
+        mean, std = values.new_tensor(self.mean).view(shape), values.new_tensor(self.std).view(shape)
+        return (values / self.divisor - mean) / std

@@ -1,0 +1,127 @@
+"""A chain of modules as blocks: everything linear up to a layer of neurons, and that layer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.importing.chain import Link
+from fsnn_lava.importing.linear_path import Path, fold_path
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.graph import INPUT, READOUT
+from fsnn_lava.nn.modules import from_modules
+from fsnn_lava.nn.neurons import LIF
+from fsnn_lava.nn.normalisation import Normalisation
+from fsnn_lava.nn.operators import Dense, Shape
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A layer of neurons, and the linear path into it from the layer before, or from the input."""
+
+    name: str  # of the layer in our network
+    neurons: Link
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.neurons)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """A network as a chain of blocks, and the linear path from the last one to the outputs, if there is one."""
+
+    layers: tuple[Block, ...]
+    readout: Path | None
+    input_shape: Shape
+
+    @property
+    def classes(self) -> int:
+        """Number of outputs; those of the last neurons if nothing follows them."""
+        shape = self.layers[-1].path.shape if self.readout is None else self.readout.shape
+        return int(torch.tensor(shape).prod())
+
+    def readout_module(self) -> nn.Linear:
+        """The readout; the last neurons' own rates if nothing follows them."""
+        if self.readout is not None:
+            return self.readout.module()  # type: ignore[return-value]  # checked to be dense
+        made = nn.Linear(self.classes, self.classes, dtype=torch.float64)
+        with torch.no_grad():
+            made.weight.copy_(torch.eye(self.classes))
+            made.bias.zero_()
+        return made
+
+
+def split(chain: Sequence[Link], input_shape: Shape, is_neuron: Callable[[nn.Module], bool]) -> Blocks:
+    """Fold a chain into blocks; BadArgument says which layer does not fit."""
+    layers: list[Block] = []
+    pending: list[Link] = []
+    shape = input_shape
+    for link in chain:
+        if not is_neuron(link.module):
+            pending.append(link)
+            continue
+        path = fold_path(pending, shape, where=str(link))
+        layers.append(Block(_layer_name(link, layers), link, path))
+        pending, shape = [], path.shape
+    if not layers:
+        raise BadArgument("the network has neither nn.ReLU nor a spiking neuron: there is nothing to convert to a layer of neurons")
+    return Blocks(tuple(layers), _readout(pending, shape), input_shape)
+
+
+def _readout(path: Sequence[Link], shape: Shape) -> Path | None:
+    if not any(isinstance(link.module, (nn.Linear, nn.Conv2d, nn.AvgPool2d)) for link in path):
+        return None
+    folded = fold_path(path, shape, where="the output")
+    if not isinstance(folded.operator, Dense):
+        raise BadArgument(f"{path[-1]}: the network must end in nn.Linear or in a layer of neurons, not in a convolution")
+    return folded
+
+
+def _layer_name(link: Link, before: Sequence[Block]) -> str:
+    """The module's own name where it is allowed and new, else l1, l2, …"""
+    last = link.name.rpartition(".")[2]
+    taken = {INPUT, READOUT, *(block.name for block in before)}
+    return last if _NAME.fullmatch(last) and last not in taken else f"l{len(before) + 1}"
+
+
+def assemble(
+    blocks: Blocks,
+    modules: Sequence[nn.Module],
+    readout: nn.Linear,
+    *,
+    vths: Sequence[float],
+    neuron: LIF | None = None,
+    recurrent: Sequence[nn.Module | None] | None = None,
+    steps: int,
+    normalisation: Normalisation | None,
+    class_names: Sequence[str],
+) -> FSNN:
+    """Our network with these connections into each layer, and `recurrent` from a layer to itself, all in float64 and in eval mode."""
+    loops = {(b.name, b.name): m for b, m in zip(blocks.layers, recurrent or [None] * len(modules), strict=True) if m is not None}
+    return from_modules(
+        {block.name: module for block, module in zip(blocks.layers, modules, strict=True)},
+        input_shape=blocks.input_shape,
+        classes=blocks.classes,
+        connections=loops,
+        readout=readout,
+        neuron=neuron,
+        vth=list(vths),
+        steps=steps,
+        limit=max([1.0, *(1.01 * _norm(module) for module in loops.values())]),
+        normalisation=normalisation,
+        class_names=class_names,
+    ).eval()
+
+
+def _norm(module: nn.Module) -> float:
+    """The largest singular value of a weight as a matrix, as the feedback's norm "kernel"."""
+    weight = next(module.parameters()).detach()
+    return float(torch.linalg.matrix_norm(weight.flatten(1), 2))

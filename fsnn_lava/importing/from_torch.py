@@ -1,0 +1,117 @@
+"""fl.from_torch: a trained torch module of another framework as an FSNN, compared with the source before it is returned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.importing.balance import balance
+from fsnn_lava.importing.blocks import Blocks, split
+from fsnn_lava.importing.chain import TORCH, Link, links
+from fsnn_lava.importing.neuron_facts import NeuronFacts
+from fsnn_lava.importing.proof import prove
+from fsnn_lava.importing.sources.framework import Framework
+from fsnn_lava.importing.sources.known import framework_of
+from fsnn_lava.importing.spiking import convert
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.layer_shape import layer_shape
+from fsnn_lava.nn.normalisation import Normalisation
+from fsnn_lava.nn.operators import Shape
+from fsnn_lava.nn.raw_values import fractional_range
+
+PROOF_SAMPLES = 16
+
+
+def from_torch(
+    module: nn.Module,
+    *,
+    input_shape: Sequence[int],
+    calibration: Tensor,
+    steps: int = 30,
+    normalisation: Normalisation | None = None,
+    class_names: Sequence[str] = (),
+) -> FSNN:
+    """Convert a trained nn.Sequential, and compare the result with the source before returning it.
+
+    Spiking neurons of snnTorch, SpikingJelly, norse and sinabs are stimulated to find out what they do, whatever they say. The imported
+    network sends the same spikes as the source, which is checked. A network of ReLUs becomes rates without feedback, scaled on the
+    calibration batch. `metrics["imported"]` says what was measured. Load networks of fsnn-lava itself with `FSNN.load`.
+
+    Args:
+        module: nn.Sequential, nested ones included, of Linear, Conv2d, BatchNorm, AvgPool2d, Flatten and Dropout, with either spiking
+            neurons or ReLU between them; with ReLU it ends in Linear. It is not changed.
+        input_shape: (N,) or (C, H, W), without batch and time.
+        calibration: [B, *input_shape], raw uint8 or as the module takes them: some hundred training samples. For spiking neurons also
+            [B, T, *input_shape].
+        steps: T; the network's own, and that of the comparison.
+        normalisation: how raw uint8 values become the module's inputs; `quantise` needs it unless the module takes raw values.
+        class_names: one per output, or none.
+
+    Returns:
+        The network, in eval mode, with the module's dtype.
+
+    Raises:
+        BadArgument: a layer cannot be converted; the message says which one, why, and what to use instead.
+        BadNetwork: the source does something that its modules do not say.
+        CheckFailed: the imported network sends other spikes; the message names the first one, with both potentials.
+
+    Examples:
+        >>> ann = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 3))
+        >>> net = fl.from_torch(ann, input_shape=(1, 8, 8), calibration=torch.rand(16, 1, 8, 8))
+        >>> net.graph.shapes
+        ((32,),)
+    """
+    shape = layer_shape(tuple(input_shape), "the input")
+    framework = framework_of(module) if isinstance(module, nn.Module) else None
+    values = _inputs(calibration, shape, normalisation, sequences=framework is not None)
+    chain = links(module, TORCH if framework is None else framework.kinds)
+    if framework is None:
+        blocks = split(chain, shape, lambda one: isinstance(one, nn.ReLU))
+        balanced = balance(module, blocks, values, steps=steps, normalisation=normalisation, class_names=class_names)
+        net, said = balanced.net.to(_dtype(module)), f"torch {torch.__version__}: {balanced}"
+    else:
+        _check_no_relu(chain, framework)
+        blocks = split(chain, shape, framework.is_neuron)
+        dtype = _dtype(module)
+        net, facts = convert(blocks, framework, steps=steps, normalisation=normalisation, class_names=class_names, dtype=dtype)
+        net = net.to(dtype)
+        proof = prove(chain, framework, net, values[:PROOF_SAMPLES], steps=steps).checked()
+        said = f"measured with {framework}: {_sentences(blocks, facts)}; {proof}"
+    net.metrics["imported"] = said
+    if normalisation is None:
+        net.trained_range = fractional_range(calibration)
+    return net.eval()
+
+
+def _inputs(calibration: Tensor, shape: Shape, normalisation: Normalisation | None, *, sequences: bool) -> Tensor:
+    """The calibration batch as the module takes it, in float64."""
+    good = isinstance(calibration, Tensor) and len(calibration) > 0
+    if not good or not (tuple(calibration.shape[1:]) == shape or (sequences and tuple(calibration.shape[2:]) == shape)):
+        got = list(calibration.shape) if isinstance(calibration, Tensor) else type(calibration).__name__
+        raise BadArgument(f"calibration must be a tensor [B, {', '.join(map(str, shape))}] of at least one sample, got {got}")
+    values = calibration.double()
+    if calibration.dtype != torch.uint8 or normalisation is None:
+        return values
+    return normalisation.apply(values, channels_axis=-len(shape))
+
+
+def _check_no_relu(chain: Sequence[Link], framework: Framework) -> None:
+    relu = next((link for link in chain if isinstance(link.module, nn.ReLU)), None)
+    if relu is not None:
+        raise BadArgument(f"{relu}: a network with spiking neurons of {framework.title} cannot also have ReLUs; leave it out")
+
+
+def _sentences(blocks: Blocks, facts: Sequence[NeuronFacts]) -> str:
+    """What was measured, once for all layers with the same neurons."""
+    layers: dict[str, list[str]] = {}
+    for block, one in zip(blocks.layers, facts, strict=True):
+        layers.setdefault(str(one), []).append(block.name)
+    return "; ".join(f"{', '.join(names)} {sentence}" for sentence, names in layers.items())
+
+
+def _dtype(module: nn.Module) -> torch.dtype:
+    """Of its weights; float32 unless they are float64."""
+    return torch.float64 if any(one.dtype == torch.float64 for one in module.parameters()) else torch.float32

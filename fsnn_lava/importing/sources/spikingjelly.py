@@ -1,0 +1,78 @@
+"""SpikingJelly: the nodes of its activation_based package, and the two containers that make them recurrent."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from fsnn_lava.importing.sources.framework import Framework, Ran, Recurrence
+
+
+class SpikingJelly(Framework):
+    """Neurons run step by step, whatever their step_mode: both modes send the same spikes."""
+
+    package: ClassVar[str] = "spikingjelly"
+    title: ClassVar[str] = "SpikingJelly"
+    remedy: ClassVar[str] = "IFNode or LIFNode with v_reset=None"
+
+    def is_neuron(self, module: nn.Module) -> bool:
+        """Whether it is a node, or a recurrent container of one."""
+        from spikingjelly.activation_based import neuron
+
+        return isinstance(_node(module), neuron.BaseNode)
+
+    def is_plain(self, module: nn.Module) -> bool:
+        """Whether it is one of the layers that add a step_mode to a module of torch."""
+        from spikingjelly.activation_based import layer
+
+        return isinstance(module, (layer.Linear, layer.Conv2d, layer.BatchNorm1d, layer.BatchNorm2d, layer.AvgPool2d, layer.Flatten))
+
+    def apply(self, module: nn.Module, values: Tensor) -> Tensor:
+        """Step by step, whatever its step_mode."""
+        from spikingjelly.activation_based import functional
+
+        functional.set_step_mode(module, "s")
+        return super().apply(module, values)
+
+    def run(self, module: nn.Module, currents: Tensor) -> Ran:
+        """Step by step."""
+        from spikingjelly.activation_based import functional
+
+        functional.set_step_mode(module, "s")
+        functional.reset_net(module)
+        spikes = torch.stack([module(current) for current in currents])
+        return Ran(spikes, torch.as_tensor(_node(module).v))
+
+    def recurrence(self, module: Any) -> Recurrence | None:
+        """The weights of LinearRecurrentContainer, which also weight its input; None for a node alone."""
+        if not hasattr(module, "rc"):
+            return None
+        size = module.sub_module_out_features
+        entry, own = module.rc.weight[:, :-size], module.rc.weight[:, -size:]
+        return Recurrence(_matrix(own, None), entry=_matrix(entry, module.rc.bias))
+
+    def without_recurrence(self, module: nn.Module) -> nn.Module:
+        """The node alone."""
+        return _node(module)
+
+    def stated_threshold(self, module: Any) -> float | None:
+        """`v_threshold`."""
+        return float(module.v_threshold)
+
+
+def _node(module: Any) -> Any:
+    """The node in a linear recurrent container; any other module as it is."""
+    from spikingjelly.activation_based import layer
+
+    return module.sub_module if isinstance(module, layer.LinearRecurrentContainer) else module
+
+
+def _matrix(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    made = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None, dtype=weight.dtype)
+    with torch.no_grad():
+        made.weight.copy_(weight)
+        if bias is not None:
+            made.bias.copy_(bias)
+    return made

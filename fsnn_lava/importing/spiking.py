@@ -1,0 +1,174 @@
+"""A network of spiking neurons as an FSNN: what was measured of them becomes thresholds, one leak, and recurrent connections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.importing.blocks import Block, Blocks, assemble
+from fsnn_lava.importing.neuron_facts import NeuronFacts, close
+from fsnn_lava.importing.probe import probe
+from fsnn_lava.importing.sources.framework import Framework, Recurrence, single_neuron
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.neurons import IF, LIF
+from fsnn_lava.nn.normalisation import Normalisation
+
+Affine = nn.Linear | nn.Conv2d
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """A block whose neurons were measured."""
+
+    block: Block
+    facts: NeuronFacts
+    recurrence: Recurrence | None
+
+
+@torch.no_grad()
+def convert(
+    blocks: Blocks,
+    framework: Framework,
+    *,
+    steps: int,
+    normalisation: Normalisation | None,
+    class_names: Sequence[str],
+    dtype: torch.dtype,
+) -> tuple[FSNN, tuple[NeuronFacts, ...]]:
+    """Our network in float64 with thresholds for `dtype`, and what was measured of the neurons of every layer."""
+    layers = [_measured(block, framework) for block in blocks.layers]
+    net = assemble(
+        blocks,
+        [_with_bias(layer) for layer in layers],
+        blocks.readout_module(),
+        vths=[_vth(layer.facts, dtype) for layer in layers],
+        neuron=_neuron(layers),
+        recurrent=[_recurrent(layer) for layer in layers],
+        steps=steps,
+        normalisation=normalisation,
+        class_names=class_names,
+    )
+    return net, tuple(layer.facts for layer in layers)
+
+
+def _measured(block: Block, framework: Framework) -> _Layer:
+    neurons = framework.prepared(block.neurons.module)
+    recurrence = framework.recurrence(neurons)
+    alone = single_neuron(framework.without_recurrence(neurons), block.neurons)
+
+    def run(currents: Tensor) -> Tensor:
+        return framework.run(framework.prepared(alone), currents.unsqueeze(-1)).spikes.squeeze(-1)
+
+    facts = probe(run, stated_threshold=framework.stated_threshold(alone))
+    _check(block, facts, framework)
+    return _Layer(block, facts, recurrence)
+
+
+def _check(block: Block, facts: NeuronFacts, framework: Framework) -> None:
+    """BadArgument unless an FSNN can do what was measured."""
+    problem = None
+    if facts.oddities:
+        problem = f"it {facts.oddities[0]}, which an FSNN cannot do: train with {framework.remedy}"
+    elif facts.reset == "zero":
+        problem = f"it resets to zero, which loses charge with every spike, so that no equilibrium exists: train with {framework.remedy}"
+    elif facts.reset != "subtract":
+        problem = f"it {str(facts).partition(',')[0]}, but an FSNN subtracts its threshold: train with {framework.remedy}"
+    elif facts.delay:
+        problem = f"its spikes come {facts.delay} step(s) late, but the layers of an FSNN fire without delay: train with {framework.remedy}"
+    elif not 0.0 < facts.leak <= 1.0:
+        problem = f"it keeps {facts.leak:g} of its potential per step, which must lie in (0, 1]"
+    if problem is not None:
+        raise BadArgument(f"{block}: measured with {framework}, {problem}")
+
+
+def _neuron(layers: Sequence[_Layer]) -> LIF:
+    leak = layers[0].facts.leak
+    for layer in layers[1:]:
+        if not close(layer.facts.leak, leak, 1.0):
+            raise BadArgument(
+                f"{layer.block} keeps {layer.facts.leak:.6g} of its potential per step, but {layers[0].block} keeps {leak:.6g}: all layers "
+                "of an FSNN share one leak; train with the same one"
+            )
+    return IF() if leak == 1.0 else LIF(leak)
+
+
+def _vth(facts: NeuronFacts, dtype: torch.dtype) -> float:
+    """The threshold; for neurons that fire above it only, the next larger number in the dtype of the network."""
+    if not facts.strict:
+        return facts.threshold
+    kind = np.float64 if dtype == torch.float64 else np.float32
+    nearest = kind(facts.threshold)
+    return float(nearest if float(nearest) > facts.threshold else np.nextafter(nearest, kind(np.inf)))
+
+
+def _with_bias(layer: _Layer) -> Affine:
+    """The connection into a layer, with the bias of its recurrent connection, which is the same in every step."""
+    module = layer.block.path.module()
+    own = None if layer.recurrence is None else layer.recurrence.own
+    if layer.recurrence is not None and layer.recurrence.entry is not None:
+        module = _through(module, layer.recurrence.entry, layer.block)
+    if isinstance(own, (nn.Linear, nn.Conv2d)) and own.bias is not None and module.bias is not None:
+        module.bias.add_(own.bias)
+    return module
+
+
+def _through(module: Affine, entry: nn.Linear, block: Block) -> nn.Linear:
+    """The product of two dense connections."""
+    if not isinstance(module, nn.Linear) or entry.in_features != module.out_features:
+        raise BadArgument(f"{block}: a recurrent container with weights for its input must follow nn.Linear")
+    made = nn.Linear(module.in_features, entry.out_features, dtype=torch.float64)
+    made.weight.copy_(entry.weight @ module.weight)
+    made.bias.copy_(entry.weight @ module.bias)
+    if entry.bias is not None:
+        made.bias.add_(entry.bias)
+    return made
+
+
+def _recurrent(layer: _Layer) -> Affine | None:
+    """The connection of a layer to itself: the source's, and what its reset subtracts beyond ours, one step late as both."""
+    shape, excess = layer.block.path.shape, layer.facts.excess
+    own = None if layer.recurrence is None else layer.recurrence.own
+    if own is None and excess == 0.0:
+        return None
+    if isinstance(own, nn.Conv2d):
+        return _copied_convolution(own, excess, layer.block)
+    made: Affine
+    if isinstance(own, nn.Linear) or len(shape) == 1:
+        made = nn.Linear(shape[0], shape[0], bias=False, dtype=torch.float64)
+        made.weight.copy_(_matrix(own, shape[0], layer.block) - excess * torch.eye(shape[0]))
+        return made
+    if isinstance(own, Tensor) and own.numel() > 1:
+        raise BadArgument(f"{layer.block}: a recurrent factor for each neuron needs a layer of shape (N,), got {shape}")
+    made = nn.Conv2d(shape[0], shape[0], 1, groups=shape[0], bias=False, dtype=torch.float64)
+    made.weight.fill_((0.0 if own is None else float(own)) - excess)
+    return made
+
+
+def _matrix(own: nn.Linear | Tensor | None, size: int, block: Block) -> Tensor:
+    if own is None:
+        return torch.zeros(size, size, dtype=torch.float64)
+    if isinstance(own, nn.Linear):
+        if own.weight.shape != (size, size):
+            raise BadArgument(f"{block}: its recurrent weight must be {size} x {size}, got {list(own.weight.shape)}")
+        return own.weight.double()
+    return torch.diag(own.double().flatten().expand(size))
+
+
+def _copied_convolution(own: nn.Conv2d, excess: float, block: Block) -> nn.Conv2d:
+    kernel, channels = own.kernel_size, own.out_channels
+    same = (kernel[0] // 2, kernel[1] // 2)
+    plain = own.stride == own.dilation == (1, 1) and own.groups == 1 and own.padding_mode == "zeros"
+    if not plain or own.padding != same or kernel[0] % 2 == 0 or kernel[1] % 2 == 0:
+        raise BadArgument(
+            f"{block}: its recurrent convolution needs an odd kernel, zero padding that keeps the shape, and no stride or groups"
+        )
+    made = nn.Conv2d(channels, channels, (kernel[0], kernel[1]), padding=same, bias=False, dtype=torch.float64)
+    made.weight.copy_(own.weight)
+    every = torch.arange(channels)
+    made.weight[every, every, same[0], same[1]] -= excess
+    return made
