@@ -58,6 +58,19 @@ def test_firing_only_above_the_threshold_is_a_threshold_that_is_one_bit_larger()
     assert imported(dense(6, 8), Made(strict=True, theta=0.5)).vths == (float(np.nextafter(0.5, 1.0)),)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_spikes_are_equal_even_where_potentials_meet_the_threshold_exactly(dtype):
+    torch.manual_seed(0)
+    quarters = nn.Linear(6, 8, bias=False).to(dtype)
+    with torch.no_grad():
+        quarters.weight.copy_(torch.randint(-2, 5, (8, 6)) / 4)
+    values = torch.randint(0, 3, (5, 6)).to(dtype)
+    net = fl.from_torch(nn.Sequential(quarters, Made(strict=True, leak=1.0)), input_shape=(6,), calibration=values, steps=15)
+    assert "equal spikes" in net.metrics["imported"]
+    currents = quarters(values).detach().double().expand(15, 5, 8)
+    assert not torch.equal(Made(strict=True, leak=1.0)(currents), Made(strict=False, leak=1.0)(currents))  # it matters here
+
+
 @pytest.mark.parametrize("reset", ["before", "after"])
 def test_recurrent_weights_and_their_bias_are_taken_over(reset):
     torch.manual_seed(5)
