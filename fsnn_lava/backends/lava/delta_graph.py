@@ -15,19 +15,19 @@ from fsnn_lava.backends.lava.processes.sigma_delta.process import SigmaDeltaNeur
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled.lava_step import compile_lava_delta_step
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.synapse_patches import synapse_patches
 
 
 class DeltaGraph(BatchedProcesses[DeltaRecord]):
-    """Processes for B samples of T steps: neurons that send the changes of their rates. Every change is recorded."""
+    """Processes for B samples of T steps: neurons that send the changes of their rates."""
 
-    def __init__(self, chip: ChipNetwork, *, batch: int, steps: int) -> None:
+    def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, spikes: bool) -> None:
         if chip.delta is None:
             raise BadArgument("this network uses rate coding; use BatchedGraph")
         self.delta = chip.delta
         compile_lava_delta_step()
-        super().__init__(chip, batch=batch, steps=steps, trains=np.int16, recorder="stock")
+        super().__init__(chip, batch=batch, steps=steps, trains=np.int16 if spikes else None, recorder="stock")
 
     def _record(self, layer: Layer, late: list[int]) -> DeltaRecord:
         return delta_record(self.batch, layer.size, steps=self.steps, delays=late)
@@ -68,19 +68,8 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
         return "fixed_pt"
 
     def _readout(self) -> DeltaClassifier:
-        last, readout = self.chip.layers[-1], self.chip.readout
-        synapse = DenseSynapse(source=last.name, target="classes", weight=readout.weight)
-        scatter = Scatter(
-            synapse_patches(synapse, last.shape, (readout.classes,)),
-            exponent=readout.exponent,
-            sources=last.size,
-            targets=readout.classes,
-            graded=True,
-            out=np.int64,
-            wide=True,
-            changes=True,
-        )
-        bias, window = readout.bias.astype(np.int64) << self.delta.rate_bits, self._window(len(self.chip.layers))
+        bias = self.chip.readout.bias.astype(np.int64) << self.delta.rate_bits
+        scatter, window = self._readout_scatter(changes=True), self._window(len(self.chip.layers))
         return DeltaClassifier(scatter=scatter, bias=bias, window=window, sums=self.readout, clip_count=self.readout_clips)
 
 
