@@ -29,6 +29,9 @@ class DeltaFaults:
     shift: Callable[[int, Array], Array] = lambda layer, shift: shift  # [N] s
     band: Callable[[int, int], int] = lambda layer, band: band
     late_by: Callable[[int], int] = lambda synapse: 0  # steps that a synapse takes too long
+    rate: Callable[[int, int, Array, Array], Array] = lambda layer, tau, z, rate: rate  # [B, N] from z in units of 2**-(q + s)
+    sent: Callable[[int, int, Array], Array] = lambda layer, tau, change: change  # [B, N] after the dead band
+    told: Callable[[int, int, Array], Array] = lambda layer, tau, told: told  # [B, N] what a neuron remembers that it sent
 
 
 def drives(chip: ChipNetwork, delta: DeltaEncoding, values: NDArray[np.uint8]) -> list[Array]:
@@ -90,10 +93,12 @@ def simulate_delta(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int |
             sums[number - 1] = np.clip(raw, -TOP, TOP)
             threshold = layer.per_neuron(layer.threshold).reshape(-1).astype(np.int64)
             shift = faults.shift(number - 1, np.array([int(t).bit_length() - 1 for t in threshold]))
-            rate = np.clip((sums[number - 1] + constant[number - 1]) // 2**shift, 0, one)
+            z = sums[number - 1] + constant[number - 1]
+            rate = faults.rate(number - 1, tau, z, np.clip(z // 2**shift, 0, one))
             change = rate - told[number - 1]
             change = np.where(np.abs(change) >= faults.band(number - 1, delta.dead_bands[number - 1]), change, 0)
-            told[number - 1] = told[number - 1] + change
+            change = faults.sent(number - 1, tau, change)
+            told[number - 1] = faults.told(number - 1, tau, told[number - 1] + change)
             sent[number - 1, tau, :, : layer.size] = change
             delivered[number - 1, tau, :, : layer.size] = faults.delivered(number - 1, tau, change)
     last = delivered[N - 1, 1:, :, : chip.layers[-1].size]

@@ -12,15 +12,17 @@ from fsnn_lava.verify.batch import Batch, neuron_index
 from fsnn_lava.verify.check import Check, Offender
 from fsnn_lava.verify.checks.spikes import LINK, SpikesCheck
 from fsnn_lava.verify.divergence import first_divergence
+from fsnn_lava.verify.message_reference import MessageReference
 
 
 class MessagesCheck(SpikesCheck):
     """SpikesCheck for delta encoding: `spikes` are messages."""
 
-    emulator: DeltaEmulator
+    emulator: DeltaEmulator | MessageReference
 
-    def __init__(self, chip: ChipNetwork) -> None:
-        super().__init__(chip, emulator=DeltaEmulator(chip))
+    def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
+        """`stock`: the backend ran Lava's own neurons, which only the reference computes."""
+        super().__init__(chip, emulator=MessageReference(chip, stock=True) if stock else DeltaEmulator(chip))
 
     def _refer(self, batch: Batch) -> None:
         """Does nothing: the reference of E9 has no delta encoding, and sums and dead bands are checked without the emulator."""

@@ -21,6 +21,7 @@ from fsnn_lava.verify.check import Check, Offender
 from fsnn_lava.verify.divergence import locate_divergence, locate_from_reference
 from fsnn_lava.verify.equilibrium import equilibrium_multiplications
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_total
+from fsnn_lava.verify.message_reference import MessageReference
 from fsnn_lava.verify.reference_run import run_reference
 
 LINK = "integer spikes → backend"
@@ -42,7 +43,9 @@ class SpikesCheck(MergedFindings):
         "offenders": merge_first(LOCATED),
     }
 
-    def __init__(self, chip: ChipNetwork, *, stock: bool = False, emulator: Emulator | DeltaEmulator | None = None) -> None:
+    def __init__(
+        self, chip: ChipNetwork, *, stock: bool = False, emulator: Emulator | DeltaEmulator | MessageReference | None = None
+    ) -> None:
         """`stock`: the backend runs Lava's own neurons, so the emulator computes as they do."""
         self.emulator = Emulator(chip, stock=stock) if emulator is None else emulator
         self.stock = stock
@@ -95,7 +98,7 @@ class SpikesCheck(MergedFindings):
             self.offenders.append(self._locate(batch.values[one], part.part(one), batch.sample(row)))
 
     def _locate(self, values: NDArray[np.uint8], got: Result, sample: int) -> Offender:
-        if isinstance(self.emulator, DeltaEmulator):
+        if not isinstance(self.emulator, Emulator):
             raise NotImplementedError("MessagesCheck locates messages")
         return locate_divergence(self.emulator, values, got, sample=sample)
 
