@@ -24,10 +24,10 @@ from fsnn_lava.data import load
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.models.find import find_model
+from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.bounds.local_certificate import LocalCertifier
 from fsnn_lava.verify.checks.certificate import CertificateCheck
-from fsnn_lava.verify.comparator import Comparator
 from fsnn_lava.verify.equilibrium import solve_equilibria
 from tests.helpers.exact_equilibrium import exact_equilibrium
 from tests.helpers.strategies import random_network, random_values
@@ -57,7 +57,7 @@ def random_networks(number: int) -> bool:
         sources = np.concatenate([parts[k] for k in certifier.loop.sources])
         holds = False
         for centre in (rates, point.rates):
-            found = certifier.certify(centre, rates, drive, first=seed)
+            found = certifier.certify(centre, rates, drive, samples=np.array([seed]))
             if found.certified[0] and np.linalg.norm(certifier.loop.join(centre)[0] - sources) <= found.unique_radius[0]:
                 holds = True
                 too_low += bool((distance > found.distance[:, 0]).any())
@@ -71,12 +71,12 @@ def random_networks(number: int) -> bool:
 
 
 def examined(chip: ChipNetwork, samples: int) -> CertificateCheck:
-    values = load("digits").test.batch(slice(0, samples))
-    comparator = Comparator(chip, equilibrium_samples=samples)
-    comparator.certificate.most = samples
-    comparator.add(fl.run(chip, values), values)
-    print(comparator.certificate.check().summary)
-    return comparator.certificate
+    values, rate_map = load("digits").test.batch(slice(0, samples)), RateMap(chip)
+    batch = Batch(chip=chip, result=fl.run(chip, values), values=values, labels=None, offset=0)
+    check = CertificateCheck(rate_map, Certificate(rate_map))
+    check.add(batch, solve_equilibria(rate_map, batch.drive, batch.rates))
+    print(check.check().summary)
+    return check
 
 
 def digits(samples: int) -> bool:

@@ -21,6 +21,7 @@ from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import Verdict
 
 ROWS_AT_ONCE = 4096
+READ_AT_ONCE = 64  # samples with all their detail
 JUDGED_ROWS = ("predictions", "logits", "readout", "layer_spikes", "updates", "clip_count")
 
 
@@ -82,8 +83,9 @@ def _compare_file(reader: ResultsReader, *, model: FSNN | None, wanted: Threshol
     comparator = Comparator(chip, model=model, thresholds=wanted, graph=graph, equilibrium_samples=equilibria)
     end = min(reader.details, limit or reader.details)
     labels = reader.row("labels")
-    for first in range(0, end, comparator.batch_size):
-        last = min(end, first + comparator.batch_size)
+    together = max(comparator.batch_size, READ_AT_ONCE)
+    for first in range(0, end, together):
+        last = min(end, first + together)
         result = reader.detail(first, last)
         comparator.add(result, reader.values(first, last), labels[first:last])
         comparator.record.add_layer_spikes(reader.row("layer_spikes", first, last), result.counts, first=first)

@@ -5,7 +5,8 @@ This is the comparator's own arithmetic, which shares no code with the simulatio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class Taps:
     groups: int = 1
     dilation: Pair = (1, 1)
     transposed: bool = False
+    _converted: dict[Any, NDArray[Any]] = field(default_factory=dict, init=False, repr=False)
 
     def sums(self, messages: NDArray[Any]) -> NDArray[Any]:
         """The weighted sums [B, C, H, W] of the target: int64 and exact for integer messages, else float64."""
@@ -37,18 +39,28 @@ class Taps:
         exact = messages.dtype.kind in "iub" and self.weight.dtype.kind in "iub"
         kind = self._accumulator(flat) if exact else np.dtype(np.float64)
         out = np.empty((len(flat), *self.target), dtype=np.int64 if exact else np.float64)
-        weight = np.ascontiguousarray(self.weight, dtype=kind)
+        weight = self._weight(kind)
         form = np.array([*self.stride, *self.padding, *self.dilation, self.groups, self.transposed], dtype=np.int64)
         flat = np.ascontiguousarray(flat if messages.dtype != np.bool_ else flat.view(np.uint8))
         over_samples(lambda first, end: _sum_messages(first, end, weight, flat, form, out), len(flat))
         return out
 
     def _accumulator(self, messages: NDArray[Any]) -> np.dtype[Any]:
-        """int32 if every partial sum fits, else int64."""
-        per_source = np.abs(self.weight.astype(np.int64)).max(axis=(1, 2, 3), initial=0)
-        taps = int(np.prod(self.weight.shape[1:3]))
+        """int32 if no partial sum can leave it, else int64."""
         largest = max(abs(int(messages.max(initial=0))), abs(int(messages.min(initial=0))))
-        return np.dtype(np.int32 if int(per_source.sum()) * taps * largest <= INT32_MAX else np.int64)
+        return np.dtype(np.int32 if self._largest_sum * largest <= INT32_MAX else np.int64)
+
+    @cached_property
+    def _largest_sum(self) -> int:
+        """No sum of messages of 1 is larger."""
+        per_source = np.abs(self.weight.astype(np.int64)).max(axis=(1, 2, 3), initial=0)
+        return int(per_source.sum()) * int(np.prod(self.weight.shape[1:3]))
+
+    def _weight(self, kind: np.dtype[Any]) -> NDArray[Any]:
+        """The weights as `kind`, converted once."""
+        if kind not in self._converted:
+            self._converted[kind] = np.ascontiguousarray(self.weight, dtype=kind)
+        return self._converted[kind]
 
 
 @compiled

@@ -118,11 +118,11 @@ class Result:
         steps = np.arange(1, self.steps + 1)
         return np.max(np.where(self.messages > 0, steps, 0), axis=1, initial=0).astype(np.int64)
 
-    def part(self, which: slice) -> Result:
+    def part(self, which: slice | NDArray[np.intp]) -> Result:
         """Return the result of some of the samples, with their share of the time.
 
         Args:
-            which: samples to keep, for example `slice(0, 10)`.
+            which: samples to keep, for example `slice(0, 10)`, or their positions.
         """
         changes: dict[str, Any] = {name: array[which] for name in _PER_SAMPLE if (array := getattr(self, name)) is not None}
         changes["seconds"] = self.seconds * len(changes["readout"]) / max(1, self.samples)

@@ -12,8 +12,7 @@ from fsnn_lava.ir.result import Result
 from fsnn_lava.report import canvas
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.panel import Panel, Picture, Table
-from fsnn_lava.verify.bounds.delta_sums import delta_residual_bound
-from fsnn_lava.verify.bounds.rate_offset import residual_bound
+from fsnn_lava.verify.bounds.residual_bound import delta_residual_bound, residual_bound
 
 KEY, TITLE = "residual", "Does it settle?"
 POINTS = 12  # numbers of steps at which the residual is measured

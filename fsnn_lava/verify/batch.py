@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
+from fsnn_lava.ir.network import ChipNetwork, DeltaEncoding, Layer, Synapse
 from fsnn_lava.ir.rate_map import Drive
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
@@ -30,6 +30,7 @@ class Batch:
     labels: NDArray[np.int64] | None
     offset: int
     tolerance: float = 0.0  # by how much the backend's neurons may round differently from E9, units 2**-6
+    numbers: NDArray[np.intp] | None = None  # of the samples within the run, if they do not follow each other from `offset` on
     _computed: dict[tuple[str, str | int], object] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -41,6 +42,13 @@ class Batch:
     def samples(self) -> int:
         """Number of samples in the batch."""
         return self.result.samples
+
+    @property
+    def delta(self) -> DeltaEncoding:
+        """The delta encoding of the network; BadArgument if it is rate coded."""
+        if self.chip.delta is None:
+            raise BadArgument("this network is rate coded: it has no delta encoding")
+        return self.chip.delta
 
     @cached_property
     def drives(self) -> tuple[NDArray[Any], ...]:
@@ -70,14 +78,14 @@ class Batch:
         return cast(T, self._computed[key])
 
     def arrived(self, synapse: Synapse) -> NDArray[Any]:
-        """<s>_arrived of a synapse's source in the target's own time: int64 for IF, float64 for a leak."""
+        """<s>_arrived of a synapse's source in the target's own time: int32 for IF, float64 for a leak."""
         chip, result = self.chip, self.result
         source, delay = chip.index(synapse.source), chip.delay(synapse)
         if delay == 0:
-            return result.counts[source].astype(np.int64) if chip.decay == 0 else result.traces[source]
-        position = next(i for i, s in enumerate(chip.feedback) if s is synapse)
+            return result.counts[source] if chip.decay == 0 else result.traces[source]
+        position = self._position(synapse)
         if chip.decay == 0:
-            return result.counts[source].astype(np.int64) - result.late[position]
+            return result.counts[source] - result.late[position]
         arrived = (result.traces[source] - result.late_traces[position]) * chip.leak**-delay
         return np.clip(arrived, 0.0, chip.weight_sum(max(0, self.steps - delay)))  # rounding can exceed the possible range
 
@@ -87,9 +95,16 @@ class Batch:
 
     def missing_sum(self, synapse: Synapse) -> NDArray[Any]:
         """weight @ (<s> - <s>_arrived), what feedback has sent but not delivered (E11), [B, *target]; computed once."""
-        total = self.result.counts if self.chip.decay == 0 else self.result.traces
-        source = total[self.chip.index(synapse.source)]
-        return self._once(("missing", id(synapse)), lambda: weighted_sum(synapse, source - self.arrived(synapse)))
+        return self._once(("missing", id(synapse)), lambda: weighted_sum(synapse, self._missing(synapse)))
+
+    def _missing(self, synapse: Synapse) -> NDArray[Any]:
+        if self.chip.decay == 0:
+            return self.result.late[self._position(synapse)]
+        return self.result.traces[self.chip.index(synapse.source)] - self.arrived(synapse)
+
+    def _position(self, synapse: Synapse) -> int:
+        """Of a synapse among the feedback, and so of its late spikes."""
+        return next(i for i, s in enumerate(self.chip.feedback) if s is synapse)
 
     @cached_property
     def mapped(self) -> tuple[NDArray[np.float64], ...]:
@@ -104,21 +119,24 @@ class Batch:
             for synapse in incoming_synapses(self.chip, layer):
                 charge = charge + weighted_sum(synapse, self.rates[self.chip.index(synapse.source)]) * 2.0 ** total_shift(synapse)
             return np.broadcast_to(np.clip(charge / theta, 0.0, 1.0), (self.samples, *layer.shape))
+        charge = np.array(np.broadcast_to(charge, (self.samples, *layer.shape)))
         for synapse in incoming_synapses(self.chip, layer):
-            total = self.arrived_sum(synapse)
+            charge += self.arrived_sum(synapse) * 2.0 ** total_shift(synapse)
             if self.chip.delay(synapse) > 0:
-                total = total + self.missing_sum(synapse)
-            charge = charge + total * 2.0 ** total_shift(synapse)
-        return np.clip(charge / (theta * self.chip.weight_sum(self.steps)), 0.0, 1.0)
+                charge += self.missing_sum(synapse) * 2.0 ** total_shift(synapse)
+        charge /= theta * self.chip.weight_sum(self.steps)
+        return np.clip(charge, 0.0, 1.0, out=charge)
 
     def sample(self, row: int) -> int:
-        """Number within the run of a row of the batch."""
-        return self.offset + int(row)
+        """Number of a row within the run."""
+        return self.offset + int(row) if self.numbers is None else int(self.numbers[row])
 
-
-def neuron_index(layer: Layer, flat: int) -> list[int]:
-    """Position in its layer's shape of a neuron of a batch, from its flat index."""
-    return [int(i) for i in np.unravel_index(flat, layer.shape)]
+    def at(self, rows: NDArray[np.intp]) -> Batch:
+        """Some samples of the batch."""
+        numbers = np.array([self.sample(row) for row in rows], dtype=np.intp)
+        labels = None if self.labels is None else self.labels[rows]
+        result = self.result.part(rows)
+        return replace(self, result=result, values=self.values[rows], labels=labels, offset=int(numbers[0]), numbers=numbers)
 
 
 def check_shapes(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) -> None:

@@ -11,18 +11,20 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.rate_map import Drive, RateMap, rows_of
+from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.run_arguments import check_chip
-from fsnn_lava.ir.stock_network import atrlif_error, executed_network
+from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.batch import Batch, check_shapes
 from fsnn_lava.verify.bounds.certificate import Certificate
+from fsnn_lava.verify.bounds.charge_rounding import stock_rounding_tolerance
 from fsnn_lava.verify.check import Check, not_done
 from fsnn_lava.verify.checks.accuracy import AccuracyCheck
-from fsnn_lava.verify.checks.certificate import CertificateCheck, affordable_certificates
+from fsnn_lava.verify.checks.certificate import CertificateCheck, certified_samples
 from fsnn_lava.verify.checks.charge import ChargeCheck
-from fsnn_lava.verify.checks.contraction import LOCAL_SAMPLES, ContractionCheck
+from fsnn_lava.verify.checks.contraction import ContractionCheck
+from fsnn_lava.verify.checks.dead_band import DeadBandCheck
 from fsnn_lava.verify.checks.delta_record import DeltaRecordCheck
 from fsnn_lava.verify.checks.delta_residual import DeltaResidualCheck
 from fsnn_lava.verify.checks.delta_settling import DeltaSettlingCheck
@@ -35,16 +37,17 @@ from fsnn_lava.verify.checks.settling import SettlingCheck
 from fsnn_lava.verify.checks.shift import LINK as SHIFT_LINK
 from fsnn_lava.verify.checks.shift import ShiftCheck
 from fsnn_lava.verify.checks.spikes import SpikesCheck
-from fsnn_lava.verify.checks.sums import BandCheck, SumsCheck
-from fsnn_lava.verify.equilibrium import Equilibria, affordable_equilibria, solve_equilibria
+from fsnn_lava.verify.checks.sums import SumsCheck
+from fsnn_lava.verify.equilibrium import solve_equilibria, solved_samples
 from fsnn_lava.verify.float_network import FloatNetwork
-from fsnn_lava.verify.jacobian_radius import jacobian_radius
 from fsnn_lava.verify.merged_findings import MergedFindings
+from fsnn_lava.verify.reference_run import referenced_samples
+from fsnn_lava.verify.sampling import Sampling
 from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import About, JudgedRun, Verdict
 
-BATCH_SAMPLES = 64  # compared together, at most
-BATCH_BYTES = 2**25  # of one float64 per neuron for all of them, at most
+BATCH_SAMPLES = 512  # compared together, at most
+BATCH_BYTES = 2**22  # of one float64 per neuron for all of them, at most: more do not fit into the processor's cache
 
 
 class Comparator:
@@ -55,8 +58,8 @@ class Comparator:
         model: the float network it was made from; adds the checks "float" and "shift", and the agreement.
         thresholds: what the run must reach beyond the bounds of the equations.
         graph: "stock" if the run used the stock equivalent of the network.
-        equilibrium_samples: a* is solved for this many samples from the first (default: as many as the network's size allows).
-            Everything else is compared for all samples.
+        equilibrium_samples: solve a* for this many samples from the start of the run, and certify only those. Default: samples spread over
+            the run, as many as take a fraction of its own work (`fsnn_lava.verify.sampling`).
     """
 
     def __init__(
@@ -70,16 +73,13 @@ class Comparator:
     ) -> None:
         self.digest = chip.digest()
         self.chip = executed_network(chip, graph)
-        self.tolerance = rounding_tolerance(self.chip, graph)
+        self.tolerance = stock_rounding_tolerance(self.chip, graph)
         self.thresholds, self.graph = thresholds or Thresholds(), graph
-        self.equilibrium_samples = affordable_equilibria(chip) if equilibrium_samples is None else equilibrium_samples
-        self.radius_samples = max(1, min(LOCAL_SAMPLES, self.equilibrium_samples // 8))
+        self.equilibrium_samples = equilibrium_samples
         self.rate_map = RateMap(self.chip)
         certificate = Certificate(self.rate_map)
         self.contraction = ContractionCheck(self.chip, certificate, self.thresholds)
-        self.certificate = CertificateCheck(
-            self.rate_map, certificate, samples=min(self.equilibrium_samples, affordable_certificates(self.chip))
-        )
+        self.certificate = CertificateCheck(self.rate_map, certificate)
         self._choose_checks(certificate)
         self.accuracy = AccuracyCheck(self.chip, self.thresholds)
         self.network = FloatNetwork(model, chip) if model is not None else None
@@ -94,15 +94,16 @@ class Comparator:
         chip, delta, stock = self.chip, self.chip.delta, self.graph == "stock"
         self.record = RecordCheck(chip, stock=stock) if delta is None else DeltaRecordCheck(chip, stock=stock)
         self.charge: ChargeCheck | SumsCheck
+        self.spikes: SpikesCheck | MessagesCheck
         self.settling: SettlingCheck | DeltaSettlingCheck
         if delta is None:
             emulator = Emulator(chip, stock=stock)
             spikes = SpikesCheck(chip, stock=stock, emulator=emulator)
             self.charge, self.spikes, self.band = ChargeCheck(chip), spikes, None
             self.residual = ResidualCheck(chip, certificate, self.thresholds)
-            self.settling = SettlingCheck(chip, emulator, self.rate_map, self.thresholds)
+            self.settling = SettlingCheck(chip, emulator, self.thresholds)
         else:
-            self.charge, self.spikes, self.band = SumsCheck(chip), MessagesCheck(chip, stock=stock), BandCheck(chip, stock=stock)
+            self.charge, self.spikes, self.band = SumsCheck(chip), MessagesCheck(chip, stock=stock), DeadBandCheck(chip, stock=stock)
             self.residual = DeltaResidualCheck(chip, certificate, self.thresholds)
             self.settling = DeltaSettlingCheck(chip, delta, self.thresholds)
 
@@ -139,22 +140,45 @@ class Comparator:
         self._add_totals(result)
 
     def _add_batch(self, batch: Batch) -> None:
-        drive = batch.drive
-        equilibria = self._solve(batch, drive)
+        """Checks of every sample; those of some samples afterwards."""
         self.charge.add(batch)
         if self.band is not None:
             self.band.add(batch)
-        self.residual.add(batch, batch.mapped, equilibria)
+        self.residual.add(batch, batch.mapped)
         self.settling.add(batch, batch.mapped)
         self.record.add(batch, batch.mapped)
         self.spikes.add(batch)
         self.accuracy.add(batch, self.network.answers(batch.values, batch.steps) if self.network else None)
-        if equilibria is not None and self.network and self.shift:
-            float_equilibria = self.network.solve(batch.values[: equilibria.samples])
-            if self.float_spikes is not None:
-                self.float_spikes.add(batch, float_equilibria)
-            self.shift.add(batch, equilibria, float_equilibria, rows_of(drive, slice(0, equilibria.samples)))
+        self._map_again(batch)
+        self._solve(batch)
         self.samples += batch.samples
+
+    def _map_again(self, batch: Batch) -> None:
+        """f(a) of some samples a second time, without the sums that the charge check uses too."""
+        rows = referenced_samples(self.chip, batch.steps).rows(batch.offset, batch.samples)
+        if len(rows):
+            some = batch.at(rows)
+            self.residual.add_again(some, self.rate_map.apply(some.rates, self.rate_map.drive(some.values)))
+
+    def _solve(self, batch: Batch) -> None:
+        """a* of some samples, and what is judged by it; certificates of some of these."""
+        rows = self._solved(batch.steps).rows(batch.offset, batch.samples)
+        if not len(rows):
+            return
+        some = batch.at(rows)
+        equilibria = solve_equilibria(self.rate_map, some.drive, some.rates)
+        examined = np.flatnonzero(np.isin(rows, certified_samples(self.chip, batch.steps).rows(batch.offset, batch.samples)))
+        radii = self.certificate.add(some.at(examined), equilibria.at(examined)) if len(examined) else None
+        self.contraction.add(some, equilibria, None if self.contraction.certificate.certified else radii)
+        self.residual.add_equilibria(some, equilibria)
+        if self.network and self.shift:
+            exact = self.network.solve(some.values)
+            if self.float_spikes is not None:
+                self.float_spikes.add(some, exact)
+            self.shift.add(some, equilibria, exact, some.drive)
+
+    def _solved(self, steps: int) -> Sampling:
+        return solved_samples(self.chip, steps) if self.equilibrium_samples is None else Sampling(self.equilibrium_samples)
 
     def add_answers(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
         """Add samples of the run of which only the answers were kept.
@@ -241,20 +265,6 @@ class Comparator:
         }
         return {name: check for name, check in checks.items() if check is not None}
 
-    def _solve(self, batch: Batch, drive: Drive) -> Equilibria | None:
-        """a* of those samples of the batch that are among the first `equilibrium_samples`; also fed to the contraction check."""
-        rows = min(self.equilibrium_samples - batch.offset, batch.samples)
-        if rows <= 0:
-            return None
-        equilibria = solve_equilibria(self.rate_map, rows_of(drive, slice(rows)), rows_of(batch.rates, slice(rows)))
-        radii = None
-        few = min(rows, self.radius_samples - batch.offset)
-        if few > 0 and not self.contraction.certificate.certified:
-            radii = jacobian_radius(self.rate_map, rows_of(equilibria.rates, slice(few)), rows_of(drive, slice(few)))
-        self.contraction.add(batch.offset, equilibria, radii)
-        self.certificate.add(batch, equilibria)
-        return equilibria
-
     def _check_origin(self, result: Result) -> None:
         if result.digest not in {self.digest, self.chip.digest()}:
             raise BadArgument(f"the results are of network {result.digest[:12]}, not of this one, {self.digest[:12]}")
@@ -278,13 +288,6 @@ class Comparator:
             "updates": before.get("updates", 0) + int(result.updates.sum()),
             "spikes": before.get("spikes", 0) + sum(int(counts.sum()) for counts in result.counts),
         }
-
-
-def rounding_tolerance(chip: ChipNetwork, graph: str) -> float:
-    """By how much a graph's neurons may round differently from E9, units 2**-6: 0 except for stock neurons that leak and subtract."""
-    if graph != "stock" or chip.decay == 0 or all(layer.reset == "zero" for layer in chip.layers):
-        return 0.0
-    return atrlif_error(chip.decay)
 
 
 def compare(

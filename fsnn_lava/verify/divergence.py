@@ -1,4 +1,4 @@
-"""Where two runs of one sample first differ: layer, neuron and step, with both states at that point."""
+"""Which samples of two runs differ, and where one of them first does: layer, neuron and step, with both states at that point."""
 
 from __future__ import annotations
 
@@ -11,10 +11,28 @@ from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
-from fsnn_lava.verify.batch import neuron_index
 from fsnn_lava.verify.check import Offender
+from fsnn_lava.verify.neuron_index import neuron_index
 
 Trains = tuple[NDArray[Any], ...]  # [1, T, *shape] per layer
+
+
+def differing_samples(got: Result, expected: Result) -> NDArray[np.bool_]:
+    """[B] samples in which any part of the result differs. Traces may differ by the rounding of 2 T operations."""
+    wrong = np.any(got.readout != expected.readout, axis=1) | np.any(got.clip_count != expected.clip_count, axis=1)
+    for name in ("counts", "late", "potentials", "clipped", "spikes"):
+        left, right = getattr(got, name), getattr(expected, name)
+        if left is None or right is None:
+            continue
+        for a, b in zip(left, right, strict=True):
+            wrong |= (a != b).reshape(len(a), -1).any(axis=1)
+    if expected.messages is not None:
+        wrong |= True if got.messages is None else (got.messages != expected.messages).any(axis=1)
+    tolerance = 4 * got.steps * 2.0**-53 * max(1.0, got.weight_sum)
+    for name in ("traces", "late_traces"):
+        for a, b in zip(getattr(got, name), getattr(expected, name), strict=True):
+            wrong |= (np.abs(a - b) > tolerance).reshape(len(a), -1).any(axis=1)
+    return wrong
 
 
 def locate_divergence(emulator: Emulator, values: NDArray[np.uint8], got: Result, *, sample: int) -> Offender:

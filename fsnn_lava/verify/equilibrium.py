@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fsnn_lava.ir.nearby_rate_map import NearbyRateMap
-from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, TransposedConvSynapse
+from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import Drive, RateMap, Rates, rows_of
 from fsnn_lava.solvers.damped import damped
+from fsnn_lava.verify.sampling import Sampling, affordable
 
 TOLERANCE = 1e-9
-DEFAULT_SAMPLES = 256  # samples of a run for which a* is solved, if the network is small enough
-_BUDGET = 5e10  # multiplications that solving may take
-_TYPICAL_STEPS = 60
+DEFAULT_SAMPLES = 256  # of a run for which a* is solved, at most
+_TYPICAL_STEPS = 60  # evaluations of f
 _STEPS = 500
 _ROUND_TOLERANCES = (1e-6, 1e-10)  # float32 resolves about 1e-7 of the distance from the centre: 1 at first, then 1e-6
 _DAMPING = 0.3
@@ -36,25 +36,19 @@ class Equilibria:
         """Number of samples."""
         return len(self.residual)
 
+    def at(self, rows: NDArray[np.intp]) -> Equilibria:
+        """Those of some samples."""
+        return Equilibria(tuple(rate[rows] for rate in self.rates), self.residual[rows])
+
     @property
     def converged(self) -> NDArray[np.bool_]:
         """[B] which samples converged."""
         return self.residual <= TOLERANCE
 
 
-def affordable_equilibria(chip: ChipNetwork) -> int:
-    """For how many samples a* is solved by default: as many as take a few tens of seconds, but at least 4."""
-    return int(max(4, min(DEFAULT_SAMPLES, _BUDGET // (_TYPICAL_STEPS * max(1, equilibrium_multiplications(chip))))))
-
-
-def equilibrium_multiplications(chip: ChipNetwork) -> int:
-    """Multiplications that one evaluation of f takes for one sample."""
-    total = 0
-    for synapse in chip.synapses:
-        if synapse.source != INPUT:
-            grid = chip.layer(synapse.source if isinstance(synapse, TransposedConvSynapse) else synapse.target).shape[1:]
-            total += synapse.weight.size * (1 if isinstance(synapse, DenseSynapse) else int(np.prod(grid)))
-    return total
+def solved_samples(chip: ChipNetwork, steps: int) -> Sampling:
+    """For which samples a* is solved by default."""
+    return affordable(chip, steps, passes=_TYPICAL_STEPS, least=2, most=DEFAULT_SAMPLES)
 
 
 def solve_equilibria(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibria:

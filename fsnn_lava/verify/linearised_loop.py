@@ -26,7 +26,7 @@ class Loop:
         self.sizes = [self.chip.layers[k].size for k in self.sources]
         self.size = sum(self.sizes)
         inner = [s for s in self.chip.synapses if s.source != INPUT]
-        self._into = [[s for s in inner if s.target == layer.name] for layer in self.chip.layers]
+        self.into = [[s for s in inner if s.target == layer.name] for layer in self.chip.layers]  # synapses between layers, by target
         self._weights = {id(s): torch.from_numpy(s.weight * 2.0**s.exponent) for s in inner}
 
     def join(self, rates: Rates) -> Floats:
@@ -44,7 +44,7 @@ class Loop:
         rates: list[Floats] = []
         inputs: list[Floats] = []
         for position, current in enumerate(drive):
-            for synapse in self._into[position]:
+            for synapse in self.into[position]:
                 k = self.chip.index(synapse.source)
                 current = current + self.rate_map.apply_synapse(synapse, rates[k] if k < position else given[k])
             inputs.append(current / self.thresholds[position])
@@ -52,7 +52,7 @@ class Loop:
         return tuple(rates), tuple(inputs)
 
     def weight(self, synapse: Synapse) -> Tensor:
-        """The weight of a synapse of the loop to be linearised, as a tensor."""
+        """2**exponent times the weight of a synapse between layers, in float64."""
         return self._weights[id(synapse)]
 
 
@@ -60,8 +60,12 @@ class LinearisedLoop:
     """J, the derivative of g where `active` says which neurons are on the rising piece of sigma, one boolean [B, *shape] per layer."""
 
     def __init__(self, loop: Loop, active: tuple[NDArray[np.bool_], ...]) -> None:
-        self.loop = loop
+        self.loop, self._active = loop, active
         self._slopes = [mask / threshold for mask, threshold in zip(active, loop.thresholds, strict=True)]
+
+    def at(self, rows: NDArray[np.intp]) -> LinearisedLoop:
+        """That of some samples."""
+        return LinearisedLoop(self.loop, tuple(mask[rows] for mask in self._active))
 
     def apply(self, vector: Floats) -> Floats:
         """J v, [B, n]."""
@@ -69,7 +73,7 @@ class LinearisedLoop:
         changes: list[Floats] = []
         for position, slope in enumerate(self._slopes):
             total = np.zeros(slope.shape)
-            for synapse in loop._into[position]:
+            for synapse in loop.into[position]:
                 k = loop.chip.index(synapse.source)
                 total += self._through(synapse, changes[k] if k < position else given[k], back=False)
             changes.append(slope * total)
@@ -83,7 +87,7 @@ class LinearisedLoop:
         out = {k: np.zeros(part.shape) for k, part in into.items()}
         for position in reversed(range(len(self._slopes))):
             change = self._slopes[position] * pulled[position]
-            for synapse in loop._into[position]:
+            for synapse in loop.into[position]:
                 k = loop.chip.index(synapse.source)
                 back = self._through(synapse, change, back=True)
                 if k < position:

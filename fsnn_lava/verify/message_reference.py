@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DeltaEncoding, Layer
 from fsnn_lava.ir.result import Result
-from fsnn_lava.verify.reference_run import TOP, Ints, _host_current, _shifted, _synaptic_sum
+from fsnn_lava.verify.reference_run import TOP, Ints, host_current, shifted, synaptic_sum
 
 
 class MessageReference:
@@ -48,10 +48,10 @@ class MessageReference:
         chip, bits = self.chip, self.delta.rate_bits
         total = np.zeros((len(values), *layer.shape), np.int64) + (layer.bias.astype(np.int64) << bits)
         if chip.host_drive is not None and layer is chip.layers[0]:
-            total = total + _shifted(_host_current(chip, values), bits - 6)
+            total = total + shifted(host_current(chip, values), bits - 6)
         for synapse in chip.into(layer):
             if synapse.source == INPUT:
-                total = total + _shifted(_synaptic_sum(synapse, values), bits + synapse.exponent)
+                total = total + shifted(synaptic_sum(synapse, values), bits + synapse.exponent)
         return total
 
     def _received(self, layer: Layer, changes: list[Ints], own: int) -> Ints | int:
@@ -61,14 +61,14 @@ class MessageReference:
             then = own - self.chip.delay(synapse)
             if synapse.source != INPUT and then >= 0:
                 arrived = changes[self.chip.index(synapse.source)][:, then]
-                total = total + _shifted(_synaptic_sum(synapse, arrived), synapse.exponent)
+                total = total + shifted(synaptic_sum(synapse, arrived), synapse.exponent)
         return total
 
     def _result(self, steps: int, changes: list[Ints], sent: list[Ints], neurons: list[Any]) -> Result:
         chip = self.chip
         late = [changes[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :].sum(axis=1) for s in chip.feedback]
         told = [train.sum(axis=1) for train in changes]
-        readout = _shifted(_synaptic_sum(chip.readout, told[-1]), chip.readout.exponent)
+        readout = shifted(synaptic_sum(chip.readout, told[-1]), chip.readout.exponent)
         readout = readout + (chip.readout.bias.astype(np.int64) << self.delta.rate_bits)
         clips = np.stack([*(neuron.clips for neuron in neurons), (np.abs(readout) > TOP).sum(axis=1)], axis=1)
         nothing = np.zeros(len(readout), np.int64)

@@ -13,10 +13,18 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Layer, Readout, Synapse
 from fsnn_lava.ir.result import Result
+from fsnn_lava.verify.sampling import Sampling, affordable
 
 Ints = NDArray[np.int64]
 TOP = 2**23 - 1
+REFERENCE_SAMPLES = 64  # computed here, at most
+_COST = 10  # passes per step: float64, many small operations, and silent neurons are not skipped
 _TIE = 1e-6  # a host drive this close to a half may be rounded either way, because float64 sums depend on their order
+
+
+def referenced_samples(chip: ChipNetwork, steps: int) -> Sampling:
+    """Which samples the reference computes."""
+    return affordable(chip, steps, passes=_COST * steps, most=REFERENCE_SAMPLES, first_most=16)
 
 
 def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, stock: bool = False) -> Result:
@@ -29,21 +37,22 @@ def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, s
         _Atrlif(layer, samples) if stock and layer.decay and layer.reset == "subtract" else _Neuron(layer, samples) for layer in layers
     ]
     spikes = [np.zeros((samples, steps, *layer.shape), np.int64) for layer in layers]
-    constant = _host_current(chip, values) if chip.host_drive is not None else 0
+    constant = [_constant_current(chip, layer, values) for layer in layers]
     readout, clips = np.zeros((samples, chip.readout.classes), np.int64), np.zeros((samples, len(layers) + 1), np.int64)
     for step in range(steps + len(layers)):  # the chip's time, from 0: layer l works from step l on
         for index, layer in enumerate(layers):
             own = step - index
             if not 0 <= own < steps:
                 continue
-            current = (layer.bias.astype(np.int64) << 6) + (constant if index == 0 else 0)
+            current = (layer.bias.astype(np.int64) << 6) + constant[index]
             for synapse in chip.into(layer):
-                current = current + _arriving(chip, synapse, values, spikes, own)
+                if synapse.source != INPUT or chip.input.kind == "events":
+                    current = current + _arriving(chip, synapse, values, spikes, own)
             spikes[index][:, own], clipped = neurons[index].step(np.broadcast_to(current, (samples, *layer.shape)))
             clips[:, index] += clipped.reshape(samples, -1).sum(axis=1)
         own = step - len(layers)
         if 0 <= own < steps:
-            charge = _shifted(_synaptic_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
+            charge = shifted(synaptic_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
                 chip.readout.bias.astype(np.int64) << 6
             )
             readout = _towards_zero(readout, chip.readout.decay) + charge
@@ -94,17 +103,27 @@ class _Atrlif(_Neuron):
 
 
 def _arriving(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], spikes: list[Ints], own: int) -> Ints | int:
-    """What a synapse delivers in step `own` (from 0) of its target's own time, units 2**-6."""
-    messages: NDArray[Any] = values[:, own] if chip.input.kind == "events" else values
-    if synapse.source != INPUT:
+    """What a synapse delivers in step `own`, from 0, of its target's own time, units 2**-6."""
+    if synapse.source == INPUT:
+        messages: NDArray[Any] = values[:, own]
+    else:
         sent = own - chip.delay(synapse)
         if sent < 0:
             return 0
         messages = spikes[chip.index(synapse.source)][:, sent]
-    return _shifted(_synaptic_sum(synapse, messages), 6 + synapse.exponent)
+    return shifted(synaptic_sum(synapse, messages), 6 + synapse.exponent)
 
 
-def _synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
+def _constant_current(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8]) -> Ints | int:
+    """What a static input adds to a layer at every step, without its bias, units 2**-6."""
+    total: Ints | int = host_current(chip, values) if chip.host_drive is not None and layer is chip.layers[0] else 0
+    for synapse in chip.into(layer):
+        if synapse.source == INPUT and chip.input.kind != "events":
+            total = total + shifted(synaptic_sum(synapse, values), 6 + synapse.exponent)
+    return total
+
+
+def synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
     """weight @ messages, [B, *target] from [B, *source], tap by tap; the float64 products are integers below 2**53, so it is exact."""
     weight, sent = synapse.weight.astype(np.float64), messages.astype(np.float64)
     if isinstance(synapse, (DenseSynapse, Readout)):
@@ -139,7 +158,7 @@ def _spread(synapse: Any, weight: NDArray[np.float64], sent: NDArray[np.float64]
     return whole[:, :, py : whole.shape[2] - py, px : whole.shape[3] - px]
 
 
-def _host_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> Ints:
+def host_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> Ints:
     """What the host writes as a bias, without the layer's own, units 2**-6. Rounding ties follow what the host did."""
     drive, layer = chip.host_drive, chip.layers[0]
     assert drive is not None
@@ -158,7 +177,7 @@ def _towards_zero(u: Ints, decay: int) -> Ints:
     return np.sign(u) * (np.abs(u) * (4096 - decay) // 4096)
 
 
-def _shifted(total: Ints, bits: int) -> Ints:
+def shifted(total: Ints, bits: int) -> Ints:
     return total * 2**bits if bits >= 0 else total // 2**-bits
 
 

@@ -14,20 +14,23 @@ class Settled:
     """How far the rates are from the equilibrium equation a = f(a), of the neurons that fire or should.
 
     A rate over T steps is known to 1/A, where A is the sum of E3's weights: T without a leak, at most 1/(1 - lambda) with one. A residual
-    of c/A means that the neuron is c spikes behind or ahead.
+    of c/A means that the neuron is c spikes behind or ahead. What a run can resolve is 1/A, plus the spikes that are under way to the
+    neuron, plus what its sources may add up to because they fire at unrelated moments (E11).
 
     Attributes:
-        answer: "yes" if no rate is further than `level` from f(a). Otherwise "no" if the root mean square is, or if the residual falls at
-            less than half the slope that E11 predicts; else "partly".
+        answer: "yes" if no rate of any sample is further from f(a) than that (or than the user's `residual_max`), "no" if this holds for
+            less than half of the samples, else "partly". At most "partly" if a sample has no equilibrium.
         residual: the largest |f(a) - a|, spikes per step.
         typical: its root mean square over the neurons that fire or should.
-        resolution: 1/A, what the run can resolve.
-        level: what the residual is compared with: the user's `residual_max`, by default `resolution`.
-        beyond: share of these neurons' rates whose residual is above `level`, 0 to 1.
+        resolution: 1/A.
+        level: what the residual is held against: the user's `residual_max`, by default the most that the run can resolve of any neuron.
+        demanded: whether `level` is the user's.
+        beyond: share of the rates of neurons that fire or should whose residual is above their level, 0 to 1.
+        samples_settled: share of the samples without such a rate, 0 to 1.
         slope: of log ||f(a) - a|| over log T, measured between T/4 and T steps; None for fewer than 8 steps or a residual of 0.
         expected_slope: what E11 predicts: that of log 1/A, which is -1 without a leak. None with reset to zero, which E11 does not cover.
-        steps: about how many steps bring every residual to `level`, by E11's 1/A; None if no number does.
-        floor: what the largest residual converges to: 0 without a leak; None with reset to zero.
+        steps: about how many steps bring every residual to its present level, by E11's 1/A; None if no number does.
+        floor: what the largest residual falls to in the end: 0 without a leak; None with reset to zero.
         distance: the largest |a - a*| over the samples whose equilibrium was found; None if there are none.
         without: samples for which no equilibrium was found.
 
@@ -42,6 +45,8 @@ class Settled:
     resolution: float
     level: float
     beyond: float
+    samples_settled: float
+    demanded: bool = False
     slope: float | None = None
     expected_slope: float | None = None
     steps: int | None = None
@@ -57,19 +62,27 @@ class Settled:
 
     def short(self) -> str:
         """The answer and its number, for the first line of a verdict."""
-        return f"{self.answer} (|f(a) - a| up to {self.residual:.3g}, {self.beyond:.2%} beyond {self.level:.3g})"
+        level = f"the allowed {self.level:.3g}" if self.demanded else "what the run can resolve"
+        return f"{self.answer} (|f(a) - a| up to {self.residual:.3g}, {self.beyond:.2%} beyond {level})"
 
     def sentence(self) -> str:
         """The finding in one sentence."""
         most = f"|f(a) - a| is at most {self.residual:.4g} spikes per step"
-        level = f"{self.level:.4g}, which is what the run can resolve" if self.level == self.resolution else f"the allowed {self.level:.4g}"
-        share = f"{self.beyond:.2%} of the rates of neurons that fire or should fire are off by more than {level}"
+        share = f"{self.beyond:.2%} of the rates of neurons that fire or should fire are off by more than {self._level()}"
+        if 0.0 < self.samples_settled < 1.0:
+            share += f", none of them in {self.samples_settled:.2%} of the samples"
         parts = [f"{most}; {share}", *([text] if (text := self._trend()) else [])]
         if self.distance is not None:
             parts.append(f"|a - a*| is at most {self.distance:.4g}")
         if self.without:
             parts.append(f"no equilibrium was found for {self.without} samples")
         return "; ".join(parts)
+
+    def _level(self) -> str:
+        if self.demanded:
+            return f"the allowed {self.level:.4g}"
+        most = "" if self.level <= self.resolution else f" to {self.level:.4g}"
+        return f"{self.resolution:.4g}{most}, which is what the run can resolve"
 
     def _trend(self) -> str:
         slope = "" if self.slope is None else f"it falls as T^{self.slope:.2f} so far"
@@ -85,12 +98,22 @@ class Settled:
             return "reset to zero discards charge, so more steps do not settle it"
         if self.steps is None:
             return f"the leak leaves up to {self.floor:.3g} however long it runs"
-        return f"about {self.steps} steps would bring all of them within {self.level:.3g}"
+        return f"about {self.steps} steps would bring all of them within that"
 
 
-def steps_to_settle(residual: float, level: float, *, weight_sum: float, leak: float) -> int | None:
-    """About how many steps bring a residual to `level` if it falls as 1/A (E11); None if the leak's floor is above it."""
-    wanted = weight_sum * residual / level
+def answer_of(*, unsettled: int, samples: int, without: int) -> Answer:
+    """Yes if every sample has settled, no if less than half of them have."""
+    if 2 * unsettled > samples:
+        return "no"
+    return "partly" if unsettled or without else "yes"
+
+
+def steps_to_settle(excess: float, *, weight_sum: float, leak: float) -> int | None:
+    """About how many steps bring a residual of `excess` times its level to that level if it falls as 1/A (E11).
+
+    None if the leak's floor is above it.
+    """
+    wanted = weight_sum * excess
     if leak == 1.0:
         return ceil(wanted - 1e-9)
     left = 1.0 - wanted * (1.0 - leak)  # lambda**T of A = (1 - lambda**T)/(1 - lambda)

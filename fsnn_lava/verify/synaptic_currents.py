@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -27,15 +29,51 @@ def total_shift(synapse: Synapse | Readout) -> int:
     return STATE_FRACTION_BITS + synapse.exponent
 
 
-def weighted_sum(synapse: Synapse | Readout, messages: NDArray[Any], *, weight: NDArray[Any] | None = None) -> NDArray[Any]:
-    """A synaptic current before shift and scale: weight @ messages, [B, *target] from [B, *source]; int64 and exact for integers."""
-    weight = synapse.weight if weight is None else weight
-    taps = _taps(synapse, weight, messages.shape[1:])
-    if messages.dtype.kind != "f" and _suits_float32(synapse, messages):
-        found = _in_float32(synapse, weight, messages)
-        if np.array_equal(found[:1], _sums(synapse, taps, messages[:1])):  # a library's convolution may not be exact: try it first
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """What the sums of one synapse need, computed from its weights once and freed with the synapse."""
+
+    kernel: Tensor  # its weights in float32
+    row_sum: float
+    taps: dict[tuple[int, ...], Taps] = field(default_factory=dict)  # by the shape of the source, as is `largest`
+    largest: dict[tuple[int, ...], Floats] = field(default_factory=dict)
+
+
+_PREPARED: WeakKeyDictionary[Synapse | Readout, _Prepared] = WeakKeyDictionary()
+
+
+def weighted_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> NDArray[Any]:
+    """weight @ messages, [B, *target] from [B, *source], neither shifted nor scaled: int64 and exact for integers, else float64."""
+    prepared = _prepared(synapse)
+    source = messages.shape[1:]
+    if source not in prepared.taps:
+        prepared.taps[source] = _taps(synapse, synapse.weight, source)
+    taps = prepared.taps[source]
+    if messages.dtype.kind != "f" and _suits_float32(prepared.row_sum, messages):
+        found = _in_float32(synapse, prepared.kernel, messages)
+        if np.array_equal(found[:1], _sums(synapse, taps, messages[:1])):  # a library's convolution need not be exact: try it on one sample
             return found
     return _sums(synapse, taps, messages)
+
+
+def other_weighted_sum(synapse: Synapse | Readout, weight: NDArray[Any], messages: NDArray[Any]) -> NDArray[Any]:
+    """`weighted_sum` with `weight` in place of the synapse's own, message by message."""
+    return _sums(synapse, _taps(synapse, weight, messages.shape[1:]), messages)
+
+
+def largest_sum(synapse: Synapse, source: tuple[int, ...]) -> Floats:
+    """[*target] the largest sum that one step can give: exactly the sources with positive weights fire. Not shifted."""
+    prepared = _prepared(synapse)
+    if source not in prepared.largest:
+        prepared.largest[source] = other_weighted_sum(synapse, np.maximum(synapse.weight, 0), np.ones((1, *source)))[0]
+    return prepared.largest[source]
+
+
+def _prepared(synapse: Synapse | Readout) -> _Prepared:
+    found = _PREPARED.get(synapse)
+    if found is None:
+        found = _PREPARED[synapse] = _Prepared(torch.from_numpy(np.asarray(synapse.weight).astype(np.float32)), row_sum(synapse))
+    return found
 
 
 def _sums(synapse: Synapse | Readout, taps: Taps, messages: NDArray[Any]) -> NDArray[Any]:
@@ -74,17 +112,16 @@ def _space(shape: tuple[int, ...]) -> tuple[int, int, int]:
     return channels, height, width
 
 
-def _suits_float32(synapse: Synapse | Readout, messages: NDArray[Any]) -> bool:
-    """Whether float32 holds every partial sum exactly, and so many neurons sent something that a dense sum is faster."""
+def _suits_float32(row_sum: float, messages: NDArray[Any]) -> bool:
+    """Whether every partial sum is an integer that float32 holds, and enough neurons sent something that summing all of them is faster."""
     if np.count_nonzero(messages) < _BUSY * messages.size:
         return False
-    return row_sum(synapse) * max(abs(int(messages.max(initial=0))), abs(int(messages.min(initial=0)))) < 2**24
+    return row_sum * max(abs(int(messages.max(initial=0))), abs(int(messages.min(initial=0)))) < 2**24
 
 
-def _in_float32(synapse: Synapse | Readout, weight: NDArray[Any], messages: NDArray[Any]) -> Ints:
-    kernel, values = (torch.from_numpy(np.asarray(part).astype(np.float32)) for part in (weight, messages))
+def _in_float32(synapse: Synapse | Readout, kernel: Tensor, messages: NDArray[Any]) -> Ints:
     with torch.no_grad():
-        return _linear_operation(synapse)(values, kernel).numpy().astype(np.int64)
+        return _linear_operation(synapse)(torch.from_numpy(messages.astype(np.float32)), kernel).numpy().astype(np.int64)
 
 
 def _linear_operation(synapse: Synapse | Readout) -> Callable[[Tensor, Tensor], Tensor]:

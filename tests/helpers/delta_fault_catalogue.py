@@ -62,7 +62,7 @@ class DeltaCase:
     def judge(self, result: Result) -> Verdict:
         comparator = Comparator(self.chip, graph="stock" if self.stock else "", equilibrium_samples=0)
         if self.backend == "emu":
-            comparator.spikes.runner = comparator.spikes.emulator = _Repeated(self.chip, result)  # type: ignore[assignment]
+            comparator.spikes.emulator = _Repeated(self.chip, result)  # type: ignore[assignment]
         comparator.add(result, self.values)
         return comparator.verdict()
 

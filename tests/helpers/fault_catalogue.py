@@ -15,8 +15,8 @@ import numpy as np
 from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.stock_network import runs_as_atrlif, stock_equivalent
-from fsnn_lava.verify.checks.spikes import differing_samples
 from fsnn_lava.verify.comparator import Comparator
+from fsnn_lava.verify.divergence import differing_samples
 from fsnn_lava.verify.verdict import Verdict
 from tests.helpers.chip_networks import conv_network, dense_network, skip_network
 from tests.helpers.naive_atrlif import NaiveAtrlif, floored
@@ -124,7 +124,7 @@ class Case:
     def judge(self, result: Result, *, offset: int = 0) -> Verdict:
         comparator = Comparator(self.exported, graph="stock" if self.stock else "", equilibrium_samples=0)
         if self.backend == "emu":
-            comparator.spikes.emulator = comparator.settling.emulator = _Repeated(self.chip, result)  # type: ignore[assignment]
+            comparator.spikes.emulator = _Repeated(self.chip, result)  # type: ignore[assignment]
         comparator.add(result, self.values, offset=offset)
         return comparator.verdict()
 

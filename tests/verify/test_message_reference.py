@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.verify import message_reference
-from fsnn_lava.verify.checks.spikes import differing_samples
+from fsnn_lava.verify.divergence import differing_samples
 from fsnn_lava.verify.message_reference import MessageReference
 from tests.helpers.chip_networks import dense_network
 from tests.helpers.naive_delta import simulate_delta, with_random_delta

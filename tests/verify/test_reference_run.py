@@ -11,7 +11,7 @@ import pytest
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.verify import reference_run
-from fsnn_lava.verify.checks.spikes import differing_samples
+from fsnn_lava.verify.divergence import differing_samples
 from fsnn_lava.verify.reference_run import run_reference
 from tests.helpers.chip_networks import conv_network
 from tests.helpers.naive_simulator import simulate

@@ -39,12 +39,14 @@ def test_a_missed_threshold_leaves_a_run_faithful_but_does_not_pass() -> None:
 
 
 def test_the_first_line_and_the_json_give_three_answers() -> None:
-    settled = Settled(answer="no", residual=0.5, typical=0.2, resolution=0.1, level=0.1, beyond=0.25, steps=50)
+    settled = Settled(answer="no", residual=0.5, typical=0.2, resolution=0.1, level=0.1, beyond=0.25, samples_settled=0.0, steps=50)
     accurate = Accurate(accuracy=0.75, interval=(0.4, 0.9), samples=8, float_accuracy=1.0)
     held = (Check(name="charge", passed=True, summary="held"),)
     verdict = Verdict(checks=held, settled=settled, accurate=accurate)
     first = verdict.to_text().splitlines()[0]
-    answers = "settled: no (|f(a) - a| up to 0.5, 25.00% beyond 0.1); accurate: 75.00% (40.00% … 90.00%), float 100.00%"
+    answers = (
+        "settled: no (|f(a) - a| up to 0.5, 25.00% beyond what the run can resolve); accurate: 75.00% (40.00% … 90.00%), float 100.00%"
+    )
     assert first == f"PASS  faithful; {answers}"
     said = verdict.to_dict()
     assert (said["faithful"], said["settled"]["answer"], said["settled"]["steps"]) == (True, "no", 50)

@@ -26,7 +26,7 @@ def parser() -> Parser:
     options.add_argument("--figures", type=Path, metavar="DIR", help="with --report: also write every figure as PNG and its data as CSV")
     options.add_argument("--limit", type=int, metavar="N", help="compare only the first N samples")
     options.add_argument(
-        "--equilibria", type=int, metavar="N", help="number of samples to solve a* for (default: depends on the size of the network)"
+        "--equilibria", type=int, metavar="N", help="samples to solve a* for, from the first (default: some, spread over the run)"
     )
     options.add_argument("--json", action="store_true", help="print the verdict as JSON")
     add_threshold_options(options)

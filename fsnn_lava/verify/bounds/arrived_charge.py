@@ -13,7 +13,7 @@ from fsnn_lava.ir.network import Layer, Readout, Synapse
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.charge_rounding import charge_float_error, charge_truncation_loss
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, total_shift, weighted_sum
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, other_weighted_sum, total_shift, weighted_sum
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,15 @@ class ArrivedCharge:
     def high(self) -> NDArray[Any]:
         return self.arrived - self.lost[0]
 
+    @property
+    def width(self) -> float:
+        """The largest difference between `high` and `low`."""
+        return float(np.max(self.lost[1] - self.lost[0], initial=0.0))
+
     def violation(self, measured: NDArray[Any]) -> NDArray[Any]:
         """0 inside the interval; otherwise how far above (positive) or below (negative) it."""
-        return measured - np.clip(measured, self.low, self.high)
+        off = measured - self.arrived
+        return off if self.width == 0.0 else off - np.clip(off, -self.lost[1], -self.lost[0])
 
 
 def layer_charge(batch: Batch, layer: Layer) -> ArrivedCharge:
@@ -71,13 +77,13 @@ def _total(
 
 
 def _through(batch: Batch, synapse: Synapse | Readout, arrived: NDArray[Any], total: NDArray[Any], steps: int) -> ArrivedCharge:
-    """2**n w.<s>_arrived of one synapse, `total` being w.<s>_arrived, and what floors can remove in the `steps` steps of arrivals."""
+    """2**n w.<s>_arrived of one synapse, from `total` = w.<s>_arrived, and what floors can remove if spikes arrive in `steps` steps."""
     bits, chip = total_shift(synapse), batch.chip
     if chip.decay:
         return ArrivedCharge(total * 2.0**bits, (0.0, chip.weight_sum(steps) * (1 - 2.0**bits) if bits < 0 else 0.0))
     if bits >= 0:
         return ArrivedCharge(total << bits, (0, 0))
-    spikes = weighted_sum(synapse, arrived, weight=(synapse.weight != 0).astype(np.int8))  # nothing is floored in the other steps
+    spikes = other_weighted_sum(synapse, (synapse.weight != 0).astype(np.int8), arrived)  # nothing is floored in the other steps
     lost = np.minimum(spikes, steps) * ((1 << -bits) - 1)
     whole = total >> -bits
     return ArrivedCharge(whole, (0, whole + ((lost - total) >> -bits)))  # a sum of floors is an integer too: round the lower end up

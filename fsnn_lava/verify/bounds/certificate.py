@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 
 
@@ -24,15 +23,3 @@ class Certificate:
     def distance_bound(self, residuals: NDArray[np.float64]) -> NDArray[np.float64]:
         """[N, B] largest distances that [N, B] residuals allow, Euclidean per layer; includes room for float64 rounding."""
         return self.amplification() @ residuals * (1 + 1e-9) + 1e-12
-
-
-def loop_gain(chip: ChipNetwork, gains: NDArray[np.float64]) -> float | None:
-    """L: the gain around the loop, if there is exactly one feedback connection: the sum over its paths of the product of their gains."""
-    if len(chip.feedback) != 1:
-        return None
-    first, last = chip.index(chip.feedback[0].target), chip.index(chip.feedback[0].source)
-    reach = np.zeros(len(gains))
-    reach[first] = 1.0
-    for position in range(first + 1, last + 1):
-        reach[position] = gains[position, first:position] @ reach[first:position]
-    return float(gains[first, last] * reach[last])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Readout, Synapse
+from fsnn_lava.ir.stock_network import atrlif_error
 from fsnn_lava.limits import DECAY_UNIT, MESSAGE_MAX
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.synaptic_currents import fan_in, row_sum, total_shift
@@ -37,3 +38,10 @@ def charge_float_error(batch: Batch, synapses: Sequence[Synapse | Readout], driv
         for source in (s for s in chip.synapses if s.source == INPUT):
             error += 2.0 ** total_shift(source) * row_sum(source) * MESSAGE_MAX * total * (2 * steps + fan_in(source) + 8) * _EPS
     return error
+
+
+def stock_rounding_tolerance(chip: ChipNetwork, graph: str) -> float:
+    """By how much a graph's neurons may round differently from E9, units 2**-6: 0 except for stock neurons that leak and subtract."""
+    if graph != "stock" or chip.decay == 0 or all(layer.reset == "zero" for layer in chip.layers):
+        return 0.0
+    return atrlif_error(chip.decay)

@@ -24,6 +24,6 @@ def harmfully_clipped(batch: Batch, index: int) -> NDArray[np.bool_]:
     layer, counts, rate = batch.chip.layers[index], batch.result.counts[index], batch.rates[index]
     bottom, top = counts == 0, counts == batch.steps
     if layer.reset == "subtract":
-        least, most = rate_offset(batch, layer)
+        least, most = rate_offset(batch, layer).interval
         bottom, top = bottom | (rate + most <= 0.0), top | (rate + least >= 1.0)
     return (low & high) | (low & ~bottom) | (high & ~top)

@@ -1,29 +1,20 @@
-"""What the sums, rates and residuals of a run with delta encoding must be, from its final state alone (E15, E16).
+"""What the sums and rates of a run with delta encoding must be, from its final state alone (E15).
 
 Shares no code with the backends. All numbers are integers in units of 2**-q spikes per step or of 2**-q weight units.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.input_current import input_current
-from fsnn_lava.ir.network import INPUT, DeltaEncoding, Layer, Synapse
+from fsnn_lava.ir.network import INPUT, Layer, Synapse
 from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.synaptic_currents import incoming_synapses, weighted_sum
 
 Ints = NDArray[np.int64]
-
-
-def encoding_of(batch: Batch) -> DeltaEncoding:
-    if batch.chip.delta is None:
-        raise BadArgument("this network is rate coded: it has no sums of changes")
-    return batch.chip.delta
 
 
 def told_rates(batch: Batch, index: int) -> Ints:
@@ -54,7 +45,7 @@ def expected_readout(batch: Batch) -> Ints:
     """2**exponent (weight @ rates) + 2**q bias, [B, classes]."""
     readout, last = batch.chip.readout, told_rates(batch, len(batch.chip.layers) - 1)
     product = last.reshape(batch.samples, -1) @ readout.weight.astype(np.int64).T
-    return (product << readout.exponent) + (readout.bias.astype(np.int64) << encoding_of(batch).rate_bits)
+    return (product << readout.exponent) + (readout.bias.astype(np.int64) << batch.delta.rate_bits)
 
 
 def drive_sums(batch: Batch, layer: Layer) -> Ints:
@@ -63,7 +54,7 @@ def drive_sums(batch: Batch, layer: Layer) -> Ints:
 
 
 def _drive_sums(batch: Batch, layer: Layer) -> Ints:
-    chip, bits = batch.chip, encoding_of(batch).rate_bits
+    chip, bits = batch.chip, batch.delta.rate_bits
     if chip.host_drive is not None and layer is chip.layers[0]:
         return input_current(chip, batch.values).astype(np.int64) << (bits - STATE_FRACTION_BITS)
     drive = layer.bias[None].astype(np.int64) << bits
@@ -77,17 +68,4 @@ def reached_rates(batch: Batch, layer: Layer) -> Ints:
     """y = clip(z >> s, 0, 2**q) of the sums that the backend recorded, [B, *shape]."""
     sums = batch.result.potentials[batch.chip.index(layer.name)].astype(np.int64)
     z = sums + np.clip(drive_sums(batch, layer), -STATE_MAX, STATE_MAX)
-    return np.clip(z // layer.per_neuron(layer.threshold).astype(np.int64), 0, encoding_of(batch).one)
-
-
-def delta_residual_bound(batch: Batch, layer: Layer) -> NDArray[np.float64]:
-    """E16: |f(a) - a| is at most |y - told| + 2**-q + |W (under way)| / vth, spikes per step, [B, *shape]."""
-    chip, one = batch.chip, encoding_of(batch).one
-    bound = np.abs(reached_rates(batch, layer) - told_rates(batch, chip.index(layer.name))) + 1.0
-    missing: Any = 0
-    for synapse in incoming_synapses(chip, layer):
-        late = under_way(batch, synapse)
-        if late is not None:
-            missing = missing + (weighted_sum(synapse, late) << synapse.exponent)
-    bound = bound + np.abs(missing) / layer.per_neuron(layer.threshold)
-    return bound / one + 1e-12  # f(a) is computed in float64: sums below 2**53 are exact, the division is not
+    return np.clip(z // layer.per_neuron(layer.threshold).astype(np.int64), 0, batch.delta.one)

@@ -8,41 +8,60 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, input_synapses, total_shift, weighted_sum
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, input_synapses, largest_sum, other_weighted_sum, total_shift
 
 _FLOAT_SLACK = 1.0  # unit of 2**-6: the sums below are exact to far less
 _ATRLIF_SLACK = 3.0  # per step: the roundings of v, of r and of the offset's leak
 
 
-def highest_potential(batch: Batch, layer: Layer) -> NDArray[np.float64]:
-    """[B, *shape] units 2**-6. A step without a spike leaves u below the threshold, and each later one adds a current and subtracts it.
+Places = tuple[NDArray[np.intp], ...]  # of some neurons in [B, *shape]
 
+
+def above_highest_potential(batch: Batch, layer: Layer) -> tuple[Places, NDArray[np.float64]]:
+    """Neurons whose final potential is impossible, and the highest possible one. Only those above their threshold are examined."""
+    potentials = batch.result.potentials[batch.chip.index(layer.name)]
+    places = np.nonzero(potentials > _highest_without_spike(layer))
+    highest = highest_potential(batch, layer, places)
+    wrong = potentials[places] > highest
+    return tuple(axis[wrong] for axis in places), highest[wrong]
+
+
+def highest_potential(batch: Batch, layer: Layer, places: Places) -> NDArray[np.float64]:
+    """The highest possible final potential of the neurons at `places`, units 2**-6.
+
+    A step without a spike leaves u below the threshold; every later step with a spike adds a current and subtracts the threshold.
     So u[T] <= theta - 1 + n max(0, I - theta) after n spikes in a row, at most all that were counted, for currents up to I; n is 0 where
     the recorded train ends without a spike, and with reset to zero. Clipping only lowers it.
     """
-    index = batch.chip.index(layer.name)
-    theta = layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS
-    below = theta - 1 + layer.strict
+    index, shape = batch.chip.index(layer.name), (batch.samples, *layer.shape)
+    below = np.broadcast_to(_highest_without_spike(layer), shape)[places]
     if layer.reset == "zero":
-        return np.broadcast_to(below, batch.result.potentials[index].shape)
-    in_a_row = batch.result.counts[index].astype(np.float64)
+        return below
+    theta = np.broadcast_to(layer.per_neuron(layer.threshold), shape)[places] * 2.0**STATE_FRACTION_BITS
+    in_a_row = batch.result.counts[index][places].astype(np.float64)
     if batch.result.spikes is not None:
-        in_a_row = in_a_row * batch.result.spikes[index][:, -1]
+        in_a_row = in_a_row * batch.result.spikes[index][:, -1][places]
     slack = _FLOAT_SLACK + (_ATRLIF_SLACK if batch.tolerance else 0.0)
-    return below + in_a_row * np.maximum(0.0, _highest_current(batch, layer) - theta + slack)
+    return below + in_a_row * np.maximum(0.0, _highest_current(batch, layer, places) - theta + slack)
 
 
-def _highest_current(batch: Batch, layer: Layer) -> NDArray[np.float64]:
-    """[B, *shape] the most that one step can add, if exactly the sources with positive weights fire."""
-    chip = batch.chip
+def _highest_without_spike(layer: Layer) -> NDArray[np.float64]:
+    """[*shape] the highest potential of a neuron that did not fire, units 2**-6."""
+    return layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS - 1 + layer.strict
+
+
+def _highest_current(batch: Batch, layer: Layer, places: Places) -> NDArray[np.float64]:
+    """The most that one step can add, if exactly the sources with positive weights fire."""
+    chip, shape = batch.chip, (batch.samples, *layer.shape)
     if chip.input.kind == "events":
-        total = layer.bias.astype(np.float64) * 2.0**STATE_FRACTION_BITS
+        most_from_input = layer.bias.astype(np.float64) * 2.0**STATE_FRACTION_BITS
         for synapse in input_synapses(chip, layer):
-            loudest = weighted_sum(synapse, batch.values.max(axis=1), weight=np.maximum(synapse.weight, 0))
-            total = total + loudest * 2.0 ** total_shift(synapse)
+            largest = other_weighted_sum(synapse, np.maximum(synapse.weight, 0), batch.values.max(axis=1))
+            most_from_input = most_from_input + largest * 2.0 ** total_shift(synapse)
+        total = np.broadcast_to(most_from_input, shape)[places]
     else:
-        total = batch.drives[chip.index(layer.name)] / chip.weight_sum(batch.steps)  # the same at every step
+        total = np.broadcast_to(batch.drives[chip.index(layer.name)], shape)[places] / chip.weight_sum(batch.steps)  # of every step
     for synapse in incoming_synapses(chip, layer):
-        everyone = np.ones((1, *chip.layer(synapse.source).shape))
-        total = total + weighted_sum(synapse, everyone, weight=np.maximum(synapse.weight, 0)) * 2.0 ** total_shift(synapse)
-    return np.broadcast_to(total, (batch.samples, *layer.shape))
+        most = largest_sum(synapse, chip.layer(synapse.source).shape) * 2.0 ** total_shift(synapse)
+        total = total + np.broadcast_to(most.reshape(layer.shape), shape)[places]
+    return total

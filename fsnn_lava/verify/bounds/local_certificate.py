@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ Floats = NDArray[np.float64]
 
 FAILURE = 1e-12  # probability that one norm is wrong; at most 1000 norms enter a verdict
 POWERS = (1, 2, 4, 8)  # of J, tried in this order until one has a norm below 1
+STEPS_MAX = 60  # of Lanczos's method per norm
+STEPS_MIN = 12  # with fewer, a bound is too loose to try
 _ROUNDING = 1e-12  # per neuron, of rates computed in float64
 _TURNS = 60  # of the search for a radius
 
@@ -25,9 +28,10 @@ class LocalCertificates:
     """One entry per sample, [B]."""
 
     norm: Floats  # an upper bound of ||J|| at the centre
-    power: NDArray[np.int64]  # the k with ||J**k|| < 1; 0 if there is none among POWERS
+    power: NDArray[np.int64]  # the k of POWERS that gave the certificate, with ||J**k|| < 1; 0 if not certified
+    spectral_radius: Floats  # an upper bound of that of J at the centre: the smallest ||J**k||**(1/k) of those that were tried
     radius: Floats  # around the centre's sources: an equilibrium lies within it; infinite if not certified
-    unique_radius: Floats  # within it there is no second one; 0 if not certified
+    unique_radius: Floats  # there is no other equilibrium within it; 0 if not certified
     undecided: NDArray[np.int64]  # neurons that may change their piece of sigma within `radius`
     distance: Floats  # [N, B] bounds of ||a - a*|| layer by layer; infinite if not certified
     norms: int  # norms that each hold except with probability FAILURE
@@ -38,62 +42,77 @@ class LocalCertificates:
 
 
 class LocalCertifier:
-    """Certifies samples of one network. `powers` of J beyond the first help where ||J|| >= 1 but its spectral radius is below 1."""
+    """Certifies samples of one network. Higher powers of J help where ||J|| >= 1 although its spectral radius is below 1.
 
-    def __init__(self, rate_map: RateMap) -> None:
+    `passes`: how often each certificate may apply J or its transpose. With fewer, norms are looser and fewer powers are tried.
+    """
+
+    def __init__(self, rate_map: RateMap, *, passes: int | None = None) -> None:
         self.loop = Loop(rate_map)
         self.gains = LoopGains(self.loop)
+        self.passes = passes
 
-    def certify(self, centre: Rates, rates: Rates, drive: Drive, *, first: int = 0, powers: tuple[int, ...] = POWERS) -> LocalCertificates:
+    def certify(
+        self, centre: Rates, rates: Rates, drive: Drive, *, samples: NDArray[np.intp], powers: tuple[int, ...] = POWERS
+    ) -> LocalCertificates:
         """Certificates around `centre`, and from there the distance of the run's `rates`, one [B, *shape] per layer each.
 
-        `first` is the number of the first sample: each has its own random starts, whatever the batches.
+        `samples` are the numbers of the samples within the run; they seed the random starts, so that batches make no difference.
         """
         loop, start = self.loop, self.loop.join(centre)
         swept, inputs = loop.sweep(start, drive)
         residual = _lengths(loop.join(swept) - start) + _ROUNDING * np.sqrt(loop.size)
         jacobian = LinearisedLoop(loop, tuple((z > 0) & (z < 1) for z in inputs))
-        inverse, power, norm, norms = self._inverse(jacobian, np.arange(first, first + len(start)), powers)
+        found = self._inverse(jacobian, samples, powers, lambda inverse: self._radius(inputs, inverse, residual))
+        inverse = found.inverse
         radius = self._radius(inputs, inverse, residual)
         certified = np.isfinite(radius)
         unique = np.where(certified, self._unique_radius(inputs, inverse, np.where(certified, radius, 0.0)), 0.0)
         undecided = self._undecided(inputs, np.where(certified, radius, 0.0))
         counts = np.sum([u.reshape(len(start), -1).sum(axis=1) for u in undecided], axis=0)
         return LocalCertificates(
-            norm=norm,
-            power=np.where(certified, power, 0),
+            norm=found.norm,
+            power=np.where(certified, found.power, 0),
+            spectral_radius=found.spectral_radius,
             radius=radius,
             unique_radius=unique,
             undecided=counts,
             distance=self._distances(start, swept, rates, radius),
-            norms=norms,
+            norms=found.norms,
         )
 
     def _inverse(
-        self, jacobian: LinearisedLoop, samples: NDArray[np.int64], powers: tuple[int, ...]
-    ) -> tuple[Floats, NDArray[np.int64], Floats, int]:
-        """||(1 - J)**-1|| <= ||1 + J + … + J**(k-1)|| / (1 - ||J**k||) for the first k that has one; also k, ||J||, and how many norms."""
-        inverse, power, norm = np.full(len(samples), np.inf), np.zeros(len(samples), np.int64), np.full(len(samples), np.inf)
-        norms = 0
-        for k in powers:
-            missing = ~np.isfinite(inverse)
-            of_power, of_sum = self._norm(_Power(jacobian, k), samples, enough=None if k == 1 else 1.0), np.ones(len(samples))
-            found = missing & (of_power < 1.0)
-            norms += int(np.count_nonzero(missing)) + (0 if k == 1 else int(np.count_nonzero(found)))
-            if k == 1:
-                norm = of_power
-            elif found.any():
-                of_sum = self._norm(_PowerSum(jacobian, k), samples)
-            inverse, power = np.where(found, of_sum / np.where(found, 1.0 - of_power, 1.0), inverse), np.where(found, k, power)
-            if np.isfinite(inverse).all():
-                break
-        return inverse, power, norm, norms
+        self, jacobian: LinearisedLoop, samples: NDArray[np.intp], powers: tuple[int, ...], radius: Callable[[Floats], Floats]
+    ) -> _Inverse:
+        """||(1 - J)**-1|| <= ||1 + J + … + J**(k-1)|| / (1 - ||J**k||), for the first k with ||J**k|| < 1.
 
-    def _norm(self, operator: _Power, samples: NDArray[np.int64], enough: float | None = None) -> Floats:
-        """[B] upper bounds; every sample, power and operator has a random start of its own."""
+        It is at least 1/(1 + ||J||): a sample that has no finite `radius` even with that is given up after the first power.
+        """
+        found, left = _Inverse(len(samples)), self.passes
+        for k in powers:
+            steps = STEPS_MAX if left is None else min(STEPS_MAX, left // (2 * k))
+            if k > 1 and steps < STEPS_MIN:
+                break
+            missing = np.flatnonzero(found.open)
+            at_missing, numbers = jacobian.at(missing), samples[missing]
+            of_power, of_sum = self._norm(_Power(at_missing, k), numbers, steps, enough=None if k == 1 else 1.0), np.ones(len(missing))
+            found.norms += len(missing)
+            if k > 1 and (below := np.flatnonzero(of_power < 1.0)).size:
+                of_sum[below] = self._norm(_PowerSum(at_missing.at(below), k), numbers[below], steps)
+                found.norms += below.size
+            left = None if left is None else left - 2 * k * steps  # steps allowed, not steps taken: these depend on the other samples
+            found.take(missing, k, of_power, of_sum)
+            if k == 1:
+                found.open &= np.isfinite(radius(1.0 / (1.0 + found.norm)))
+            if not found.open.any():
+                break
+        return found
+
+    def _norm(self, operator: _Power, samples: NDArray[np.intp], steps: int, enough: float | None = None) -> Floats:
+        """[B] upper bounds. Every sample, power and operator has a random start of its own."""
         key = int(isinstance(operator, _PowerSum)), operator.number
         start = np.stack([np.random.default_rng([*key, int(sample)]).standard_normal(self.loop.size) for sample in samples])
-        return norm_bounds(operator.apply, operator.transpose, start, failure=FAILURE, enough=enough).upper
+        return norm_bounds(operator.apply, operator.transpose, start, failure=FAILURE, max_steps=max(1, steps), enough=enough).upper
 
     def _undecided(self, inputs: Rates, radius: Floats) -> list[NDArray[np.bool_]]:
         """Neurons whose input may cross 0 or 1 while the sources stay within `radius` [B] of the centre."""
@@ -104,7 +123,7 @@ class LocalCertifier:
         return found
 
     def _left(self, inputs: Rates, inverse: Floats, radius: Floats) -> Floats:
-        """1 - ||(1 - J)**-1|| * (the most that J changes within `radius`): Newton's step contracts by the rest if this is positive."""
+        """1 - ||(1 - J)**-1|| * (the most that J changes within `radius`): if this is positive, Newton's step is a contraction there."""
         with np.errstate(invalid="ignore"):
             left = 1.0 - inverse * self.gains.change_of_jacobian(self._undecided(inputs, radius))
         return np.where(np.isnan(left), -np.inf, left)
@@ -141,6 +160,28 @@ class LocalCertifier:
             reached = moved * radius if moved else np.zeros(len(radius))  # an infinite radius does not reach a layer without feedback
             found.append(_lengths((rate - middle).reshape(len(rate), -1)) + reached + _ROUNDING * np.sqrt(rate[0].size))
         return np.array(found)
+
+
+class _Inverse:
+    """What is known of ||(1 - J)**-1||, one entry per sample."""
+
+    def __init__(self, samples: int) -> None:
+        self.inverse = np.full(samples, np.inf)  # upper bounds
+        self.power = np.zeros(samples, np.int64)  # the k that gave it; 0 for none
+        self.norm = np.full(samples, np.inf)  # upper bounds of ||J||
+        self.spectral_radius = np.full(samples, np.inf)  # upper bounds of that of J
+        self.open = np.ones(samples, dtype=bool)  # for which another power may help
+        self.norms = 0
+
+    def take(self, rows: NDArray[np.intp], k: int, of_power: Floats, of_sum: Floats) -> None:
+        """Enter ||J**k|| and ||1 + … + J**(k - 1)|| of some samples."""
+        if k == 1:
+            self.norm[rows] = of_power
+        self.spectral_radius[rows] = np.minimum(self.spectral_radius[rows], of_power ** (1.0 / k))
+        below = of_power < 1.0
+        self.inverse[rows[below]] = of_sum[below] / (1.0 - of_power[below])
+        self.power[rows[below]] = k
+        self.open[rows[below]] = False
 
 
 class _Power:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.network import INPUT, Synapse
+from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
 from fsnn_lava.ir.rate_map import operator_of, synapse_gain
 from fsnn_lava.verify.linearised_loop import Loop
 
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 class LoopGains:
-    """Upper bounds that hold whatever the active neurons are.
+    """Upper bounds that hold for any set of active neurons.
 
     reach[l]: ||change of layer l|| per ||change of the sources||. rows[l]: the same for the input of every single neuron, [*shape].
     """
@@ -29,23 +29,20 @@ class LoopGains:
         self.rows: list[Floats] = []
         for position, layer in enumerate(chip.layers):
             row = np.zeros(layer.shape)
-            for synapse in self._into(position):
+            for synapse in self.loop.into[position]:
                 through = self._source_reach(synapse, position)
                 self.reach[position] += self._gains[id(synapse)] * through
                 row += np.sqrt(self._row_squares[id(synapse)]) * through
             self.rows.append(row)
         self.onto_sources = self._onto_sources()
 
-    def _into(self, position: int) -> list[Synapse]:
-        return [s for s in self._synapses if s.target == self.loop.chip.layers[position].name]
-
     def _source_reach(self, synapse: Synapse, position: int) -> float:
-        """A feedback source changes by what it is changed by; an earlier layer by what reaches it."""
+        """How much a synapse's source changes: 1 if the synapse is feedback, because changes are measured there, else its `reach`."""
         k = self.loop.chip.index(synapse.source)
         return float(self.reach[k]) if k < position else 1.0
 
     def _onto_sources(self) -> Floats:
-        """[N, N] gains of a change in layer k on the rates of layer l in the same pass: (1 - forward gains)**-1."""
+        """[N, N] how much a change in layer k changes the rates of layer l in the same pass: (1 - forward gains)**-1."""
         chip = self.loop.chip
         forward = np.zeros((len(chip.layers),) * 2)
         for synapse in self._synapses:
@@ -64,7 +61,7 @@ class LoopGains:
     def _in_to(self, position: int, chosen: NDArray[np.bool_]) -> Floats:
         """||rows U of the input of a layer|| per ||change of the sources||: norms of the rows together, or of the whole connection."""
         total = np.zeros(len(chosen))
-        for synapse in self._into(position):
+        for synapse in self.loop.into[position]:
             together = np.sqrt(_sum_over(chosen, self._row_squares[id(synapse)]))
             total += np.minimum(self._gains[id(synapse)], together) * self._source_reach(synapse, position)
         return total
@@ -92,6 +89,18 @@ class LoopGains:
                 return operator.transpose(weight, per_target.reshape(1, *operator.out_shape)).numpy()[0]
             ones = torch.ones((1, *source.shape), dtype=torch.float64)
             return (operator.apply(weight, ones)[0].reshape(per_target.shape) * per_target).numpy()
+
+
+def loop_gain(chip: ChipNetwork, gains: NDArray[np.float64]) -> float | None:
+    """L: the gain around the loop, if there is exactly one feedback connection: the sum over its paths of the product of their gains."""
+    if len(chip.feedback) != 1:
+        return None
+    first, last = chip.index(chip.feedback[0].target), chip.index(chip.feedback[0].source)
+    reach = np.zeros(len(gains))
+    reach[first] = 1.0
+    for position in range(first + 1, last + 1):
+        reach[position] = gains[position, first:position] @ reach[first:position]
+    return float(gains[first, last] * reach[last])
 
 
 def _sum_over(chosen: NDArray[np.bool_], values: Floats) -> Floats:

@@ -1,6 +1,8 @@
-"""delta of E11: how far f(a) is from a neuron's rate, according to its final charge and the late spikes; and the bound that follows."""
+"""delta of E11: how far f(a) is from a neuron's rate, according to its final charge and the late spikes."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,27 +17,37 @@ from fsnn_lava.verify.synaptic_currents import incoming_synapses, total_shift
 Interval = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def rate_offset(batch: Batch, layer: Layer) -> Interval:
-    """The lowest and the highest value that delta can have, [B, *shape], spikes per step; rounding makes it an interval."""
-    return batch.once("rate offset", layer, _rate_offset)
+@dataclass(frozen=True)
+class RateOffset:
+    """delta of E11 times `scale`: `charge` plus something between `low` and `high`, which rounding leaves open."""
+
+    charge: NDArray[np.float64]  # [B, *shape] final potential and late spikes
+    low: NDArray[np.float64]  # [B or 1, *shape], or one number
+    high: NDArray[np.float64]
+    scale: NDArray[np.float64]  # [*shape] theta A
+
+    @property
+    def interval(self) -> Interval:
+        """The lowest and the highest value that delta can have, [B, *shape], spikes per step."""
+        return (self.charge + self.low) / self.scale, (self.charge + self.high) / self.scale
 
 
-def _rate_offset(batch: Batch, layer: Layer) -> Interval:
+def rate_offset(batch: Batch, layer: Layer) -> RateOffset:
+    """delta of E11 for the neurons of a layer; computed once per batch."""
+    return batch.once("rate offset", layer, _offset)
+
+
+def _offset(batch: Batch, layer: Layer) -> RateOffset:
     chip, index = batch.chip, batch.chip.index(layer.name)
     synapses = incoming_synapses(chip, layer)
     theta = layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS
     charge = batch.result.potentials[index].astype(np.float64)
     for synapse in synapses:
         if chip.delay(synapse) > 0:
-            charge = charge + batch.missing_sum(synapse) * 2.0 ** total_shift(synapse)
+            charge += batch.missing_sum(synapse) * 2.0 ** total_shift(synapse)
     floors = sum(total_shift(s) < 0 for s in synapses)  # the integers of E10 are rounded by less than one more
     least, most = layer_charge(batch, layer).lost
-    slack = charge_float_error(batch, synapses, batch.drives[index], float(theta.max()))
-    scale = theta * chip.weight_sum(batch.steps)
-    return (charge + least - floors - 2 * slack) / scale, (charge + most + floors + 2 * slack) / scale
-
-
-def residual_bound(batch: Batch, layer: Layer) -> NDArray[np.float64]:
-    """E11: the largest |f(a) - a| that a neuron's final potential and the late spikes allow, [B, *shape]."""
-    rate = batch.rates[batch.chip.index(layer.name)]
-    return np.maximum(*(np.abs(np.clip(rate + end, 0.0, 1.0) - rate) for end in rate_offset(batch, layer))) + 4e-16
+    slack = floors + 2 * charge_float_error(batch, synapses, batch.drives[index], float(theta.max()))
+    return RateOffset(
+        charge, np.asarray(least - slack, np.float64), np.asarray(most + slack, np.float64), theta * chip.weight_sum(batch.steps)
+    )

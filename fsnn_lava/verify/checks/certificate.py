@@ -6,54 +6,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.rate_map import RateMap, rows_of
+from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.bounds.local_certificate import FAILURE, LocalCertifier
 from fsnn_lava.verify.check import Check, not_done
-from fsnn_lava.verify.equilibrium import Equilibria, equilibrium_multiplications
+from fsnn_lava.verify.equilibrium import Equilibria
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_total
+from fsnn_lava.verify.sampling import Sampling, affordable, multiplications
 
 LINK = "equilibrium of the integer network"
 CERTIFIED_SAMPLES = 32  # examined, at most
-_BUDGET = 2e10  # multiplications that the check may take
-_TYPICAL_PASSES = 200  # passes around the loops, forward or backward
+_TYPICAL_PASSES = 400  # once around the loops, forward or back, for one sample
+_LARGEST_WORK = 2e10  # multiplications for the two certificates of one sample, at most
 
 Floats = NDArray[np.float64]
 
 
-def affordable_certificates(chip: ChipNetwork) -> int:
-    """How many samples are examined by default, at least 1."""
-    return int(max(1, min(CERTIFIED_SAMPLES, _BUDGET // (_TYPICAL_PASSES * max(1, equilibrium_multiplications(chip))))))
+def certified_samples(chip: ChipNetwork, steps: int) -> Sampling:
+    """Which samples are examined by default."""
+    return affordable(chip, steps, passes=_TYPICAL_PASSES, most=CERTIFIED_SAMPLES)
 
 
 class CertificateCheck(MergedFindings):
     """Never fails, since a sample without a certificate may be just as good. Its statements hold except with the stated probability.
 
-    `samples` are examined. The smallest of three bounds is used: by the gains of the whole network (E11), by the derivative of the
+    Three ways are tried for each sample, and the smallest bound counts: the gains of the whole network (E11), the derivative of the
     loop on the run's own active neurons, and that at the equilibrium that was solved for.
     """
 
     RULES = dict.fromkeys(("samples", "certified", "norms", "at_run", "run_norms", "bounds", "global_bounds", "unique_radii"), merge_total)
 
-    def __init__(self, rate_map: RateMap, certificate: Certificate, *, samples: int) -> None:
-        self.chip, self.certificate, self.most = rate_map.chip, certificate, samples
-        self.certifier = LocalCertifier(rate_map) if self.chip.feedback else None
+    def __init__(self, rate_map: RateMap, certificate: Certificate) -> None:
+        self.chip, self.certificate = rate_map.chip, certificate
+        passes = int(_LARGEST_WORK // (2 * multiplications(self.chip)))
+        self.certifier = LocalCertifier(rate_map, passes=passes) if self.chip.feedback else None
         self.samples = self.certified = self.at_run = self.norms = 0
         self.run_norms: list[float] = []  # bounds of ||J|| on the run's own active neurons, per sample
         self.bounds: list[float] = []  # of ||a - a*|| over all neurons, per certified sample
         self.global_bounds: list[float] = []  # the same by the gains alone, if they certify the network
         self.unique_radii: list[float] = []  # finite ones only
 
-    def add(self, batch: Batch, equilibria: Equilibria) -> None:
-        """Examine the first samples of a batch, whose equilibria were solved for."""
-        rows = min(equilibria.samples, self.most - batch.offset)
-        if rows <= 0 or self.certifier is None:
-            return
-        rates, drive = rows_of(batch.rates, slice(rows)), rows_of(batch.drive, slice(rows))
-        at_run = self.certifier.certify(rates, rates, drive, first=batch.offset, powers=(1,))
-        solved = self.certifier.certify(rows_of(equilibria.rates, slice(rows)), rates, drive, first=batch.offset)
-        by_gains = self._by_gains(batch, rows)
+    def add(self, batch: Batch, equilibria: Equilibria) -> Floats | None:
+        """Examine samples whose equilibria were solved for.
+
+        Returns upper bounds of the spectral radius of the loop's derivative there, [B]; None without feedback.
+        """
+        if self.certifier is None:
+            return None
+        rows, rates, drive = batch.samples, batch.rates, batch.drive
+        numbers = np.array([batch.sample(row) for row in range(rows)])
+        at_run = self.certifier.certify(rates, rates, drive, samples=numbers, powers=(1,))
+        solved = self.certifier.certify(equilibria.rates, rates, drive, samples=numbers)
+        by_gains = self._by_gains(batch)
         local = np.minimum(_over_layers(at_run.distance), _over_layers(solved.distance))
         bound = np.minimum(local, by_gains)
         unique = np.where(solved.certified, solved.unique_radius, at_run.unique_radius)
@@ -68,12 +73,13 @@ class CertificateCheck(MergedFindings):
         self.bounds += [float(number) for number in bound[found]]
         self.global_bounds += [float(number) for number in by_gains[np.isfinite(by_gains)]]
         self.unique_radii += [float(number) for number in unique[found & np.isfinite(unique)]]
+        return solved.spectral_radius
 
-    def _by_gains(self, batch: Batch, rows: int) -> Floats:
-        """[rows] the bound of E11 over all layers; infinite if the gains do not certify the network."""
+    def _by_gains(self, batch: Batch) -> Floats:
+        """[B] the bound of E11 over all layers; infinite if the gains do not certify the network."""
         if not self.certificate.certified:
-            return np.full(rows, np.inf)
-        gaps = [(f[:rows] - a[:rows]).reshape(rows, -1) for f, a in zip(batch.mapped, batch.rates, strict=True)]
+            return np.full(batch.samples, np.inf)
+        gaps = [(f - a).reshape(batch.samples, -1) for f, a in zip(batch.mapped, batch.rates, strict=True)]
         return _over_layers(self.certificate.distance_bound(np.array([np.linalg.norm(gap, axis=1) for gap in gaps])))
 
     @property

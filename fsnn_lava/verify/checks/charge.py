@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,13 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import READOUT, ChipNetwork, Layer
 from fsnn_lava.limits import STATE_FRACTION_BITS
-from fsnn_lava.verify.batch import Batch, neuron_index
+from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.arrived_charge import ArrivedCharge, layer_charge, readout_charge
 from fsnn_lava.verify.bounds.clipping import clipped_neurons, harmfully_clipped
-from fsnn_lava.verify.bounds.final_potential import highest_potential
+from fsnn_lava.verify.bounds.final_potential import above_highest_potential
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
+from fsnn_lava.verify.neuron_index import first_neurons, neuron_index
 
 LINK = "integer spikes → backend"
 
@@ -52,36 +52,40 @@ class ChargeCheck(MergedFindings):
     def _add_layer(self, batch: Batch, index: int, layer: Layer) -> None:
         result, expected = batch.result, layer_charge(batch, layer)
         theta = layer.per_neuron(layer.threshold).astype(np.int64) << STATE_FRACTION_BITS
-        spikes = result.counts[index].astype(np.int64) if self.chip.decay == 0 else result.traces[index]
-        measured = result.potentials[index].astype(np.int64) + theta * spikes
+        spikes = result.counts[index] if self.chip.decay == 0 else result.traces[index]
+        measured = theta * spikes + result.potentials[index]
         low, high = clipped_neurons(batch, index)
         violation = expected.violation(measured)
         if layer.reset == "zero":
             violation = np.maximum(violation, 0)  # reset to zero removes more than theta: only the upper bound remains
-        violation = np.where(low, np.minimum(violation, 0), violation)  # clipped at the bottom: charge was added
-        violation = np.where(high, np.maximum(violation, 0), violation)
+        if low.any() or high.any():
+            violation = np.where(low, np.minimum(violation, 0), violation)  # clipped at the bottom: charge was added
+            violation = np.where(high, np.maximum(violation, 0), violation)
         harmful = harmfully_clipped(batch, index)
         self.harmless += int(np.count_nonzero((low | high) & ~harmful))
         self.harmful += int(np.count_nonzero(harmful))
-        self._count(violation, expected)
-        for row, flat in _first(violation != 0):
-            self._violated(batch, row, flat, index, measured, expected, violation)
+        if self._count(violation, expected):
+            for row, flat in first_neurons(violation != 0, OFFENDERS_KEPT):
+                self._violated(batch, row, flat, index, measured, expected, violation)
         self._add_stuck(batch, index, layer)
-        for row, flat in _first(harmful & (violation == 0)):
+        for row, flat in first_neurons(harmful & (violation == 0), OFFENDERS_KEPT) if harmful.any() else ():
             where = "top" if high[row].reshape(-1)[flat] else "bottom"
             count = int(result.counts[index][row].reshape(-1)[flat])
             what = f"clipped at the {where} with {count} spikes in {batch.steps} steps: its rate no longer follows from its input"
             self.offenders.append(self._offender(batch, row, index, flat, "clip", what))
 
     def _add_stuck(self, batch: Batch, index: int, layer: Layer) -> None:
-        """Add neurons that hold more charge than a neuron that fires at its threshold can."""
-        potentials, highest = batch.result.potentials[index], highest_potential(batch, layer)
-        stuck = potentials > highest
-        self.stuck += int(np.count_nonzero(stuck))
-        for row, flat in _first(stuck):
-            u, most, count = (int(array[row].reshape(-1)[flat]) for array in (potentials, highest, batch.result.counts[index]))
-            what = f"ends with u = {u} after {count} spikes; a neuron that fires at its threshold ends with at most {most} (units of 2^-6)"
-            self.offenders.append(self._offender(batch, row, index, flat, "potential", what))
+        """Neurons that hold more than one that fires at its threshold can."""
+        places, highest = above_highest_potential(batch, layer)
+        self.stuck += len(highest)
+        for place, most in list(zip(zip(*places, strict=True), highest, strict=True))[:OFFENDERS_KEPT]:
+            u, count = int(batch.result.potentials[index][place]), int(batch.result.counts[index][place])
+            what = (
+                f"ends with u = {u} after {count} spikes; a neuron that fires at its threshold ends with at most {int(most)} "
+                "(units of 2^-6)"
+            )
+            flat = int(np.ravel_multi_index(place[1:], layer.shape))
+            self.offenders.append(self._offender(batch, int(place[0]), index, flat, "potential", what))
 
     def _add_readout(self, batch: Batch) -> None:
         expected, measured = readout_charge(batch), batch.result.readout.astype(np.int64)
@@ -89,10 +93,10 @@ class ChargeCheck(MergedFindings):
         violation = np.where((clipped > 0)[:, None], 0, expected.violation(measured))  # which class was clipped is not recorded
         position = len(self.chip.layers)
         self.harmful += int(np.count_nonzero(clipped))
-        self._count(violation, expected)
-        for row, flat in _first(violation != 0):
-            self._violated(batch, row, flat, position, measured, expected, violation)
-        for row, _ in _first((clipped > 0)[:, None]):
+        if self._count(violation, expected):
+            for row, flat in first_neurons(violation != 0, OFFENDERS_KEPT):
+                self._violated(batch, row, flat, position, measured, expected, violation)
+        for row, _ in first_neurons((clipped > 0)[:, None], OFFENDERS_KEPT):
             what = f"the readout was clipped {int(clipped[row])} times: its logits are wrong"
             self.offenders.append(self._offender(batch, row, position, None, "clip", what))
 
@@ -113,11 +117,15 @@ class ChargeCheck(MergedFindings):
         name = layer.name if layer else READOUT
         return {"sample": batch.sample(row), "position": position, "layer": name, **neuron, "kind": kind, "what": what}
 
-    def _count(self, violation: NDArray[Any], expected: ArrivedCharge) -> None:
+    def _count(self, violation: NDArray[Any], expected: ArrivedCharge) -> int:
+        """How many there are, the worst of them, and how wide the intervals were."""
+        number = int(np.count_nonzero(violation))
         self.neurons += violation.size
-        self.violated += int(np.count_nonzero(violation))
-        self.worst = max(self.worst, float(np.abs(violation).max(initial=0)))
-        self.width = max(self.width, float(np.max(expected.high - expected.low, initial=0)))
+        self.violated += number
+        self.width = max(self.width, expected.width)
+        if number:
+            self.worst = max(self.worst, float(np.abs(violation).max()))
+        return number
 
     def check(self) -> Check:
         """The finding on the charge."""
@@ -163,10 +171,3 @@ class ChargeCheck(MergedFindings):
             clipped = f"{self.harmless} were clipped without changing their rate beyond its bound"
             sentence += f"; {clipped}, for which E10 is only an inequality"
         return sentence
-
-
-def _first(mask: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """(row, flat index) of the first OFFENDERS_KEPT set entries of [B, ...]."""
-    for position in np.flatnonzero(mask)[:OFFENDERS_KEPT]:
-        row, flat = divmod(int(position), mask[0].size)
-        yield row, flat

@@ -1,4 +1,4 @@
-"""Does the feedback contract (E6, E11)? Certified by operator norms, or locally by the Jacobian at the equilibrium, or not at all."""
+"""Does the feedback contract (E6, E11)? Certified by operator norms, or at the equilibria by the loop's derivative, or not at all."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.verify.bounds.certificate import Certificate, loop_gain
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.bounds.certificate import Certificate
+from fsnn_lava.verify.bounds.local_certificate import FAILURE, POWERS
+from fsnn_lava.verify.bounds.loop_gains import loop_gain
 from fsnn_lava.verify.check import Check, Offender
 from fsnn_lava.verify.equilibrium import Equilibria
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
 from fsnn_lava.verify.thresholds import Contraction, Thresholds
 
 LINK = "equilibrium of the integer network"
-LOCAL_SAMPLES = 32  # for which the Jacobian is examined, at most
-_LISTED = 3  # samples without an equilibrium that are listed
+_LISTED = 3  # samples without an equilibrium
 _RANK: dict[Contraction, int] = {"none": 0, "local": 1, "certified": 2}
 
 
@@ -30,8 +32,8 @@ class ContractionCheck(MergedFindings):
         self.radii: list[float] = []
         self.offenders: list[Offender] = []
 
-    def add(self, offset: int, equilibria: Equilibria, radii: NDArray[np.float64] | None) -> None:
-        """Add the equilibria of a batch whose first sample is number `offset`, and the Jacobian radii of some of them."""
+    def add(self, batch: Batch, equilibria: Equilibria, radii: NDArray[np.float64] | None) -> None:
+        """Add the equilibria of a batch, and for some of them upper bounds of the spectral radius of the loop's derivative (E18)."""
         converged = equilibria.converged
         self.solved += int(np.count_nonzero(converged))
         self.unsolved += int(np.count_nonzero(~converged))
@@ -40,7 +42,7 @@ class ContractionCheck(MergedFindings):
             self.radii += [float(r) for r in radii]
         for row in np.flatnonzero(~converged)[: max(0, _LISTED - len(self.offenders))]:
             what = f"no equilibrium found: |f(a) - a| stays at {equilibria.residual[row]:.3g}"
-            self.offenders.append({"sample": offset + int(row), "what": what})
+            self.offenders.append({"sample": batch.sample(row), "what": what})
 
     def state(self) -> Contraction:
         """How the contraction is shown: "certified", "local" (at the equilibria found), or "none"."""
@@ -81,12 +83,14 @@ class ContractionCheck(MergedFindings):
         if state == "certified":
             return f"certified: the spectral radius of the layer gains is at most {radius:.4g} < 1, so the equilibrium is unique (E6)"
         bound = f"the operator norms only bound the spectral radius by {radius:.3g}"
+        largest = max(self.radii, default=0.0)
+        sure = f"each except with probability {FAILURE * 2 * len(POWERS):.0e} (E18)"
         if state == "local":
-            found = f"at most about {max(self.radii):.3g} < 1 ({len(self.radii)} samples)"
-            return f"local: {bound}, but at the equilibria that of the Jacobian is {found}"
+            found = f"at most {largest:.3g} < 1 once around the loop ({len(self.radii)} samples, {sure})"
+            return f"local: {bound}, but at the equilibria that of the derivative is {found}"
         if self.unsolved:
             return f"none: {bound}, and no equilibrium was found for {self.unsolved} of {self.solved + self.unsolved} samples"
         if self.radii:
-            found = f"about {max(self.radii):.3g}: equilibria exist, but the rates need not settle there"
-            return f"none: {bound}, and at the equilibria that of the Jacobian reaches {found}"
-        return f"none: {bound}, and the Jacobian was not examined for any sample"
+            found = f"by {largest:.3g} once around the loop ({sure}): equilibria exist, but the rates need not settle there"
+            return f"none: {bound}, and at the equilibria that of the derivative is only bounded {found}"
+        return f"none: {bound}, and the derivative was not examined for any sample"

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.bounds.delta_sums import delta_residual_bound
+from fsnn_lava.verify.bounds.residual_bound import delta_residual_bound
 from fsnn_lava.verify.checks.residual import ResidualCheck
 
 

@@ -13,7 +13,7 @@ from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.checks.settling import LINK
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_largest, merge_total
-from fsnn_lava.verify.settled import Answer, Settled
+from fsnn_lava.verify.settled import Settled, answer_of
 from fsnn_lava.verify.thresholds import Thresholds
 
 _ROUNDING = 1e-9  # relative rounding error of a residual in float64
@@ -44,7 +44,7 @@ class DeltaSettlingCheck(MergedFindings):
     """Only measures; the user's thresholds are judged by the residual check."""
 
     RULES = {
-        **dict.fromkeys(("samples", "active", "beyond", "squares", "silent", "cycles"), merge_total),
+        **dict.fromkeys(("samples", "unsettled", "active", "beyond", "squares", "silent", "cycles"), merge_total),
         "residual_max": merge_largest,
     }
 
@@ -52,18 +52,22 @@ class DeltaSettlingCheck(MergedFindings):
         self.chip, self.wanted = chip, thresholds.residual_max
         self.levels = [band + 1.0 / delta.one for band in delta.shares()]
         self.longest = max([chip.delay(synapse) for synapse in chip.feedback], default=0)
-        self.samples = self.active = self.beyond = self.silent = self.cycles = 0
+        self.samples = self.unsettled = self.active = self.beyond = self.silent = self.cycles = 0
         self.squares = self.residual_max = 0.0
 
     def add(self, batch: Batch, mapped: Rates) -> None:
         """`mapped` is f(a)."""
+        unsettled, squares = np.zeros(batch.samples, dtype=bool), 0.0
         for level, after, rate in zip(self.levels, mapped, batch.rates, strict=True):
-            residual = np.abs(after - rate)[(after > 0) | (rate > 0)]
-            limit = (level if self.wanted is None else self.wanted) * (1 + _ROUNDING)
-            self.active += residual.size
-            self.beyond += int(np.count_nonzero(residual > limit))
-            self.squares += float(np.square(residual).sum())
+            residual = np.abs(after - rate)
+            over = residual > (level if self.wanted is None else self.wanted) * (1 + _ROUNDING)
+            self.active += int(np.count_nonzero((after > 0) | (rate > 0)))  # the residual of the others is 0
+            self.beyond += int(np.count_nonzero(over))
+            squares += float(np.vdot(residual, residual))
             self.residual_max = max(self.residual_max, float(residual.max(initial=0.0)))
+            unsettled |= over.reshape(batch.samples, -1).any(axis=1)
+        self.squares += squares  # once per batch, so that merging parts rounds the same way
+        self.unsettled += int(np.count_nonzero(unsettled))
         self.samples += batch.samples
         messages, cycles = batch.result.messages, batch.result.cycles
         if messages is not None and cycles is not None:
@@ -74,16 +78,15 @@ class DeltaSettlingCheck(MergedFindings):
         """`distance`: the largest |a - a*|; `without`: samples for which no a* was found."""
         typical, resolution = sqrt(self.squares / self.active) if self.active else 0.0, max(self.levels)
         level = resolution if self.wanted is None else self.wanted
-        answer: Answer = "yes"
-        if self.beyond or without:
-            answer = "no" if typical > level * (1 + _ROUNDING) else "partly"
         return DeltaSettled(
-            answer=answer,
+            answer=answer_of(unsettled=self.unsettled, samples=self.samples, without=without),
             residual=self.residual_max,
             typical=typical,
             resolution=resolution,
             level=level,
+            demanded=self.wanted is not None,
             beyond=self.beyond / max(1, self.active),
+            samples_settled=1.0 - self.unsettled / max(1, self.samples),
             distance=distance,
             without=without,
             silent=self.silent / max(1, self.samples),

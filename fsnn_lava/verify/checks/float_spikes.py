@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 
 from fsnn_lava.nn.dynamics import own_delay
-from fsnn_lava.verify.batch import Batch, neuron_index
+from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.equilibrium import Equilibria
 from fsnn_lava.verify.float_network import FloatNetwork
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
+from fsnn_lava.verify.neuron_index import first_neurons, neuron_index
 
 LINK = "float equilibrium → float spikes"
 
@@ -33,9 +34,9 @@ class FloatSpikesCheck(MergedFindings):
 
     @torch.no_grad()
     def add(self, batch: Batch, equilibria: Equilibria) -> None:
-        """`equilibria` are those of the float network for the first samples of the batch."""
+        """`equilibria` are those of the float network for the samples of the batch."""
         folded, steps = self.network.folded, batch.steps
-        values = torch.from_numpy(batch.values[: equilibria.samples])
+        values = torch.from_numpy(batch.values)
         trace = folded.simulate(values, steps, schedule=self.network.schedule)
         mapped = self.network.apply(trace.rates, folded.drive(values, steps))
         for index, (after, rate) in enumerate(zip(mapped, trace.rates, strict=True)):
@@ -66,12 +67,11 @@ class FloatSpikesCheck(MergedFindings):
         return torch.maximum(high, low) + 1e-9  # float64 sums of at most 10**5 terms
 
     def _judge(self, batch: Batch, index: int, residual: Tensor, bound: Tensor) -> None:
-        over = np.flatnonzero((residual > bound).numpy())
-        self.above += len(over)
+        over = (residual > bound).numpy()
+        self.above += int(np.count_nonzero(over))
         layer = batch.chip.layers[index]
-        for position in over[: OFFENDERS_KEPT - len(self.offenders)]:
-            row, flat = divmod(int(position), layer.size)
-            got, most = float(residual.flatten()[position]), float(bound.flatten()[position])
+        for row, flat in first_neurons(over, OFFENDERS_KEPT - len(self.offenders)):
+            got, most = (float(part[row].flatten()[flat]) for part in (residual, bound))
             what = f"|f(a) - a| of the float network is {got:.4g}, above its bound {most:.4g}"
             self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron_index(layer, flat), "what": what})
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork
 from fsnn_lava.ir.rate_map import Rates, rate_vector_length
 from fsnn_lava.limits import STATE_MAX
-from fsnn_lava.verify.batch import Batch, neuron_index
+from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_total
+from fsnn_lava.verify.neuron_index import neuron_index
 from fsnn_lava.verify.synaptic_currents import message_fan_out
 
 LINK = "integer spikes → backend"
@@ -53,13 +54,14 @@ class RecordCheck(MergedFindings):
 
     def _add_counts(self, batch: Batch, index: int) -> None:
         counts, steps = batch.result.counts[index], batch.steps
-        self._note(batch, (counts < 0) | (counts > steps), f"a spike count is not between 0 and {steps}", index)
-        low, high = self._possible_traces(counts, steps, 0)
+        self._note_outside(batch, counts, 0, steps, f"a spike count is not between 0 and {steps}", index)
         trace = batch.result.traces[index]
-        what = "the leak-weighted count is impossible for this number of spikes" if self.chip.decay else "the trace differs from the count"
-        self._note(batch, (trace < low) | (trace > high), what, index)
-        u = batch.result.potentials[index]
-        self._note(batch, np.abs(u.astype(np.int64)) > self.potential_max, f"a potential exceeds {self.potential_max}", index)
+        if self.chip.decay == 0:
+            self._note(batch, trace != counts, "the trace differs from the count", index)
+        else:
+            self._note_traces(batch, counts, trace, steps, 0, "the leak-weighted count is impossible for this number of spikes", index)
+        most = self.potential_max
+        self._note_outside(batch, batch.result.potentials[index], -most, most, f"a potential exceeds {most}", index)
 
     def _add_late(self, batch: Batch, position: int) -> None:
         """Late spikes must be among the last d steps, all others among the first T - d."""
@@ -67,21 +69,35 @@ class RecordCheck(MergedFindings):
         source, delay = self.chip.index(synapse.source), min(self.chip.delay(synapse), steps)
         counts, late = result.counts[source], result.late[position]
         arrived = counts - late
-        wrong = (late < 0) | (late > delay) | (arrived < 0) | (arrived > steps - delay)
-        self._note(
-            batch, wrong, f"more spikes are late than fit in the last {delay} steps, or more are on time than fit in the first", source
-        )
+        what = f"more spikes are late than fit in the last {delay} steps, or more are on time than fit in the first"
+        self._note_outside(batch, late, 0, delay, what, source)
+        self._note_outside(batch, arrived, 0, steps - delay, what, source)
         early, missing = result.traces[source] - result.late_traces[position], result.late_traces[position]
-        for number, trace, length, since in ((late, missing, delay, 0), (arrived, early, steps - delay, delay)):
-            low, high = self._possible_traces(number, length, since)
-            self._note(batch, (trace < low) | (trace > high), "the leak-weighted count of late spikes is impossible", source)
+        what = "the leak-weighted count of late spikes is impossible"
+        if self.chip.decay == 0:
+            self._note(batch, missing != late, what, source)
+        else:
+            self._note_traces(batch, late, missing, delay, 0, what, source)
+            self._note_traces(batch, arrived, early, steps - delay, delay, what, source)
 
-    def _possible_traces(self, counts: NDArray[Any], steps: int, since: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Smallest and largest possible trace of this many spikes in `steps` steps, `since` steps before the end; exact without a leak."""
+    def _note_outside(self, batch: Batch, numbers: NDArray[Any], low: int, high: int, what: str, position: int) -> None:
+        """Note the numbers that do not lie between `low` and `high`."""
+        if numbers.min(initial=low) < low or numbers.max(initial=high) > high:
+            self._note(batch, (numbers < low) | (numbers > high), what, position)
+
+    def _note_traces(
+        self, batch: Batch, counts: NDArray[Any], traces: NDArray[Any], steps: int, since: int, what: str, position: int
+    ) -> None:
+        """Note the traces that so many spikes in `steps` steps, `since` steps before the end, cannot have."""
+        low, high = self._possible_traces(counts, steps, since)
+        self._note(batch, (traces < low) | (traces > high), what, position)
+
+    def _possible_traces(self, counts: NDArray[Any], steps: int, since: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The least and the most that so many spikes in `steps` steps can weigh, `since` steps before the end, with a leak."""
         leak = self.chip.leak
         sums = np.concatenate([[0.0], np.cumsum(leak ** np.arange(steps, dtype=np.float64))])  # of the last 0, 1, … steps
         number = np.clip(counts, 0, steps)
-        room = (8 * (steps + since) * 2.0**-53) * max(1.0, float(sums[-1])) if self.chip.decay else 0.0
+        room = (8 * (steps + since) * 2.0**-53) * max(1.0, float(sums[-1]))
         return (sums[-1] - sums[steps - number]) * leak**since - room, sums[number] * leak**since + room
 
     def _add_trains(self, batch: Batch, index: int) -> None:
@@ -122,10 +138,10 @@ class RecordCheck(MergedFindings):
         for synapse in chip.synapses:
             if synapse.source == INPUT:
                 messages = batch.values != 0
-                sent: NDArray[Any] = messages.sum(axis=1) if chip.input.kind == "events" else messages * batch.steps
+                sent: NDArray[Any] = messages.sum(axis=1) if chip.input.kind == "events" else messages * np.int64(batch.steps)
             else:
                 sent = result.counts[chip.index(synapse.source)].astype(np.int64) - late.get(id(synapse), 0)
-            total += (sent * self.fan_out[id(synapse)]).reshape(batch.samples, -1).sum(axis=1)
+            total += np.einsum("bn,n->b", sent.reshape(batch.samples, -1), self.fan_out[id(synapse)].reshape(-1))
         return total
 
     def add_rows(self, rows: Rows, *, steps: int, first: int, readout_scale: float) -> None:
@@ -164,7 +180,10 @@ class RecordCheck(MergedFindings):
 
     def _note(self, batch: Batch, wrong: NDArray[Any], what: str, position: int | None = None) -> None:
         """Add the set entries of [B] or [B, *shape]; `position` is that of the layer, the readout comes last."""
-        self.wrong += int(np.count_nonzero(wrong))
+        number = int(np.count_nonzero(wrong))
+        if number == 0:
+            return
+        self.wrong += number
         for place in np.argwhere(wrong)[: max(0, OFFENDERS_KEPT - len(self.offenders))]:
             offender: Offender = {"sample": batch.sample(place[0]), "what": what}
             if position is not None:

@@ -9,17 +9,19 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.rate_map import Rates
-from fsnn_lava.verify.batch import Batch, neuron_index
+from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.bounds.clipping import harmfully_clipped
-from fsnn_lava.verify.bounds.rate_offset import residual_bound
+from fsnn_lava.verify.bounds.residual_bound import residual_bound
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.equilibrium import Equilibria
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
+from fsnn_lava.verify.neuron_index import first_neurons, neuron_index
 from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "equilibrium → integer spikes"
 SCATTER_KEPT = 4000  # points (a*, a) that a report plots
+_SAME = 1e-9  # two ways to compute f(a) in float64 may differ by this
 
 
 class ResidualCheck(MergedFindings):
@@ -32,6 +34,7 @@ class ResidualCheck(MergedFindings):
 
     RULES = {
         **dict.fromkeys(("above", "too_far", "samples", "solved", "per_sample", "bound_per_sample"), merge_total),
+        **dict.fromkeys(("mapped_again", "mapped_differently"), merge_total),
         **dict.fromkeys(("residuals_missed", "distances_missed"), merge_total),
         **dict.fromkeys(("residual_sum", "distance_sum"), merge_total),
         **dict.fromkeys(("residual_max", "bound_max", "distance_max", "distance_share"), merge_largest),
@@ -46,6 +49,7 @@ class ResidualCheck(MergedFindings):
         self.distance_max, self.distance_sum = zeros.copy(), zeros.copy()
         self.above = self.too_far = self.samples = self.solved = 0
         self.residuals_missed = self.distances_missed = 0  # neurons, samples
+        self.mapped_again = self.mapped_differently = 0  # samples, neurons x samples
         self.per_sample: list[float] = []
         self.bound_per_sample: list[float] = []
         self.scatter: list[list[float]] = []
@@ -56,8 +60,8 @@ class ResidualCheck(MergedFindings):
     def bounded(self) -> bool:
         return all(layer.reset == "subtract" for layer in self.chip.layers)
 
-    def add(self, batch: Batch, mapped: Rates, equilibria: Equilibria | None) -> None:
-        """`mapped` is f(a); `equilibria` is a* of the first samples of the batch."""
+    def add(self, batch: Batch, mapped: Rates) -> None:
+        """`mapped` is f(a)."""
         residuals = [np.abs(f - a) for f, a in zip(mapped, batch.rates, strict=True)]
         sample_bound = np.zeros(batch.samples)
         for index, layer in enumerate(self.chip.layers):
@@ -67,14 +71,24 @@ class ResidualCheck(MergedFindings):
         self.samples += batch.samples
         self.per_sample += list(np.max([r.reshape(batch.samples, -1).max(axis=1) for r in residuals], axis=0))
         self.bound_per_sample += list(sample_bound)
-        if equilibria is not None:
-            self._add_distances(batch, residuals, equilibria)
+
+    def add_again(self, batch: Batch, again: Rates) -> None:
+        """Compare f(a) of some samples, which comes from the sums of the charge check, with `again`, computed without them."""
+        self.mapped_again += batch.samples
+        for layer, one, other in zip(self.chip.layers, batch.mapped, again, strict=True):
+            wrong = np.abs(one - other) > _SAME
+            self.mapped_differently += int(np.count_nonzero(wrong))
+            for row, flat in first_neurons(wrong, OFFENDERS_KEPT - len(self.offenders)):
+                with_sums, without = (float(f[row].reshape(-1)[flat]) for f in (one, other))
+                what = f"f(a) is {with_sums:.9g} by the sums of the charge check, {without:.9g} without them"
+                place: Offender = {"sample": batch.sample(row), "layer": layer.name, "neuron": neuron_index(layer, flat), "what": what}
+                self.offenders.append(place)
 
     def _bound(self, batch: Batch, layer: Layer) -> NDArray[np.float64]:
         return residual_bound(batch, layer)
 
     def _excused(self, batch: Batch, index: int) -> NDArray[np.bool_]:
-        """Neurons that the charge check reports."""
+        """Neurons for which the bound need not hold; the charge check reports them."""
         return harmfully_clipped(batch, index)
 
     def _add_layer(self, batch: Batch, index: int, layer: Layer, residual: NDArray[np.float64], bound: NDArray[np.float64]) -> None:
@@ -87,9 +101,8 @@ class ResidualCheck(MergedFindings):
             missed = residual > self.thresholds.residual_max
             self.residuals_missed += int(np.count_nonzero(missed))
             over |= missed
-        for position in np.flatnonzero(over)[: OFFENDERS_KEPT - len(self.offenders)]:
-            row, flat = divmod(int(position), residual[0].size)
-            got, most = float(residual.reshape(-1)[position]), float(bound.reshape(-1)[position])
+        for row, flat in first_neurons(over, OFFENDERS_KEPT - len(self.offenders)):
+            got, most = (float(part[row].reshape(-1)[flat]) for part in (residual, bound))
             what = f"|f(a) - a| is {got:.4g}, but {self.SOURCES} allow at most {most:.4g}"
             if got <= most:
                 what = f"|f(a) - a| is {got:.4g}, more than the allowed {self.thresholds.residual_max:.4g}"
@@ -104,7 +117,9 @@ class ResidualCheck(MergedFindings):
                 }
             )
 
-    def _add_distances(self, batch: Batch, residuals: list[NDArray[np.float64]], equilibria: Equilibria) -> None:
+    def add_equilibria(self, batch: Batch, equilibria: Equilibria) -> None:
+        """Measure how far the rates of some samples are from their equilibria."""
+        residuals = [np.abs(f - a) for f, a in zip(batch.mapped, batch.rates, strict=True)]
         found = np.flatnonzero(equilibria.converged)
         rows = len(found)
         if rows == 0:
@@ -121,7 +136,7 @@ class ResidualCheck(MergedFindings):
             for row in np.flatnonzero(farthest > self.thresholds.distance_max):
                 self.distances_missed += 1
                 what = f"a rate is {farthest[row]:.4g} away from the equilibrium, more than the allowed {self.thresholds.distance_max:.4g}"
-                self._offend(batch, int(found[row]), what)
+                self._add_offender(batch, int(found[row]), what)
 
     def _judge_distances(
         self,
@@ -140,9 +155,9 @@ class ResidualCheck(MergedFindings):
         for index, row in zip(*np.nonzero(far > most), strict=True):
             self.too_far += 1
             what = f"||a - a*|| is {far[index, row]:.4g}, but its residual allows at most {most[index, row]:.4g}"
-            self._offend(batch, int(found[row]), what, self.chip.layers[index].name)
+            self._add_offender(batch, int(found[row]), what, self.chip.layers[index].name)
 
-    def _offend(self, batch: Batch, row: int, what: str, layer: str | None = None) -> None:
+    def _add_offender(self, batch: Batch, row: int, what: str, layer: str | None = None) -> None:
         if len(self.offenders) < OFFENDERS_KEPT:
             where: Offender = {"layer": layer} if layer else {}
             self.offenders.append({"sample": batch.sample(row), **where, "what": what})
@@ -166,6 +181,8 @@ class ResidualCheck(MergedFindings):
             "too_far": self.too_far,
             "samples": self.samples,
             "solved": self.solved,
+            "mapped_again": self.mapped_again,
+            "mapped_differently": self.mapped_differently,
             "distance_share_of_bound": self.distance_share if self.certificate.certified and self.solved else None,
             "layers": [self._numbers(index, layer) for index, layer in enumerate(self.chip.layers)],
         }
@@ -173,9 +190,9 @@ class ResidualCheck(MergedFindings):
         return Check(
             name="residual",
             link=LINK,
-            passed=self.above == 0 and self.too_far == 0,
+            passed=self.above == 0 and self.too_far == 0 and self.mapped_differently == 0,
             missed=missed,
-            summary="; ".join([self._sentence(worst), *missed]),
+            summary="; ".join([self._sentence(worst), *self._second_opinion(), *missed]),
             numbers=numbers,
             offenders=tuple(self.offenders),
             series=series,
@@ -191,6 +208,13 @@ class ResidualCheck(MergedFindings):
         if self.solved:
             sentence += f"; |a - a*| is at most {self.distance_max.max():.4g} ({self.solved} samples)"
         return f"{sentence}, too far in {self.too_far} cases" if self.too_far else sentence
+
+    def _second_opinion(self) -> list[str]:
+        if not self.mapped_differently:
+            return []
+        return [
+            f"f(a) is not the same when it is computed without the sums of the charge check ({self.mapped_differently} neurons x samples)"
+        ]
 
     def _missed(self) -> tuple[str, ...]:
         limits, missed = self.thresholds, []

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.rate_map import RateMap, Rates
+from fsnn_lava.ir.rate_map import Rates, rate_vector_length
+from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.bounds.phase_noise import resolved_charge
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_largest, merge_total
-from fsnn_lava.verify.settled import Answer, Settled, steps_to_settle
+from fsnn_lava.verify.settled import Answer, Settled, answer_of, steps_to_settle
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, total_shift
 from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "equilibrium → integer spikes"
@@ -26,54 +31,75 @@ class SettlingCheck(MergedFindings):
     """Only measures; the user's thresholds are judged by the residual check."""
 
     RULES = {
-        **dict.fromkeys(("active", "beyond", "squares", "lengths"), merge_total),
-        **dict.fromkeys(("steps", "residual_max"), merge_largest),
+        **dict.fromkeys(("samples", "unsettled", "active", "beyond", "squares", "lengths"), merge_total),
+        **dict.fromkeys(("steps", "residual_max", "level_max", "excess"), merge_largest),
     }
 
-    def __init__(self, chip: ChipNetwork, emulator: Emulator, rate_map: RateMap, thresholds: Thresholds) -> None:
-        self.chip, self.emulator, self.rate_map, self.level = chip, emulator, rate_map, thresholds.residual_max
-        self.steps = self.active = self.beyond = 0
-        self.squares = self.residual_max = 0.0
+    def __init__(self, chip: ChipNetwork, emulator: Emulator, thresholds: Thresholds) -> None:
+        self.chip, self.emulator, self.demanded = chip, emulator, thresholds.residual_max
+        self.resolved = [resolved_charge(chip, layer) for layer in chip.layers]  # spikes
+        self.samples = self.unsettled = self.steps = self.active = self.beyond = 0
+        self.squares = self.residual_max = self.level_max = 0.0
+        self.excess = 0.0  # the largest share of its level that a residual has
         self.lengths = np.zeros(len(_PARTS))  # sums over samples of ||f(a) - a|| after T/4, T/2 and T steps
 
     def add(self, batch: Batch, mapped: Rates) -> None:
         """`mapped` is f(a)."""
         self.steps = batch.steps
-        limit, squares = self._level() * (1 + _ROUNDING), 0.0
-        for after, rate in zip(mapped, batch.rates, strict=True):
-            residual = np.abs(after - rate)[(after > 0) | (rate > 0)]
-            self.active += residual.size
-            self.beyond += int(np.count_nonzero(residual > limit))
-            squares += float(np.square(residual).sum())
+        unsettled, squares = np.zeros(batch.samples, dtype=bool), 0.0
+        for index, (after, rate) in enumerate(zip(mapped, batch.rates, strict=True)):
+            residual, level = np.abs(after - rate), self._level(batch, index)
+            share = residual / level
+            over = share > 1 + _ROUNDING
+            self.active += int(np.count_nonzero((after > 0) | (rate > 0)))  # the residual of the others is 0
+            self.beyond += int(np.count_nonzero(over))
+            squares += float(np.vdot(residual, residual))
             self.residual_max = max(self.residual_max, float(residual.max(initial=0.0)))
-        self.squares += squares
+            self.level_max = max(self.level_max, float(level.max(initial=0.0)))
+            self.excess = max(self.excess, float(share.max(initial=0.0)))
+            unsettled |= over.reshape(batch.samples, -1).any(axis=1)
+        self.samples += batch.samples
+        self.squares += squares  # once per batch, so that merging parts rounds the same way
+        self.unsettled += int(np.count_nonzero(unsettled))
         rows = min(SLOPE_SAMPLES - batch.offset, batch.samples)
         if rows > 0 and batch.steps >= SLOPE_STEPS_MIN:
-            self.lengths += [self._length(batch, rows, batch.steps // part) for part in _PARTS]
+            first = batch.at(np.arange(rows))
+            self.lengths += [self._length(first, batch.steps // part) for part in _PARTS]
 
-    def _length(self, batch: Batch, rows: int, steps: int) -> float:
-        """||f(a) - a|| of the first samples after `steps` steps, summed; after all steps, that of the run itself."""
-        values = batch.values[:rows, :steps] if self.chip.input.kind == "events" else batch.values[:rows]
-        rates = batch.rates if steps == batch.steps else self.emulator.run(values, steps=steps).rates
-        return float(self.rate_map.residual(tuple(rate[:rows] for rate in rates), self.rate_map.drive(values)).sum())
+    def _level(self, batch: Batch, index: int) -> NDArray[np.float64]:
+        """What the residuals of a layer are held against, [*shape] or [B, *shape]: the user's, or what the run can resolve (E11)."""
+        layer, total = self.chip.layers[index], self.chip.weight_sum(batch.steps)
+        if self.demanded is not None:
+            return np.full(layer.shape, max(self.demanded, np.finfo(float).tiny))
+        level: NDArray[np.float64] = self.resolved[index] / total
+        scale = layer.per_neuron(layer.threshold) * (total * 2.0**STATE_FRACTION_BITS)
+        for synapse in incoming_synapses(self.chip, layer):
+            if self.chip.delay(synapse) > 0:  # spikes under way
+                level = level + np.abs(batch.missing_sum(synapse)) * (2.0 ** total_shift(synapse) / scale)
+        return level
+
+    def _length(self, batch: Batch, steps: int) -> float:
+        """||f(a) - a|| after so many steps, summed over samples: of the run itself after all of them."""
+        if steps < batch.steps:
+            values = batch.values[:, :steps] if self.chip.input.kind == "events" else batch.values
+            batch = replace(batch, result=self.emulator.run(values, steps=steps), values=values)
+        return float(rate_vector_length(tuple(f - a for f, a in zip(batch.mapped, batch.rates, strict=True))).sum())
 
     def _resolution(self) -> float:
         return 1.0 / self.chip.weight_sum(max(1, self.steps))
 
-    def _level(self) -> float:
-        return self._resolution() if self.level is None else self.level
-
     def settled(self, *, distance: float | None, without: int) -> Settled:
         """`distance`: the largest |a - a*|; `without`: samples for which no a* was found."""
-        typical = sqrt(self.squares / self.active) if self.active else 0.0
         slope, expected = self._slopes()
         return Settled(
-            answer=self._answer(typical, without, slope, expected),
+            answer=self._answer(without),
             residual=self.residual_max,
-            typical=typical,
+            typical=sqrt(self.squares / self.active) if self.active else 0.0,
             resolution=self._resolution(),
-            level=self._level(),
+            level=self.level_max if self.demanded is None else self.demanded,
+            demanded=self.demanded is not None,
             beyond=self.beyond / max(1, self.active),
+            samples_settled=1.0 - self.unsettled / max(1, self.samples),
             slope=slope,
             expected_slope=expected,
             steps=self._steps_needed(),
@@ -87,23 +113,19 @@ class SettlingCheck(MergedFindings):
         numbers = {name: getattr(settled, name) for name in settled.__dataclass_fields__}
         return Check(name="settled", link=LINK, passed=True, judges=False, summary=str(settled), numbers=numbers)
 
-    def _answer(self, typical: float, without: int, slope: float | None, expected: float | None) -> Answer:
-        if self.beyond == 0:
-            return "partly" if without else "yes"
-        slow = slope is not None and expected is not None and slope > expected / 2
-        return "no" if slow or typical > self._level() * (1 + _ROUNDING) else "partly"
+    def _answer(self, without: int) -> Answer:
+        return answer_of(unsettled=self.unsettled, samples=self.samples, without=without)
 
     @property
     def _subtracts(self) -> bool:
         return all(layer.reset == "subtract" for layer in self.chip.layers)
 
     def _steps_needed(self) -> int | None:
-        level, leak = self._level(), self.chip.leak
         if self.beyond == 0:
             return self.steps
-        if not self._subtracts or level <= 0.0:
+        if not self._subtracts or self.demanded == 0.0:
             return None
-        return steps_to_settle(self.residual_max, level, weight_sum=self.chip.weight_sum(self.steps), leak=leak)
+        return steps_to_settle(self.excess, weight_sum=self.chip.weight_sum(self.steps), leak=self.chip.leak)
 
     def _floor(self) -> float | None:
         """The largest residual times A_T/A_infinity."""

@@ -39,7 +39,7 @@ class ShiftCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch, integer: Equilibria, exact: Equilibria, drive: Drive) -> None:
-        """`integer` is a*_q, `exact` is a*, of the same first samples of the batch; `drive` is that of the integer network."""
+        """`integer` is a*_q, `exact` is a*, of the samples of the batch; `drive` is that of the integer network."""
         found = np.flatnonzero(integer.converged & exact.converged)
         rows = len(found)
         if rows == 0:
@@ -58,7 +58,7 @@ class ShiftCheck(MergedFindings):
             for row in np.flatnonzero(largest > limit):
                 self.shifts_missed += 1
                 what = f"a rate of the equilibrium shifts by {largest[row]:.4g}, more than the allowed {limit:.4g}"
-                self._offend(batch, int(found[row]), what)
+                self._add_offender(batch, int(found[row]), what)
 
     def _judge(
         self,
@@ -76,9 +76,9 @@ class ShiftCheck(MergedFindings):
         for index, row in zip(*np.nonzero(far > most), strict=True):
             what = f"||a*_q - a*|| is {far[index, row]:.4g}, but E12 allows at most {most[index, row]:.4g}"
             self.above += 1
-            self._offend(batch, int(found[row]), what, self.chip.layers[index].name)
+            self._add_offender(batch, int(found[row]), what, self.chip.layers[index].name)
 
-    def _offend(self, batch: Batch, row: int, what: str, layer: str | None = None) -> None:
+    def _add_offender(self, batch: Batch, row: int, what: str, layer: str | None = None) -> None:
         if len(self.offenders) < OFFENDERS_KEPT:
             where: Offender = {"layer": layer} if layer else {}
             self.offenders.append({"sample": batch.sample(row), **where, "what": what})

@@ -1,19 +1,18 @@
-"""Delta encoding (E15): every neuron's sum is W times what arrived, and the rate it sent is within its dead band. Both are exact."""
+"""Delta encoding (E15): every neuron's sum is W times what arrived, exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import READOUT, ChipNetwork, Layer
-from fsnn_lava.ir.stock_delta import dead_band_tolerance
-from fsnn_lava.verify.batch import Batch, neuron_index
-from fsnn_lava.verify.bounds.delta_sums import encoding_of, expected_readout, expected_sums, reached_rates, told_rates
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.bounds.delta_sums import expected_readout, expected_sums
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
+from fsnn_lava.verify.neuron_index import first_neurons, neuron_index
 
 LINK = "integer spikes → backend"
 
@@ -60,7 +59,7 @@ class SumsCheck(MergedFindings):
         self.neurons += off.size
         self.violated += int(np.count_nonzero(off))
         self.worst = max(self.worst, int(np.abs(off).max(initial=0)))
-        for row, flat in _first_places(off != 0):
+        for row, flat in first_neurons(off != 0, OFFENDERS_KEPT):
             sum_, wanted, by = (int(a[row].reshape(-1)[flat]) for a in (got, expected, off))
             what = f"its sum is {sum_}, but what arrived adds up to {wanted}: {abs(by)} {'too much' if by > 0 else 'missing'}"
             self.offenders.append(self._offender(batch, row, position, flat, "sum", what))
@@ -98,60 +97,3 @@ class SumsCheck(MergedFindings):
             return f"sums were clipped {self.clips} times (E15): export with fewer bits, or with a larger vth"
         each = self.neurons // max(1, self.samples)
         return f"every sum is W times what arrived, bit for bit, in all {each} neurons of {self.samples} samples (E15)"
-
-
-class BandCheck(MergedFindings):
-    """|y - told| is less than the dead band for every neuron of every sample, and the rate sent lies in [0, 1].
-
-    With `stock` neurons it may differ by what their two dead bands and the bits they drop account for (ir/stock_delta.py).
-    """
-
-    RULES = {
-        **dict.fromkeys(("neurons", "violated"), merge_total),
-        "share": merge_largest,
-        "offenders": merge_first(OFFENDERS_KEPT),
-    }
-
-    def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
-        self.chip, self.stock = chip, stock
-        self.neurons = self.violated = 0
-        self.share = 0.0  # the largest |y - told|, relative to the dead band
-        self.offenders: list[Offender] = []
-
-    def add(self, batch: Batch) -> None:
-        """Check the dead band of every neuron of a batch."""
-        delta = encoding_of(batch)
-        for index, layer in enumerate(self.chip.layers):
-            told, reached, band = told_rates(batch, index), reached_rates(batch, layer), delta.dead_bands[index]
-            off, most = np.abs(reached - told), dead_band_tolerance(band, batch.result.counts[index]) if self.stock else band
-            outside = (told < 0) | (told > delta.one) if not self.stock else np.zeros(told.shape, np.bool_)
-            wrong = ((off >= most) | outside) & (batch.result.clipped[index] == 0)
-            self.neurons += off.size
-            self.violated += int(np.count_nonzero(wrong))
-            self.share = max(self.share, float((off / most).max(initial=0.0)))
-            for row, flat in _first_places(wrong):
-                one, other = int(reached[row].reshape(-1)[flat]), int(told[row].reshape(-1)[flat])
-                what = f"its rate is {one}, but it reported {other} (units of 2^-{delta.rate_bits}); the dead band is {band}"
-                if len(self.offenders) < OFFENDERS_KEPT:
-                    neuron = neuron_index(layer, flat)
-                    self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron, "what": what})
-
-    def _allowed(self, whose: str) -> str:
-        return "what the dead bands and dropped bits of two neurons of Lava allow" if self.stock else f"{whose} dead band"
-
-    def check(self) -> Check:
-        """The finding on the dead bands."""
-        if self.violated:
-            summary = f"{self.violated} of {self.neurons} neurons x samples reported a rate outside {self._allowed('their')} (E14)"
-        else:
-            summary = f"every neuron reported its rate to within {self._allowed('its')}, the furthest off by {self.share:.0%} of it (E14)"
-        numbers = {"neurons": self.neurons, "violated": self.violated, "share": self.share}
-        passed = self.violated == 0
-        return Check(name="dead band", link=LINK, passed=passed, summary=summary, numbers=numbers, offenders=tuple(self.offenders))
-
-
-def _first_places(mask: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """(row, flat index) of the first OFFENDERS_KEPT set entries of [B, ...]."""
-    for position in np.flatnonzero(mask)[:OFFENDERS_KEPT]:
-        row, flat = divmod(int(position), mask[0].size)
-        yield row, flat

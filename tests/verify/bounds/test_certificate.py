@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fsnn_lava.ir.rate_map import RateMap
-from fsnn_lava.verify.bounds.certificate import Certificate, loop_gain
+from fsnn_lava.verify.bounds.certificate import Certificate
+from fsnn_lava.verify.bounds.loop_gains import loop_gain
 from fsnn_lava.verify.comparator import compare
 from tests.helpers.chip_networks import conv_network
 from tests.helpers.naive_simulator import simulate

@@ -31,10 +31,10 @@ def chain(weights, biases, feedback):
     return ChipNetwork(input=Input(kind="pixels", shape=(1,)), layers=layers, synapses=(entry, *forward, back), readout=readout, steps=50)
 
 
-def certify(chip, centre, *, rates=None, **options):
+def certify(chip, centre, *, rates=None, passes=None, **options):
     rate_map = RateMap(chip)
-    certifier, drive = LocalCertifier(rate_map), rate_map.drive(ZERO)
-    return certifier.certify(centre, centre if rates is None else rates, drive, **options)
+    certifier, drive = LocalCertifier(rate_map, passes=passes), rate_map.drive(ZERO)
+    return certifier.certify(centre, centre if rates is None else rates, drive, samples=np.arange(len(centre[0])), **options)
 
 
 def test_on_random_networks_no_bound_is_below_the_exact_distance():
@@ -50,7 +50,7 @@ def test_on_random_networks_no_bound_is_below_the_exact_distance():
         point = solve_equilibria(rate_map, drive, rates)
         exact = exact_equilibrium(rate_map, point.rates, drive) if point.converged[0] else None
         for centre in (rates, point.rates):
-            found = certifier.certify(centre, rates, drive, first=seed)
+            found = certifier.certify(centre, rates, drive, samples=np.array([seed]))
             apart = np.inf if exact is None else np.linalg.norm(certifier.loop.join(centre)[0] - _sources(certifier, exact))
             if not found.certified[0] or apart > found.unique_radius[0]:
                 continue

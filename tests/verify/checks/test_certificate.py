@@ -8,7 +8,7 @@ import pytest
 import fsnn_lava as fl
 from fsnn_lava.data import load
 from fsnn_lava.models.find import find_model
-from fsnn_lava.verify.checks.certificate import CERTIFIED_SAMPLES, affordable_certificates
+from fsnn_lava.verify.checks.certificate import CERTIFIED_SAMPLES, certified_samples
 from fsnn_lava.verify.comparator import Comparator
 from tests.helpers.chip_networks import dense_network
 from tests.helpers.naive_simulator import simulate
@@ -71,5 +71,6 @@ def test_what_was_found_can_be_handed_over():
 
 
 def test_large_networks_have_fewer_samples_examined_but_at_least_one():
-    assert affordable_certificates(dense_network(1, size=5, inputs=7)) == CERTIFIED_SAMPLES
-    assert affordable_certificates(dense_network(1, size=3000, inputs=1)) == 11  # 2e10 / (200 x 9e6)
+    assert certified_samples(dense_network(1, size=5, inputs=7), 30).first == CERTIFIED_SAMPLES
+    assert certified_samples(dense_network(1, size=500, inputs=1), 30).first == 5  # 5e8 / (400 x 2.5e5)
+    assert certified_samples(dense_network(1, size=3000, inputs=1), 30).first == 1

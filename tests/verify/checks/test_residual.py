@@ -27,7 +27,7 @@ def test_the_sample_that_is_too_far_from_its_equilibrium_is_named():
     batch = run_batch(chip, 3)
     for limit, samples in ((0.25, [12]), (0.5, [])):
         check = ResidualCheck(chip, SimpleNamespace(certified=False), Thresholds(distance_max=limit))
-        check.add(batch, batch.rates, Equilibria(off_by(batch.rates, 0, 2, 0.5), np.zeros(3)))
+        check.add_equilibria(batch, Equilibria(off_by(batch.rates, 0, 2, 0.5), np.zeros(3)))
         assert [o["sample"] for o in check.offenders] == samples
         assert (check.too_far, check.distances_missed) == (0, len(samples))
         assert check.check().mark == ("MISS" if samples else "ok")
@@ -38,10 +38,10 @@ def test_a_sample_without_an_equilibrium_has_no_distance():
     chip = conv_network(1)
     batch = run_batch(chip, 3)
     check = ResidualCheck(chip, SimpleNamespace(certified=False), Thresholds(distance_max=0.25))
-    check.add(batch, batch.rates, Equilibria(off_by(batch.rates, 0, 1, 0.5), np.array([0.0, 1e-3, 0.0])))
+    check.add_equilibria(batch, Equilibria(off_by(batch.rates, 0, 1, 0.5), np.array([0.0, 1e-3, 0.0])))
     assert (check.solved, check.distance, check.offenders) == (2, 0.0, [])
     none = ResidualCheck(chip, SimpleNamespace(certified=False), Thresholds(distance_max=0.25))
-    none.add(batch, batch.rates, Equilibria(batch.rates, np.full(3, 1e-3)))
+    none.add_equilibria(batch, Equilibria(batch.rates, np.full(3, 1e-3)))
     assert none.distance is None and "no equilibrium was solved for" in none.check().missed[0]
 
 
@@ -50,7 +50,8 @@ def test_means_are_over_all_neurons_of_all_samples(size, samples):
     """One neuron of one sample has a residual of 1/2 and is 1/4 from a*; all others have none."""
     chip = dense_network(1, size=size)
     check, batch = ResidualCheck(chip, SimpleNamespace(certified=False), Thresholds()), run_batch(chip, samples)
-    check.add(batch, off_by(batch.rates, 0, 0, 0.5), Equilibria(off_by(batch.rates, 0, 0, 0.25), np.zeros(samples)))
+    check.add(batch, off_by(batch.rates, 0, 0, 0.5))
+    check.add_equilibria(batch, Equilibria(off_by(batch.rates, 0, 0, 0.25), np.zeros(samples)))
     layer = check.check().numbers["layers"][0]
     assert layer["residual_mean"] == pytest.approx(0.5 / (samples * size))
     assert layer["distance_mean"] == pytest.approx(0.25 / (samples * size))

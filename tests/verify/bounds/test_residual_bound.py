@@ -8,7 +8,7 @@ import numpy as np
 
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.bounds.rate_offset import residual_bound
+from fsnn_lava.verify.bounds.residual_bound import residual_bound
 from tests.helpers.chip_networks import dense_network
 from tests.helpers.naive_simulator import simulate
 

@@ -1,0 +1,56 @@
+"""Which samples of a run are examined more closely, so that doing so takes a fraction of the run's own work.
+
+The choice depends on the network, the steps and a sample's number alone: not on batches, processes or the clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, TransposedConvSynapse
+
+ACTIVITY = 0.1  # share of the neurons that send a message in a step: what the emulator computes of a pass over all connections
+SHARE = 0.1  # of the run's work that each kind of examination may take in a long run
+FIRST_WORK = 5e8  # multiplications for the first samples, however short the run: a fraction of a second
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The first samples of a run, then one in `every`, until there are `most`. Without `every`, only the first."""
+
+    first: int
+    every: int | None = None
+    most: int = 2**62
+
+    def rows(self, offset: int, samples: int) -> NDArray[np.intp]:
+        """Positions of the chosen ones among `samples` samples, of which the first is number `offset`."""
+        numbers = np.arange(offset, offset + samples)
+        chosen = numbers < self.first
+        if self.every is not None:
+            chosen |= (numbers % self.every == 0) & (numbers // self.every < self.most - self.first)
+        return np.flatnonzero(chosen)
+
+
+def affordable(
+    chip: ChipNetwork, steps: int, *, passes: float, least: int = 1, most: int = 2**62, first_most: int | None = None
+) -> Sampling:
+    """The samples to examine if one takes as long as `passes` passes over all connections; running one takes ACTIVITY * steps of them.
+
+    At least `least`, at most `most` in all, and at most `first_most` from the start of the run.
+    """
+    first = int(np.clip(FIRST_WORK // (passes * multiplications(chip)), least, most if first_most is None else first_most))
+    return Sampling(first, ceil(passes / (SHARE * ACTIVITY * steps)), most)
+
+
+def multiplications(chip: ChipNetwork) -> int:
+    """Multiplications of one pass over all connections between layers, for one sample; at least 1."""
+    total = 0
+    for synapse in chip.synapses:
+        if synapse.source != INPUT:
+            grid = chip.layer(synapse.source if isinstance(synapse, TransposedConvSynapse) else synapse.target).shape[1:]
+            total += synapse.weight.size * (1 if isinstance(synapse, DenseSynapse) else int(np.prod(grid)))
+    return max(1, total)
