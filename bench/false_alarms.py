@@ -68,7 +68,7 @@ def network(rng: np.random.Generator, *, delta: bool, wild: bool) -> fl.ChipNetw
         return random_network(rng, wild=wild)
     if rng.random() < 0.5:
         return random_delta_network(rng, wild=wild)
-    kind, layers = str(rng.choice(["pixels", "current"])), int(rng.integers(1, 6))
+    kind, layers = str(rng.choice(["pixels", "current", "events"])), int(rng.integers(1, 6))
     return with_random_delta(
         rng, random_graph(rng, layers=layers, feedbacks=3, skips=3, kind=kind, reset="subtract", strict=False), wild=wild
     )

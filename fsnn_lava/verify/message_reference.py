@@ -39,13 +39,17 @@ class MessageReference:
             for index, layer in enumerate(chip.layers):
                 own = step - index
                 if 0 <= own < steps:
+                    if chip.input.kind == "events":
+                        neurons[index].take(self._framed(layer, values, own))
                     changes[index][:, own], sent[index][:, own] = neurons[index].step(self._received(layer, changes, own))
         found = self._result(steps, changes, sent, neurons)
         return found if spikes else replace(found, spikes=None)
 
     def _drive(self, layer: Layer, values: NDArray[np.uint8]) -> Ints:
-        """D of E15, not clipped: 2**q (2**n w.x + bias), [B, *shape]."""
+        """D of E15, not clipped: 2**q (2**n w.x + bias), [B, *shape]; 0 for a layer that events enter, until its first frame."""
         chip, bits = self.chip, self.delta.rate_bits
+        if chip.input.kind == "events" and any(synapse.source == INPUT for synapse in chip.into(layer)):
+            return np.zeros((len(values), *layer.shape), np.int64)
         total = np.zeros((len(values), *layer.shape), np.int64) + (layer.bias.astype(np.int64) << bits)
         if chip.host_drive is not None and layer is chip.layers[0]:
             total = total + shifted(host_current(chip, values), bits - 6)
@@ -53,6 +57,18 @@ class MessageReference:
             if synapse.source == INPUT:
                 total = total + shifted(synaptic_sum(synapse, values), bits + synapse.exponent)
         return total
+
+    def _framed(self, layer: Layer, values: NDArray[np.uint8], own: int) -> Ints | None:
+        """D after the frames 0 … `own` of an event input: each has its weight, and their sum is shifted once; None if none enter."""
+        synapses = [synapse for synapse in self.chip.into(layer) if synapse.source == INPUT]
+        if not synapses:
+            return None
+        weights = self.delta.frame_weights(values.shape[1])[: own + 1]
+        seen = np.tensordot(weights, values[:, : own + 1].astype(np.int64), axes=(0, 1))
+        finest = min(synapse.exponent for synapse in synapses)
+        total = sum(shifted(synaptic_sum(synapse, seen), synapse.exponent - finest) for synapse in synapses)
+        bits = self.delta.rate_bits
+        return (layer.bias.astype(np.int64) << bits) + shifted(np.asarray(total), bits + finest - 12)
 
     def _received(self, layer: Layer, changes: list[Ints], own: int) -> Ints | int:
         """What all connections deliver to a layer in step `own`, from 0, of its own time."""
@@ -101,7 +117,12 @@ class _Neuron:
         self.threshold = layer.per_neuron(layer.threshold).astype(np.int64)
         self.sums, self.told = np.zeros_like(drive), np.zeros_like(drive)
         self.flags, self.clips = np.zeros_like(drive), np.zeros(len(drive), np.int64)
-        self.drive = self._clip(drive)
+        self.take(drive)
+
+    def take(self, drive: Ints | None) -> None:
+        """Replace the drive; None keeps it."""
+        if drive is not None:
+            self.drive = self._clip(drive)
 
     def step(self, received: Ints | int) -> tuple[Ints, Ints]:
         """The change that every neuron sends, and the number of its messages."""
@@ -124,7 +145,11 @@ class _Pair(_Neuron):
 
     def __init__(self, layer: Layer, band: int, delta: DeltaEncoding, drive: Ints) -> None:
         super().__init__(layer, band, delta, drive)
-        self.drive, self.before = drive, [np.zeros_like(drive), np.zeros_like(drive)]
+        self.before = [np.zeros_like(drive), np.zeros_like(drive)]
+
+    def take(self, drive: Ints | None) -> None:
+        if drive is not None:
+            self.drive = drive
 
     def step(self, received: Ints | int) -> tuple[Ints, Ints]:
         self.sums = self.sums + received

@@ -21,7 +21,7 @@ from tests.helpers.strategies import random_values
 
 
 @settings(max_examples=25)
-@given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(["pixels", "current"]), wild=st.booleans())
+@given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(["pixels", "current", "events"]), wild=st.booleans())
 def test_random_graphs_give_the_same_result_as_the_naive_simulator(seed, kind, wild):
     rng = np.random.default_rng(seed)
     shape = {"layers": int(rng.integers(1, 6)), "feedbacks": int(rng.integers(0, 4)), "skips": int(rng.integers(0, 4))}

@@ -12,7 +12,7 @@ from fsnn_lava.backends.emulator.laid_out import Drive, LaidOutEmulator, Message
 from fsnn_lava.backends.emulator.layout import flatten_channels_last, largest_sum, lay_out
 from fsnn_lava.compiled.delta_run import DeltaOutputs, DeltaProgram, run_delta_samples
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.delta_encoding import DeltaEncoding
+from fsnn_lava.ir.delta_encoding import DeltaEncoding, frame_exponent
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import INT32_MAX
@@ -29,8 +29,10 @@ class DeltaEmulator(LaidOutEmulator[DeltaOutputs]):
         super().__init__(chip, layout, wide=layout.wide or _largest_change(chip, chip.delta) > INT32_MAX)
 
     def _run_range(self, first: int, end: int, out: DeltaOutputs, steps: int, drive: Drive, messages: Messages) -> None:
-        program = self.layout.program
-        run_delta_samples(first, end, program, self.delta, steps, drive, messages, np.zeros(len(program.bias), self._dtype), out)
+        program, delta = self.layout.program, self.delta
+        if self.chip.input.kind == "events" and self.chip.delta is not None:
+            delta = delta._replace(frames=self.chip.delta.frame_weights(steps))
+        run_delta_samples(first, end, program, delta, steps, drive, messages, np.zeros(len(program.bias), self._dtype), out)
 
     def _outputs(self, samples: int, steps: int, spikes: bool) -> DeltaOutputs:
         neurons, late = len(self.layout.program.bias), self.layout.late_size
@@ -76,7 +78,13 @@ def limit_cycles(hashes: NDArray[np.uint64], messages: NDArray[np.int32], *, lon
 def _delta_program(chip: ChipNetwork, delta: DeltaEncoding) -> DeltaProgram:
     thresholds: list[NDArray[Any]] = [flatten_channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers]
     shifts = np.log2(np.concatenate(thresholds)).astype(np.int64)  # exact, since they are powers of two
-    return DeltaProgram(shifts=shifts, bands=np.array(delta.dead_bands, dtype=np.int64), rate_bits=delta.rate_bits)
+    return DeltaProgram(
+        shifts=shifts,
+        bands=np.array(delta.dead_bands, dtype=np.int64),
+        rate_bits=delta.rate_bits,
+        frames=np.zeros(0, np.int64),
+        frame_exponents=np.array([frame_exponent(chip, layer) for layer in chip.layers], dtype=np.int64),
+    )
 
 
 def _largest_change(chip: ChipNetwork, delta: DeltaEncoding) -> int:

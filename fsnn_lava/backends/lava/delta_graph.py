@@ -11,10 +11,11 @@ from fsnn_lava.backends.lava.batched_processes import BatchedProcesses
 from fsnn_lava.backends.lava.channel_order import channels_last_order
 from fsnn_lava.backends.lava.delta_record import DeltaRecord, delta_record
 from fsnn_lava.backends.lava.processes.delta_readout.process import DeltaClassifier
-from fsnn_lava.backends.lava.processes.sigma_delta.process import SigmaDeltaNeuron
+from fsnn_lava.backends.lava.processes.sigma_delta.process import Frames, SigmaDeltaNeuron
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled.lava_step import compile_lava_delta_step
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.delta_encoding import frame_exponent
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.synapse_patches import synapse_patches
 
@@ -41,18 +42,27 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
             window=self._window(index + 1),
             record=self.records[index],
             driven=self._driven(index),
+            frames=self._frames(layer),
+            tag="wide" if self.chip.input.kind == "events" else "fixed_pt",
             name=f"neuron {layer.name}",
         )
 
+    def _frames(self, layer: Layer) -> Frames | None:
+        """How a layer adds up the frames that it receives; None if it receives none."""
+        if self.chip.input.kind != "events" or not any(synapse.source == INPUT for synapse in self.chip.into(layer)):
+            return None
+        shift = self.delta.rate_bits + frame_exponent(self.chip, layer) - limits.FRAME_BITS
+        return Frames(weights=self.delta.frame_weights(self.steps), shift=shift)
+
     def _input_port(self, layer: Layer) -> Any:
-        """A static input is sent once."""
+        """A static input is sent once, a frame in each step."""
         return self._neurons[layer.name].d_in
 
     def _scatter(self, synapse: Synapse, source: tuple[int, ...]) -> Scatter:
-        layer, changes = self.chip.layer(synapse.target), synapse.source != INPUT
+        layer, changes = self.chip.layer(synapse.target), self._synapse_tag(synapse) == "changes"
         return Scatter(
             synapse_patches(synapse, source, layer.shape),
-            exponent=synapse.exponent,
+            exponent=synapse.exponent - (frame_exponent(self.chip, layer) if changes and synapse.source == INPUT else 0),
             sources=int(np.prod(source)),
             targets=layer.size,
             graded=True,
@@ -62,7 +72,7 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
         )
 
     def _synapse_tag(self, synapse: Synapse) -> str:
-        return "fixed_pt" if synapse.source == INPUT else "changes"
+        return "fixed_pt" if synapse.source == INPUT and self.chip.input.kind != "events" else "changes"
 
     def _current_tag(self, layer: Layer) -> str:
         return "fixed_pt"
@@ -74,8 +84,8 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
 
 
 def check_delta_input(chip: ChipNetwork) -> None:
-    """BadArgument unless the input's current into every layer fits 32 bits, which `input_current` checks sample by sample."""
-    for layer in chip.layers:
+    """BadArgument unless a static input's current into every layer fits 32 bits, which `input_current` checks sample by sample."""
+    for layer in () if chip.input.kind == "events" else chip.layers:
         total = 0
         for synapse in (s for s in chip.into(layer) if s.source == INPUT):
             axes = (0, 2, 3) if isinstance(synapse, TransposedConvSynapse) else tuple(range(1, synapse.weight.ndim))

@@ -23,7 +23,7 @@ from fsnn_lava.backends.lava.stock_delta_result import RecordedChanges
 from fsnn_lava.backends.lava.stock_neuron import from_lava, to_lava
 from fsnn_lava.backends.lava.stock_synapse import GradedRelay, connect, dense_process, lava_shape
 from fsnn_lava.backends.lava.window import Window
-from fsnn_lava.errors import BadArgument
+from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.relays import relay_name, waits_in_synapse
 from fsnn_lava.ir.space_to_depth import packed, unpacked
@@ -44,6 +44,8 @@ class StockDeltaGraph:
         chip = lowered.chip
         if chip.delta is None:
             raise BadArgument("this network uses rate coding; use StockGraph")
+        if chip.input.kind == "events":
+            raise BadNetwork("the stock graph of delta encoding does not support event input; use the batched graph")
         self._chip, self._delta, self._factors, self._steps = chip, chip.delta, lowered.factors, steps
         self._total = FIRST + len(chip.layers) + steps - 1
         self._beat = shared_array((1,), np.int64)

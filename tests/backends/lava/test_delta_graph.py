@@ -29,7 +29,7 @@ def _threads():
 
 
 @settings(max_examples=12)
-@given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(["pixels", "current"]), wild=st.booleans())
+@given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(["pixels", "current", "events"]), wild=st.booleans())
 def test_a_random_graph_is_the_plain_reference_bit_by_bit(seed, kind, wild):
     rng = np.random.default_rng(seed)
     shape = {"layers": int(rng.integers(1, 7)), "feedbacks": int(rng.integers(0, 5)), "skips": int(rng.integers(0, 5))}

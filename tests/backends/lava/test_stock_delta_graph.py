@@ -100,11 +100,14 @@ def test_a_real_run_is_judged_by_the_comparator():
     assert not fl.compare(broken, chip, values).faithful
 
 
-def test_a_rate_network_and_thresholds_per_channel_are_refused():
+def test_a_rate_network_events_and_thresholds_per_channel_are_refused():
     sample = np.zeros(7, np.uint8)
     with pytest.raises(BadArgument, match="uses rate coding; use StockGraph"):
         StockDeltaGraph(lower_to_stock(dense_network(1)), sample, None, steps=3)
     chip = as_delta(dense_network(1))
     layer = replace(chip.layers[0], threshold=2 ** (1 + np.arange(chip.layers[0].shape[0]) % 2))
+    events = as_delta(dense_network(1, kind="events"))
+    with pytest.raises(BadNetwork, match="does not support event input; use the batched graph"):
+        StockDeltaGraph(lower_to_stock(events), np.zeros((3, 7), np.uint8), None, steps=3)
     with pytest.raises(BadNetwork, match="have one threshold per layer; use the batched graph"):
         StockDeltaGraph(lower_to_stock(replace(chip, layers=(layer, *chip.layers[1:]))), sample, None, steps=3)
