@@ -4,9 +4,9 @@
 
 Rate coding runs for the number of steps in its recipe. Dead band and steps of delta encoding are chosen on training images: of those that
 lose at most 0.1 points there, "fewest" sends the fewest messages, and "closest" the fewest among those whose rates are no further from a*
-than with rate coding, in root mean square and at most. Test images are used only for the rows that are printed. A static input counts once in both
-encodings. A network of N layers takes T + N - 1 chip steps. Times are medians of interleaved runs on one thread; only their ratio is
-meaningful. `--curve` adds a row for each dead band, for the trade-off in docs/encodings.md.
+than with rate coding, in root mean square and at most. Test images are used only for the rows that are printed. A static input counts once
+in both encodings. A network of N layers takes T + N - 1 chip steps. Times are medians of interleaved runs on one thread; only their ratio
+is meaningful. `--curve` adds a row for each dead band, for the trade-off in docs/encodings.md.
 """
 
 from __future__ import annotations

@@ -24,13 +24,26 @@ Messages = NDArray[np.uint8]  # [B, T or 1, inputs], channels last
 class _Recorded(Protocol):
     """What the compiled runs of both encodings write."""
 
-    counts: Any
-    late: Any
-    readout: Any
-    clipped: Any
-    clip_count: Any
-    operations: Any
-    trains: Any
+    @property
+    def counts(self) -> Any: ...
+
+    @property
+    def late(self) -> Any: ...
+
+    @property
+    def readout(self) -> Any: ...
+
+    @property
+    def clipped(self) -> Any: ...
+
+    @property
+    def clip_count(self) -> Any: ...
+
+    @property
+    def operations(self) -> Any: ...
+
+    @property
+    def trains(self) -> Any: ...
 
 
 Out = TypeVar("Out", bound=_Recorded)
