@@ -1,12 +1,13 @@
 """Compare both encodings on the shipped networks, in 8 bits and on full test sets: messages, steps, accuracy, distance to a*, time.
 
-    python bench/encodings.py [--networks digits mnist ...] [--data-dir DIR] [--samples N] [--limit N] [--curve] [--json]
+    python bench/encodings.py [--networks digits mnist ...] [--data-dir DIR] [--samples N] [--limit N] [--curve | --stock] [--json]
 
 Rate coding runs for the number of steps in its recipe. Dead band and steps of delta encoding are chosen on training images: of those that
 lose at most 0.1 points there, "fewest" sends the fewest messages, and "closest" the fewest among those whose rates are no further from a*
 than with rate coding, in root mean square and at most. Test images are used only for the rows that are printed. A static input counts once
 in both encodings. A network of N layers takes T + N - 1 chip steps. Times are medians of interleaved runs on one thread; only their ratio
-is meaningful. `--curve` adds a row for each dead band, for the trade-off in docs/encodings.md.
+is meaningful. `--curve` adds a row for each dead band, for the trade-off in docs/encodings.md. `--stock` prints instead what Lava's own
+sigma-delta neurons (--graph stock) make of the "closest" network, on a few test samples, computed by the comparator's reference.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from fsnn_lava.ir.rate_map import RateMap, Rates
 from fsnn_lava.ir.synapse_patches import synapse_patches
 from fsnn_lava.running.run import run_batches
 from fsnn_lava.tuning.held_out import hold_out
+from fsnn_lava.verify.message_reference import MessageReference
 
 MODELS = Path(__file__).resolve().parents[1] / "examples" / "models"
 NETWORKS = {  # data set, training images to choose on
@@ -59,9 +61,13 @@ def main() -> int:
     parser.add_argument("--samples", type=int, help="how many training images to choose on (default: depends on the network)")
     parser.add_argument("--limit", type=int, help="how many test samples to use (default: all)")
     parser.add_argument("--curve", action="store_true", help="also measure every dead band on the test samples")
+    parser.add_argument("--stock", action="store_true", help="compare Lava's own neurons with E15 instead")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     set_thread_count(1)
+    if args.stock:
+        print(json.dumps([stock(name, args) for name in args.networks], indent=1))
+        return 0
     found = [row for name in args.networks for row in measure(name, args)]
     print(json.dumps(found, indent=1) if args.json else table(found))
     return 0
@@ -89,6 +95,30 @@ def measure(name: str, args: argparse.Namespace) -> list[Row]:
         row |= {"points": 100 * (row["accuracy"] - base["accuracy"]), "time_ratio": time_ratio(rate, chip, test[0][:TIMED_SAMPLES])}
         rows.append(row)
     return rows
+
+
+def stock(name: str, args: argparse.Namespace) -> Row:
+    """Return how messages, rates and answers change with Lava's own neurons, on the samples whose a* is solved in `measure`."""
+    data, samples = NETWORKS[name]
+    net, dataset = fl.FSNN.load(MODELS / name / "model.pt"), load(data, args.data_dir)
+    held = hold_out(dataset.train, net, samples=args.samples or samples, seed=0)
+    values, labels = dataset.test.batch(range(EQUILIBRIUM_SAMPLES)), np.asarray(dataset.test.labels)[:EQUILIBRIUM_SAMPLES]
+    rate = fl.quantise(net, calibration=held.calibration)
+    delta = fl.quantise(net, encoding="delta", dead_band=1.0, steps=1, calibration=held.calibration)
+    chip = with_band(delta, *choose(rate, delta, held.values, held.labels)["closest"])
+    ours, theirs = fl.run(chip, values), MessageReference(chip, stock=True).run(values)
+    exact = equilibrium(chip, values)
+    found: Row = {"network": name, "samples": len(values), "dead_bands": chip.delta.shares() if chip.delta else None, "steps": chip.steps}
+    for which, result in (("E15", ours), ("Lava", theirs)):
+        gaps = [np.abs(a - b) for a, b in zip(result.rates, exact, strict=True)]
+        found[which] = {
+            "messages": sum(int(counts.sum()) for counts in result.counts) / len(values),
+            "accuracy": float(np.mean(result.predictions == labels)),
+            "distance_max": float(max(gap.max() for gap in gaps)),
+        }
+    found["rate_difference_max"] = float(max(np.abs(a - b).max() for a, b in zip(ours.rates, theirs.rates, strict=True)))
+    found["same_answers"] = float(np.mean(ours.predictions == theirs.predictions))
+    return found
 
 
 def choose(

@@ -63,7 +63,9 @@ def without_lost_bits(seed: int) -> ChipNetwork:
     chip = as_delta(dense_network(seed, size=5), rate_bits=8, band=3)
     layers = tuple(replace(layer, threshold=np.array(1), bias=np.zeros_like(layer.bias)) for layer in chip.layers)
     synapses = [
-        replace(s, weight=np.eye(*s.weight.shape) if s.source == "input" else np.eye(*s.weight.shape)[::-1] * -1, exponent=e)
+        replace(
+            s, weight=np.eye(*s.weight.shape, dtype=int) if s.source == "input" else -np.eye(*s.weight.shape, dtype=int)[::-1], exponent=e
+        )
         for s, e in zip(chip.synapses, (-8 + 2, 0), strict=True)
     ]
     return replace(chip, layers=layers, synapses=tuple(synapses), steps=7)
