@@ -25,4 +25,4 @@ def test_a_rate_cannot_leave_its_range():
     """Rate 0.25: below 0 by 0.25 at most, above 1 by 0.75 at most, whatever the charge."""
     out = np.empty((1, 2))
     largest_residuals(np.full((1, 2), 0.25), np.array([[-1e6, 1e6]]), np.ones(2), np.zeros((1, 1)), np.zeros((1, 1)), out)
-    np.testing.assert_allclose(out, [[0.25, 0.75]], rtol=1e-15)
+    np.testing.assert_allclose(out, [[0.25, 0.75]], rtol=0, atol=1e-15)
