@@ -1,13 +1,14 @@
 """Compare both encodings on the shipped networks, in 8 bits and on full test sets: messages, steps, accuracy, distance to a*, time.
 
-    python bench/encodings.py [--networks digits mnist ...] [--data-dir DIR] [--samples N] [--limit N] [--curve | --stock] [--json]
+    python bench/encodings.py [--networks digits ...] [--data-dir DIR] [--samples N] [--limit N] [--curve] [--figure FILE] [--stock] [--json]
 
 Rate coding runs for the number of steps in its recipe. Dead band and steps of delta encoding are chosen on training images: of those that
 lose at most 0.1 points there, "fewest" sends the fewest messages, and "closest" the fewest among those whose rates are no further from a*
 than with rate coding, in root mean square and at most. Test images are used only for the rows that are printed. A static input counts once
 in both encodings. A network of N layers takes T + N - 1 chip steps. Times are medians of interleaved runs on one thread; only their ratio
-is meaningful. `--curve` adds a row for each dead band, for the trade-off in docs/encodings.md. `--stock` prints instead what Lava's own
-sigma-delta neurons (--graph stock) make of the "closest" network, on a few test samples, computed by the comparator's reference.
+is meaningful. `--curve` adds rows for several dead bands and numbers of steps, which `--figure` draws (docs/encodings.md). `--stock` prints
+instead what Lava's own sigma-delta neurons (--graph stock) make of the "closest" network, on a few test samples, computed by the
+comparator's reference.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ NETWORKS = {  # data set, training images to choose on
 }
 BANDS = (0.02, 0.03, 0.05, 0.07, 0.1, 0.12, 0.15, 0.2, 0.25)  # spikes per step, to choose from
 FURTHER_STEPS = (0, 1, 2, 3, 5)  # beyond those after which every connection has been used
+STEP_SHARES = (0.25, 0.5, 2.0, 4.0)  # of the recipe's steps, for the curve of rate coding
 DROP_MAX = 0.001  # share of the training images that delta encoding may lose
 EQUILIBRIUM_SAMPLES = 200
 BATCH = 100
@@ -60,7 +62,8 @@ def main() -> int:
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--samples", type=int, help="how many training images to choose on (default: depends on the network)")
     parser.add_argument("--limit", type=int, help="how many test samples to use (default: all)")
-    parser.add_argument("--curve", action="store_true", help="also measure every dead band on the test samples")
+    parser.add_argument("--curve", action="store_true", help="also measure several dead bands and numbers of steps on the test samples")
+    parser.add_argument("--figure", type=Path, help="draw the rows of --curve")
     parser.add_argument("--stock", action="store_true", help="compare Lava's own neurons with E15 instead")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
@@ -69,6 +72,8 @@ def main() -> int:
         print(json.dumps([stock(name, args) for name in args.networks], indent=1))
         return 0
     found = [row for name in args.networks for row in measure(name, args)]
+    if args.figure is not None:
+        draw(found, args.figure)
     print(json.dumps(found, indent=1) if args.json else table(found))
     return 0
 
@@ -89,6 +94,9 @@ def measure(name: str, args: argparse.Namespace) -> list[Row]:
     exact = {"rate": equilibrium(rate, test[0]), "delta": equilibrium(delta, test[0])}
     base = {"network": name, "encoding": "rate", **describe(rate, *test, exact["rate"])}
     rows = [base]
+    if args.curve:
+        others = [max(1, round(share * rate.steps)) for share in STEP_SHARES]
+        rows += [{"network": name, "encoding": "rate", **describe(replace(rate, steps=t), *test, exact["rate"])} for t in others]
     for which, chip in chips.items():
         row = {"network": name, "encoding": which, **describe(chip, *test, exact["delta"])}
         row |= {f"{what}_ratio": base[what] / row[what] for what in ("messages", "chip_steps", "operations")}
@@ -207,6 +215,27 @@ def time_ratio(rate: fl.ChipNetwork, delta: fl.ChipNetwork, values: NDArray[np.u
         base = one.run(values).seconds
         ratios.append(other.run(values).seconds / base)
     return float(np.median(ratios))
+
+
+def draw(rows: list[Row], path: Path) -> None:
+    """Draw the distance to a* over messages and over chip steps, one row of axes per network."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    networks = list(dict.fromkeys(row["network"] for row in rows))
+    figure, axes = plt.subplots(len(networks), 2, figsize=(7, 2.6 * len(networks)), squeeze=False, sharey="row", layout="constrained")
+    for name, (left, right) in zip(networks, axes, strict=True):
+        for encoding, mark in (("rate", "o-"), ("delta", "s-")):
+            of_it = [row for row in rows if row["network"] == name and row["encoding"].startswith(encoding)]
+            for panel, what in ((left, "messages"), (right, "chip_steps")):
+                points = sorted((row[what], row["distance_rms"]) for row in of_it)
+                panel.loglog(*zip(*points, strict=True), mark, markersize=4, linestyle="-" if what == "messages" else "", label=encoding)
+        left.set(title=name, xlabel="messages per sample", ylabel="rms distance to a*")
+        right.set(xlabel="chip steps")
+        left.legend()
+    figure.savefig(path, dpi=110)
 
 
 def table(rows: list[Row]) -> str:
