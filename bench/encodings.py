@@ -1,6 +1,6 @@
 """Compare both encodings on the shipped networks, in 8 bits and on full test sets: messages, steps, accuracy, distance to a*, time.
 
-    python bench/encodings.py [--networks digits ...] [--data-dir DIR] [--samples N] [--limit N] [--curve] [--figure FILE] [--stock] [--json]
+    python bench/encodings.py [--networks digits ...] [--data-dir DIR] [--samples N] [--limit N] [--curve [--figure FILE]] [--stock]
 
 Rate coding runs for the number of steps in its recipe. Dead band and steps of delta encoding are chosen on training images: of those that
 lose at most 0.1 points there, "fewest" sends the fewest messages, and "closest" the fewest among those whose rates are no further from a*
