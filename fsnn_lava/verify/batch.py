@@ -61,7 +61,7 @@ class Batch:
 
     def _frame_drive(self, layer: Layer) -> NDArray[np.float64]:
         """The bias of a layer and the average of its frames, [B, *shape] or [1, *shape], units 2**-6."""
-        total = layer.bias[None] * 2.0**STATE_FRACTION_BITS
+        total = layer.bias[None].astype(np.float64) * 2.0**STATE_FRACTION_BITS
         for synapse in input_synapses(self.chip, layer):
             total = total + weighted_sum(synapse, self.weighted_frames) * 2.0 ** (total_shift(synapse) - FRAME_BITS)
         return total

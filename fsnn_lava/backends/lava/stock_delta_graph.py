@@ -136,7 +136,7 @@ class StockDeltaGraph:
         waits = waits_in_synapse(synapse)
         for which, sign in enumerate(SIGNS):
             process = connect(
-                replace(synapse, weight=sign * synapse.weight.astype(np.int64)),
+                replace(synapse, weight=(sign * synapse.weight).astype(np.int8)),
                 before=self._port(synapse.source, which, 0 if waits else delay - 1),
                 after=[neuron.a_in for neuron in self._pairs[synapse.target]],
                 source=chip.layer(synapse.source).shape,
@@ -173,7 +173,7 @@ class StockDeltaGraph:
         classes = Sigma(shape=(chip.readout.classes,))
         classes.name = "readout"
         for sign, neuron in zip(SIGNS, self._pairs[last.name], strict=True):
-            weight = sign * chip.readout.weight.astype(np.int64)
+            weight = (sign * chip.readout.weight).astype(np.int8)
             synapse = dense_process(weight, chip.readout.exponent, last.shape, CHANGE_BITS, f"synapse {neuron.name} to readout")
             neuron.s_out.reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)
             synapse.a_out.connect(classes.a_in)
