@@ -43,7 +43,7 @@ def test_every_integer_is_the_rounding_of_its_float_and_the_run_is_faithful(arch
 
 @pytest.mark.parametrize(("neuron", "decay"), [(fl.IF(), 0), (fl.LIF(0.95), 205)])
 def test_frames_of_events_keep_the_weights_of_the_leak(neuron, decay):
-    net = network("4C3s-7 (F7)", neuron=neuron)
+    net = network("6C3-4C3s (F6C3u)", neuron=neuron)
     events = (np.random.default_rng(5).random((4, 9, 1, 6, 6)) < 0.3).astype(np.uint8)
     chip = fl.quantise(net, encoding="delta", dead_band=0.02, calibration=events)
     assert chip.delta is not None and chip.delta.frame_decay == decay and chip.steps == 9
