@@ -87,7 +87,7 @@ def test_frames_that_cannot_be_weighted_are_refused():
 def test_the_exponent_of_the_frames_of_a_layer_is_its_finest():
     chip = random_network(np.random.default_rng(0), layers=1, kind="events", decay=0)
     inward = next(s for s in chip.synapses if s.source == "input")
-    assert frame_exponent(replace(chip, synapses=(*chip.synapses, replace(inward, exponent=-5))), chip.layers[0]) == -5
+    assert frame_exponent(replace(chip, synapses=(*chip.synapses, replace(inward, exponent=-20))), chip.layers[0]) == -20
     assert frame_exponent(replace(chip, synapses=tuple(s for s in chip.synapses if s is not inward)), chip.layers[0]) == 0
 
 

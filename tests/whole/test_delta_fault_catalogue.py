@@ -6,7 +6,7 @@ import pytest
 
 from tests.helpers.delta_fault_catalogue import BACKENDS, CATALOGUE, GRAPHS, cases, outcomes
 
-EVERY = 3  # coprime to the number of faults, so that each comes up on some backend
+EVERY = 5  # coprime to the numbers of faults and of backends, so that every rule comes up
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,7 @@ def judged():
 
 
 def test_every_fault_is_found(judged):
-    assert len(judged) >= 40
+    assert len(judged) >= 25
     assert [(o.fault.name, o.graph, o.backend) for o in judged if not o.found] == []
 
 

@@ -10,8 +10,9 @@ from fsnn_lava import limits
 from fsnn_lava.backends.lava.batched_processes import BatchedProcesses
 from fsnn_lava.backends.lava.channel_order import channels_last_order
 from fsnn_lava.backends.lava.delta_record import DeltaRecord, delta_record
+from fsnn_lava.backends.lava.frames import Frames
 from fsnn_lava.backends.lava.processes.delta_readout.process import DeltaClassifier
-from fsnn_lava.backends.lava.processes.sigma_delta.process import Frames, SigmaDeltaNeuron
+from fsnn_lava.backends.lava.processes.sigma_delta.process import SigmaDeltaNeuron
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled.lava_step import compile_lava_delta_step
 from fsnn_lava.errors import BadArgument

@@ -12,7 +12,8 @@ from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.lava.delta_record import DeltaRecord
-from fsnn_lava.backends.lava.processes.sigma_delta.process import Frames, SigmaDeltaNeuron
+from fsnn_lava.backends.lava.frames import Frames
+from fsnn_lava.backends.lava.processes.sigma_delta.process import SigmaDeltaNeuron
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW, shift
 from fsnn_lava.compiled.lava_step import lava_delta_step

@@ -1,23 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from lava.magma.core.process.ports.ports import InPort, OutPort
 from lava.magma.core.process.process import AbstractProcess
-from numpy.typing import NDArray
 
 from fsnn_lava.backends.lava.delta_record import DeltaRecord
+from fsnn_lava.backends.lava.frames import Frames
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.ir.network import Layer
-
-
-@dataclass(frozen=True, eq=False)
-class Frames:
-    """How the frames of an event input are added up: frame tau counts `weights[tau - 1]` times, and the sum is shifted when it is read."""
-
-    weights: NDArray[np.int64]  # [T]
-    shift: int
 
 
 class SigmaDeltaNeuron(AbstractProcess):
