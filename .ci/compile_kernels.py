@@ -12,8 +12,8 @@ from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled import float_run
 from fsnn_lava.compiled.scatter import FORM
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, Input, Layer, Readout
-from fsnn_lava.ir.synapse_patches import synapse_patches
 
 
 def compile_training() -> None:
@@ -30,7 +30,7 @@ def compile_inference() -> None:
     chip = _network()
     Emulator(chip)
     for synapse, out in ((chip.synapses[0], np.int32), (chip.synapses[1], np.int64)):
-        patches = synapse_patches(synapse, (1,), (1,))
+        patches = compiled_synapse(synapse, (1,), (1,))
         Scatter(patches, exponent=0, sources=1, targets=1, graded=False, out=out, wide=False)
 
 

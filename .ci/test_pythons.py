@@ -1,6 +1,6 @@
 """make test-pythons: run the tests and hw_tests on every supported Python that is found, and print a table of the results.
 
-ARGS="3.11 3.13" selects versions; ARGS=--write also writes the table, with today's date, to docs/verified.md.
+ARGS="3.11 3.13" selects versions; ARGS=--write also writes their rows to the table in docs/verified.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ VERSIONS = """
 import importlib.metadata as m, json, platform
 print(json.dumps([platform.python_version(), *(m.version(name) for name in ("torch", "numpy", "lava-nc"))]))
 """
-HEAD = "| Python | torch | numpy | lava-nc | tests: passed, skipped, failed | hw_tests: emu | sim | stock | seconds |\n|" + "---|" * 9
+HEAD = (
+    "| Python | torch | numpy | lava-nc | tests: passed, skipped, failed | hw_tests: emu | sim | stock | seconds | when, commit |\n|"
+    + "---|" * 10
+)
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def row(python: str, series: str) -> tuple[str, bool]:
     say(f"Python {series}: setting up")
     done = in_environment(python, series, "-c", VERSIONS)
     if done.returncode != 0:
-        return f"| {series} | could not be set up |" + " |" * 7, False
+        return f"| {series} | could not be set up |" + " |" * 8, False
     versions = json.loads(done.stdout.splitlines()[-1])
     began = time.monotonic()
     say(f"Python {series}: tests")
@@ -93,16 +96,26 @@ def row(python: str, series: str) -> tuple[str, bool]:
     for target in TARGETS:
         say(f"Python {series}: hw_tests on {target}")
         outcomes.append(pytest_outcome(python, series, "hw_tests", "--target", target))
-    cells = [*versions, *map(str, outcomes), f"{time.monotonic() - began:.0f}"]
+    when = f"{datetime.date.today():%d %b %Y}, {commit()}"
+    cells = [*versions, *map(str, outcomes), f"{time.monotonic() - began:.0f}", when]
     return f"| {' | '.join(cells)} |", all(outcome.good for outcome in outcomes)
 
 
-def write(table: str, *, page: Path = PAGE) -> None:
-    """Replace the table and the date between the two markers of the page."""
+def commit() -> str:
+    """The commit that is tested, abbreviated, with a + if files differ from it."""
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty=+", "--exclude=*"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or "not in a repository"
+
+
+def write(rows: dict[str, str], *, page: Path = PAGE) -> None:
+    """Put the rows, by series, into the table between the two markers of the page; rows of other series stay."""
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    dated = f"Last run: {datetime.date.today():%d %B %Y}.\n\n{table}"
-    page.write_text(f"{before}{BEGIN}\n\n{dated}\n\n{END}{after}", encoding="utf-8")
+    old, _, after = rest.partition(END)
+    kept = {series: line for line in old.splitlines() for series in SERIES if line.startswith((f"| {series}.", f"| {series} "))}
+    table = "\n".join([HEAD, *(line for _, line in sorted({**kept, **rows}.items()))])
+    page.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
 
 
 def say(text: str) -> None:
@@ -112,24 +125,23 @@ def say(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("series", nargs="*", metavar="3.X", help=f"versions to test, out of {', '.join(SERIES)} (default: all)")
-    parser.add_argument("--write", action="store_true", help="write the table to docs/verified.md")
+    parser.add_argument("--write", action="store_true", help="write the rows to docs/verified.md")
     args = parser.parse_args()
     if unknown := [series for series in args.series if series not in SERIES]:
         parser.error(f"{', '.join(unknown)}: not one of {', '.join(SERIES)}")
-    rows, good = [], True
+    rows: dict[str, str] = {}
+    good = True
     for series in args.series or SERIES:
         python = find(series)
         if python is None:
             say(f"Python {series} was not found")
             good = good and series not in args.series
             continue
-        line, fine = row(python, series)
-        rows.append(line)
+        rows[series], fine = row(python, series)
         good = good and fine
-    table = "\n".join([HEAD, *rows])
-    print(table)
+    print("\n".join([HEAD, *rows.values()]))
     if args.write and rows:
-        write(table)
+        write(rows)
     return 0 if good and rows else 1
 
 

@@ -26,9 +26,10 @@ import fsnn_lava as fl
 from fsnn_lava.compiled.threads import set_thread_count
 from fsnn_lava.data import Dataset, load
 from fsnn_lava.placement.board import load_board
+from fsnn_lava.tuning.bench import Bench
 from fsnn_lava.tuning.candidate import Candidate, candidates
 from fsnn_lava.tuning.held_out import CALIBRATION_SAMPLES, hold_out
-from fsnn_lava.tuning.trial import Bench, Trial
+from fsnn_lava.tuning.trial import Trial
 
 MODELS = Path(__file__).resolve().parents[1] / "examples" / "models"
 NETWORKS = {"mnist": ("mnist", "mnist-frugal"), "fashion-mnist": ("fashion-mnist-if", "fashion-mnist-frugal"), "digits": ("digits",)}

@@ -29,7 +29,7 @@ from emulator import SHAPE, images, network
 import fsnn_lava as fl
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.running.options import default_batch
+from fsnn_lava.running.options import default_batch_option
 from fsnn_lava.verify.comparator import Comparator
 
 DENSE, ALEXNET_F = "400 (F400)", "96C3s-256C3-384C3s-384C3-256C3 (F96C3u)"
@@ -83,7 +83,7 @@ def measure(case: Case) -> dict[str, Any]:
     first = Comparator(case.chip, equilibrium_samples=1)
     first.add(emulator.run(warm, steps=case.chip.steps), warm)
     run, compare = np.zeros(2), np.zeros(2)
-    batch = default_batch(case.chip, len(case.values), backend="emu")
+    batch = default_batch_option(case.chip, len(case.values), backend="emu")
     for start in range(0, len(case.values), batch):
         rows = slice(start, start + batch)
         began = clocks()

@@ -31,8 +31,8 @@ from fsnn_lava.backends.emulator.delta import DeltaEmulator
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.compiled.threads import set_thread_count
 from fsnn_lava.data import load
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.rate_map import RateMap, Rates
-from fsnn_lava.ir.synapse_patches import synapse_patches
 from fsnn_lava.running.run import run_batches
 from fsnn_lava.tuning.held_out import hold_out
 from fsnn_lava.verify.message_reference import MessageReference
@@ -202,7 +202,7 @@ def summary(result: fl.Result) -> Row:
 def static_operations(chip: fl.ChipNetwork, values: NDArray[np.uint8]) -> float:
     """Return the synaptic operations per sample for the static input, which rate coding's result counts in every step."""
     synapse = next(s for s in chip.synapses if s.source == "input")
-    fan = synapse_patches(synapse, chip.input.shape, chip.layer(synapse.target).shape).fan_out
+    fan = compiled_synapse(synapse, chip.input.shape, chip.layer(synapse.target).shape).fan_out
     nonzero = (values != 0).sum(axis=0).astype(np.float64)
     return float((nonzero.sum(axis=0) * fan).sum() if fan.size > 1 else nonzero.sum() * fan.reshape(-1)[0]) / len(values)
 

@@ -34,7 +34,7 @@ from train_step import Rectangle, _status
 
 import fsnn_lava as fl
 from fsnn_lava.data import Split, load
-from fsnn_lava.report import canvas
+from fsnn_lava.report import svg_figure
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS, PAGE = ROOT / "examples" / "models", ROOT / "docs" / "paper.md"
@@ -229,16 +229,16 @@ def draw(kept: dict[str, Any], path: Path) -> None:
     """One panel per network, first and last layer."""
     columns = min(3, len(kept))
     rows = -(-len(kept) // columns)
-    with canvas.figure_style():
-        figure = canvas.new_figure(300 * columns, 230 * rows)
+    with svg_figure.report_figure_style():
+        figure = svg_figure.new_figure(300 * columns, 230 * rows)
         axes = figure.subplots(rows, columns, squeeze=False).flat
         for axis, (name, row) in zip(axes, kept.items(), strict=False):
             found = row["residual"]
-            axis.loglog(found["steps"], found["first layer"], color=canvas.BLUE, label="first layer")
+            axis.loglog(found["steps"], found["first layer"], color=svg_figure.BLUE, label="first layer")
             if row["architecture"].split(" (")[0].count("-"):
-                axis.loglog(found["steps"], found["last layer"], color=canvas.ORANGE, label="last layer")
+                axis.loglog(found["steps"], found["last layer"], color=svg_figure.ORANGE, label="last layer")
             axis.loglog(
-                found["steps"], [found["first layer"][0] / t for t in found["steps"]], color=canvas.SOFT, linestyle=":", label="1/t"
+                found["steps"], [found["first layer"][0] / t for t in found["steps"]], color=svg_figure.SOFT, linestyle=":", label="1/t"
             )
             axis.set(title=f"{name}, {row['neuron']}", xlabel="steps t", ylabel="‖f(a[t]) − a[t]‖")
         for axis in list(axes)[len(kept) :]:

@@ -1,6 +1,6 @@
 """Repeat event recordings end to end: is the run faithful, has it settled, and does the residual fall as E11 predicts?
 
-    fsnn-train train/nmnist-if.toml --set epochs=2 --set learning_rate.every=2 --out runs/nmnist
+    fsnn-train train/nmnist-if.toml --set epochs=1 --out runs/nmnist
     python bench/settling.py runs/nmnist/best.pt [--data nmnist] [--repeat 1 4 16] [--samples 9]
 
 A single recording is too short for the rates to settle. If it is repeated k times, its average stays the same, and by E11 the largest

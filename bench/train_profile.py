@@ -32,7 +32,8 @@ from fsnn_lava.compiled.scatter import scatter_by_taps
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.nn import feedback
 from fsnn_lava.nn.dropout import Masks
-from fsnn_lava.nn.event_simulation import EventRun, layout_of
+from fsnn_lava.nn.event_layout import event_layout
+from fsnn_lava.nn.event_simulation import EventRun
 from fsnn_lava.nn.feedback import RestrictedFeedback
 from fsnn_lava.nn.operators import Convolution, Dense
 from fsnn_lava.nn.stage import Stage
@@ -113,7 +114,7 @@ def limits(net: fl.FSNN, x: torch.Tensor, found: dict[str, float], rounds: int) 
     assert net.feedback is not None
     assert net.last_trace is not None
     size, weight = net.architecture.layers[0].size, net.feedback.weight().detach()
-    layout = layout_of(net._dynamics(x, (weight,), Masks.none(1, 1)))
+    layout = event_layout(net._dynamics(x, (weight,), Masks.none(1, 1)))
     laid, activity = layout.connections[0], float(net.last_trace.counts[0].mean()) / net.steps
     passes = net.steps  # the first step has no feedback, and W a of the last one is taken as well
     out = {"additions": activity * laid.products * passes * BATCH / (1e-3 * found["simulation"])}

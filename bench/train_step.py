@@ -41,7 +41,7 @@ import torch.nn.functional as nnf
 
 import fsnn_lava as fl
 from fsnn_lava.nn.dropout import Masks
-from fsnn_lava.nn.event_simulation import layout_of
+from fsnn_lava.nn.event_layout import event_layout
 from fsnn_lava.training.descent import descend
 
 ALEXNET_F = "96C3s-256C3-384C3s-384C3-256C3 (F96C3u)"
@@ -300,7 +300,7 @@ def gradient_error(net: fl.FSNN, x: torch.Tensor, y: torch.Tensor) -> float:
 def activity(net: fl.FSNN, x: torch.Tensor) -> float:
     """Return the share of all synapses that the spikes of the last forward pass activated."""
     assert net.last_trace is not None
-    layout = layout_of(net._dynamics(x, net.feedback_weights(), Masks.none(len(net.stages), len(net.feedbacks))))
+    layout = event_layout(net._dynamics(x, net.feedback_weights(), Masks.none(len(net.stages), len(net.feedbacks))))
     return layout.activity([float(count.mean()) / net.steps for count in net.last_trace.counts])
 
 

@@ -21,8 +21,8 @@ import fsnn_lava as fl
 def main(name: str = "mnist") -> int:
     torch.manual_seed(0)
     data = fl.load_data(name, download=True)
-    options = {"neuron": fl.LIF(0.95), "steps": 25, "normalisation": data.normalisation}
-    net = fl.FSNN("1000 (F1000)", input_shape=data.shape, classes=data.classes, **options)
+    neuron, normalisation = fl.LIF(0.95), data.normalisation
+    net = fl.FSNN("1000 (F1000)", input_shape=data.shape, classes=data.classes, neuron=neuron, steps=25, normalisation=normalisation)
     optimiser = torch.optim.Adam(net.parameters(), lr=5e-4)
     for images, labels in DataLoader(data.train, batch_size=128, shuffle=True):
         optimiser.zero_grad()

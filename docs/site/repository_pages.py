@@ -17,6 +17,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
 }
 BLOCK = re.compile(r"<pre(?=[ >])(?=[^>]*>(?:<span></span>)?<code)")
+WIDE_PICTURE = re.compile(r'<p>(?=<img [^>]*\.svg")')
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 FORMULAS = ("equations.md", "theory.md")
 RAISED = re.compile(r"\^(?:\{([^{}]+)\}|(\w+))")
@@ -47,8 +48,8 @@ def on_page_content(html: str, page: Any, **options: Any) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """What the theme lacks for keyboard and screen readers: blocks of code that can be scrolled, and a name for the search dialog."""
-    output = BLOCK.sub('<pre tabindex="0"', output)
+    """What the theme lacks for keyboard and screen readers: code and pictures that can be scrolled, and a name for the search dialog."""
+    output = WIDE_PICTURE.sub('<p tabindex="0">', BLOCK.sub('<pre tabindex="0"', output))
     return output.replace('data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"')
 
 

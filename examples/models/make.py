@@ -25,12 +25,12 @@ import fsnn_lava as fl
 from fsnn_lava.data import Dataset, load
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
-from fsnn_lava.placement.work import cost_of_messages
+from fsnn_lava.placement.cost_count import count_cost_of_messages
 from fsnn_lava.quantisation.quantise import Quantised, quantise_in_full
 from fsnn_lava.training import run_folder
 from fsnn_lava.verify.bounds.local_certificate import LocalCertifier
-from fsnn_lava.verify.checks.accuracy import wilson_interval
 from fsnn_lava.verify.equilibrium import solve_equilibria
+from fsnn_lava.verify.wilson_interval import wilson_interval
 
 HERE = Path(__file__).parent
 LOGS = HERE.parents[1] / "train" / "logs"
@@ -129,7 +129,7 @@ def measure(net: fl.FSNN, chip: ChipNetwork, data: Dataset, *, samples: int | No
             events += np.count_nonzero(given, axis=(0, 1))
     messages = [count / number for count in counts]
     sent = events / number if chip.input.kind == "events" else None
-    cost = cost_of_messages(chip, messages, fl.place(chip), steps=chip.steps, events=sent)
+    cost = count_cost_of_messages(chip, messages, fl.place(chip), steps=chip.steps, events=sent)
     low, high = wilson_interval(right, number)
     return {
         "float": right / number,

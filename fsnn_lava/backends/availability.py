@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from fsnn_lava.backends.lava.requirement import is_in_lava, missing_lava_requirements, missing_required_packages
+from fsnn_lava.backends.lava.requirement import is_in_lava, lava_requirements_missing, missing_lava_requirements
 from fsnn_lava.errors import BackendMissing, BadArgument
 
 Backend = Literal["emu", "sim", "loihi2"]
@@ -26,7 +26,7 @@ def missing_for_backend(backend: str) -> tuple[str, ...]:
     if backend not in BACKENDS:
         raise BadArgument(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
     if backend == "emu":
-        return missing_required_packages("numpy", "numba")
+        return lava_requirements_missing("numpy", "numba")
     if backend == "sim":
         return missing_lava_requirements()
     return missing_lava_requirements() + _vendor() + _board()

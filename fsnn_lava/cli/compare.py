@@ -106,7 +106,7 @@ def _judge_rows(comparator: Comparator, reader: ResultsReader, end: int) -> None
 
 def _report(args: argparse.Namespace, reader: ResultsReader, verdict: Verdict, model: FSNN | None) -> None:
     from fsnn_lava.report.evidence import Origin, samples_for_a_report
-    from fsnn_lava.report.mistakes import samples_to_show
+    from fsnn_lava.report.mistakes import mistakes_to_show
     from fsnn_lava.report.report import write_report
 
     end = min(reader.details, samples_for_a_report(reader.chip), args.limit or reader.details)
@@ -120,7 +120,7 @@ def _report(args: argparse.Namespace, reader: ResultsReader, verdict: Verdict, m
         values=reader.values(0, end),
         labels=None if (labels < 0).any() else labels,
         model=model,
-        inputs={sample: reader.values(sample, sample + 1)[0] for sample in samples_to_show(verdict)},
+        inputs={sample: reader.values(sample, sample + 1)[0] for sample in mistakes_to_show(verdict)},
         figures=args.figures,
         origin=Origin(data=origin.data, date=origin.date, command=origin.command),
     )

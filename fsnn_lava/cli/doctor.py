@@ -14,6 +14,7 @@ from typing import Any
 import fsnn_lava
 from fsnn_lava.backends.availability import BACKENDS, missing_for_backend
 from fsnn_lava.backends.lava import install as lava_install
+from fsnn_lava.backends.lava import lava_version
 from fsnn_lava.cli.command import run_command
 from fsnn_lava.cli.parsers.doctor import parser
 from fsnn_lava.errors import BadArgument
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     if args.install_lava:
         return _install_lava(args)
     if args.yes:
-        raise BadArgument("--yes only applies to --install-lava: add it")
+        raise BadArgument("--yes only applies to --install-lava: add that option too")
     found = _examine()
     print(json.dumps(found, indent=2) if args.json else _text(found))
     return 0
@@ -44,8 +45,8 @@ def run(args: argparse.Namespace) -> int:
 def _install_lava(args: argparse.Namespace) -> int:
     if args.json:
         raise BadArgument("--json cannot be combined with --install-lava: remove one of them")
-    name, version = lava_install.pinned_version()
-    there = lava_install.installed_version()
+    name, version = lava_version.pinned_lava_version()
+    there = lava_version.installed_version()
     print(f"{name} {there} is installed." if there else f"{name} {version} is not installed.")
     lava_install.install_lava(yes=args.yes)
     print("Checking it with a network of two neurons; compiling takes about half a minute the first time …", flush=True)

@@ -25,7 +25,7 @@ from fsnn_lava.placement.chip_bits import bits_for_board
 from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise
-from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, affordable_run, export
+from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, affordable_export_samples, export
 from fsnn_lava.verify.verdict import plain_values
 
 CALIBRATION_SAMPLES = 128
@@ -114,15 +114,16 @@ def _bits_of_target(args: argparse.Namespace, net: FSNN, calibration: NDArray[np
 
 def _dataset(args: argparse.Namespace, net: FSNN) -> tuple[Dataset | None, str]:
     """The data set named by --data, else the training data set, else none; and a note that says which."""
+    targets = "task" in net.metrics
     if args.data is not None:
         return _fitting(
-            load_data(args.data, args.data_dir, download=args.download), net, str(args.data)
+            load_data(args.data, args.data_dir, download=args.download, targets=targets), net, str(args.data)
         ), f"calibrated and tested on {args.data}"
     trained_on = net.metrics.get("data")
     if isinstance(trained_on, str):
         try:
             return _fitting(
-                load_data(trained_on, args.data_dir, download=args.download), net, trained_on
+                load_data(trained_on, args.data_dir, download=args.download, targets=targets), net, trained_on
             ), f"calibrated and tested on {trained_on}, its training data set"
         except FsnnError:
             return None, f"calibrated on synthetic data: {trained_on} was not found (use --data-dir)"
@@ -136,10 +137,10 @@ def _fitting(dataset: Dataset, net: FSNN, name: str) -> Dataset:
     return dataset
 
 
-def _first(split: Split, number: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The first `number` samples."""
+def _first(split: Split, number: int) -> tuple[NDArray[np.uint8], NDArray[np.int64] | None]:
+    """The first `number` samples and their classes; None if they have targets instead."""
     indices = np.arange(min(number, len(split)))
-    return split.batch(indices), np.asarray(split.labels)[indices]
+    return split.batch(indices), None if split.targets is not None else np.asarray(split.labels)[indices]
 
 
 def _check_report(args: argparse.Namespace, dataset: Dataset | None) -> None:
@@ -177,12 +178,12 @@ def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -
 
 def _limit(net: FSNN, steps: int | None) -> int:
     """500 test samples, or as many as take about half a minute in float64."""
-    return affordable_run(fold(net), 500, steps or net.steps)
+    return affordable_export_samples(fold(net), 500, steps or net.steps)
 
 
 def _notes(args: argparse.Namespace, net: FSNN) -> dict[str, str]:
     notes = {"model": args.model.name}
-    notes.update({key if key == "data" else f"trained {key}": str(value) for key, value in net.metrics.items()})
+    notes.update({key if key in ("data", "task") else f"trained {key}": str(value) for key, value in net.metrics.items()})
     return notes
 
 

@@ -16,11 +16,11 @@ from fsnn_lava.models.find import find_model
 from fsnn_lava.placement import core_map
 from fsnn_lava.placement.chip_window import ChipWindow
 from fsnn_lava.placement.cost import ChipCost
+from fsnn_lava.placement.cost_count import count_cost
 from fsnn_lava.placement.cost_table import cost_table
 from fsnn_lava.placement.neurobench import static_metrics, workload_metrics
 from fsnn_lava.placement.placement import Core, Placement, place
 from fsnn_lava.placement.placement_table import core_table, placement_table
-from fsnn_lava.placement.work import chip_cost
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,7 +55,7 @@ def _measured(chip: ChipNetwork, path: Path, placement: Placement) -> tuple[dict
 
     stored = results.read_results(path)
     metrics = workload_metrics(stock_equivalent(chip)[0] if stored.result.graph == "stock" else chip, stored.result)
-    return metrics, chip_cost(chip, stored.result, placement, values=stored.values)
+    return metrics, count_cost(chip, stored.result, placement, values=stored.values)
 
 
 def _chip_steps(chip: ChipNetwork) -> int:

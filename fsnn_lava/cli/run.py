@@ -27,10 +27,10 @@ from fsnn_lava.formats.results import reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate_results
 from fsnn_lava.models.find import MODEL, find_model
+from fsnn_lava.running.backend import require_encoding
 from fsnn_lava.running.evaluation import fit_to_input
 from fsnn_lava.running.job import Job, run_job_in_memory, run_job_to_file
 from fsnn_lava.running.options import RunOptions, run_options
-from fsnn_lava.running.run import require_encoding
 from fsnn_lava.running.totals import Totals
 from fsnn_lava.training.processes import Processes
 from fsnn_lava.verify.thresholds import Thresholds
@@ -132,9 +132,8 @@ def _package(args: argparse.Namespace) -> int:
     path = find_model(args.network)
     dataset = _dataset(args, ChipNetwork.load(path))
     first = slice(0, _number(args, dataset))
-    folder = write_bundle(
-        path, dataset.test.batch(first), args.package, labels=dataset.test.labels[first], steps=args.steps, board=args.board
-    )
+    labels = None if dataset.test.targets is not None else dataset.test.labels[first]
+    folder = write_bundle(path, dataset.test.batch(first), args.package, labels=labels, steps=args.steps, board=args.board)
     text = f"wrote {folder}: copy it to the machine with the board, then run sh {folder.name}/run.sh --check there"
     print(json.dumps({"package": str(folder)}) if args.json else text)
     return 0
@@ -144,7 +143,7 @@ def _dataset(args: argparse.Namespace, chip: ChipNetwork) -> Dataset:
     name = args.data or chip.notes.get("data") or (DEFAULT if args.network == DEFAULT else None)
     if name is None:
         raise BadArgument(f"{args.network} does not say what it was trained on: add --data ({FORMS})")
-    return load_data(name, args.data_dir, download=args.download)
+    return load_data(name, args.data_dir, download=args.download, targets="task" in chip.notes)
 
 
 def _number(args: argparse.Namespace, dataset: Dataset) -> int:
@@ -214,10 +213,10 @@ def _write_report(
 
 
 def _inputs_of_errors(chip: ChipNetwork, dataset: Dataset, verdict: Verdict) -> dict[int, NDArray[np.uint8]]:
-    """The inputs of the samples that were answered wrongly or unlike the float network, wherever they are in the data set."""
-    from fsnn_lava.report.mistakes import samples_to_show
+    """The inputs of the samples that were answered wrongly, or differently from the float network, wherever they are in the data set."""
+    from fsnn_lava.report.mistakes import mistakes_to_show
 
-    samples = samples_to_show(verdict)
+    samples = mistakes_to_show(verdict)
     if not samples:
         return {}
     return dict(zip(samples, fit_to_input(chip, dataset.test.batch(np.array(samples))), strict=True))

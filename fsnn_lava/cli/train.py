@@ -63,9 +63,9 @@ def _take_old_spelling(args: argparse.Namespace) -> None:
     """--data used to be the folder of the data sets: a folder that is not a data set itself is still accepted as such."""
     if args.data is None or args.data_dir is not None or not Path(args.data).is_dir():
         return
-    from fsnn_lava.data.loading import is_data_folder
+    from fsnn_lava.data.loading import is_loadable_folder
 
-    if not is_data_folder(Path(args.data)):
+    if not is_loadable_folder(Path(args.data)):
         warnings.warn(Remark(f"--data {args.data} is a folder of data sets: use --data-dir for that"), stacklevel=2)
         args.data, args.data_dir = None, Path(args.data)
 

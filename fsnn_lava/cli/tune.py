@@ -28,6 +28,7 @@ from fsnn_lava.limits import WEIGHT_BITS
 from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.board import load_board
+from fsnn_lava.tuning.bench import Bench
 from fsnn_lava.tuning.candidate import BITS, Candidate, candidates
 from fsnn_lava.tuning.choice import cheapest, check_resolution, confidence, front
 from fsnn_lava.tuning.front_plot import check_suffix, write_front
@@ -35,7 +36,7 @@ from fsnn_lava.tuning.front_table import chosen_sentence, front_table
 from fsnn_lava.tuning.held_out import HeldOut, hold_out
 from fsnn_lava.tuning.journal import TuningJournal
 from fsnn_lava.tuning.search import search
-from fsnn_lava.tuning.trial import Bench, Trial
+from fsnn_lava.tuning.trial import Trial
 
 SUFFIXES = (".h5", ".hdf5", ".net")
 BATCH = 250  # samples per batch of the float network

@@ -13,7 +13,7 @@ from fsnn_lava.data import cifar_names
 from fsnn_lava.data.dataset import ArraySplit, Dataset
 from fsnn_lava.data.search_path import FOLDERS, damaged_file, find_file, find_folder
 from fsnn_lava.errors import BadData
-from fsnn_lava.files.plain_pickle import NotPlain, array_of, read_plain_pickle
+from fsnn_lava.files.plain_pickle import NotPlain, pickled_array, read_plain_pickle
 from fsnn_lava.nn.normalisation import Normalisation
 
 PAGE = "https://www.cs.toronto.edu/~kriz/cifar.html"
@@ -96,7 +96,7 @@ def _read_python(path: Path, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
         content = read_plain_pickle(_read(path))
         if not isinstance(content, dict):
             raise NotPlain("its contents must be a dict")
-        images = array_of(_entry(content, "data"))
+        images = pickled_array(_entry(content, "data"))
         labels = _entry(content, layout.label_key)
     except NotPlain as error:
         raise damaged_file(path, str(error)) from error

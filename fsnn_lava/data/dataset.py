@@ -20,7 +20,7 @@ class Split(Protocol):
 
     @property
     def labels(self) -> np.ndarray:
-        """Class numbers, [N] int64."""
+        """Class numbers, [N] int64; all -1 if there are `targets` instead."""
 
     @property
     def targets(self) -> np.ndarray | None:
@@ -48,8 +48,16 @@ class Subscriptable(ABC):
     @abstractmethod
     def __len__(self) -> int: ...
 
+    @property
     @abstractmethod
-    def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray: ...
+    def shape(self) -> tuple[int, ...]: ...
+
+    @abstractmethod
+    def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
+        """The raw values of these samples."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} samples of shape {self.shape})"
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, int]:
         """Raw values [*shape] uint8 and class number of one sample; negative indices count from the end."""
@@ -64,7 +72,7 @@ class Subscriptable(ABC):
         return list(zip(self.batch(chosen), self.labels[chosen].tolist()))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ArraySplit(Subscriptable):
     """Samples in memory."""
 
@@ -94,7 +102,7 @@ class ArraySplit(Subscriptable):
         return self.values[indices].copy() if isinstance(indices, slice) else self.values[np.asarray(indices, np.int64)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Dataset:
     """A raw data set, as `load_data` returns it: uint8 values and class numbers.
 
@@ -130,6 +138,11 @@ class Dataset:
     augment: Literal["none", "crop-flip"] = "none"
     source: Path | None = None  # where it was read from; None for one that comes with a package
     remarks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        held_out = "" if self.validation is None else f", {len(self.validation)} validation"
+        samples = f"{len(self.train)} training{held_out} and {len(self.test)} test samples of shape {self.test.shape}"
+        return f"Dataset({self.name!r}, {samples}, {self.classes} {'classes' if self.test.targets is None else 'outputs'})"
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ PIXELS_MAX = 2**26  # of one image
 def load_image_folder(source: Source, folder: Path, files: LabelledFiles) -> Dataset:
     """The images of `files`. Option `size` scales all of them, `colour=grey` or `rgb` converts them; otherwise all must be alike."""
     source.check_keys(OPTIONS)
-    size, colour = source.sides("size"), source.choice("colour", ("as it is", "grey", "rgb"))
+    size, colour = source.sides("size"), source.choice("colour", ("auto", "grey", "rgb"))
     mode = {"grey": "L", "rgb": "RGB"}.get(colour) or ("L" if all(_mode(path) in ("L", "1") for path in files.every) else "RGB")
     sides = size or _common_size(files.every)
     shape = ({"L": 1, "RGB": 3}[mode], sides[1], sides[0])

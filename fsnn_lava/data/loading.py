@@ -73,11 +73,6 @@ def _load(text: str, root: str | Path | None, *, download: bool, targets: bool) 
     return read(fetch(RESOURCES[text], root))
 
 
-def is_data_folder(folder: Path) -> bool:
-    """Whether a folder is a data set itself: one folder per class, of images or recordings."""
-    return any(find_labelled_files(folder, endings) is not None for endings in (image_folder.ENDINGS, event_folder.ENDINGS))
-
-
 def _load_folder(source: Source, folder: Path) -> Dataset:
     images = find_labelled_files(folder, image_folder.ENDINGS)
     if images is not None:
@@ -106,3 +101,8 @@ def _reader(name: str) -> Callable[[str | Path | None], Dataset]:
         f"unknown data set {name!r}{hint}: use one of {', '.join(NAMES)}, {TONIC}NAME, a file that ends in .npz, or a folder of images "
         "or recordings"
     )
+
+
+def is_loadable_folder(folder: Path) -> bool:
+    """Whether `load_data` can load a folder: one folder per class, of images or recordings."""
+    return any(find_labelled_files(folder, endings) is not None for endings in (image_folder.ENDINGS, event_folder.ENDINGS))

@@ -27,7 +27,7 @@ MOST_BYTES = 2**24  # a recording of 300 ms has about 20 kB
 EVENT = np.dtype([("x", int), ("y", int), ("t", int), ("p", int)])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NMnistSplit(Subscriptable):
     """Recordings that are read from their files when a batch needs them."""
 

@@ -58,8 +58,8 @@ def _dataset(archive: zipfile.ZipFile, source: Path, *, targets: bool) -> Datase
     answers = [_read(archive, name, source) for name in names]
     if targets:
         numbers = own_labels.recognise_targets(answers, counts, names=names, where=str(source))
-        labels = own_labels.Labels(tuple(np.zeros(count, np.int64) for count in counts))
-        splits = [ArraySplit(values.copy(), zeros, own) for values, zeros, own in zip(samples.arrays, labels.arrays, numbers)]
+        labels = own_labels.Labels(tuple(np.full(count, -1, np.int64) for count in counts))
+        splits = [ArraySplit(values.copy(), unknown, own) for values, unknown, own in zip(samples.arrays, labels.arrays, numbers)]
     else:
         labels = own_labels.recognise_labels(answers, counts, names=names, where=str(source))
         splits = [ArraySplit(values.copy(), own) for values, own in zip(samples.arrays, labels.arrays)]  # a copy may be written to

@@ -34,7 +34,10 @@ def recognise_labels(arrays: Sequence[np.ndarray], counts: Sequence[int], *, nam
         arrays, remarks = _from_one_hot(arrays, names, where)
     if all(array.dtype.kind in "US" for array in arrays):
         return _from_names(arrays, remarks)
-    return Labels(tuple(_whole(array, name, where) for array, name in zip(arrays, names, strict=True)), remarks=remarks)
+    numbers = tuple(_whole(array, name, where) for array, name in zip(arrays, names, strict=True))
+    if not remarks and min(int(array.min()) for array in numbers) == 1:
+        remarks = ("no sample has class 0: if the labels count from 1, subtract 1 from them",)
+    return Labels(numbers, remarks=remarks)
 
 
 def recognise_targets(arrays: Sequence[np.ndarray], counts: Sequence[int], *, names: Sequence[str], where: str) -> list[np.ndarray]:
@@ -45,7 +48,7 @@ def recognise_targets(arrays: Sequence[np.ndarray], counts: Sequence[int], *, na
         if not good or not bool(np.isfinite(array.astype(np.float64)).all()):
             shape = f"{array.dtype} of shape {list(array.shape)}"
             raise BadData(f"{where}: {name} must be finite numbers, [{count}] or [{count}, outputs], got {shape}")
-        found.append(np.ascontiguousarray(array.reshape(count, -1), np.float32))
+        found.append(np.array(array.reshape(count, -1), np.float32, order="C"))  # a copy, which may be written to
     if len({array.shape[1] for array in found}) > 1:
         raise BadData(f"{where}: {' and '.join(names)} must have the same number of outputs, got {[array.shape[1] for array in found]}")
     return found
@@ -54,10 +57,7 @@ def recognise_targets(arrays: Sequence[np.ndarray], counts: Sequence[int], *, na
 def _from_one_hot(arrays: Sequence[np.ndarray], names: Sequence[str], where: str) -> tuple[list[np.ndarray], tuple[str, ...]]:
     widths = {array.shape[1] if array.ndim == 2 else 0 for array in arrays}
     for array, name in zip(arrays, names, strict=True):
-        good = (
-            array.ndim == 2 and array.dtype.kind in "biuf" and bool(((array == 0) | (array == 1)).all()) and (array.sum(axis=1) == 1).all()
-        )
-        if not good or len(widths) > 1:
+        if not _is_one_hot(array) or len(widths) > 1:
             raise BadData(
                 f"{where}: {name} must be a vector of class numbers or one-hot rows (one 1 each), got {array.dtype} of shape "
                 f"{list(array.shape)}; write y.argmax(1) if its largest entry is the class"

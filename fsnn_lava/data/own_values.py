@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -90,6 +91,8 @@ def _raw(arrays: Sequence[np.ndarray], *, events: bool, where: str) -> Samples:
     if whole and low >= 0.0 and high <= RAW_MAX:
         said = f"x is {' and '.join(kinds)} with whole numbers from {low:g} to {high:g}: used as raw values"
         return Samples(tuple(array.astype(np.uint8) for array in arrays), events, (said,))
+    if not math.isfinite(low + high):
+        raise BadData(f"{where}: x must hold finite numbers, got NaN or infinity among {' and '.join(kinds)}")
     remedy = f"write the pixels before normalisation, as uint8 0 … {RAW_MAX} or as floats in [0, 1]"
     if events:
         remedy = f"write the number of events, 0 … {RAW_MAX}, as uint8"

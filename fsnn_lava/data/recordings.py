@@ -13,7 +13,7 @@ from fsnn_lava.data.event_frames import Framing
 from fsnn_lava.data.frame_cache import FrameCache
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RecordingSplit(Subscriptable):
     """One recording per sample; `read(index)` returns its events, `names[index]` is the name of its file."""
 

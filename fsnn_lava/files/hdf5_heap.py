@@ -35,7 +35,7 @@ def _check_heap(data: mmap.mmap, start: int) -> None:
         free = data[at : at + 2] == b"\x00\x00"  # its size includes its header
         length = size if free else _HEADER + -(-size // 8) * 8
         if not _HEADER <= length <= end - at:
-            raise ValueError("an object of a global heap does not fit in its heap")
+            raise ValueError("an object in a global heap extends past the end of the heap")
         at += length
 
 

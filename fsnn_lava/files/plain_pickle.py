@@ -50,7 +50,7 @@ class Elsewhere:
 
 
 def read_plain_pickle(data: bytes) -> Any:
-    """The value in a pickle, with arrays and tensors as `Call` (see `array_of`); strings of Python 2 become str, one character per byte."""
+    """The value in a pickle, with arrays and tensors as `Call` (see `pickled_array`); Python 2 strings become str, a character per byte."""
     machine = _Machine()
     try:
         for opcode, argument, _ in pickletools.genops(data):
@@ -183,7 +183,7 @@ def _plain_key(key: Any) -> Any:
     return key
 
 
-def array_of(value: Any) -> np.ndarray:
+def pickled_array(value: Any) -> np.ndarray:
     """The array of unsigned bytes that a `Call` describes; its shape is checked against its bytes."""
     call = _expect(value, Call)
     if call.function.path not in _RECONSTRUCT:

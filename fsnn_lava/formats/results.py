@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.formats import netx
-from fsnn_lava.formats.results_layout import FORMAT, Column, detail_columns, row_columns
+from fsnn_lava.formats.results_columns import FORMAT, Column, detail_columns, row_columns
+from fsnn_lava.formats.results_hashes import ColumnHashes, DataHash
 from fsnn_lava.formats.results_part import Part
-from fsnn_lava.formats.results_provenance import ColumnHashes, DataHash, Provenance, provenance_versions
+from fsnn_lava.formats.results_provenance import Provenance, provenance_versions
 from fsnn_lava.formats.results_reader import Results, ResultsReader, read_results, reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result

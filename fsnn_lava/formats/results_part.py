@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.files.hdf5 import Hdf5Node, open_file, write_file
-from fsnn_lava.formats.results_layout import Column
-from fsnn_lava.formats.results_provenance import DataHash
+from fsnn_lava.formats.results_columns import Column
+from fsnn_lava.formats.results_hashes import DataHash
 from fsnn_lava.ir.result import Result
 
 FORMAT = 1

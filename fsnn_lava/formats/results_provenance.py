@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from fsnn_lava.files.hdf5 import Hdf5Node
 
@@ -50,56 +46,6 @@ class Provenance:
         return Provenance(
             **texts, steps=root.integer("steps"), versions={str(k): str(v) for k, v in versions.items()}, seconds=root.number("seconds")
         )
-
-
-class ColumnHashes:
-    """The SHA-256 of columns of a results file, added batch by batch; it does not depend on how they are split."""
-
-    def __init__(self) -> None:
-        self._hashes: dict[str, hashlib._Hash] = {}
-
-    def note(self, name: str, rows: NDArray[Any]) -> None:
-        """Add rows to the hash of a column."""
-        self._hashes.setdefault(name, hashlib.sha256()).update(np.ascontiguousarray(rows).tobytes())
-
-    def digests(self) -> dict[str, str]:
-        """The SHA-256 of every column so far, in hexadecimal."""
-        return {name: found.hexdigest() for name, found in self._hashes.items()}
-
-    def to_json(self) -> str:
-        """The hashes as the JSON text that a results file keeps."""
-        return json.dumps(self.digests())
-
-    @staticmethod
-    def read(root: Hdf5Node) -> dict[str, str]:
-        """The hashes that a file keeps, by column; older files keep none."""
-        if not root.has_attribute("sha256"):
-            return {}
-        try:
-            found = json.loads(root.text("sha256"))
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise root.fail(f"attribute 'sha256' must be JSON: {error}") from error
-        if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-            raise root.fail("attribute 'sha256' must be a JSON object of strings")
-        return found
-
-
-class DataHash:
-    """The SHA-256 of samples, added batch by batch; it does not depend on how they are split."""
-
-    def __init__(self) -> None:
-        self._values, self._labels = hashlib.sha256(), hashlib.sha256()
-        self.samples = 0  # added so far
-
-    def note(self, values: NDArray[np.uint8], labels: NDArray[np.int64]) -> None:
-        """Add samples to the hash of the data."""
-        self._values.update(values.tobytes())
-        self._labels.update(labels.astype(np.int64).tobytes())
-        self.samples += len(labels)
-
-    def hexdigest(self) -> str:
-        """The hash of all values and labels so far."""
-        return hashlib.sha256(self._values.digest() + self._labels.digest()).hexdigest()
 
 
 def provenance_versions() -> dict[str, str]:

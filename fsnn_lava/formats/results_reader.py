@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.hdf5 import Hdf5Node, open_file
 from fsnn_lava.formats import netx
-from fsnn_lava.formats.results_layout import FORMAT, Column, detail_columns, row_columns
-from fsnn_lava.formats.results_provenance import ColumnHashes, DataHash, Provenance
+from fsnn_lava.formats.results_columns import FORMAT, Column, detail_columns, row_columns
+from fsnn_lava.formats.results_hashes import ColumnHashes, DataHash
+from fsnn_lava.formats.results_provenance import Provenance
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.stock_network import executed_network

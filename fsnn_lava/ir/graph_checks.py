@@ -25,11 +25,11 @@ def check_graph(chip: ChipNetwork) -> None:
         targets[INPUT].add(chip.layers[0].name)
     for synapse in chip.feedback:
         require(
-            synapse.source == synapse.target or synapse.source in reached(targets, [synapse.target]),
+            synapse.source == synapse.target or synapse.source in _reached(targets, [synapse.target]),
             f"{synapse}: it goes back to an earlier layer but does not close a cycle, because nothing leads from {synapse.target!r} to "
             f"{synapse.source!r}; put layer {synapse.source!r} before {synapse.target!r}",
         )
-    fed = reached(targets, [INPUT])
+    fed = _reached(targets, [INPUT])
     for layer in chip.layers:
         require(layer.name in fed, f"layer {layer.name!r}: no connection leads to it from the input, directly or through other layers")
 
@@ -44,7 +44,7 @@ def is_chain(chip: ChipNetwork) -> bool:
     return True
 
 
-def reached(targets: dict[str, set[str]], starts: Iterable[str]) -> set[str]:
+def _reached(targets: dict[str, set[str]], starts: Iterable[str]) -> set[str]:
     """Names that a path of at least one connection leads to from any of `starts`; `targets` lists where each name's connections end."""
     found: set[str] = set()
     new = set(starts)

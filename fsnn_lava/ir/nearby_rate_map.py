@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import INPUT, Synapse
-from fsnn_lava.ir.rate_map import RateMap, Rates, apply_linear
+from fsnn_lava.ir.rate_map import RateMap, Rates
+from fsnn_lava.ir.synapse_operator import apply_operator
 
 
 class NearbyRateMap(RateMap):
@@ -29,5 +30,5 @@ class NearbyRateMap(RateMap):
         """The current at the centre in float64, plus that of the difference in float32."""
         change = (rates - self._centre[self.chip.index(synapse.source)]).astype(np.float32)
         with torch.no_grad():
-            found = apply_linear(synapse, self._small[id(synapse)], torch.from_numpy(np.ascontiguousarray(change)))
+            found = apply_operator(synapse, self._small[id(synapse)], torch.from_numpy(np.ascontiguousarray(change)))
         return self._currents[id(synapse)] + found.numpy()

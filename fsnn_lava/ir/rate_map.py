@@ -14,8 +14,8 @@ from torch import Tensor
 from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.input_current import input_current
-from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
-from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, TransposedConvolution
+from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
+from fsnn_lava.ir.synapse_operator import apply_operator, synapse_gain
 from fsnn_lava.solvers.anderson import anderson
 
 Rates = tuple[NDArray[np.float64], ...]
@@ -82,7 +82,7 @@ class RateMap:
         if weight is None:
             raise BadArgument(f"{synapse} does not belong to this network")
         messages = torch.from_numpy(np.ascontiguousarray(rates, dtype=np.float64))
-        return (apply_linear(synapse, weight, messages) * 2.0**synapse.exponent).numpy()
+        return (apply_operator(synapse, weight, messages) * 2.0**synapse.exponent).numpy()
 
     def currents(self, rates: Rates, drive: Drive) -> Rates:
         """Current into every layer, weight units: drive (or bias) plus every synapse applied to the rates of its source."""
@@ -171,46 +171,3 @@ def rows_of(parts: Rates, rows: slice | NDArray[np.intp]) -> Rates:
 def rate_vector_length(parts: Rates) -> NDArray[np.float64]:
     """[B] Euclidean length over the neurons of all layers."""
     return np.sqrt(sum(np.square(part).reshape(len(part), -1).sum(axis=1) for part in parts))
-
-
-def synapse_gain(chip: ChipNetwork, synapse: Synapse) -> float:
-    """Upper bound of ||diag(1 / threshold) 2**exponent weight|| on rates of its source (E6)."""
-    target, source = chip.layer(synapse.target), chip.layer(synapse.source)
-    threshold = np.broadcast_to(target.threshold, target.shape[:1]).astype(np.float64)
-    weight = synapse.weight * 2.0**synapse.exponent
-    operator = operator_of(synapse, source.shape)
-    axes = tuple(axis for axis in range(weight.ndim) if axis != operator.target_axis)
-    return operator.norm_bound(weight / np.expand_dims(threshold, axes))
-
-
-def operator_of(synapse: Synapse, source: Shape) -> Operator:
-    """The linear operation of a synapse whose source has this shape."""
-    weight = synapse.weight.shape
-    if isinstance(synapse, DenseSynapse):
-        return Dense(in_shape=source, channels=weight[0])
-    if isinstance(synapse, TransposedConvSynapse):
-        return TransposedConvolution(
-            in_shape=source,
-            channels=weight[1],
-            kernel=(weight[2], weight[3]),
-            stride=synapse.stride,
-            padding=synapse.padding,
-            output_padding=synapse.output_padding,
-        )
-    if isinstance(synapse, ConvSynapse):
-        kernel = (weight[2], weight[3])
-        return Convolution(
-            in_shape=source,
-            channels=weight[0],
-            kernel=kernel,
-            stride=synapse.stride,
-            padding=synapse.padding,
-            groups=synapse.groups,
-            dilation=synapse.dilation,
-        )
-    raise BadArgument(f"{synapse}: unknown kind {type(synapse).__name__}; use a DenseSynapse, ConvSynapse or TransposedConvSynapse")
-
-
-def apply_linear(synapse: Synapse, weight: Tensor, messages: Tensor) -> Tensor:
-    """weight @ messages, [B, *target] from [B, *source]: exact if both are integers and the sums stay below 2**53."""
-    return operator_of(synapse, tuple(messages.shape[1:])).apply(weight, messages)

@@ -125,18 +125,18 @@ def runs_as_atrlif(layer: Layer) -> bool:
     return layer.reset == "subtract" and layer.decay > 0
 
 
-def atrlif_offset(layer: Layer) -> NDArray[np.int64]:
-    """[*shape] what ATRLIF's r starts with, so that u = v - r + offset starts at zero: half of the threshold, units 2**-6."""
+def stock_offset(layer: Layer) -> NDArray[np.int64]:
+    """[*shape] what r of a stock ATRLIF neuron starts with, so that u = v - r + offset starts at zero: half the threshold, units 2**-6."""
     return (layer.per_neuron(layer.threshold).astype(np.int64) << (limits.STATE_FRACTION_BITS - 1)) + layer.strict
 
 
-def atrlif_bias(layer: Layer, bias: NDArray[np.int64]) -> NDArray[np.int64]:
+def stock_bias(layer: Layer, bias: NDArray[np.int64]) -> NDArray[np.int64]:
     """[..., *shape] the bias of an ATRLIF process in place of `bias`, units 2**-6: it also cancels the leak of the offset, rounded."""
-    return bias - (layer.decay * atrlif_offset(layer) + limits.DECAY_UNIT // 2) // limits.DECAY_UNIT
+    return bias - (layer.decay * stock_offset(layer) + limits.DECAY_UNIT // 2) // limits.DECAY_UNIT
 
 
 def atrlif_error(decay: int) -> float:
-    """Bound on |u(ATRLIF) - u(E9)| in 2**-6 units, as long as both spike in the same steps.
+    """How far a stock network may be off: a bound on |u(ATRLIF) - u(E9)| in 2**-6 units, as long as both spike in the same steps.
 
     With k = 1 - decay/4096 each step multiplies the difference by k and adds less than 1 for each of three roundings towards zero
     (of v, of r, of E9's u) and at most 1/2 for that of the offset: 3.5 / (1 - k).

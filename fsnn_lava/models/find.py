@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fsnn_lava.data.search_path import default_root
 from fsnn_lava.errors import BadFile
-from fsnn_lava.models.catalogue import catalogue_names
+from fsnn_lava.models.catalogue import VARIABLE, catalogue_names
 
 PACKAGED = Path(__file__).parent
 EXAMPLES = Path(__file__).parents[2] / "examples" / "models"
@@ -50,7 +50,8 @@ def find(name_or_path: str | Path, *, file: str = NETWORK) -> Path:
     if name in here:
         return here[name]
     if name in catalogue_names():
-        raise BadFile(f"{file} of the shipped network {name} is not on this machine: fsnn get {name} downloads it")
+        remedy = f"fsnn get {name} copies it from the folder or URL in {VARIABLE}"
+        raise BadFile(f"{file} of the shipped network {name} is not on this machine: {remedy}")
     close = difflib.get_close_matches(name, catalogue_names(), n=1)
     hint = f"; did you mean {close[0]}?" if close else f" (available: {', '.join(catalogue_names())})"
     raise BadFile(f"there is no file {path} and no shipped network of that name{hint}")

@@ -7,25 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from fsnn_lava.compiled.batch_norm import gradient_sums, sample_moments, through_batch_norm, whiten_and_clip
 from fsnn_lava.compiled.slopes import rises
 from fsnn_lava.compiled.threads import over_samples
+from fsnn_lava.nn.channel_rows import Rows, channel_rows, from_channel_rows, stored_channels_last
 from fsnn_lava.nn.dropout import masked
+from fsnn_lava.nn.implicit import Report
 from fsnn_lava.nn.loop_map import LoopMap
 from fsnn_lava.nn.operators import Operator
 from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.nn.stage import Stage
 from fsnn_lava.solvers.solution import Solution
+from fsnn_lava.solvers.solver import Solver
 
-Rows = NDArray[np.floating[Any]]  # [B, P, C]: samples, positions, channels
 WORTH_A_THREAD = 2**17  # numbers
 
 
@@ -58,11 +60,11 @@ class Link:
 
     def _before_norm(self, grads: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """The gradient of F a after pooling, and the sums that are those of batch norm's bias and weight."""
-        given = rows_of(grads)
+        given = channel_rows(grads)
         out = np.empty_like(given)
         if self.white is None or self.factor is None:
             np.multiply(given, self.gain, out=out)
-            return layer_of(out, grads.shape), None, None
+            return from_channel_rows(out, grads.shape), None, None
         samples, places, channels = given.shape
         plain, along = np.empty((2, samples, channels), given.dtype)
         _each_sample(gradient_sums, given, self.gain, self.white, plain, along)
@@ -71,7 +73,7 @@ class Link:
         means = ((total / number).astype(kind) for total in (total_plain, total_along))
         _each_sample(through_batch_norm, given, self.gain, self.white, *means, self.factor, out)
         sums = [torch.from_numpy(total.astype(kind)) for total in (total_plain, total_along)]
-        return layer_of(out, grads.shape), sums[0], sums[1]
+        return from_channel_rows(out, grads.shape), sums[0], sums[1]
 
     def _unpooled(self, grads: Tensor) -> Tensor:
         """The transpose of average pooling, which divides the convolution's rows and columns."""
@@ -80,13 +82,13 @@ class Link:
         return grads.repeat_interleave(self.pool, 2).repeat_interleave(self.pool, 3) / self.pool**2
 
 
-def link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float) -> tuple[Link, Tensor]:
-    """A layer at the rates `source`, and its own rates. The statistics are the batch's, and update the running ones (E7)."""
+def chain_link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float) -> tuple[Link, Tensor]:
+    """A layer of the chain at the rates `source`, and its own rates. The statistics are the batch's, and update the running ones (E7)."""
     linear = stage.current(source)
-    values = rows_of(linear)
+    values = channel_rows(linear)
     rates, gain = np.empty_like(values), np.empty_like(values)
     number = values.dtype.type
-    steepness, own_mask = number(1.0 / vth), values[:, :0] if mask is None else rows_of(mask)
+    steepness, own_mask = number(1.0 / vth), values[:, :0] if mask is None else channel_rows(mask)
     channels = values.shape[2]
     mean, scale, weight, bias = np.zeros(channels, number), *np.ones((2, channels), number), np.zeros(channels, number)
     if stage.norm is not None:
@@ -95,7 +97,7 @@ def link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float) -> tuple
     _each_sample(whiten_and_clip, values, mean, scale, weight, bias, own_mask, mask is not None, number(vth), steepness, rates, gain)
     norm = (None, None) if stage.norm is None else (values, weight * scale)
     made = Link(stage.operator, stage.pool, stage.used_weight().detach(), source, gain, *norm)
-    return made, layer_of(rates, linear.shape)
+    return made, from_channel_rows(rates, linear.shape)
 
 
 def _statistics(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Rows) -> tuple[Rows, Rows]:
@@ -126,7 +128,7 @@ class Chain:
         self.links: list[Link] = []
         values = rate_of(current, loop.vths[0])
         for stage, mask, vth in list(zip(loop.stages, loop.masks.stages, loop.vths, strict=True))[1:]:
-            made, values = link(stage, values, mask, vth)
+            made, values = chain_link(stage, values, mask, vth)
             self.links.append(made)
         self.mapped = values  # f(rates)
 
@@ -160,18 +162,18 @@ class _Chain(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         with torch.no_grad():
-            solution = ctx.solve(channels_last(grads[0]))
+            solution = ctx.solve(stored_channels_last(grads[0]))
             ctx.report(solution)
             return None, None, None, None, *ctx.chain.parameter_gradients(solution.value)
 
 
 @torch.no_grad()
-def linearised(loop: LoopMap, own: Tensor, rates: Tensor) -> Chain:
-    """f at `rates`; `own` is the first layer's current without the feedback's."""
-    return Chain(loop, own.detach(), channels_last(rates))
+def linearised_chain(loop: LoopMap, own: Tensor, rates: Tensor) -> Chain:
+    """f of a chain at `rates`, linearised; `own` is the first layer's current without the feedback's."""
+    return Chain(loop, own.detach(), stored_channels_last(rates))
 
 
-def implicit_chain(
+def implicit_chain_gradient(
     chain: Chain, loop: LoopMap, own: Tensor, *, value: Tensor, solve: Callable[[Tensor], Solution], report: Callable[[Solution], None]
 ) -> Tensor:
     """`value`, with the gradient of the equilibrium that the rates of `chain` approximate, to `own` and to all parameters of `loop`."""
@@ -182,24 +184,15 @@ def implicit_chain(
     return _Chain.apply(chain, solve, report, value, own, loop.weights[0], *parameters)
 
 
-def channels_last(values: Tensor) -> Tensor:
-    """The same values, with [B, C, H, W] stored channels last."""
-    return values.contiguous(memory_format=torch.channels_last) if values.dim() == 4 else values.contiguous()
-
-
-def rows_of(values: Tensor) -> Rows:
-    """[B, C, H, W] or [B, N] as [B, positions, channels]: a view if the values are stored channels last."""
-    ordered = values.permute(0, 2, 3, 1).contiguous().flatten(1, 2) if values.dim() == 4 else values.contiguous()[:, None]
-    return ordered.numpy()
-
-
-def layer_of(rows: Rows, shape: torch.Size) -> Tensor:
-    """The inverse of `rows_of`, as a view."""
-    flat = torch.from_numpy(rows)
-    return flat.unflatten(1, tuple(shape[2:])).permute(0, 3, 1, 2) if len(shape) == 4 else flat[:, 0]
-
-
 def _each_sample(function: Callable[..., None], values: Rows, *args: Any) -> None:
     """function(first, end, values, *args) over all samples, on several threads where there is work for them."""
     number = torch.get_num_threads() if values.size > WORTH_A_THREAD else 1
     over_samples(lambda first, end: function(first, end, values, *args), len(values), number=number, least=1)
+
+
+def attach_chain_gradient(rates: Tensor, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
+    """As `attach_gradient`, for a chain of several layers on a CPU, without an autograd graph of the loop."""
+    own = loop.own_current()
+    chain = linearised_chain(loop, own, rates.detach())
+    solve = partial(solver.solve_affine, chain.transpose, independent=False, whole=True)
+    return implicit_chain_gradient(chain, loop, own, value=chain.mapped if turn else chain.rates, solve=solve, report=report)

@@ -26,12 +26,12 @@ class Masks:
 
     @staticmethod
     def none(stages: int, feedbacks: int) -> Masks:
-        """Without dropout."""
+        """Masks that drop nothing."""
         return Masks((None,) * stages, (None,) * feedbacks)
 
 
 def masked(mask: Tensor | None, current: Tensor) -> Tensor:
-    """mask * current."""
+    """mask * current; None is no dropout."""
     return current if mask is None else current * mask
 
 

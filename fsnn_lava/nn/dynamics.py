@@ -18,7 +18,7 @@ SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 
 
 def own_delay(source: int, target: int, schedule: Schedule) -> int:
-    """Steps that a connection between these positions takes in the layers' own time: 0 forward (E13)."""
+    """Steps that a wire of the dynamics between these positions takes in the layers' own time: 0 forward (E13)."""
     if source < target:
         return 0
     return 1 if schedule == "sequential" else source - target + 1

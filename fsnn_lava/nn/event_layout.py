@@ -17,6 +17,7 @@ from fsnn_lava.compiled.patches import WIDEST, convolution_spans, target_step, t
 from fsnn_lava.compiled.row_sums import BLOCK
 from fsnn_lava.compiled.scatter import FORM
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.nn.dynamics import Dynamics
 from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, TransposedConvolution
 
 ONE_PLACE = np.array([[0, 0, 1]], dtype=np.int32)  # rows and columns of a dense connection
@@ -150,3 +151,9 @@ class NetworkLayout:
 def network_layout(shapes: tuple[Shape, ...], wires: tuple[WireShape, ...], driven: tuple[bool, ...]) -> NetworkLayout:
     """The event-driven layout for these shapes, created once."""
     return NetworkLayout(shapes, wires, driven)
+
+
+def event_layout(dynamics: Dynamics) -> NetworkLayout:
+    """The layout of a network."""
+    wires = tuple(WireShape(wire.source, wire.target, wire.delay, wire.current.operator) for wire in dynamics.wires)
+    return network_layout(dynamics.shapes, wires, tuple(drive is not None for drive in dynamics.drives))

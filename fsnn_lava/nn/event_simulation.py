@@ -16,7 +16,7 @@ from fsnn_lava.compiled.float_run import run_samples
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.nn.dense_simulation import simulate_densely
 from fsnn_lava.nn.dynamics import Dynamics, Wire
-from fsnn_lava.nn.event_layout import NetworkLayout, WireShape, network_layout
+from fsnn_lava.nn.event_layout import event_layout
 from fsnn_lava.nn.operators import Shape
 from fsnn_lava.nn.trace import Trace
 
@@ -48,17 +48,11 @@ def _simulate_part(dynamics: Dynamics, steps: int, returned: bool) -> Trace:
     return Trace.joined([run.trace(probe), rest])
 
 
-def layout_of(dynamics: Dynamics) -> NetworkLayout:
-    """The layout of a network."""
-    wires = tuple(WireShape(wire.source, wire.target, wire.delay, wire.current.operator) for wire in dynamics.wires)
-    return network_layout(dynamics.shapes, wires, tuple(drive is not None for drive in dynamics.drives))
-
-
 class EventRun:
     """One batch: arrays as the compiled run takes them. Samples are independent, so any range of them can be run."""
 
     def __init__(self, dynamics: Dynamics, steps: int, *, returned: bool) -> None:
-        self.layout, self.neuron, self.steps = layout_of(dynamics), dynamics.neuron, steps
+        self.layout, self.neuron, self.steps = event_layout(dynamics), dynamics.neuron, steps
         layout, samples, like = self.layout, dynamics.samples, dynamics.values
         self.vths = np.array(dynamics.vths, dtype=np.float32)
         weights = [connection.ordered(wire.current.weight) for connection, wire in zip(layout.connections, dynamics.wires, strict=True)]

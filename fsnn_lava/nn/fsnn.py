@@ -16,19 +16,20 @@ from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument, Diverged
 from fsnn_lava.nn.architecture import parse_architecture, with_thresholds
-from fsnn_lava.nn.chain_gradient import channels_last
+from fsnn_lava.nn.channel_rows import stored_channels_last
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
 from fsnn_lava.nn.dense_simulation import Observer
 from fsnn_lava.nn.dropout import Masks
 from fsnn_lava.nn.dynamics import Dynamics, Schedule
 from fsnn_lava.nn.feedback import NormKind, RestrictedFeedback
 from fsnn_lava.nn.fsnn_config import constructor_arguments, network_config
-from fsnn_lava.nn.fsnn_options import check_options, check_single_loop
+from fsnn_lava.nn.fsnn_options import check_options
 from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.graph import INPUT, Graph
+from fsnn_lava.nn.graph_checks import check_single_loop
 from fsnn_lava.nn.layer_rates import graph_layer_rates, layer_rates
-from fsnn_lava.nn.loop_map import Equilibrium, LoopMap, SourceRates
+from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
 from fsnn_lava.nn.network_dynamics import network_dynamics
 from fsnn_lava.nn.network_gains import network_gains
 from fsnn_lava.nn.neurons import IF, LIF
@@ -37,6 +38,7 @@ from fsnn_lava.nn.operator_norm import spectral_radius
 from fsnn_lava.nn.raw_values import fractional_range
 from fsnn_lava.nn.readout import Readout
 from fsnn_lava.nn.simulation import simulate
+from fsnn_lava.nn.source_rates import SourceRates
 from fsnn_lava.nn.stage import Stage, Stages
 from fsnn_lava.nn.trace import Trace
 from fsnn_lava.nn.tracked_norm import TrackedNorm
@@ -220,7 +222,7 @@ class FSNN(nn.Module):
             return self._simulate(self._dynamics(values, weights, masks), steps).rates
         self._note_inputs(images)
         average = self.average(values, steps)
-        entries = self._entries(channels_last(average))
+        entries = self._entries(stored_channels_last(average))
         if self.turns:
             trace = self._turn(_detached(entries), weights, masks)
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.dynamics import SCHEDULES, Schedule
-from fsnn_lava.nn.graph import Graph
 from fsnn_lava.nn.neurons import LIF
 from fsnn_lava.nn.normalisation import Normalisation
 
@@ -23,12 +22,3 @@ def check_options(*, neuron: LIF | None, steps: int, schedule: Schedule, dropout
         raise BadArgument(f"dropout must lie in [0, 1), got {dropout}")
     if normalisation is not None and not isinstance(normalisation, Normalisation):
         raise BadArgument(f"normalisation must be a Normalisation, for example fsnn_lava.Normalisation(255.0), got {normalisation!r}")
-
-
-def check_single_loop(graph: Graph) -> None:
-    """BadArgument unless the norm "loop", the product of all norms around it, is that of the only loop."""
-    if not graph.is_chain:
-        raise BadArgument(
-            "norm 'loop' restricts one loop, from the last layer of a chain to the first; this graph has other connections. "
-            "Use norm 'operator' with a smaller limit, and ask spectral_radius() whether the network is certified"
-        )

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from numbers import Integral, Real
-from typing import Any, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 from fsnn_lava.errors import BadArchitecture
+from fsnn_lava.nn.layer_shape import SIZE_MAX, layer_shape
 from fsnn_lava.nn.operators import Convolution, Dense, Operator, Pair, Shape, TransposedConvolution
 
 INPUT = "input"
 READOUT = "readout"
 DIAGONAL_MAX = 4096  # neurons
-SIZE_MAX = 2**31 - 1  # neurons, channels and all other sizes of a graph
 ConnectionKind = Literal["dense", "conv", "transposed", "pool", "identity"]
 CONNECTION_KINDS: tuple[ConnectionKind, ...] = get_args(ConnectionKind)
 FIXED_KINDS = ("pool", "identity")  # have no weights to learn
@@ -59,7 +59,7 @@ class Neurons:
             )
         if self.name in (INPUT, READOUT):
             raise BadArchitecture(f"a layer cannot be called {self.name!r}: that name is reserved")
-        object.__setattr__(self, "shape", checked_shape(self.shape, f"layer {self.name!r}"))
+        object.__setattr__(self, "shape", layer_shape(self.shape, f"layer {self.name!r}"))
         if self.vth is not None:
             if not isinstance(self.vth, Real) or isinstance(self.vth, bool) or not 0 < self.vth < math.inf:
                 raise BadArchitecture(f"layer {self.name!r}: vth must be a positive number, got {self.vth!r}")
@@ -207,9 +207,9 @@ class Connection:
             raise BadArchitecture(f"{self}: there is no output for a source of shape {source}; use a smaller kernel, or more padding")
         pooled = made.pooled(self.pool) if self.pool > 1 and isinstance(made, Convolution) else made
         if self.pool > 1 and any(n % self.pool for n in made.out_shape[1:]):
-            raise BadArchitecture(f"{self}: pooling by {self.pool} does not divide {made.out_shape[1]} x {made.out_shape[2]}")
+            raise BadArchitecture(f"{self}: {made.out_shape[1]} x {made.out_shape[2]} cannot be pooled by {self.pool} without a remainder")
         if pooled.out_shape != target:
-            raise BadArchitecture(f"{self}: it makes {pooled.out_shape}, but layer {self.target!r} has shape {target}")
+            raise BadArchitecture(f"{self}: its output has shape {pooled.out_shape}, but layer {self.target!r} has shape {target}")
         return made
 
     def _operator(self, source: Shape, target: Shape) -> Operator:
@@ -295,7 +295,7 @@ class Graph:
     def __post_init__(self) -> None:
         from fsnn_lava.nn.graph_checks import check_graph
 
-        object.__setattr__(self, "input_shape", checked_shape(self.input_shape, "the input"))
+        object.__setattr__(self, "input_shape", layer_shape(self.input_shape, "the input"))
         object.__setattr__(self, "layers", tuple(self.layers))
         object.__setattr__(self, "connections", tuple(self.connections))
         check_graph(self)
@@ -389,12 +389,3 @@ class Graph:
         path = [self.ends(one) for one in self.forward] == [(i - 1, i) for i in range(len(self.layers))]
         back = [self.ends(one) for one in self.feedback] in ([], [(len(self.layers) - 1, 0)])
         return path and back and not any(one.fixed for one in self.forward)
-
-
-def checked_shape(shape: object, what: str) -> Shape:
-    """(N,) or (C, H, W) of positive sizes; a number is short for (N,)."""
-    sizes: Any = (shape,) if isinstance(shape, Integral) else shape
-    whole = isinstance(sizes, Sequence) and not isinstance(sizes, str) and len(sizes) in (1, 3)
-    if not whole or not all(isinstance(n, Integral) and not isinstance(n, bool) and 1 <= int(n) <= SIZE_MAX for n in sizes):
-        raise BadArchitecture(f"{what} must have the shape (N,) or (C, H, W) of positive sizes, got {str(shape)[:80]}")
-    return tuple(int(n) for n in sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from fsnn_lava.errors import BadArchitecture
+from fsnn_lava.errors import BadArchitecture, BadArgument
 from fsnn_lava.nn.graph_paths import reachable
 
 if TYPE_CHECKING:
@@ -26,6 +26,15 @@ def check_graph(graph: Graph) -> None:
         graph.operator(connection)
         _check_feedback(graph, connection, reached)
     _check_paths(graph, reached)
+
+
+def check_single_loop(graph: Graph) -> None:
+    """The option norm="loop": BadArgument unless the graph has a single loop, around which all norms are multiplied."""
+    if not graph.is_chain:
+        raise BadArgument(
+            "norm 'loop' restricts one loop, from the last layer of a chain to the first; this graph has other connections. "
+            "Use norm 'operator' with a smaller limit, and ask spectral_radius() whether the network is certified"
+        )
 
 
 def _check_layers(graph: Graph) -> None:
@@ -59,7 +68,7 @@ def _check_ends(graph: Graph, connection: Connection) -> None:
 def _check_feedback(graph: Graph, connection: Connection, reached: Reached) -> None:
     if graph.is_forward(connection):
         if connection.limit is not None:
-            raise BadArchitecture(f"{connection}: limit belongs to feedback, but this connection goes forward")
+            raise BadArchitecture(f"{connection}: limit applies to feedback only, but this connection goes forward")
         return
     if connection.fixed:
         raise BadArchitecture(
@@ -74,7 +83,8 @@ def _check_feedback(graph: Graph, connection: Connection, reached: Reached) -> N
     if source not in reached[target]:
         names = [layer.name for layer in graph.layers]
         raise BadArchitecture(
-            f"{connection}: it goes back, but closes no cycle: nothing leads from {connection.target!r} to {connection.source!r}. "
+            f"{connection}: it goes back to an earlier layer but does not close a cycle: "
+            f"nothing leads from {connection.target!r} to {connection.source!r}. "
             f"List {connection.source!r} before {connection.target!r} to make it a forward connection; the order is {', '.join(names[:20])}"
         )
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from fsnn_lava.nn.gradient import Report, attach_source_gradient, with_value
-from fsnn_lava.nn.loop_map import LoopMap, SourceRates
+from fsnn_lava.nn.graph_gradient import attach_source_gradient
+from fsnn_lava.nn.implicit import Report, with_value
+from fsnn_lava.nn.loop_map import LoopMap
+from fsnn_lava.nn.source_rates import SourceRates
 from fsnn_lava.nn.trace import Trace
 from fsnn_lava.solvers.solver import Solver
 

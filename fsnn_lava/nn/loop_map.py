@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
-import torch
 from torch import Tensor
 
 from fsnn_lava.nn.coupling import WHOLE_BATCH, SampleCoupling
 from fsnn_lava.nn.dropout import Masks, masked
 from fsnn_lava.nn.feedback import RestrictedFeedback
 from fsnn_lava.nn.graph import Graph
-from fsnn_lava.nn.operators import Shape
 from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.nn.stage import Stages
 
@@ -94,30 +91,3 @@ class LoopMap:
 
 def _plus(total: Tensor | None, current: Tensor) -> Tensor:
     return current if total is None else total + current
-
-
-class SourceRates:
-    """The rates of the feedback's sources as one tensor: that of the only source as it is, several side by side, [B, n]."""
-
-    def __init__(self, positions: Sequence[int], shapes: Sequence[Shape]) -> None:
-        """`shapes` are those of all layers."""
-        self.positions = tuple(positions)
-        self.shapes = [shapes[position] for position in self.positions]
-
-    def join(self, rates: Sequence[Tensor]) -> Tensor:
-        """From the rates of every layer."""
-        if len(self.positions) == 1:
-            return rates[self.positions[0]]
-        return torch.cat([rates[position].flatten(1) for position in self.positions], 1)
-
-    def split(self, joined: Tensor) -> list[Tensor]:
-        """The rates of each source."""
-        if len(self.positions) == 1:
-            return [joined]
-        parts = joined.split([prod(shape) for shape in self.shapes], 1)
-        return [part.unflatten(1, shape) if len(shape) > 1 else part for part, shape in zip(parts, self.shapes, strict=True)]
-
-    def zeros(self, samples: int, like: Tensor) -> Tensor:
-        """No rates at all."""
-        shape = self.shapes[0] if len(self.shapes) == 1 else (sum(prod(one) for one in self.shapes),)
-        return like.new_zeros(samples, *shape)

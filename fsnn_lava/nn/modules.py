@@ -12,7 +12,8 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.dynamics import Schedule
 from fsnn_lava.nn.feedback import NormKind
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.nn.graph import INPUT, Connection, Graph, Neurons, checked_shape
+from fsnn_lava.nn.graph import INPUT, Connection, Graph, Neurons
+from fsnn_lava.nn.layer_shape import layer_shape
 from fsnn_lava.nn.neurons import LIF
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Pair, Shape
@@ -94,7 +95,7 @@ def from_modules(
         >>> more = {("a", "b"): torch.nn.Identity(), ("b", "a"): back}
         >>> net = fl.from_modules(blocks, connections=more, input_shape=(1, 8, 8), classes=3)
     """
-    shape = checked_shape(tuple(input_shape), "the input")
+    shape = layer_shape(tuple(input_shape), "the input")
     parts, neurons = [], []
     source, known = INPUT, shape
     for name, modules in _named(layers).items():
@@ -148,7 +149,7 @@ def _part(modules: Sequence[nn.Module], source: str, target: str) -> _Part:
             part = replace(part, norm=module, connection=replace(part.connection, batch_norm=True))
         else:
             activation = "; leave activations out, since the neurons replace them" if "activation" in type(module).__module__ else ""
-            raise BadArgument(f"{where}: {type(module).__name__} cannot follow here; known are {_TAKEN}{activation}")
+            raise BadArgument(f"{where}: {type(module).__name__} cannot follow here; use one of {_TAKEN}{activation}")
     return part
 
 
@@ -162,7 +163,7 @@ def _first(module: nn.Module, source: str, target: str, where: str) -> _Part:
     if isinstance(module, nn.Linear):
         return _Part(replace(plain, batch_norm=False), module.out_features, module)
     if not isinstance(module, (nn.Conv2d, nn.ConvTranspose2d)):
-        raise BadArgument(f"{where}: {type(module).__name__} is not a connection; known are {_TAKEN}")
+        raise BadArgument(f"{where}: {type(module).__name__} is not a connection; use one of {_TAKEN}")
     if module.padding_mode != "zeros" or isinstance(module.padding, str):
         raise BadArgument(f"{where}: a convolution needs zero padding given in numbers, got {module.padding_mode!r}, {module.padding!r}")
     kernel, stride, padding, dilation = (_pair(getattr(module, name)) for name in ("kernel_size", "stride", "padding", "dilation"))

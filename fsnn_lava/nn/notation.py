@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from fsnn_lava.errors import BadArchitecture
-from fsnn_lava.nn.graph import INPUT, SIZE_MAX, Connection, Graph, Neurons, checked_shape
+from fsnn_lava.nn.graph import INPUT, Connection, Graph, Neurons
+from fsnn_lava.nn.layer_shape import SIZE_MAX, layer_shape
 from fsnn_lava.nn.operators import Pair, Shape
 
 _ITEM = re.compile(r"(?P<channels>\d+)C(?P<kernel>\d+)|P(?P<pool>\d+)|(?P<dense>\d+)")
@@ -82,7 +83,7 @@ class _Layer:
 
 def parse_notation(text: str, *, input_shape: Shape) -> Graph:
     """`text` as a graph with layers l1, l2, …; BadArchitecture names the column of a mistake."""
-    shape = checked_shape(input_shape, "the input")
+    shape = layer_shape(input_shape, "the input")
     path, extras = _split(text)
     layers: list[_Layer] = []
     for item in path:
@@ -115,7 +116,7 @@ def _operation(item: _Item, allowed: str) -> _Operation:
     """The item with its suffixes; `allowed` letters follow a convolution, '@' also a dense layer."""
     match = _ITEM.match(item.text)
     if match is None:
-        raise item.fail("a layer must read like 400, 64C5 or P2")
+        raise item.fail("a layer is written like 400, 64C5 or P2")
     for name in ("dense", "channels", "kernel", "pool"):
         if match[name] and not 0 < int(match[name]) < SIZE_MAX:
             raise item.fail(f"a size must be positive and below 2**31, got {match[name]}", match.start(name))
@@ -141,7 +142,7 @@ def _operation(item: _Item, allowed: str) -> _Operation:
     if made.padding is None and made.dilation * (made.kernel - 1) % 2:
         example = f"{made.channels}C{made.kernel}p{(made.kernel - 1) // 2}"
         raise item.fail(
-            f"a kernel must be odd for 'same' padding; give an even one its padding, as in {example}, got {made.kernel}",
+            f"'same' padding needs an odd kernel; give an even one explicit padding, as in {example}, got {made.kernel}",
             match.start("kernel"),
         )
     return made
@@ -189,7 +190,7 @@ def _pool(layers: list[_Layer], item: _Item, size: int) -> None:
     layer = layers[-1]
     channels, *sizes = layer.neurons.out_shape
     if any(n % size for n in sizes):
-        raise item.fail(f"pooling by {size} does not divide {sizes[0]} x {sizes[1]}")
+        raise item.fail(f"{sizes[0]} x {sizes[1]} cannot be pooled by {size} without a remainder")
     shape = (channels, *(n // size for n in sizes))
     layers[-1] = _Layer(replace(layer.neurons, shape=shape), replace(layer.connection, pool=size))
 
@@ -198,7 +199,7 @@ def _extra(item: _Item, layers: list[Neurons], input_shape: Shape) -> Connection
     """A connection in parentheses: F feedback, R recurrence, S a skip."""
     match = _EXTRA.match(item.text)
     if match is None:
-        raise item.fail("in parentheses there are F64C5 (feedback), F3>1:64C5, R2:64C5 (recurrence) and S1>3 (a skip)")
+        raise item.fail("the parentheses may contain F64C5 (feedback), F3>1:64C5, R2:64C5 (recurrence) and S1>3 (a skip)")
     skip = item.text.startswith("S")
     numbers = [match[name] for name in (("from", "to") if skip else ("own", "own") if match["own"] else ("source", "target"))]
     source, target = (len(layers), 1) if numbers[0] is None else (int(numbers[0]), int(numbers[1]))
@@ -235,10 +236,12 @@ def _fitting(item: _Item, connection: Connection, source: Shape, target: Shape) 
 def _check_feedback(operation: _Operation, connection: Connection, source: Shape, target: Shape, name: str) -> None:
     item = operation.item
     if operation.kind == "pool":
-        raise item.fail("feedback cannot be a pooling")
+        raise item.fail("feedback cannot be pooling")
     if operation.kind == "dense":
         if target != (operation.channels,):
-            raise item.fail(f"dense feedback must end in {name}'s neurons, a dense layer of {operation.channels}; it has shape {target}")
+            raise item.fail(
+                f"dense feedback to {operation.channels} neurons must end in a dense layer of that size, but {name} has shape {target}"
+            )
         return
     if len(source) != 3 or len(target) != 3:
         raise item.fail("convolutional feedback needs a convolution as first and as last layer")

@@ -35,11 +35,13 @@ class Operator(ABC):
 
     @property
     @abstractmethod
-    def out_shape(self) -> Shape: ...
+    def out_shape(self) -> Shape:
+        """Shape of the operator's output."""
 
     @property
     @abstractmethod
-    def weight_shape(self) -> Shape: ...
+    def weight_shape(self) -> Shape:
+        """Shape of the operator's weight."""
 
     @abstractmethod
     def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -95,6 +97,7 @@ class Dense(Operator):
         return grads.flatten(1).t() @ values.flatten(1)
 
     def per_source(self, values: Tensor) -> Tensor:
+        """One value per source channel, broadcastable to the operator's weight."""
         return values.repeat_interleave(self.weight_shape[1] // len(values))[None]
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
@@ -147,6 +150,7 @@ class Convolution(Operator):
         )
 
     def per_source(self, values: Tensor) -> Tensor:
+        """One value per source channel, broadcastable to the operator's weight."""
         by_group = values.view(self.groups, 1, -1).expand(-1, self.channels // self.groups, -1)
         return by_group.reshape(self.channels, -1, 1, 1)
 

@@ -27,9 +27,9 @@ class Stage(nn.Module):
         super().__init__()
         self.connection, self.pool, self.operator = connection, connection.pool, operator
         self.rounding: Callable[[Tensor], Tensor] | None = None
-        self.linear = None if connection.fixed else linear_module(operator)
+        self.linear = None if connection.fixed else _linear_module(operator)
         if connection.fixed:
-            self.register_buffer("fixed", fixed_weight(connection, operator), persistent=False)
+            self.register_buffer("fixed", _fixed_weight(connection, operator), persistent=False)
         self.fixed: Tensor
         self.norm: nn.BatchNorm1d | nn.BatchNorm2d | None = None
         if batch_norm if connection.batch_norm is None and not connection.fixed else connection.batch_norm:
@@ -103,7 +103,7 @@ class Stages(nn.ModuleList):
         return super().__iter__()  # type: ignore[return-value]
 
 
-def linear_module(operator: Operator) -> nn.Linear | nn.Conv2d | nn.ConvTranspose2d:
+def _linear_module(operator: Operator) -> nn.Linear | nn.Conv2d | nn.ConvTranspose2d:
     """The torch module with this operator's weight and a bias."""
     if isinstance(operator, Dense):
         return nn.Linear(operator.weight_shape[1], operator.channels)
@@ -116,7 +116,7 @@ def linear_module(operator: Operator) -> nn.Linear | nn.Conv2d | nn.ConvTranspos
     raise BadArgument(f"there is no torch module for a {type(operator).__name__}")
 
 
-def fixed_weight(connection: Connection, operator: Operator) -> Tensor:
+def _fixed_weight(connection: Connection, operator: Operator) -> Tensor:
     """The weight of an identity (a diagonal) or of average pooling, times its gain."""
     if isinstance(operator, Dense):
         return connection.gain * torch.eye(operator.channels)

@@ -18,7 +18,7 @@ _FEWER = {
 }
 
 
-def verdict_and_advice(placement: Placement) -> str:
+def advice_text(placement: Placement) -> str:
     """The answer in words first, then why, and advice on what would help."""
     if placement.answer == "cannot run":
         return f"cannot run on the chip: {'; '.join(placement.obstacles)}; {_fit_in_words(placement)}"
@@ -70,7 +70,7 @@ def advise(outline: Outline, placement: Placement, readout: ReadoutPlace) -> tup
         found.extend([f"use {larger[0]} ({load_board(larger[0]).cores} cores)"] if larger else [])
         widest = max((layer for layer in placement.layers if layer.name != READOUT), key=lambda layer: layer.cores or 0)
         if widest.shape[1] > 1:
-            found.append(f"a stride, pooling or fewer channels in front of layer {widest.name!r}")
+            found.append(f"a stride, pooling or fewer channels before layer {widest.name!r}")
         else:
             found.append(f"fewer neurons in layer {widest.name!r}")
     for layer in too_large:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.toml import read_toml
+from fsnn_lava.placement.range import Range
 
 FOLDER = Path(__file__).parent / "boards"
 UNKNOWN = "unknown"
@@ -42,22 +43,6 @@ _CONSTANTS = (  # of cost.py, seconds, joules and watts (per chip); "unknown", a
     "energy_per_message",
     "static_power",
 )
-
-
-@dataclass(frozen=True)
-class Range:
-    """A figure that is known to be between two numbers."""
-
-    low: float
-    high: float
-
-    def times(self, factor: float) -> Range:
-        """The range of a board's constant, multiplied by `factor`."""
-        return Range(self.low * factor, self.high * factor)
-
-    def plus(self, other: Range) -> Range:
-        """The range of the sum of two of a board's constants."""
-        return Range(self.low + other.low, self.high + other.high)
 
 
 @dataclass(frozen=True, kw_only=True)

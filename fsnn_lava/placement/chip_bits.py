@@ -30,5 +30,5 @@ def bits_for_board(rounded: Callable[[int], ChipNetwork], board: Board, *, most:
         lossy = bits if lossy is None and tried.runs else lossy
     if lossy is None:
         why = "" if tried is None else f": with {tried.bits} bits it {tried.verdict}"
-        raise CheckFailed(f"{board.name} cannot run this network with {most} to {min(most, FEWEST)} bits{why}")
+        raise CheckFailed(f"{board.name} cannot run this network with {min(most, FEWEST)} to {most} bits{why}")
     return lossy

@@ -31,7 +31,7 @@ def spatial_shape(shape: tuple[int, ...]) -> Shape3:
     return (shape[0], 1, 1) if len(shape) == 1 else (shape[0], shape[1], shape[2])
 
 
-def weight_bits(weight: np.ndarray) -> int:
+def weight_memory_bits(weight: np.ndarray) -> int:
     """Bits of memory per weight: those of the smallest signed integer that holds every weight."""
     largest = int(np.abs(weight.astype(np.int16)).max()) if weight.size else 0
     return max(2, largest.bit_length() + 1)
@@ -139,7 +139,7 @@ def _pairs(sources: int, targets: int, kernel: int, stride: int, padding: int) -
 
 def connection_memory(synapse: Synapse, source_shape: tuple[int, ...]) -> ConnectionMemory:
     """The memory model of a synapse; a transposed convolution counts as Sparse (space_to_depth is the alternative)."""
-    shape, bits = spatial_shape(source_shape), weight_bits(synapse.weight)
+    shape, bits = spatial_shape(source_shape), weight_memory_bits(synapse.weight)
     if isinstance(synapse, DenseSynapse):
         return ConnectionMemory(source=synapse.source, source_shape=shape, bits=bits, form="dense")
     kernel = (int(synapse.weight.shape[2]), int(synapse.weight.shape[3]))

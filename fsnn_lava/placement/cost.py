@@ -1,6 +1,6 @@
 """What one sample costs on the chip: counts of work, and time and energy as ranges where the board file has constants.
 
-The counts come from placement/work.py, the constants from boards/*.toml, each with its source.
+The counts come from placement/cost_count.py, the constants from boards/*.toml, each with its source.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fsnn_lava.placement.board import Board, Range
+from fsnn_lava.placement.board import Board
+from fsnn_lava.placement.range import Range
 
 TIMES = ("time_per_step", "time_per_synaptic_operation", "time_per_neuron_update", "time_per_message")
 ENERGIES = ("energy_per_synaptic_operation", "energy_per_neuron_update", "energy_per_message")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fsnn_lava.placement.board import Range
 from fsnn_lava.placement.cost import ChipCost
+from fsnn_lava.placement.range import range_text
 
 ESTIMATE = "an estimate, not a measurement"
 
@@ -37,11 +37,3 @@ def figures_in_words(cost: ChipCost) -> list[tuple[str, str]]:
         ("time", f"{time}, with host I/O {with_host} ({ESTIMATE})"),
         ("energy", f"{energy} (dynamic {dynamic}, static {static}), with host I/O {energy_with_host} ({ESTIMATE})"),
     ]
-
-
-def range_text(figure: Range | None, scale: float, unit: str) -> str:
-    """For example "0.64 ms", "8 … 12 ms", or "unknown"."""
-    if figure is None:
-        return "unknown"
-    low, high = f"{figure.low * scale:.3g}", f"{figure.high * scale:.3g}"
-    return f"{low} {unit}" if low == high else f"{low} … {high} {unit}"

@@ -15,7 +15,7 @@ _STATE_BYTES = 3  # a potential, threshold or bias of 24 bits
 
 
 def footprint(chip: ChipNetwork) -> int:
-    """Bytes of weights (one each), biases, thresholds and potentials (three each), kernels counted once."""
+    """NeuroBench's footprint: bytes of weights (one each), biases, thresholds and potentials (three each), kernels counted once."""
     weights = sum(s.weight.size for s in chip.synapses) + chip.readout.weight.size
     neurons = sum(layer.size for layer in chip.layers) + chip.readout.classes
     thresholds = sum(layer.threshold.size for layer in chip.layers)
@@ -23,7 +23,7 @@ def footprint(chip: ChipNetwork) -> int:
 
 
 def connection_sparsity(chip: ChipNetwork) -> float:
-    """Share of zeros among all weights, kernels counted once."""
+    """NeuroBench's connection sparsity: the share of zeros among all weights, kernels counted once."""
     arrays = [s.weight for s in chip.synapses] + [chip.readout.weight]
     return 1.0 - sum(int(np.count_nonzero(a)) for a in arrays) / sum(a.size for a in arrays)
 

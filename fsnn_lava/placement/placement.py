@@ -16,7 +16,7 @@ from fsnn_lava.ir.space_to_depth import space_to_depth
 from fsnn_lava.ir.stock_network import stored_stock_weights
 from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
-from fsnn_lava.placement.core_memory import ConnectionMemory, Form, MemoryUse, Shape3, connection_memory, spatial_shape, weight_bits
+from fsnn_lava.placement.core_memory import ConnectionMemory, Form, MemoryUse, Shape3, connection_memory, spatial_shape, weight_memory_bits
 from fsnn_lava.placement.delays import delays_in_words
 from fsnn_lava.placement.obstacles import obstacles, risks
 from fsnn_lava.placement.tiling import Population, Tiling, split_population
@@ -175,7 +175,7 @@ class Placement:
     @property
     def verdict(self) -> str:
         """The `answer` first, then why, and what would help."""
-        return advice.verdict_and_advice(self)
+        return advice.advice_text(self)
 
     def core_list(self) -> tuple[Core, ...]:
         """Return every occupied core, layer by layer, starting at core 0 of chip 0."""
@@ -288,7 +288,7 @@ class Outline:
     bits: int
 
     def with_bits(self, bits: int) -> Outline:
-        """The same outline with weights of at most `bits` bits."""
+        """The same outline of a placement with weights of at most `bits` bits."""
         narrow = [replace(p, inputs=tuple(c.with_bits(bits) for c in p.inputs)) for p in self.populations]
         return Outline(populations=tuple(narrow), bits=min(bits, self.bits))
 
@@ -303,7 +303,9 @@ def _outline_of(chip: ChipNetwork, board: Board) -> Outline:
         found.append(Population(name=layer.name, shape=spatial_shape(layer.shape), inputs=inputs))
         found += [_relay(layer, number) for number in range(1, relays.get(layer.name, 0) + 1)]
     last = chip.layers[-1]
-    dense = ConnectionMemory(source=last.name, source_shape=spatial_shape(last.shape), form="dense", bits=weight_bits(chip.readout.weight))
+    dense = ConnectionMemory(
+        source=last.name, source_shape=spatial_shape(last.shape), form="dense", bits=weight_memory_bits(chip.readout.weight)
+    )
     found.append(Population(name=READOUT, shape=(chip.readout.classes, 1, 1), inputs=(dense,)))
     return Outline(populations=tuple(found), bits=max(c.bits for p in found for c in p.inputs))
 

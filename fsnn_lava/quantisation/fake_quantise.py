@@ -133,7 +133,7 @@ class QuantisationGrid:
         graph = self.net.graph
         stages, feedbacks = graph.stages_into[position], graph.feedbacks_into[position]
         sizes = [self._feedback_size(index) for index in feedbacks] + [self._stage_size(index) for index in stages]
-        exponents = [relative_exponent(sizes[0], size) for size in sizes]
+        exponents = [_relative_exponent(sizes[0], size) for size in sizes]
         size = sizes[0]
         for other, exponent in zip(sizes[1:], exponents[1:], strict=True):
             size = torch.maximum(other * 2.0**-exponent, size)
@@ -163,7 +163,7 @@ class LayerGrid:
     stage_exponents: dict[int, int]
 
 
-def relative_exponent(first: Tensor, other: Tensor) -> int:
+def _relative_exponent(first: Tensor, other: Tensor) -> int:
     """Exponent of a synapse with weights up to `other`, relative to that of one with weights up to `first`."""
     small, large = float(first.max()), float(other.max())
     return round(log2(large / small)) if small > 0 and large > 0 else 0

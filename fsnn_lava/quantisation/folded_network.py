@@ -17,12 +17,13 @@ from fsnn_lava.nn.drive import ConstantDrive, Drive, SequenceDrive
 from fsnn_lava.nn.dynamics import SCHEDULES, Dynamics, Schedule, Wire, own_delay
 from fsnn_lava.nn.graph import INPUT
 from fsnn_lava.nn.graph_paths import strong_components
-from fsnn_lava.nn.loop_map import Equilibrium, SourceRates
+from fsnn_lava.nn.loop_map import Equilibrium
 from fsnn_lava.nn.neurons import LIF
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Kind, Operator, Shape
 from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.nn.simulation import simulate
+from fsnn_lava.nn.source_rates import SourceRates
 from fsnn_lava.nn.trace import Trace
 from fsnn_lava.solvers.anderson import anderson
 

@@ -156,6 +156,7 @@ def quantise_in_full(
         values = synthetic_calibration(folded, events=input == "events")
     else:
         values = checked_calibration(calibration, folded)
+        _check_range(net, values)
     kind = _input_kind(input, values, folded)
     folded = _limit_steps(folded, values, kind)
     before = spectral_radius(folded.gains())
@@ -192,12 +193,26 @@ def _checked_network(net: FSNN) -> FSNN:
     if net.normalisation is None and net.trained_range is not None:
         low, high = net.trained_range
         unit = low >= 0.0 and high <= 1.0
-        remedy = "net.normalisation = Normalisation(255.0)" if unit else "net.normalisation = Normalisation(255.0, mean, std)"
+        remedy = "Normalisation(255.0) if they are pixels divided by 255" if unit else "Normalisation(255.0, mean, std)"
         raise BadArgument(
             f"the network has no `normalisation` and was trained on floats from {low:.3g} to {high:.3g}, but the chip takes raw uint8 "
-            f"values: set {remedy}, which describes how pixels were converted to those floats"
+            f"values: say how those floats were made from pixels, for example net.normalisation = fsnn_lava.{remedy}"
         )
     return net
+
+
+def _check_range(net: FSNN | FoldedNetwork, calibration: NDArray[np.uint8]) -> None:
+    """BadArgument if a normalisation that was set after training turns raw samples into other floats than those of training."""
+    if not isinstance(net, FSNN) or net.trained_range is None:
+        return
+    low, high = (float(bound) for bound in torch.aminmax(net.normalise(torch.from_numpy(calibration))))
+    trained_low, trained_high = net.trained_range
+    trained = trained_high - trained_low
+    if not trained / 2.0 <= high - low <= trained * 2.0:
+        raise BadArgument(
+            f"the network was trained on floats from {trained_low:.3g} to {trained_high:.3g}, but its `normalisation` turns the "
+            f"calibration samples into {low:.3g} to {high:.3g}: set its divisor, mean and std as in training, or calibrate on more samples"
+        )
 
 
 def _check_options(bits: int, reset: str, steps: int | None) -> None:

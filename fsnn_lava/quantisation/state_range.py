@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fsnn_lava import limits
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DeltaEncoding, Layer, Synapse
-from fsnn_lava.ir.rate_map import apply_linear
+from fsnn_lava.ir.synapse_operator import apply_operator
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def _extremes(chip: ChipNetwork, synapse: Synapse, layer: Layer, message_max: in
     source = chip.input.shape if from_input else chip.layer(synapse.source).shape
     everything = torch.full((1, *source), float(message_max if from_input else 1), dtype=torch.float64)
     weight = torch.from_numpy(synapse.weight.astype(np.float64))
-    negative, positive = (apply_linear(synapse, part, everything)[0].numpy() for part in (weight.clamp(max=0), weight.clamp(min=0)))
+    negative, positive = (apply_operator(synapse, part, everything)[0].numpy() for part in (weight.clamp(max=0), weight.clamp(min=0)))
     return negative, positive
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.ticker import NullLocator, PercentFormatter
 
-from fsnn_lava.report import canvas
+from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
-from fsnn_lava.report.panel import Panel, Picture, Table
-from fsnn_lava.verify.checks.accuracy import wilson_interval
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 from fsnn_lava.verify.run_pair import mcnemar
+from fsnn_lava.verify.wilson_interval import wilson_interval
 
 KEY, TITLE = "steps", "How many steps does it need?"
 
@@ -32,10 +33,12 @@ class StepsPoint:
 
     @property
     def share(self) -> float:
+        """The share of right answers after these steps."""
         return self.right / self.samples
 
     @property
     def change(self) -> float:
+        """How much larger that share is than after the steps of the run."""
         return (self.gained - self.lost) / self.samples
 
     @property
@@ -45,6 +48,7 @@ class StepsPoint:
 
 
 def accuracy_curve_panel(evidence: Evidence) -> Panel:
+    """The section that shows the accuracy after different numbers of steps."""
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
@@ -57,7 +61,7 @@ def accuracy_curve_panel(evidence: Evidence) -> Panel:
     if whole:
         caption = f"{what} for different numbers of steps, on {on} samples; error bars are 95% intervals."
     else:
-        caption = f"{what} for different numbers of steps, as the change against T = {run.steps} on {on} samples."
+        caption = f"{what} for different numbers of steps, as the change from T = {run.steps} on {on} samples."
     caption += f" The samples were run again on the emulator.{note}"
     rows = [(p.steps, p.right, p.samples, p.share, *wilson_interval(p.right, p.samples), p.lost, p.gained) for p in points]
     data = Table(columns=("steps", "right", "samples", "share", "low", "high", "lost", "gained"), rows=rows)
@@ -81,7 +85,7 @@ def _numbers(points: list[StepsPoint], whole: bool) -> Table:
 
 
 def steps_conclusion(points: list[StepsPoint], steps: int) -> str:
-    """Do fewer steps do as well, or would more do better? Empty if the run has neither to compare with."""
+    """What the accuracy curve shows: whether fewer steps suffice, or more would help. Empty if the run has neither to compare with."""
     fewer = [p for p in points if p.steps < steps]
     more = [p for p in points if p.steps > steps and p.change > 0 and p.by_chance < 0.05]
     if more:
@@ -91,7 +95,8 @@ def steps_conclusion(points: list[StepsPoint], steps: int) -> str:
         return f"{_steps(equal[0].steps)} as well as {steps} on these {equal[0].samples:,} samples."
     close = [p for p in fewer if p.by_chance >= 0.05]
     if close:
-        return f"{_steps(close[0].steps)} about as well as {steps}: {_net(close[0])}, which can be chance (p = {close[0].by_chance:.2g})."
+        chance = f"which may be due to chance (p = {close[0].by_chance:.2g})"
+        return f"{_steps(close[0].steps)} about as well as {steps}: {_net(close[0])}, {chance}."
     return f"Fewer steps cost accuracy: after {fewer[-1].steps} instead of {steps}, {_net(fewer[-1])}." if fewer else ""
 
 
@@ -119,21 +124,21 @@ def measure_accuracy_curve(run: RunEvidence) -> list[StepsPoint]:
 
 
 def _draw(run: RunEvidence, points: list[StepsPoint], whole: bool) -> Picture:
-    figure = canvas.new_figure(340, 260)
+    figure = svg_figure.new_figure(340, 260)
     axes = figure.add_subplot()
     steps = [p.steps for p in points]
     if whole:
         shares = np.array([p.share for p in points])
         ends = np.array([wilson_interval(p.right, p.samples) for p in points]).T
-        axes.errorbar(steps, shares, yerr=np.abs(ends - shares), color=canvas.BLUE, marker="o", markersize=6, capsize=4, elinewidth=1.2)
+        axes.errorbar(steps, shares, yerr=np.abs(ends - shares), color=svg_figure.BLUE, marker="o", markersize=6, capsize=4, elinewidth=1.2)
     else:
         shares = np.array([p.change for p in points])
         ends = np.stack([shares, shares])
-        axes.plot(steps, shares, color=canvas.BLUE, marker="o", markersize=6)
+        axes.plot(steps, shares, color=svg_figure.BLUE, marker="o", markersize=6)
     sign = "" if whole else "+"
     for p, value in zip(points, shares, strict=True):
-        axes.annotate(f"{value:{sign}.1%}", (p.steps, value), xytext=(8, -13), textcoords="offset points", color=canvas.INK)
-    axes.axvline(run.steps, color=canvas.SOFT, linewidth=0.8)
+        axes.annotate(f"{value:{sign}.1%}", (p.steps, value), xytext=(8, -13), textcoords="offset points", color=svg_figure.INK)
+    axes.axvline(run.steps, color=svg_figure.SOFT, linewidth=0.8)
     axes.set_xscale("log", base=2)
     axes.set_xticks(steps, [f"{n}\n{_share_of(n, run.steps)}" for n in steps])
     axes.xaxis.set_minor_locator(NullLocator())
@@ -146,13 +151,13 @@ def _draw(run: RunEvidence, points: list[StepsPoint], whole: bool) -> Picture:
     axes.set_xlabel("steps")
     what = "accuracy" if run.labels is not None else f"same answer as after {run.steps}"
     axes.set_ylabel(what if whole else f"change of {what}")
-    canvas.add_tip_columns(axes, canvas.columns_around(steps, logarithmic=True), [_tip(p) for p in points])
+    svg_figure.add_tip_columns(axes, svg_figure.columns_around(steps, logarithmic=True), [_tip(p) for p in points])
     alt = "Accuracy against steps: " + ", ".join(f"{value:{sign}.1%} after {p.steps}" for p, value in zip(points, shares, strict=True))
     return Picture(name=KEY, figure=figure, alt=alt)
 
 
 def _tip(point: StepsPoint) -> str:
-    return f"{point.steps} steps: {point.right} of {point.samples} right; against T, {point.lost} lost and {point.gained} gained"
+    return f"{point.steps} steps: {point.right} of {point.samples} right; compared with T, {point.lost} lost and {point.gained} gained"
 
 
 def _share_of(steps: int, total: int) -> str:

@@ -10,21 +10,24 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import INPUT, READOUT, Synapse
 from fsnn_lava.placement.neurobench import workload_metrics
-from fsnn_lava.report import canvas
+from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.layer_names import layer_title
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.number_text import short_number
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "activity", "Activity and cost"
-_KIND_COLOURS = {"input": canvas.TEAL, "forward": canvas.BLUE, "feedback": canvas.PURPLE, "readout": canvas.GOLD}
+_KIND_COLOURS = {"input": svg_figure.TEAL, "forward": svg_figure.BLUE, "feedback": svg_figure.PURPLE, "readout": svg_figure.GOLD}
 _ROW = 38  # height of one bar, page units
 
 
 def activity_panel(evidence: Evidence) -> Panel:
+    """The section that shows how active every layer is, and what that costs."""
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")
-    rates, operations = layer_rates(run), synapse_operations(run)
+    rates, operations = _layer_rates(run), activity_by_synapse(run)
     rows = [("rate", layer, "", value) for layer, value in rates] + [
         ("operations", target, kind, value) for target, kind, value in operations
     ]
@@ -71,19 +74,19 @@ def _input_cost(run: RunEvidence) -> str:
     return "A static input counts in every step, because the chip receives it in every step."
 
 
-def layer_rates(run: RunEvidence) -> list[tuple[str, float]]:
+def _layer_rates(run: RunEvidence) -> list[tuple[str, float]]:
     """Spikes per neuron and step of every layer, not weighted by the leak."""
     return [(layer.name, float(counts.mean()) / run.steps) for layer, counts in zip(run.chip.layers, run.result.counts, strict=True)]
 
 
-def synapse_operations(run: RunEvidence) -> list[tuple[str, str, float]]:
+def activity_by_synapse(run: RunEvidence) -> list[tuple[str, str, float]]:
     """(target, kind, operations per sample) of every connection: what arrived times the weights it touches."""
-    found = [(s.target, kind_of(run, s), float((_arrived(run, s) @ run.fan_out[id(s)].reshape(-1)).mean())) for s in run.chip.synapses]
+    found = [(s.target, _kind_of(run, s), float((_arrived(run, s) @ run.fan_out[id(s)].reshape(-1)).mean())) for s in run.chip.synapses]
     spikes = run.result.counts[-1].reshape(run.result.samples, -1).sum(axis=1)
     return [*found, (READOUT, "readout", float(spikes.mean()) * run.chip.readout.classes)]
 
 
-def kind_of(run: RunEvidence, synapse: Synapse) -> str:
+def _kind_of(run: RunEvidence, synapse: Synapse) -> str:
     if synapse.source == INPUT:
         return "input"
     return "forward" if run.chip.is_forward(synapse) else "feedback"
@@ -108,15 +111,15 @@ def _slots(rows: Sized) -> int:
 
 
 def _draw_rates(run: RunEvidence, rates: list[tuple[str, float]]) -> Picture:
-    figure = canvas.new_figure(340, 56 + _ROW * _slots(rates))
+    figure = svg_figure.new_figure(340, 56 + _ROW * _slots(rates))
     axes = figure.add_subplot()
     titles = _titles(run)
     names, values = [name for name, _ in rates], [value for _, value in rates]
-    bars = axes.barh(range(len(names)), values, color=canvas.BLUE, height=0.6)
+    bars = axes.barh(range(len(names)), values, color=svg_figure.BLUE, height=0.6)
     axes.set_yticks(range(len(names)), [titles[name].replace(" · ", "\n") for name in names])
     for bar, name, value in zip(bars, names, values, strict=True):
-        canvas.add_tip(bar, f"{titles[name]}: {value:.4g} spikes per neuron and step")
-    axes.bar_label(bars, [f"{value:.3g}" for value in values], padding=4, color=canvas.INK)
+        svg_figure.add_tip(bar, f"{titles[name]}: {value:.4g} spikes per neuron and step")
+    axes.bar_label(bars, [f"{value:.3g}" for value in values], padding=4, color=svg_figure.INK)
     axes.set_ylim(_slots(rates) - 0.5, -0.5)
     axes.set_xlim(0, max(0.001, max(values)) * 1.25)
     axes.grid(visible=False, axis="y")
@@ -128,7 +131,7 @@ def _draw_rates(run: RunEvidence, rates: list[tuple[str, float]]) -> Picture:
 
 def _draw_operations(run: RunEvidence, operations: list[tuple[str, str, float]]) -> Picture:
     targets = list(dict.fromkeys(target for target, _, _ in operations))
-    figure = canvas.new_figure(340, 82 + _ROW * _slots(targets))
+    figure = svg_figure.new_figure(340, 82 + _ROW * _slots(targets))
     axes = figure.add_subplot()
     start, titles = dict.fromkeys(targets, 0.0), _titles(run)
     for kind, colour in _KIND_COLOURS.items():
@@ -137,12 +140,12 @@ def _draw_operations(run: RunEvidence, operations: list[tuple[str, str, float]])
             rows, values = [targets.index(t) for t, _ in of_kind], [v for _, v in of_kind]
             bars = axes.barh(rows, values, left=[start[t] for t, _ in of_kind], color=colour, height=0.6, label=kind)
             for bar, (target, value) in zip(bars, of_kind, strict=True):
-                canvas.add_tip(bar, f"{kind} into {titles.get(target, target)}: {value:,.0f} operations per sample")
+                svg_figure.add_tip(bar, f"{kind} into {titles.get(target, target)}: {value:,.0f} operations per sample")
                 start[target] += value
     axes.set_yticks(range(len(targets)), [titles.get(target, target).replace(" · ", "\n") for target in targets])
     for row, target in enumerate(targets):
         axes.annotate(
-            short_number(start[target]), (start[target], row), xytext=(4, 0), textcoords="offset points", va="center", color=canvas.INK
+            short_number(start[target]), (start[target], row), xytext=(4, 0), textcoords="offset points", va="center", color=svg_figure.INK
         )
     axes.set_ylim(_slots(targets) - 0.5, -0.5)
     axes.set_xlim(0, max(start.values()) * 1.25 or 1.0)
@@ -152,14 +155,6 @@ def _draw_operations(run: RunEvidence, operations: list[tuple[str, str, float]])
     figure.legend(loc="outside upper left", ncols=4, columnspacing=1.2)
     alt = "Synaptic operations per sample: " + ", ".join(f"{t} {short_number(v)}" for t, v in start.items())
     return Picture(name="operations", figure=figure, label="Synaptic operations", alt=alt)
-
-
-def short_number(value: float) -> str:
-    """1234567 as 1.23 M."""
-    for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if abs(value) >= size:
-            return f"{value / size:.3g}{letter}"
-    return f"{value:.3g}"
 
 
 def _costs(run: RunEvidence) -> tuple[tuple[str, str], ...]:

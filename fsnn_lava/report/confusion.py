@@ -7,9 +7,10 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
-from fsnn_lava.report import canvas
+from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "confusion", "Confusion matrix"
 _NUMBERED = 20  # with more classes the counts are only in the CSV file
@@ -20,6 +21,7 @@ _DARK_TEXT = 0.7  # up to this strength the number has the text colour of the pa
 
 
 def confusion_panel(evidence: Evidence) -> Panel:
+    """The section that shows the confusion matrix."""
     matrix = confusion_counts(evidence)
     if matrix is None:
         return Panel(key=KEY, title=TITLE, missing="there are no labels")
@@ -62,17 +64,17 @@ def _draw(matrix: NDArray[np.int64], names: list[str]) -> Picture:
     classes = len(matrix)
     share = matrix / np.maximum(1, matrix.sum(axis=1, keepdims=True))
     strength = np.where(matrix > 0, 0.10 + (_STRONGEST - 0.10) * np.sqrt(share), 0.0)
-    figure = canvas.new_figure(340, 330)
+    figure = svg_figure.new_figure(340, 330)
     axes = figure.add_subplot()
-    colours = np.where(np.eye(classes, dtype=bool)[..., None], to_rgba(canvas.BLUE), to_rgba(canvas.RED))
+    colours = np.where(np.eye(classes, dtype=bool)[..., None], to_rgba(svg_figure.BLUE), to_rgba(svg_figure.RED))
     colours = np.concatenate([colours[..., :3], strength[..., None]], axis=-1)
     if classes <= _NUMBERED:
         for i, j in np.argwhere(matrix > 0):
-            colour = canvas.BLUE if i == j else canvas.RED
+            colour = svg_figure.BLUE if i == j else svg_figure.RED
             square = axes.add_patch(_square(i, j, colour, float(strength[i, j])))
             said = "answered right" if i == j else f"taken for {names[j]}"
-            canvas.add_tip(square, f"{names[i]} {said}: {matrix[i, j]} of {matrix[i].sum()}")
-            text = canvas.BRIGHT if strength[i, j] > _DARK_TEXT else canvas.INK
+            svg_figure.add_tip(square, f"{names[i]} {said}: {matrix[i, j]} of {matrix[i].sum()}")
+            text = svg_figure.BRIGHT if strength[i, j] > _DARK_TEXT else svg_figure.INK
             axes.text(j, i, str(matrix[i, j]), ha="center", va="center", color=text, fontsize=min(9.5, 130 / classes), clip_on=True)
     else:
         axes.imshow(colours, interpolation="nearest")

@@ -6,10 +6,11 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from fsnn_lava.placement.placement import DISCLAIMER, Core, Placement
-from fsnn_lava.report import canvas
+from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.layer_names import layer_kind
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "cores", "Core map"
 _ACROSS = 16  # cores in a row
@@ -17,12 +18,13 @@ _CHIPS = 4  # that are drawn
 
 
 def cores_panel(evidence: Evidence) -> Panel:
+    """The section that shows where every layer goes on the board."""
     if evidence.run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network, not only the verdict")
     placement = evidence.run.placement
     cores = placement.core_list()
     board = placement.board
-    colours = {layer.name: canvas.SERIES[i % len(canvas.SERIES)] for i, layer in enumerate(placement.layers)}
+    colours = {layer.name: svg_figure.SERIES[i % len(svg_figure.SERIES)] for i, layer in enumerate(placement.layers)}
     used = min(max(1, placement.chips or 1), _CHIPS)
     pictures = tuple(_draw(placement, chip, [core for core in cores if core.chip == chip], colours) for chip in range(used))
     hidden = (placement.chips or 1) - used
@@ -69,17 +71,17 @@ def _layers(run: RunEvidence, placement: Placement) -> Table:
 
 def _draw(placement: Placement, chip: int, cores: list[Core], colours: dict[str, str]) -> Picture:
     down = -(-placement.board.cores_per_chip // _ACROSS)
-    figure = canvas.new_figure(340, 48 + 20 * down)
+    figure = svg_figure.new_figure(340, 48 + 20 * down)
     axes = figure.add_subplot()
     taken = {core.core for core in cores}
     for number in range(placement.board.cores_per_chip):
         if number not in taken:
-            _square(axes, number, canvas.LINE, 0.5)
+            _square(axes, number, svg_figure.LINE, 0.5)
     for core in cores:
         shares = core.use.shares(placement.board)
         square = _square(axes, core.core, colours[core.layer], 0.35 + 0.65 * min(1.0, shares["Total"]))
         tightest = core.use.tightest(placement.board)
-        canvas.add_tip(square, f"core {core.core}: {core.layer}, {'×'.join(map(str, core.size))}; {tightest} {shares[tightest]:.0%}")
+        svg_figure.add_tip(square, f"core {core.core}: {core.layer}, {'×'.join(map(str, core.size))}; {tightest} {shares[tightest]:.0%}")
     axes.set_xlim(-0.6, _ACROSS - 0.4)
     axes.set_ylim(down - 0.4, -0.6)
     axes.set_aspect("equal")

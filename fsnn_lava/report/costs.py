@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from fsnn_lava.placement.board import Range
 from fsnn_lava.placement.cost import ChipCost
+from fsnn_lava.placement.cost_count import count_cost
 from fsnn_lava.placement.cost_table import figures_in_words
-from fsnn_lava.placement.work import chip_cost
-from fsnn_lava.report import canvas
+from fsnn_lava.placement.range import Range
+from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "costs", "What it costs"
 
@@ -18,7 +19,7 @@ def costs_panel(evidence: Evidence) -> Panel:
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
-    cost = cost_of(run)
+    cost = _cost_of(run)
     columns = ("layer", "cores", "messages", "synaptic operations", "neuron updates")
     rows = [
         (layer.name, "–" if layer.cores is None else layer.cores, layer.messages, layer.operations, layer.updates) for layer in cost.layers
@@ -34,18 +35,19 @@ def costs_panel(evidence: Evidence) -> Panel:
     )
 
 
-def cost_of(run: RunEvidence) -> ChipCost:
-    """Of the network that was exported, from the messages of the run."""
+def _cost_of(run: RunEvidence) -> ChipCost:
+    """The cost of the network that was exported, counted from the messages of the run."""
     values = run.values_of(run.steps, run.result.samples) if run.events else None
-    return chip_cost(run.exported, run.result, run.placement, values=values)
+    return count_cost(run.exported, run.result, run.placement, values=values)
 
 
 def _caption(cost: ChipCost) -> str:
     unknown = f" Unknown for {cost.board.name}: {', '.join(cost.missing)}." if cost.missing else ""
     return (
-        "Per sample, of what the chip's own graph does, whatever backend ran: a static input is written once, neurons are updated in every "
-        f"step of a window of {cost.steps} steps. Nothing here was measured on a chip: counts follow from the run, times and energies from "
-        f"constants of {cost.board.name}, in the ranges that public measurements leave; fsnn-map --results lists their sources.{unknown}"
+        "What the chip's own graph does for one sample, whichever backend ran it: a static input is written once, and neurons are updated "
+        f"in every step of a window of {cost.steps} steps. Nothing here was measured on a chip: counts follow from the run, times and "
+        f"energies from constants of {cost.board.name}, within the ranges that public measurements allow; fsnn-map --results lists their "
+        f"sources.{unknown}"
     )
 
 
@@ -58,15 +60,18 @@ def _draw(cost: ChipCost) -> Picture:
         "with host I/O": cost.energy_with_host,
     }
     bars = {name: figure for name, figure in shown.items() if figure is not None}
-    figure = canvas.new_figure(height=60 + 30 * len(bars))
+    figure = svg_figure.new_figure(height=60 + 30 * len(bars))
     axes = figure.add_subplot()
     for row, (name, energy) in enumerate(bars.items()):
         axes.barh(
-            row, 1e6 * (energy.high - energy.low), left=1e6 * energy.low, color=canvas.GOLD if name == "with host I/O" else canvas.BLUE
+            row,
+            1e6 * (energy.high - energy.low),
+            left=1e6 * energy.low,
+            color=svg_figure.GOLD if name == "with host I/O" else svg_figure.BLUE,
         )
     axes.set_yticks(range(len(bars)), list(bars))
     axes.invert_yaxis()
-    canvas.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
+    svg_figure.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
     axes.set_xlabel("µJ per sample, estimated: from the low to the high end")
     alt = "Estimated energy per sample: " + ", ".join(f"{name} {_text(energy)}" for name, energy in bars.items())
     return Picture(name="energy", figure=figure, label="Energy", alt=alt)

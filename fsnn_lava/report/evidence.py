@@ -24,7 +24,7 @@ from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.verify.batch import Batch, check_shapes
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.equilibrium import Equilibria, solve_equilibria
-from fsnn_lava.verify.synaptic_currents import message_fan_out
+from fsnn_lava.verify.synaptic_currents import synaptic_fan_out
 from fsnn_lava.verify.verdict import Verdict
 
 CURVE_SAMPLES = 8  # whose residual is drawn over the steps
@@ -69,10 +69,12 @@ class Answer:
 
     @property
     def wrong(self) -> bool:
+        """Whether the answer differs from the label."""
         return self.label >= 0 and self.answer != self.label
 
     @property
     def unlike_float(self) -> bool:
+        """Whether the answer differs from the float network's."""
         return self.float_answer >= 0 and self.answer != self.float_answer
 
 
@@ -104,30 +106,35 @@ class RunEvidence:
 
     @property
     def events(self) -> bool:
+        """Whether the input is a sequence of event frames."""
         return self.chip.input.kind == "events"
 
     @cached_property
     def emulator(self) -> Emulator | DeltaEmulator:
+        """The emulator of the network that ran."""
         if self.chip.delta is not None:
             return DeltaEmulator(self.chip)
         return Emulator(self.chip, stock=self.result.graph == "stock")
 
     @cached_property
     def rate_map(self) -> RateMap:
+        """The rate map of the network that ran."""
         return RateMap(self.chip)
 
     @cached_property
     def folded(self) -> FoldedNetwork | None:
+        """The folded float network; None without a model."""
         return None if self.model is None else fold(self.model)
 
     @cached_property
     def placement(self) -> Placement:
+        """The placement that was given, or one on the default board."""
         return self._placement or place(self.exported)
 
     @cached_property
     def fan_out(self) -> dict[int, NDArray[np.int64]]:
         """By id(synapse): how many weights a message from each source neuron touches, [*source]."""
-        return {id(s): message_fan_out(self.chip, s) for s in self.chip.synapses}
+        return {id(s): synaptic_fan_out(self.chip, s) for s in self.chip.synapses}
 
     @cached_property
     def curve_samples(self) -> int:
@@ -195,9 +202,11 @@ class Evidence:
 
     @property
     def class_names(self) -> tuple[str, ...]:
+        """The names of the classes; empty if they have none."""
         return () if self.run is None else self.run.chip.class_names
 
     def class_name(self, index: int) -> str:
+        """The name of a class, or its number if it has no name."""
         return self.class_names[index] if 0 <= index < len(self.class_names) else str(index)
 
     @property
@@ -211,9 +220,11 @@ class Evidence:
         return next((check for check in self.verdict.checks if check.name == name and check.done), None)
 
     def numbers(self, name: str) -> dict[str, Any]:
+        """The numbers of a check; empty if it was not done."""
         check = self.check(name)
         return {} if check is None else dict(check.numbers)
 
     def series(self, name: str, key: str) -> Any:
+        """The series `key` of a check; None if there is none."""
         check = self.check(name)
         return None if check is None else check.series.get(key)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from html import escape
 
 from fsnn_lava.report.evidence import Answer, Evidence, RunEvidence
-from fsnn_lava.report.panel import Panel, Table
+from fsnn_lava.report.panel import Panel
 from fsnn_lava.report.sample_image import image_html
+from fsnn_lava.report.tables import Table
 from fsnn_lava.verify.checks.accuracy import ERRORS_KEPT
 from fsnn_lava.verify.verdict import Verdict
 
@@ -16,6 +17,7 @@ _SIZE = 72  # pixels
 
 
 def mistakes_panel(evidence: Evidence) -> Panel:
+    """The section that shows the samples that were answered wrongly."""
     run, accuracy = evidence.run, evidence.numbers("accuracy")
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")
@@ -38,7 +40,7 @@ def mistakes_panel(evidence: Evidence) -> Panel:
     )
 
 
-def samples_to_show(verdict: Verdict) -> list[int]:
+def mistakes_to_show(verdict: Verdict) -> list[int]:
     """The samples whose images the section shows; their inputs are needed."""
     errors = Evidence(verdict, None).errors
     groups = ([a.sample for a in errors if a.wrong], [a.sample for a in errors if a.unlike_float])

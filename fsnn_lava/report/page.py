@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from html import escape
 
-from fsnn_lava.report import canvas
+from fsnn_lava.report import svg_figure
 from fsnn_lava.report.document import document_html
 from fsnn_lava.report.evidence import Evidence
-from fsnn_lava.report.numbers import facts_html, table_html
 from fsnn_lava.report.panel import Panel, Picture
-from fsnn_lava.report.verdict_section import chain_html, checks_list, header_html
+from fsnn_lava.report.tables import facts_html, table_html
+from fsnn_lava.report.verdict_section import verdict_chain_html, verdict_checks_html, verdict_header_html
 
 
 def page_html(evidence: Evidence, panels: list[Panel]) -> str:
     """The whole report as HTML; every string that comes from outside is escaped."""
     title = _title(evidence)
     links = "".join(f'<a href="#{panel.key}">{escape(panel.title)}</a>' for panel in panels)
-    sections = "".join(section_html(panel, shape) for panel, shape in arranged_panels(panels))
+    sections = "".join(page_section_html(panel, shape) for panel, shape in arranged_panels(panels))
     body = (
-        f'{header_html(evidence, title)}\n<nav aria-label="Sections">{links}</nav>\n<main>\n'
+        f'{verdict_header_html(evidence, title)}\n<nav aria-label="Sections">{links}</nav>\n<main>\n'
         '<section class="card wide" id="verdict"><h2>The verdict and its reasons</h2>'
-        f"{chain_html(evidence)}{checks_list(evidence.verdict)}</section>\n{sections}</main>"
+        f"{verdict_chain_html(evidence)}{verdict_checks_html(evidence.verdict)}</section>\n{sections}</main>"
     )
     return document_html(f"{evidence.verdict.word}: {title}", body)
 
@@ -43,7 +43,7 @@ def arranged_panels(panels: list[Panel]) -> list[tuple[Panel, str]]:
     return found
 
 
-def section_html(panel: Panel, shape: str) -> str:
+def page_section_html(panel: Panel, shape: str) -> str:
     """A panel as a <section> with that CSS class."""
     if panel.missing:
         body = f'<p class="missing">Not drawn: {escape(panel.missing)}.</p>'
@@ -74,6 +74,5 @@ def _pictures(panel: Panel) -> str:
 def _picture(picture: Picture) -> str:
     head = f"<h3>{escape(picture.label)}</h3>" if picture.label else ""
     note = f"<figcaption>{escape(picture.note)}</figcaption>" if picture.note else ""
-    return (
-        f'<figure id="picture-{picture.name}">{head}{canvas.figure_svg(picture.figure, name=picture.name, alt=picture.alt)}{note}</figure>'
-    )
+    svg = svg_figure.figure_svg(picture.figure, name=picture.name, alt=picture.alt)
+    return f'<figure id="picture-{picture.name}">{head}{svg}{note}</figure>'

@@ -10,25 +10,26 @@ from matplotlib.ticker import PercentFormatter
 
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.formats.results import ResultsReader
-from fsnn_lava.report import canvas
+from fsnn_lava.report import svg_figure
 from fsnn_lava.report.document import document_html
 from fsnn_lava.report.layer_names import layer_kind
-from fsnn_lava.report.page import section_html
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.page import page_section_html
+from fsnn_lava.report.panel import Panel, Picture
 from fsnn_lava.report.sample_image import image_html
-from fsnn_lava.report.verdict_section import checks_list
+from fsnn_lava.report.tables import Table
+from fsnn_lava.report.verdict_section import verdict_checks_html
 from fsnn_lava.verify.run_pair import RunPair
 from fsnn_lava.verify.verdict import Verdict
 
 SHOWN = 60  # images of samples answered differently
 _SIZE = 72  # pixels
 _NAME = 18  # characters of a class name
-_COLOURS = (canvas.BLUE, canvas.ORANGE)
+_COLOURS = (svg_figure.BLUE, svg_figure.ORANGE)
 
 
 def write_pair_report(path: str | Path, pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -> None:
     """Write the page that compares two runs."""
-    with canvas.figure_style():
+    with svg_figure.report_figure_style():
         panels = [_facts_panel(pair), _classes_panel(pair, readers), _layers_panel(pair, readers), _different_panel(pair, readers)]
         text = _page(pair, panels)
     with atomic_path(path) as temporary:
@@ -39,7 +40,7 @@ def _page(pair: RunPair, panels: list[Panel]) -> str:
     title = f"{pair.names[0]} and {pair.names[1]}"
     state = "pass" if all(verdict.passed for verdict in pair.verdicts) else "fail"
     runs = list(zip(pair.names, pair.verdicts, strict=True))
-    sections = "".join(section_html(panel, "wide" if panel.wide else "half") for panel in panels)
+    sections = "".join(page_section_html(panel, "wide" if panel.wide else "half") for panel in panels)
     checks = "".join(_checks(name, verdict, index + 1) for index, (name, verdict) in enumerate(runs))
     answers = "".join(_answers(*run) for run in runs)
     header = (
@@ -57,7 +58,7 @@ def _answers(name: str, verdict: Verdict) -> str:
 
 
 def _checks(name: str, verdict: Verdict, number: int) -> str:
-    found = checks_list(verdict, prefix=f"run-{number}-")
+    found = verdict_checks_html(verdict, prefix=f"run-{number}-")
     return f'<section class="card half" id="checks-{number}"><h2>Checks of {escape(name)}</h2>{found}</section>'
 
 
@@ -106,13 +107,13 @@ def _layers_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -
 
 
 def _bars(key: str, names: list[str], values: list[list[float]], runs: tuple[str, str], *, percent: bool, alt: str) -> Picture:
-    figure = canvas.new_figure(340, 84 + 32 * max(3, len(names)))
+    figure = svg_figure.new_figure(340, 84 + 32 * max(3, len(names)))
     axes = figure.add_subplot()
     places = np.arange(len(names))
     for index, (run, found) in enumerate(zip(runs, values, strict=True)):
         bars = axes.barh(places + (index - 0.5) * 0.36, found, height=0.34, color=_COLOURS[index], label=run)
         for bar, name, value in zip(bars, names, found, strict=True):
-            canvas.add_tip(bar, f"{run}, {name}: {value:.1%}" if percent else f"{run}, {name}: {value:.4g}")
+            svg_figure.add_tip(bar, f"{run}, {name}: {value:.1%}" if percent else f"{run}, {name}: {value:.4g}")
     axes.set_yticks(places, [name if len(name) <= _NAME else name.replace(" · ", "\n")[: 2 * _NAME] for name in names])
     axes.set_ylim(max(3, len(names)) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
@@ -127,7 +128,7 @@ def _bars(key: str, names: list[str], values: list[list[float]], runs: tuple[str
 def _different_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -> Panel:
     title = "Answered differently"
     if not pair.samples:
-        return Panel(key="different", title=title, wide=True, missing="the two runs are of different data")
+        return Panel(key="different", title=title, wide=True, missing="the two runs used different data")
     first, second = (escape(name) for name in pair.names)
     items = "".join(f"<li>{_item(readers, row)}</li>" for row in pair.different[:SHOWN])
     few = f" The first {SHOWN} are shown." if len(pair.different) > SHOWN else ""
@@ -137,7 +138,7 @@ def _different_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]
         title=title,
         caption=f"{number:,} of {pair.samples:,} samples. Each is labelled with the right class, then both answers, {first} first.{few}"
         if number
-        else f"All {pair.samples:,} samples are answered alike by {first} and {second}.",
+        else f"{first} and {second} give the same answer to all {pair.samples:,} samples.",
         body=f'<ul class="gallery">{items}</ul>' if items else "",
         wide=True,
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from matplotlib.figure import Figure
+
+from fsnn_lava.report.tables import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,25 +19,6 @@ class Picture:
     alt: str
     label: str = ""
     note: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """The data of a panel: one CSV file."""
-
-    columns: tuple[str, ...]
-    rows: Sequence[Sequence[Any]]
-
-    def csv(self) -> str:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([[_cell(value) for value in row] for row in self.rows])
-        return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return f"{value:.9g}" if isinstance(value, float) else value
 
 
 @dataclass(frozen=True, kw_only=True)

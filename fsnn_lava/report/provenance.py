@@ -17,6 +17,7 @@ _PACKAGES = ("numpy", "torch", "numba", "matplotlib", "lava-nc", "lava-dl")
 
 
 def on_silicon(evidence: Evidence) -> bool:
+    """Whether the run was on silicon, according to its provenance."""
     return evidence.verdict.about.get("backend") == "loihi2"
 
 
@@ -28,6 +29,7 @@ def where_it_ran(evidence: Evidence) -> str:
 
 
 def provenance_panel(evidence: Evidence) -> Panel:
+    """The section that says what ran, and where."""
     about, origin = evidence.verdict.about, evidence.origin
     silicon = "run on silicon" if on_silicon(evidence) else "not run on silicon"
     facts = [("backend", f"{about.get('backend', '?')}, {where_it_ran(evidence)}"), ("silicon", silicon)]

@@ -6,10 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from fsnn_lava.report import canvas
+from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
 from fsnn_lava.report.layer_names import layer_title
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "rates", "Rates against the equilibrium"
 POINTS = 3000  # of a layer
@@ -20,12 +21,13 @@ Pairs = dict[int, NDArray[np.float64]]  # layer → [points, 2]: a*, a
 
 
 def rate_scatter_panel(evidence: Evidence) -> Panel:
+    """The section that plots measured rates against those of the equilibrium."""
     pairs, names, source = _pairs(evidence)
     if not pairs:
         return Panel(key=KEY, title=TITLE, missing="no equilibrium was solved")
     titles = names if evidence.run is None else [layer_title(evidence.run.chip, layer) for layer in evidence.run.chip.layers]
     pictures = tuple(_draw(index, titles[index], points) for index, points in pairs.items() if len(points))
-    strips = [(titles[index], *row) for index, points in pairs.items() for row in strip_rows(points)]
+    strips = [(titles[index], *row) for index, points in pairs.items() for row in _strip_rows(points)]
     rows = [(names[index], float(target), float(rate)) for index, points in pairs.items() for target, rate in points]
     caption = (
         "Each dot is one neuron in one sample: its rate at the equilibrium a* = f(a*), and the rate that was measured. "
@@ -72,7 +74,7 @@ def _thin(points: NDArray[np.float64]) -> NDArray[np.float64]:
 Strip = tuple[float, float, int, float, float, float]  # a* from, to; dots; smallest, mean and largest a
 
 
-def strip_rows(points: NDArray[np.float64]) -> list[Strip]:
+def _strip_rows(points: NDArray[np.float64]) -> list[Strip]:
     """The dots in strips of equal width along a*: how many, and the rates that were measured. Empty strips are left out."""
     target, rate = points.T
     edges = np.linspace(0.0, max(0.1, float(target.max(initial=0.0))), STRIPS + 1)
@@ -85,19 +87,19 @@ def strip_rows(points: NDArray[np.float64]) -> list[Strip]:
 
 
 def _add_tips(axes: Axes, points: NDArray[np.float64]) -> None:
-    for left, right, number, low, mean, high in strip_rows(points):
+    for left, right, number, low, mean, high in _strip_rows(points):
         text = f"a* {left:.3g} … {right:.3g}: {number} dots, measured {low:.3g} … {high:.3g}, mean {mean:.3g}"
-        canvas.add_tip_columns(axes, np.array([left, right]), [text])
+        svg_figure.add_tip_columns(axes, np.array([left, right]), [text])
 
 
 def _draw(index: int, name: str, points: NDArray[np.float64]) -> Picture:
     target, rate = points.T
-    figure = canvas.new_figure(300, 290)
+    figure = svg_figure.new_figure(300, 290)
     axes = figure.add_subplot()
     top = max(0.1, float(points.max(initial=0.0)) * 1.04)
-    axes.plot([0, top], [0, top], color=canvas.SOFT, linewidth=1.0, zorder=1)
+    axes.plot([0, top], [0, top], color=svg_figure.SOFT, linewidth=1.0, zorder=1)
     many = len(points) > _VECTOR
-    axes.scatter(target, rate, s=7, color=canvas.BLUE, alpha=0.35 if many else 0.6, linewidths=0, rasterized=many, zorder=2)
+    axes.scatter(target, rate, s=7, color=svg_figure.BLUE, alpha=0.35 if many else 0.6, linewidths=0, rasterized=many, zorder=2)
     axes.set_xlim(-0.02 * top, top)
     axes.set_ylim(-0.02 * top, top)
     axes.set_aspect("equal")

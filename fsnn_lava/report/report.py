@@ -18,7 +18,6 @@ from fsnn_lava.placement.placement import Placement
 from fsnn_lava.report import (
     accuracy_curve,
     activity,
-    canvas,
     class_accuracy,
     confusion,
     cores,
@@ -28,6 +27,7 @@ from fsnn_lava.report import (
     rate_scatter,
     residual_curve,
     sample_picker,
+    svg_figure,
     weight_histograms,
 )
 from fsnn_lava.report.evidence import Evidence, Origin, RunEvidence
@@ -90,16 +90,16 @@ def write_report(
         origin: data set, date and command of the run.
     """
     evidence = Evidence(verdict, _run(chip, result, values, labels, model, placement, inputs), origin)
-    with canvas.figure_style():
+    with svg_figure.report_figure_style():
         panels = [_panel(section, evidence) for section in _SECTIONS] + [provenance.provenance_panel(evidence)]
         text = page_html(evidence, panels)
         if figures is not None:
-            write_figures(Path(figures), panels)
+            _write_figures(Path(figures), panels)
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_figures(folder: Path, panels: list[Panel]) -> None:
+def _write_figures(folder: Path, panels: list[Panel]) -> None:
     """Write NAME.png of every picture and KEY.csv of every section's data."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ def write_figures(folder: Path, panels: list[Panel]) -> None:
     for panel in panels:
         for picture in panel.pictures:
             with atomic_path(folder / f"{picture.name}.png") as temporary:
-                canvas.write_png(picture.figure, temporary)
+                svg_figure.write_report_png(picture.figure, temporary)
         if panel.data is not None:
             with atomic_path(folder / f"{panel.key}.csv") as temporary:
                 temporary.write_text(panel.data.csv(), encoding="utf-8")

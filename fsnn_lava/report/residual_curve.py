@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.rate_map import rate_vector_length
 from fsnn_lava.ir.result import Result
-from fsnn_lava.report import canvas
+from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 from fsnn_lava.verify.bounds.residual_bound import delta_residual_bound, residual_bound
 
 KEY, TITLE = "residual", "Does it settle?"
@@ -37,6 +38,7 @@ def moments_of(steps: int, *, twice: bool) -> list[int]:
 
 
 def residual_curve_panel(evidence: Evidence) -> Panel:
+    """The section that plots the residual over the steps."""
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
@@ -97,38 +99,38 @@ def _measure(run: RunEvidence, result: Result, bounded: bool) -> Moment:
 
 
 def _draw(run: RunEvidence, moments: list[Moment], own: Moment) -> Picture:
-    figure = canvas.new_figure(340, 260)
+    figure = svg_figure.new_figure(340, 260)
     axes = figure.add_subplot()
     steps = [m.steps for m in moments]
     measured = np.maximum([m.residual.mean() for m in moments], _FLOOR)
     low, high = (np.maximum([pick(m.residual) for m in moments], _FLOOR) for pick in (np.min, np.max))
-    axes.fill_between(steps, low, high, color=canvas.BLUE, alpha=0.18, linewidth=0)
+    axes.fill_between(steps, low, high, color=svg_figure.BLUE, alpha=0.18, linewidth=0)
     bound = [m.bound.mean() for m in moments if m.bound is not None]
     if bound:
-        axes.plot(steps, np.maximum(bound, _FLOOR), color=canvas.ORANGE, linewidth=7, alpha=0.4, label="bound on the residual (E11)")
-    axes.plot(steps, measured, color=canvas.BLUE, marker="o", markersize=4, label="residual ‖f(a[t]) − a[t]‖")
+        axes.plot(steps, np.maximum(bound, _FLOOR), color=svg_figure.ORANGE, linewidth=7, alpha=0.4, label="bound on the residual (E11)")
+    axes.plot(steps, measured, color=svg_figure.BLUE, marker="o", markersize=4, label="residual ‖f(a[t]) − a[t]‖")
     distance = np.maximum([m.distance.mean() for m in moments], _FLOOR)
-    axes.plot(steps, distance, color=canvas.GREEN, linewidth=1.4, label="distance ‖a[t] − a*‖")
+    axes.plot(steps, distance, color=svg_figure.GREEN, linewidth=1.4, label="distance ‖a[t] − a*‖")
     if run.chip.decay == 0:
-        axes.plot(steps, distance[0] * 1.6 / np.array(steps), color=canvas.SOFT, linestyle=":", linewidth=1.2, label="1/t, as a guide")
+        axes.plot(steps, distance[0] * 1.6 / np.array(steps), color=svg_figure.SOFT, linestyle=":", linewidth=1.2, label="1/t, as a guide")
     axes.plot(
         [own.steps],
         [max(own.residual.mean(), _FLOOR)],
         marker="s",
         markersize=8,
         markerfacecolor="none",
-        markeredgecolor=canvas.INK,
+        markeredgecolor=svg_figure.INK,
         linestyle="none",
     )
-    axes.axvline(run.steps, color=canvas.SOFT, linewidth=0.8)
-    canvas.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
+    axes.axvline(run.steps, color=svg_figure.SOFT, linewidth=0.8)
+    svg_figure.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
     span = measured.max() / measured.min()
-    canvas.logarithmic_axis(axes, "y", subs=(1.0, 2.0, 5.0) if span < 30 else (1.0, 3.0) if span < 300 else (1.0,))
+    svg_figure.logarithmic_axis(axes, "y", subs=(1.0, 2.0, 5.0) if span < 30 else (1.0, 3.0) if span < 300 else (1.0,))
     axes.set_xlabel("steps t")
     axes.set_ylabel("length, spikes per step")
     axes.legend(loc="lower left", borderaxespad=0.2)
     axes.margins(y=0.06)
-    canvas.add_tip_columns(axes, canvas.columns_around(steps, logarithmic=True), [_tip(m) for m in moments])
+    svg_figure.add_tip_columns(axes, svg_figure.columns_around(steps, logarithmic=True), [_tip(m) for m in moments])
     alt = f"Residual against steps: {measured[0]:.3g} after 1 step, {own.residual.mean():.3g} after {run.steps}."
     return Picture(name=KEY, figure=figure, alt=alt)
 

@@ -27,6 +27,7 @@ class Membrane:
     spikes: NDArray[np.bool_]  # [T]
 
     def state(self, t: int) -> str:
+        """The potential at step `t` as text."""
         return f"{self.potential[t]:.2f}{' (spike)' if self.spikes[t] else ''}"
 
 

@@ -12,10 +12,10 @@ from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.report.evidence import Answer, Evidence, RunEvidence
 from fsnn_lava.report.layer_names import layer_title, neuron_name
-from fsnn_lava.report.numbers import facts_html
-from fsnn_lava.report.panel import Panel, Table
+from fsnn_lava.report.panel import Panel
 from fsnn_lava.report.sample_drawing import Membrane, draw_layer, rows_shown
 from fsnn_lava.report.sample_image import image_html
+from fsnn_lava.report.tables import Table, facts_html
 
 KEY, TITLE = "samples", "Sample by sample"
 SAMPLES = 8  # to choose from
@@ -26,10 +26,11 @@ Potentials = tuple[NDArray[np.int32], ...]  # [B, T, N] per layer
 
 
 def sample_picker_panel(evidence: Evidence) -> Panel:
+    """The section that lets the reader choose a sample."""
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")
-    chosen = chosen_samples(evidence, run)
+    chosen = _chosen_samples(evidence, run)
     drawn = run.trains(chosen)
     traced = chosen[: run.traced_samples]
     potentials = run.potentials(traced) if traced and run.chip.delta is None else ()
@@ -54,7 +55,7 @@ def sample_picker_panel(evidence: Evidence) -> Panel:
     )
 
 
-def chosen_samples(evidence: Evidence, run: RunEvidence) -> list[int]:
+def _chosen_samples(evidence: Evidence, run: RunEvidence) -> list[int]:
     """The first samples, and as many again that were answered wrongly or not as the float network answers them."""
     number = min(run.result.samples, SAMPLES, max(2, LAYERS // len(run.chip.layers)))
     odd = [answer.sample for answer in evidence.errors if answer.sample < run.result.samples][: number // 2]
@@ -80,7 +81,7 @@ def _choices(evidence: Evidence, run: RunEvidence, chosen: list[int], drawn: Res
 def _mark(run: RunEvidence, error: Answer | None) -> str:
     if error is None:
         return "" if run.labels is None else ", right"
-    return ", wrong" if error.wrong else ", unlike the float network"
+    return ", wrong" if error.wrong else ", differs from the float network"
 
 
 def _sample(

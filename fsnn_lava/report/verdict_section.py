@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from html import escape
 
-from fsnn_lava.report.activity import short_number
+from fsnn_lava.report.check_numbers import check_numbers_html
 from fsnn_lava.report.evidence import Evidence
-from fsnn_lava.report.numbers import number_text, numbers_html
+from fsnn_lava.report.number_text import number_text, short_number
 from fsnn_lava.report.provenance import SHORT, on_silicon, where_it_ran
 from fsnn_lava.verify.accurate import Accurate
 from fsnn_lava.verify.check import Check, Offender, offender_text
@@ -32,15 +32,15 @@ _STATES = {
 }
 
 
-def header_html(evidence: Evidence, title: str) -> str:
-    """The first screen: what ran, the verdict, the three answers, the key numbers."""
+def verdict_header_html(evidence: Evidence, title: str) -> str:
+    """The top of the report: what ran, the verdict, the three answers, the key numbers."""
     verdict = evidence.verdict
     word, state = verdict.word, "pass" if verdict.passed else "fail"
     silicon = "Ran on silicon." if on_silicon(evidence) else "Not run on silicon."
     what = "".join(f"<span>{escape(text)}</span>" for text in _what_ran(evidence))
     return (
         f'<header class="{state}"><p class="kicker">{escape(title)}</p>'
-        f'<h1><span class="badge {state}">{word}</span> <span>{escape(verdict_sentence(verdict))}</span></h1>'
+        f'<h1><span class="badge {state}">{word}</span> <span>{escape(_verdict_sentence(verdict))}</span></h1>'
         f'<p class="ran">{what} Ran on {escape(where_it_ran(evidence))}. <strong>{silicon}</strong></p>'
         f"{_answers_html(verdict)}{_key_numbers_html(evidence)}</header>"
     )
@@ -54,10 +54,10 @@ def _what_ran(evidence: Evidence) -> list[str]:
     run = f"{evidence.samples:,} samples, {about.get('steps', '?')} steps each"
     bits = f"{notes['bits']}-bit weights" if notes.get("bits") else ""
     written = f"report of {datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC"
-    return [text for text in (data, bits, run, date_text(origin.date) or written) if text]
+    return [text for text in (data, bits, run, _date_text(origin.date) or written) if text]
 
 
-def date_text(date: str) -> str:
+def _date_text(date: str) -> str:
     """`2026-11-17 16:07 UTC` from ISO 8601; empty if it is unknown."""
     try:
         return datetime.fromisoformat(date).astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M UTC") if date else ""
@@ -74,7 +74,12 @@ def _answers_html(verdict: Verdict) -> str:
     broken = ", ".join(check.name for check in verdict.checks if check.passed is False)
     number = "unknown" if accurate is None else f"{accurate.accuracy:.2%}"
     answers = (
-        ("Faithful", faithful, "the backend computed what the integers say" if not broken else f"failed: {broken}", verdict.faithful),
+        (
+            "Faithful",
+            faithful,
+            "the backend computed what the integer network prescribes" if not broken else f"failed: {broken}",
+            verdict.faithful,
+        ),
         ("Settled", verdict.settled.answer, _settled_text(verdict.settled), verdict.settled.answer == "yes"),
         ("Accurate", number, "no labels were given" if accurate is None else _accurate_text(accurate), None),
     )
@@ -99,7 +104,7 @@ def _accurate_text(accurate: Accurate) -> str:
     return text if accurate.agreement is None else f"{text} and agrees on {accurate.agreement:.2%}"
 
 
-def verdict_sentence(verdict: Verdict) -> str:
+def _verdict_sentence(verdict: Verdict) -> str:
     """Is the run faithful? How many checks passed, and which failed or missed a threshold."""
     done = [check for check in verdict.checks if check.done]
     judged = [check for check in done if check.judges]
@@ -141,8 +146,8 @@ def _tile(label: str, value: str, note: str) -> str:
     return f'<div class="tile"><span class="label">{escape(label)}</span><b>{escape(value)}</b>{below}</div>'
 
 
-def chain_html(evidence: Evidence) -> str:
-    """From the float network to the backend, with the checks of each link."""
+def verdict_chain_html(evidence: Evidence) -> str:
+    """The chain from the float network to the backend, with the checks of each link."""
     checks = {check.name: check for check in evidence.verdict.checks}
     parts = []
     for node, names in _CHAIN:
@@ -158,7 +163,7 @@ def _pill(check: Check) -> str:
     return f'<a class="pill {state}" href="#check-{escape(check.name)}" title="{word}">{sign} {escape(check.name)}</a>'
 
 
-def checks_list(verdict: Verdict, *, prefix: str = "") -> str:
+def verdict_checks_html(verdict: Verdict, *, prefix: str = "") -> str:
     """Every check with its finding and numbers; `prefix` keeps the anchors of two verdicts on one page apart."""
     return '<div class="checks">' + "".join(_check(check, prefix) for check in verdict.checks) + "</div>"
 
@@ -176,7 +181,7 @@ def _offenders(offenders: Sequence[Offender]) -> str:
 def _check(check: Check, prefix: str) -> str:
     state, sign, word = _STATES[check.mark]
     listed = _offenders(check.offenders)
-    numbers = numbers_html(check.numbers) if check.done else ""
+    numbers = check_numbers_html(check.numbers) if check.done else ""
     opened = " open" if state == "fail" else ""
     more = f"<details{opened}><summary>numbers</summary>{listed}{numbers}</details>" if listed or numbers else ""
     head = f'<span class="sign" title="{word}">{sign}</span> {escape(check.name)} <span class="link">{escape(check.link)}</span>'

@@ -11,19 +11,21 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.network import READOUT, ChipNetwork, Synapse, TransposedConvSynapse
 from fsnn_lava.quantisation.counterpart import counterpart
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
-from fsnn_lava.report import canvas
+from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence
-from fsnn_lava.report.panel import Panel, Picture, Table
+from fsnn_lava.report.panel import Panel, Picture
+from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "weights", "Weights before and after quantisation"
 
 
 def weight_histograms_panel(evidence: Evidence) -> Panel:
+    """The section that shows the weights before and after quantisation."""
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network, not only the verdict")
     chip, folded = run.exported, run.folded
-    parts = [(f"{s.source} → {s.target}", s.weight, None if folded is None else float_weight(chip, folded, s)) for s in chip.synapses]
+    parts = [(f"{s.source} → {s.target}", s.weight, None if folded is None else _float_weight(chip, folded, s)) for s in chip.synapses]
     readout = chip.readout
     unit = float(readout.scale) * 2.0**readout.exponent
     parts.append((f"{chip.layers[-1].name} → {READOUT}", readout.weight, None if folded is None else folded.readout_weight.numpy() / unit))
@@ -49,7 +51,7 @@ def weight_histograms_panel(evidence: Evidence) -> Panel:
     )
 
 
-def float_weight(chip: ChipNetwork, folded: FoldedNetwork, synapse: Synapse) -> NDArray[np.float64] | None:
+def _float_weight(chip: ChipNetwork, folded: FoldedNetwork, synapse: Synapse) -> NDArray[np.float64] | None:
     """The folded weights of a connection in its integer steps; None if the model has no such connection."""
     connection = counterpart(folded, chip, synapse)
     if connection is None or tuple(connection.weight.shape) != synapse.weight.shape:
@@ -60,7 +62,7 @@ def float_weight(chip: ChipNetwork, folded: FoldedNetwork, synapse: Synapse) -> 
     return connection.weight.numpy() / (scale * 2.0**synapse.exponent)
 
 
-def weight_bins(widest: float, weights: int) -> NDArray[np.float64]:
+def _weight_bins(widest: float, weights: int) -> NDArray[np.float64]:
     """Edges of equally wide bins over -widest … widest, halfway between integers; more weights, more bins."""
     number = float(np.clip(2.5 * np.cbrt(weights), 12, 64))
     width = max(1, round(2 * widest / number))
@@ -70,14 +72,14 @@ def weight_bins(widest: float, weights: int) -> NDArray[np.float64]:
 
 def _draw(index: int, name: str, integers: NDArray[Any], floats: NDArray[np.float64] | None) -> tuple[Picture, list[tuple[Any, ...]]]:
     widest = max(8.0, float(np.abs(integers).max(initial=0)), 0.0 if floats is None else float(np.abs(floats).max(initial=0.0)))
-    edges = weight_bins(widest, integers.size)
+    edges = _weight_bins(widest, integers.size)
     after = np.histogram(integers, edges)[0]
     before = None if floats is None else np.histogram(floats, edges)[0]
-    figure = canvas.new_figure(240, 190)
+    figure = svg_figure.new_figure(240, 190)
     axes = figure.add_subplot()
-    axes.stairs(after / max(1, integers.size), edges, fill=True, color=canvas.BLUE, alpha=0.45, label="integers")
+    axes.stairs(after / max(1, integers.size), edges, fill=True, color=svg_figure.BLUE, alpha=0.45, label="integers")
     if before is not None:
-        axes.stairs(before / max(1, integers.size), edges, color=canvas.ORANGE, linewidth=1.3, label="floats")
+        axes.stairs(before / max(1, integers.size), edges, color=svg_figure.ORANGE, linewidth=1.3, label="floats")
     axes.set_xlabel("weight, integer steps")
     axes.set_ylabel("share")
     axes.grid(visible=False, axis="x")
@@ -87,7 +89,7 @@ def _draw(index: int, name: str, integers: NDArray[Any], floats: NDArray[np.floa
     note = _note(integers, floats)
     counts = [f"{x:,} integers" + ("" if before is None else f", {before[i]:,} floats") for i, x in enumerate(after)]
     inside = [f"{np.ceil(left):g} … {np.floor(right):g}: {text}" for left, right, text in zip(edges[:-1], edges[1:], counts, strict=True)]
-    canvas.add_tip_columns(axes, edges, inside)
+    svg_figure.add_tip_columns(axes, edges, inside)
     columns = after, np.zeros_like(after) if before is None else before
     rows = [(name, float(a), float(b), int(x), int(y)) for a, b, x, y in zip(edges[:-1], edges[1:], *columns, strict=True)]
     return Picture(name=f"{KEY}-{index + 1}", figure=figure, alt=f"{name}: {note}", label=name, note=note), rows

@@ -175,7 +175,7 @@ def check_bundle(folder: str | Path) -> list[str]:
         raise BadFile(f"{base} is not a folder made by fsnn-run --package: {error}") from error
     wrong = [name for name, value in sums.items() if not (base / name).is_file() or _sha256(base / name) != value]
     if wrong:
-        raise CheckFailed(f"{len(wrong)} of {len(sums)} files are missing or changed, the first is {wrong[0]}: copy the folder again")
+        raise CheckFailed(f"{len(wrong)} of {len(sums)} files are missing or changed; the first is {wrong[0]}: copy the folder again")
     lines = [f"all {len(sums)} files are unchanged"]
     found = _expected_results(ChipNetwork.load(base / NETWORK), values, wanted["steps"])
     for name in ("network", "stock"):

@@ -13,8 +13,8 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.run_arguments import check_values_argument
+from fsnn_lava.running.backend import open_backend
 from fsnn_lava.running.options import RunOptions
-from fsnn_lava.running.run import open_backend
 
 
 @dataclass(frozen=True, eq=False)

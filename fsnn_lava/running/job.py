@@ -12,9 +12,9 @@ from fsnn_lava.data import Split
 from fsnn_lava.errors import BadArgument, BadFile, FsnnError, Interrupted
 from fsnn_lava.files.atomic import move_atomically
 from fsnn_lava.formats import results
-from fsnn_lava.formats.results_layout import detail_columns, row_columns
+from fsnn_lava.formats.results_columns import detail_columns, row_columns
+from fsnn_lava.formats.results_hashes import DataHash
 from fsnn_lava.formats.results_part import Layout
-from fsnn_lava.formats.results_provenance import DataHash
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.running.evaluation import SampleBatch, evaluate, sample_batches
 from fsnn_lava.running.journal import Journal, open_journal
@@ -90,7 +90,7 @@ class Job:
 
 def run_job_in_memory(job: Job, sinks: Sequence[Sink], progress: OpenProgress) -> Totals:
     """Run all samples of a job in this process and pass every batch to the sinks."""
-    totals = Totals(job.chip, job.options.steps)
+    totals = Totals(job.chip, job.options.steps, job.split.targets)
     with progress(job.number) as shown, closing(evaluate(job.chip, job.split, [(0, job.number)], job.options)) as evaluated:
         shown.phase("starting")
         for batch, result in evaluated:
@@ -178,7 +178,7 @@ def _hash_kept_data(job: Job, journal: Journal) -> DataHash:
 
 def _join_parts(job: Job, journal: Journal, out: Path, comparator: ComparatorSink | None, data: DataHash) -> Totals:
     """Write all parts to `out` as one file; it is built inside the journal's folder, so a killed process leaves nothing next to it."""
-    options, totals = job.options, Totals(job.chip, job.options.steps)
+    options, totals = job.options, Totals(job.chip, job.options.steps, job.split.targets)
     spans, assembled = journal.spans, journal.folder / "assembled.h5"
     if spans[-1].end != job.number:
         raise BadFile(f"{journal.folder} keeps samples beyond {job.number}; delete that folder")

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.formats.results_layout import row_columns
+from fsnn_lava.formats.results_columns import row_columns
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
+from fsnn_lava.running.task_score import TaskScore, make_task_score
 
 STEPS_SHOWN = 8  # for which the text lists the messages
 
@@ -22,6 +23,7 @@ class Totals:
 
     chip: ChipNetwork
     steps: int
+    targets: NDArray[np.float32] | None = None  # [N, outputs] numbers to answer, in the order of the samples; None: classes
     samples: int = 0
     correct: int = 0
     seconds: float = 0.0  # of the run itself, without reading, writing and comparing
@@ -29,12 +31,14 @@ class Totals:
     updates: int = 0
     clips: int = 0
     spikes: list[int] = field(init=False)  # per layer
+    task_score: TaskScore | None = field(init=False)  # of answers that are not classes
     residual: NDArray[np.float64] | None = None  # [T] summed over samples, if it was computed
     messages: NDArray[np.int64] | None = None  # [T] summed over samples and layers; None with rate coding
     cycling: int = 0  # samples that ended in a limit cycle
 
     def __post_init__(self) -> None:
         self.spikes = [0] * len(self.chip.layers)
+        self.task_score = None if self.targets is None else make_task_score(self.chip.notes.get("task", ""))
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
         """Add a batch to the totals; without labels its answers count as wrong."""
@@ -44,6 +48,8 @@ class Totals:
 
     def add_rows(self, columns: Mapping[str, NDArray[Any]], seconds: float) -> None:
         """Add samples from the columns that results.h5 keeps of every sample."""
+        if self.targets is not None and self.task_score is not None:
+            self.task_score.add(columns["rows/logits"], self.targets[self.samples : self.samples + len(columns["rows/logits"])])
         self.samples += len(columns["rows/labels"])
         self.correct += int((columns["rows/predictions"] == columns["rows/labels"]).sum())
         self.seconds += seconds
@@ -69,7 +75,8 @@ class Totals:
         return {
             "samples": self.samples,
             "steps": self.steps,
-            "accuracy": self.accuracy,
+            "accuracy": self.accuracy if self.task_score is None else None,
+            "score": None if self.task_score is None else self.task_score.value,
             "seconds": self.seconds,
             "samples_per_second": self.samples / self.seconds if self.seconds > 0 else None,
             "spikes_per_sample": sum(self.spikes) / self.samples,
@@ -86,6 +93,9 @@ class Totals:
     def to_text(self) -> str:
         """Three lines, and a fourth with the residual if it was computed."""
         numbers = self.to_dict()
+        answers = f"accuracy {self.accuracy:.2%} ({self.correct} of {self.samples})"
+        if self.task_score is not None:
+            answers = self.task_score.to_text(self.samples)
         rates = ", ".join(f"{rate:.2%}" for rate in numbers["rates"])
         spikes, operations, updates = (numbers[f"{name}_per_sample"] for name in ("spikes", "operations", "updates"))
         sent = f"{spikes:.0f} spikes (rate of each layer: {rates})"
@@ -95,7 +105,7 @@ class Totals:
             cycles = f"; {self.cycling} samples in a limit cycle" if self.cycling else ""
             sent = f"{spikes:.0f} messages ({curve}{more} per step{cycles})"
         return (
-            f"accuracy {self.accuracy:.2%} ({self.correct} of {self.samples}), {self.steps} steps\n"
+            f"{answers}, {self.steps} steps\n"
             f"per sample: {sent}, {operations:.0f} synaptic operations, "
             f"{updates:.0f} neuron updates; {self.clips} clips in total\n"
             f"{self.seconds:.2f} s, {1000 * self.seconds / self.samples:.3f} ms per sample{self._residual_text()}"

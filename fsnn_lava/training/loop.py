@@ -32,7 +32,7 @@ from fsnn_lava.training.process_group import ProcessGroup
 from fsnn_lava.training.progress import TrainingProgress
 from fsnn_lava.training.random_streams import AUGMENT, DROP_EVENTS, DROPOUT, generator, stream_seed
 from fsnn_lava.training.recipe import Recipe
-from fsnn_lava.training.run_table import column_titles, epoch_row, limit_remark, run_header
+from fsnn_lava.training.run_table import epoch_row, limit_remark, run_header, run_table_titles
 from fsnn_lava.training.schedule import learning_rate
 from fsnn_lava.training.task import make_task
 
@@ -124,7 +124,11 @@ class TrainingLoop:
     def introduce(self) -> None:
         """Print what is trained on which data, and the titles of the table that follows."""
         judged_by = "test" if self.data.validation is None else "validation"
-        for line in (*run_header(self.net, self.data, self.group), "", column_titles(judged_by, penalised=self.recipe.penalty is not None)):
+        for line in (
+            *run_header(self.net, self.data, self.group),
+            "",
+            run_table_titles(judged_by, penalised=self.recipe.penalty is not None),
+        ):
             self.progress.say(line)
 
     def one_epoch(self) -> None:
@@ -287,9 +291,11 @@ class TrainingLoop:
         last = EpochRecord(**self.history[-1])
         rounded = {} if self.recipe.quantise is None else {"bits": float(self.recipe.quantise.bits)}
         held_out = {"validation": float(self.recipe.validation)} if self.recipe.validation else {}
+        task = {} if self.recipe.task == "classes" else {"task": self.recipe.task}
         return {
             **rounded,
             **held_out,
+            **task,
             "data": self.recipe.data,
             ("accuracy" if last.judged_by == "test" else "validation_accuracy"): last.accuracy,
             "loss": last.loss,

@@ -44,7 +44,7 @@ def _counted(number: int, noun: str, plural: str = "s") -> str:
     return f"{number} {noun}{'' if number == 1 else plural}"
 
 
-def column_titles(judged_by: str, *, penalised: bool = False) -> str:
+def run_table_titles(judged_by: str, *, penalised: bool = False) -> str:
     """The titles above the rows of the epochs; with a cost penalty operations take the place of firing rates."""
     activity = "operations" if penalised else "firing rates"
     names = (*("epoch", "loss", "train", {"validation": "valid."}.get(judged_by, judged_by), activity),)

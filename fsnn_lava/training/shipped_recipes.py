@@ -30,7 +30,7 @@ def find_recipe(name_or_path: str | Path) -> Path:
     if str(name_or_path) in names:
         return names[str(name_or_path)]
     close = difflib.get_close_matches(path.stem, names, n=1)
-    hint = f"; did you mean {close[0]}?" if close else f" (shipped: {', '.join(names) or 'none'})"
+    hint = f"; did you mean {close[0]}?" if close else "; fsnn train --list lists those that there are"
     raise BadFile(f"there is no file {path} and no shipped recipe of that name{hint}")
 
 
@@ -57,7 +57,6 @@ def copy_shipped_recipe(target: Path, source: Path, *, data: str | None = None) 
     if data is not None:
         line = f"data = {json.dumps(data, ensure_ascii=False)}"
         text = re.sub(r"(?m)^data = .*$", lambda _: line, text, count=1)
+    keys = 'The keys are explained under "Recipes and results" in the documentation; a run writes all of them to recipe.toml.'
     with atomic_path(target) as temporary:
-        temporary.write_text(
-            f"# Copied from the recipe {source.stem}. Every key is explained in train/README.md.\n{text}", encoding="utf-8"
-        )
+        temporary.write_text(f"# Copied from the recipe {source.stem}. {keys}\n{text}", encoding="utf-8")

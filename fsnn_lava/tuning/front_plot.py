@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.files.atomic import atomic_path
-from fsnn_lava.report import canvas
+from fsnn_lava.report import svg_figure
 from fsnn_lava.tuning.trial import Trial
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -19,7 +19,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 def write_front(path: Path, trials: Sequence[Trial], best: Sequence[Trial], chosen: Trial | None, *, reference: float) -> None:
     """Draw all trials, the Pareto front `best` and the chosen one to a file."""
     check_suffix(path)
-    with canvas.figure_style(), atomic_path(path) as temporary:
+    with svg_figure.report_figure_style(), atomic_path(path) as temporary:
         draw_front(trials, best, chosen, reference=reference).savefig(
             temporary, format=path.suffix[1:], dpi=150, facecolor="white", bbox_inches="tight"
         )
@@ -35,20 +35,20 @@ def draw_front(trials: Sequence[Trial], best: Sequence[Trial], chosen: Trial | N
     """All trials as dots, those on the front larger, the chosen one circled; a line for the float network."""
     made = [trial for trial in trials if not trial.failure]
     known = all(trial.energy is not None for trial in made)
-    figure = canvas.new_figure(460, 300)
+    figure = svg_figure.new_figure(460, 300)
     axes = figure.add_subplot()
-    for encoding, colour in (("rate", canvas.BLUE), ("delta", canvas.ORANGE)):
+    for encoding, colour in (("rate", svg_figure.BLUE), ("delta", svg_figure.ORANGE)):
         for group, size, alpha in (("all", 14, 0.25), ("front", 34, 1.0)):
             shown = [t for t in (best if group == "front" else made) if t.candidate.encoding == encoding]
             label = f"{encoding}, not beaten" if group == "front" and shown else None
             axes.scatter(
                 [_place(t, known) for t in shown], [100 * t.accuracy for t in shown], s=size, color=colour, alpha=alpha, label=label
             )
-    axes.axhline(100 * reference, color=canvas.SOFT, linewidth=1.0, linestyle="--", label="float network")
+    axes.axhline(100 * reference, color=svg_figure.SOFT, linewidth=1.0, linestyle="--", label="float network")
     if chosen is not None:
         at = (_place(chosen, known), 100 * chosen.accuracy)
-        axes.scatter(*at, s=150, facecolors="none", edgecolors=canvas.RED, linewidths=1.8, label="chosen")
-    canvas.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
+        axes.scatter(*at, s=150, facecolors="none", edgecolors=svg_figure.RED, linewidths=1.8, label="chosen")
+    svg_figure.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
     axes.set_xlabel("estimated energy per sample without host I/O, µJ (middle of its range)" if known else "synaptic operations per sample")
     axes.set_ylabel("accuracy on held-out training samples, %")
     highest = max([reference, *(trial.accuracy for trial in made)])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fsnn_lava.placement.board import Range
-from fsnn_lava.placement.cost_table import range_text
+from fsnn_lava.placement.range import Range, range_text
 from fsnn_lava.tuning.choice import confidence
 from fsnn_lava.tuning.trial import Trial
 

@@ -11,9 +11,10 @@ from contextlib import closing
 
 from fsnn_lava.compiled.threads import set_thread_count
 from fsnn_lava.errors import BackendFailed
+from fsnn_lava.tuning.bench import Bench
 from fsnn_lava.tuning.candidate import Candidate
 from fsnn_lava.tuning.journal import TuningJournal
-from fsnn_lava.tuning.trial import Bench, Trial
+from fsnn_lava.tuning.trial import Trial
 
 _BENCH: list[Bench] = []  # of this process
 

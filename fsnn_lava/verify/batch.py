@@ -15,7 +15,7 @@ from fsnn_lava.ir.network import ChipNetwork, DeltaEncoding, Layer, Synapse
 from fsnn_lava.ir.rate_map import Drive
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import FRAME_BITS, STATE_FRACTION_BITS
-from fsnn_lava.verify.synaptic_currents import drive_trace, incoming_synapses, input_synapses, total_shift, weighted_sum
+from fsnn_lava.verify.synaptic_currents import drive_current_trace, incoming_synapses, input_synapses, synaptic_shift, synaptic_sum
 
 T = TypeVar("T")
 
@@ -54,16 +54,16 @@ class Batch:
     def drives(self) -> tuple[NDArray[Any], ...]:
         """<D> per layer (E10); with delta encoding that of a single step: a static input is sent once, and frames are averaged (E15)."""
         if self.chip.delta is None:
-            return tuple(drive_trace(self.chip, layer, self.values, self.steps) for layer in self.chip.layers)
+            return tuple(drive_current_trace(self.chip, layer, self.values, self.steps) for layer in self.chip.layers)
         if self.chip.input.kind != "events":
-            return tuple(drive_trace(self.chip, layer, self.values, 1) for layer in self.chip.layers)
+            return tuple(drive_current_trace(self.chip, layer, self.values, 1) for layer in self.chip.layers)
         return tuple(self._frame_drive(layer) for layer in self.chip.layers)
 
     def _frame_drive(self, layer: Layer) -> NDArray[np.float64]:
         """The bias of a layer and the average of its frames, [B, *shape] or [1, *shape], units 2**-6."""
         total = layer.bias[None].astype(np.float64) * 2.0**STATE_FRACTION_BITS
         for synapse in input_synapses(self.chip, layer):
-            total = total + weighted_sum(synapse, self.weighted_frames) * 2.0 ** (total_shift(synapse) - FRAME_BITS)
+            total = total + synaptic_sum(synapse, self.weighted_frames) * 2.0 ** (synaptic_shift(synapse) - FRAME_BITS)
         return total
 
     @cached_property
@@ -107,11 +107,11 @@ class Batch:
 
     def arrived_sum(self, synapse: Synapse) -> NDArray[Any]:
         """weight @ <s>_arrived, [B, *target], neither shifted nor scaled; computed once."""
-        return self._once(("arrived", id(synapse)), lambda: weighted_sum(synapse, self.arrived(synapse)))
+        return self._once(("arrived", id(synapse)), lambda: synaptic_sum(synapse, self.arrived(synapse)))
 
     def missing_sum(self, synapse: Synapse) -> NDArray[Any]:
         """weight @ (<s> - <s>_arrived), what feedback has sent but not delivered (E11), [B, *target]; computed once."""
-        return self._once(("missing", id(synapse)), lambda: weighted_sum(synapse, self._missing(synapse)))
+        return self._once(("missing", id(synapse)), lambda: synaptic_sum(synapse, self._missing(synapse)))
 
     def _missing(self, synapse: Synapse) -> NDArray[Any]:
         if self.chip.decay == 0:
@@ -133,13 +133,13 @@ class Batch:
         theta = layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS
         if self.chip.delta is not None:  # the messages are rates
             for synapse in incoming_synapses(self.chip, layer):
-                charge = charge + weighted_sum(synapse, self.rates[self.chip.index(synapse.source)]) * 2.0 ** total_shift(synapse)
+                charge = charge + synaptic_sum(synapse, self.rates[self.chip.index(synapse.source)]) * 2.0 ** synaptic_shift(synapse)
             return np.broadcast_to(np.clip(charge / theta, 0.0, 1.0), (self.samples, *layer.shape))
         charge = np.array(np.broadcast_to(charge, (self.samples, *layer.shape)))
         for synapse in incoming_synapses(self.chip, layer):
-            charge += self.arrived_sum(synapse) * 2.0 ** total_shift(synapse)
+            charge += self.arrived_sum(synapse) * 2.0 ** synaptic_shift(synapse)
             if self.chip.delay(synapse) > 0:
-                charge += self.missing_sum(synapse) * 2.0 ** total_shift(synapse)
+                charge += self.missing_sum(synapse) * 2.0 ** synaptic_shift(synapse)
         charge /= theta * self.chip.weight_sum(self.steps)
         return np.clip(charge, 0.0, 1.0, out=charge)
 

@@ -21,7 +21,7 @@ from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.bounds.charge_rounding import stock_rounding_tolerance
 from fsnn_lava.verify.check import Check, not_done
 from fsnn_lava.verify.checks.accuracy import AccuracyCheck
-from fsnn_lava.verify.checks.certificate import CertificateCheck, certified_samples
+from fsnn_lava.verify.checks.certificate import CertificateCheck
 from fsnn_lava.verify.checks.charge import ChargeCheck
 from fsnn_lava.verify.checks.contraction import ContractionCheck
 from fsnn_lava.verify.checks.dead_band import DeadBandCheck
@@ -38,11 +38,10 @@ from fsnn_lava.verify.checks.shift import LINK as SHIFT_LINK
 from fsnn_lava.verify.checks.shift import ShiftCheck
 from fsnn_lava.verify.checks.spikes import SpikesCheck
 from fsnn_lava.verify.checks.sums import SumsCheck
-from fsnn_lava.verify.equilibrium import solve_equilibria, solved_samples
+from fsnn_lava.verify.equilibrium import solve_equilibria
 from fsnn_lava.verify.float_network import FloatNetwork
 from fsnn_lava.verify.merged_findings import MergedFindings
-from fsnn_lava.verify.reference_run import referenced_samples
-from fsnn_lava.verify.sampling import Sampling
+from fsnn_lava.verify.sampling import Sampling, certified_samples, referenced_samples, solved_samples
 from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import About, JudgedRun, Verdict
 

@@ -11,14 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fsnn_lava.ir.nearby_rate_map import NearbyRateMap
-from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import Drive, RateMap, Rates, rows_of
 from fsnn_lava.solvers.damped import damped
-from fsnn_lava.verify.sampling import Sampling, affordable
 
 TOLERANCE = 1e-9
-DEFAULT_SAMPLES = 256  # of a run for which a* is solved, at most
-_TYPICAL_STEPS = 60  # evaluations of f
 _STEPS = 500
 _ROUND_TOLERANCES = (1e-6, 1e-10)  # float32 resolves about 1e-7 of the distance from the centre: 1 at first, then 1e-6
 _DAMPING = 0.3
@@ -44,11 +40,6 @@ class Equilibria:
     def converged(self) -> NDArray[np.bool_]:
         """[B] which samples converged."""
         return self.residual <= TOLERANCE
-
-
-def solved_samples(chip: ChipNetwork, steps: int) -> Sampling:
-    """For which samples a* is solved by default."""
-    return affordable(chip, steps, passes=_TYPICAL_STEPS, least=2, most=DEFAULT_SAMPLES)
 
 
 def solve_equilibria(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibria:

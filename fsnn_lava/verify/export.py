@@ -43,7 +43,7 @@ Read = Callable[[Path], ChipNetwork]
 Phase = Callable[[str], AbstractContextManager[None]]  # entered with the name of what takes long
 
 
-def silent(name: str) -> AbstractContextManager[None]:
+def silent_phase(name: str) -> AbstractContextManager[None]:
     """A phase of which nothing is said."""
     return nullcontext()
 
@@ -99,7 +99,7 @@ def export(
     max_drop: float = 1.0,
     force: bool = False,
     notes: dict[str, str] | None = None,
-    phase: Phase = silent,
+    phase: Phase = silent_phase,
 ) -> Exported:
     """Quantise the network and write it to `path`. If a check fails, raise ExportRefused and leave `path` unchanged, unless `force`.
 
@@ -131,7 +131,7 @@ def export(
     return outcome
 
 
-def affordable_run(folded: FoldedNetwork, most: int, steps: int) -> int:
+def affordable_export_samples(folded: FoldedNetwork, most: int, steps: int) -> int:
     """How many samples (2 … `most`) can be run in float64 with RUN_BUDGET."""
     return affordable_calibration_samples(folded, most, budget=RUN_BUDGET / steps)
 
@@ -151,7 +151,9 @@ def _examine(
     with phase("measuring the shift of the equilibrium"):
         found = measure_quantisation(made)
     samples = (
-        test if test is not None else Samples(made.calibration[: affordable_run(made.folded, len(made.calibration), back.steps)], None)
+        test
+        if test is not None
+        else Samples(made.calibration[: affordable_export_samples(made.folded, len(made.calibration), back.steps)], None)
     )
     values = samples.values[:, : back.steps] if back.input.kind == "events" else samples.values
     with phase(f"running {len(values)} samples in integers"):

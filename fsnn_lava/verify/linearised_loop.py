@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fsnn_lava.ir.network import INPUT, Synapse
-from fsnn_lava.ir.rate_map import Drive, RateMap, Rates, feedback_sources, operator_of
+from fsnn_lava.ir.rate_map import Drive, RateMap, Rates, feedback_sources
+from fsnn_lava.ir.synapse_operator import operator_of
 
 Floats = NDArray[np.float64]
 

@@ -13,18 +13,10 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Layer, Readout, Synapse
 from fsnn_lava.ir.result import Result
-from fsnn_lava.verify.sampling import Sampling, affordable
 
 Ints = NDArray[np.int64]
 TOP = 2**23 - 1
-REFERENCE_SAMPLES = 64  # computed here, at most
-_COST = 10  # passes per step: float64, many small operations, and silent neurons are not skipped
 _TIE = 1e-6  # a host drive this close to a half may be rounded either way, because float64 sums depend on their order
-
-
-def referenced_samples(chip: ChipNetwork, steps: int) -> Sampling:
-    """Which samples the reference computes."""
-    return affordable(chip, steps, passes=_COST * steps, most=REFERENCE_SAMPLES, first_most=16)
 
 
 def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, stock: bool = False) -> Result:

@@ -16,6 +16,12 @@ from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, TransposedCon
 ACTIVITY = 0.1  # share of the neurons that send a message in a step: what the emulator computes of a pass over all connections
 SHARE = 0.1  # of the run's work that each kind of examination may take in a long run
 FIRST_WORK = 5e8  # multiplications for the first samples, however short the run: a fraction of a second
+SOLVED_SAMPLES = 256  # for which a* is solved, at most
+SOLVED_PASSES = 60  # of the rate map, to solve for one a*
+REFERENCE_SAMPLES = 64  # computed by the reference, at most
+REFERENCE_PASSES = 10  # per step: float64, many small operations, and silent neurons are not skipped
+CERTIFIED_SAMPLES = 32  # examined for a certificate, at most
+CERTIFICATE_PASSES = 400  # around the loops, forward or back, to certify one sample
 
 
 @dataclass(frozen=True)
@@ -54,3 +60,18 @@ def multiplications(chip: ChipNetwork) -> int:
             grid = chip.layer(synapse.source if isinstance(synapse, TransposedConvSynapse) else synapse.target).shape[1:]
             total += synapse.weight.size * (1 if isinstance(synapse, DenseSynapse) else int(np.prod(grid)))
     return max(1, total)
+
+
+def solved_samples(chip: ChipNetwork, steps: int) -> Sampling:
+    """For which samples a* is solved by default."""
+    return affordable(chip, steps, passes=SOLVED_PASSES, least=2, most=SOLVED_SAMPLES)
+
+
+def referenced_samples(chip: ChipNetwork, steps: int) -> Sampling:
+    """Which samples the reference computes."""
+    return affordable(chip, steps, passes=REFERENCE_PASSES * steps, most=REFERENCE_SAMPLES, first_most=16)
+
+
+def certified_samples(chip: ChipNetwork, steps: int) -> Sampling:
+    """Which samples are examined by default."""
+    return affordable(chip, steps, passes=CERTIFICATE_PASSES, most=CERTIFIED_SAMPLES)

@@ -24,9 +24,9 @@ class Settled:
         typical: its root mean square over the neurons that fire or should.
         resolution: 1/A.
         level: what the residual is held against: the user's `residual_max`, by default the most that the run can resolve of any neuron.
-        demanded: whether `level` is the user's.
         beyond: share of the rates of neurons that fire or should whose residual is above their level, 0 to 1.
         samples_settled: share of the samples without such a rate, 0 to 1.
+        demanded: whether `level` is the user's.
         slope: of log ||f(a) - a|| over log T, measured between T/4 and T steps; None for fewer than 8 steps or a residual of 0.
         expected_slope: what E11 predicts: that of log 1/A, which is -1 without a leak. None with reset to zero, which E11 does not cover.
         steps: about how many steps bring every residual to its present level, by E11's 1/A; None if no number does.
@@ -63,12 +63,12 @@ class Settled:
     def short(self) -> str:
         """The answer and its number, for the first line of a verdict."""
         level = f"the allowed {self.level:.3g}" if self.demanded else "what the run can resolve"
-        return f"{self.answer} (|f(a) - a| up to {self.residual:.3g}, {self.beyond:.2%} beyond {level})"
+        return f"{self.answer} (|f(a) - a| up to {self.residual:.3g}, {_share(self.beyond)} beyond {level})"
 
     def sentence(self) -> str:
         """The finding in one sentence."""
         most = f"|f(a) - a| is at most {self.residual:.4g} spikes per step"
-        share = f"{self.beyond:.2%} of the rates of neurons that fire or should fire are off by more than {self._level()}"
+        share = f"{_share(self.beyond)} of the rates of neurons that fire or should fire are off by more than {self._level()}"
         if 0.0 < self.samples_settled < 1.0:
             share += f", none of them in {self.samples_settled:.2%} of the samples"
         parts = [f"{most}; {share}", *([text] if (text := self._trend()) else [])]
@@ -99,6 +99,11 @@ class Settled:
         if self.steps is None:
             return f"the leak leaves up to {self.floor:.3g} however long it runs"
         return f"about {self.steps} steps would bring all of them within that"
+
+
+def _share(share: float) -> str:
+    """In percent; a share that is not 0 does not look like 0."""
+    return "less than 0.01%" if 0.0 < share < 5e-5 else f"{share:.2%}"
 
 
 def answer_of(*, unsettled: int, samples: int, without: int) -> Answer:

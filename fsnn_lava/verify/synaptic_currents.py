@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 _BUSY = 0.15  # share of non-zero messages above which a dense float32 sum is faster than going message by message
 
 
-def total_shift(synapse: Synapse | Readout) -> int:
+def synaptic_shift(synapse: Synapse | Readout) -> int:
     """n = 6 + exponent: a current is 2**n (weight @ messages) in units of 2**-6, floored where n < 0 (E9)."""
     return STATE_FRACTION_BITS + synapse.exponent
 
@@ -42,7 +42,7 @@ class _Prepared:
 _PREPARED: WeakKeyDictionary[Synapse | Readout, _Prepared] = WeakKeyDictionary()
 
 
-def weighted_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> NDArray[Any]:
+def synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> NDArray[Any]:
     """weight @ messages, [B, *target] from [B, *source], neither shifted nor scaled: int64 and exact for integers, else float64."""
     prepared = _prepared(synapse)
     source = messages.shape[1:]
@@ -56,16 +56,16 @@ def weighted_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> NDArray[
     return _sums(synapse, taps, messages)
 
 
-def other_weighted_sum(synapse: Synapse | Readout, weight: NDArray[Any], messages: NDArray[Any]) -> NDArray[Any]:
-    """`weighted_sum` with `weight` in place of the synapse's own, message by message."""
+def synaptic_sum_with(synapse: Synapse | Readout, weight: NDArray[Any], messages: NDArray[Any]) -> NDArray[Any]:
+    """`synaptic_sum` with `weight` in place of the synapse's own, message by message."""
     return _sums(synapse, _taps(synapse, weight, messages.shape[1:]), messages)
 
 
-def largest_sum(synapse: Synapse, source: tuple[int, ...]) -> Floats:
+def largest_synaptic_sum(synapse: Synapse, source: tuple[int, ...]) -> Floats:
     """[*target] the largest sum that one step can give: exactly the sources with positive weights fire. Not shifted."""
     prepared = _prepared(synapse)
     if source not in prepared.largest:
-        prepared.largest[source] = other_weighted_sum(synapse, np.maximum(synapse.weight, 0), np.ones((1, *source)))[0]
+        prepared.largest[source] = synaptic_sum_with(synapse, np.maximum(synapse.weight, 0), np.ones((1, *source)))[0]
     return prepared.largest[source]
 
 
@@ -157,7 +157,7 @@ def input_synapses(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
     return [s for s in chip.into(layer) if s.source == INPUT]
 
 
-def drive_trace(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], steps: int) -> Ints | Floats:
+def drive_current_trace(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], steps: int) -> Ints | Floats:
     """<D> of E10: the leak-weighted sum of the currents from bias and input over the window, [B, *shape] (or [1, *shape]), units 2**-6.
 
     int64 and exact for IF, float64 for a leak.
@@ -173,20 +173,20 @@ def drive_trace(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], step
     if layer is chip.layers[0] and chip.input.kind == "current":
         return _accumulated(input_current(chip, values).astype(np.int64), weights, chip.decay)
     for synapse in synapses:
-        bias = bias + _shifted(weighted_sum(synapse, values), total_shift(synapse))
+        bias = bias + _shifted(synaptic_sum(synapse, values), synaptic_shift(synapse))
     return _accumulated(bias, weights, chip.decay)
 
 
 def _events_trace(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], weights: Floats) -> Ints | Floats:
     """<shift(w x[tau], n)>: every step is floored, so only a shift to the left can be moved out of the sum."""
-    bits = total_shift(synapse)
+    bits = synaptic_shift(synapse)
     if bits >= 0:
         if chip.decay == 0:
-            return weighted_sum(synapse, values.sum(axis=1, dtype=np.int64)) << bits
-        return weighted_sum(synapse, np.tensordot(weights, values.astype(np.float64), axes=(0, 1))) * 2.0**bits
+            return synaptic_sum(synapse, values.sum(axis=1, dtype=np.int64)) << bits
+        return synaptic_sum(synapse, np.tensordot(weights, values.astype(np.float64), axes=(0, 1))) * 2.0**bits
     total: Any = 0
     for step, weight in enumerate(weights):
-        current = _shifted(weighted_sum(synapse, values[:, step]), bits)
+        current = _shifted(synaptic_sum(synapse, values[:, step]), bits)
         total = total + (current if chip.decay == 0 else weight * current)
     return total
 
@@ -200,7 +200,7 @@ def _shifted(x: Ints, bits: int) -> Ints:
     return x << bits if bits >= 0 else x >> -bits
 
 
-def message_fan_out(chip: ChipNetwork, synapse: Synapse) -> Ints:
+def synaptic_fan_out(chip: ChipNetwork, synapse: Synapse) -> Ints:
     """How many weights a message from each source neuron touches, [*source]: the derivative of the synaptic sum with all weights 1."""
     shape = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
     source = torch.zeros(1, *shape, dtype=torch.float64, requires_grad=True)

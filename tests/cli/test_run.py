@@ -97,6 +97,26 @@ def test_a_failed_comparison_exits_with_one(files: tuple, monkeypatch: pytest.Mo
     assert "FAIL" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("to_file", [False, True], ids=["in memory", "to a file"])
+def test_a_regression_network_is_scored_by_the_variance_it_explains(
+    files: tuple, to_file: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chip, values, _, folder = files
+    targets = fl.run(chip, values).logits + np.linspace(-1.0, 1.0, len(values))[:, None]
+    replace(chip, notes={**chip.notes, "task": "regression"}).save(folder / "net.h5")
+    np.savez(folder / "own.npz", x=values, y=targets.astype(np.float32))
+    out = ["--out", str(folder / "results.h5")] if to_file else []
+    assert main(arguments(folder, "--json", "--batch", "5", *out)) == 0
+    found = json.loads(capsys.readouterr().out)
+    lost = (np.linspace(-1.0, 1.0, len(values)) ** 2).sum() * targets.shape[1] / ((targets - targets.mean(0)) ** 2).sum()
+    assert found["score"] == pytest.approx(1 - lost, rel=1e-5)
+    assert found["accuracy"] is None
+    assert main(arguments(folder)) == 0
+    said = capsys.readouterr().out
+    assert f"explained variance {1 - lost:.4f} (12 samples)" in said
+    assert "PASS" in said
+
+
 def test_a_flat_network_takes_images(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chip = ChipNetwork(
         input=Input(kind="pixels", shape=(64,)),

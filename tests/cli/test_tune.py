@@ -12,7 +12,7 @@ import fsnn_lava as fl
 from fsnn_lava.cli import tune
 from fsnn_lava.cli.tune import main
 from fsnn_lava.data import load
-from fsnn_lava.tuning.trial import Bench
+from fsnn_lava.tuning.bench import Bench
 
 
 @pytest.fixture(scope="module")

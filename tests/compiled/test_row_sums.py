@@ -93,13 +93,13 @@ row_vectors.check_row_vectors = refuse
 from fsnn_lava.compiled import row_sums
 from fsnn_lava.compiled.scatter import scatter_form, scatter
 from fsnn_lava.ir.network import ConvSynapse
-from fsnn_lava.ir.synapse_patches import synapse_patches
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from tests.helpers.naive_simulator import matrix_of
 
 assert row_sums._chosen is row_loops
 rng = np.random.default_rng(0)
 synapse = ConvSynapse(source="a", target="b", weight=rng.integers(-127, 128, (100, 5, 3, 3)), stride=(2, 2), padding=(1, 1))
-laid = synapse_patches(synapse, (5, 6, 4), (100, 3, 2))
+laid = compiled_synapse(synapse, (5, 6, 4), (100, 3, 2))
 fired = np.flatnonzero(rng.random(120) < 0.6).astype(np.int32)
 total, spikes = np.zeros(600, np.int32), np.zeros(120, np.int64)
 scatter(total, laid.blocks, fired, np.zeros(0, np.uint8), scatter_form(laid), laid.row_spans, laid.column_spans)

@@ -21,6 +21,12 @@ def test_class_numbers_are_taken_without_a_note(given):
     assert (found.arrays[0].dtype, found.class_names, found.remarks) == (np.int64, (), ())
 
 
+def test_labels_that_may_count_from_1_are_noted():
+    assert read([1, 3], [2, 1]).remarks == ("no sample has class 0: if the labels count from 1, subtract 1 from them",)
+    assert read([1, 3], [2, 0]).remarks == read([7, 9]).remarks == ()
+    np.testing.assert_array_equal(read([1, 3]).arrays[0], [1, 3])
+
+
 @pytest.mark.parametrize("dtype", [str, "S", "S9"])
 def test_names_are_numbered_in_alphabetical_order_over_all_samples(dtype):
     found = read(np.array(["owl", "cat"]).astype(dtype), np.array(["dog", "owl", "cat"]).astype(dtype))

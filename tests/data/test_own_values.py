@@ -74,7 +74,7 @@ def test_a_layout_that_is_given_is_not_guessed():
     ("array", "layout", "sentence"),
     [
         ((RAW - 128.0) / 60, "", r"x must hold raw values, got float64 from -2\.1 to 2\.12; write the pixels before normalisation"),
-        (np.full((1, 2, 3), np.nan), "", "from nan to nan"),
+        (np.full((1, 2, 3), np.nan), "", "must hold finite numbers, got NaN or infinity among float64"),
         (RAW.astype(int) * 2, "", "got int64 from 4 to 510"),
         (RAW.astype("U3"), "", r"got <U3; write x\.astype\('uint8'\)"),
         (np.zeros((1, 2, 3, 4, 5)) + 0.5, "", "write the number of events"),

@@ -40,7 +40,7 @@ def test_a_heap_longer_than_its_file_is_refused(path):
 @pytest.mark.parametrize("size", [2**40, 4096])
 def test_an_object_that_does_not_fit_into_its_heap_is_refused(path, size):
     overwrite(path, 16 + 8, size)
-    with pytest.raises(ValueError, match="an object of a global heap does not fit in its heap"):
+    with pytest.raises(ValueError, match="an object in a global heap extends past the end of the heap"):
         check_heaps(path)
 
 
@@ -48,7 +48,7 @@ def test_free_space_of_no_size_is_refused(path):
     """Walked as it says, it would never end: index 0 means free space, whose size counts its own header."""
     overwrite(path, 16, 0)
     overwrite(path, 16 + 8, 0)
-    with pytest.raises(ValueError, match="an object of a global heap does not fit in its heap"):
+    with pytest.raises(ValueError, match="an object in a global heap extends past the end of the heap"):
         check_heaps(path)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fsnn_lava.files.plain_pickle import Call, Name, NotPlain, array_of, read_plain_pickle
+from fsnn_lava.files.plain_pickle import Call, Name, NotPlain, pickled_array, read_plain_pickle
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=5) | st.binary(max_size=5),
@@ -30,7 +30,7 @@ def test_plain_data_comes_out_as_python_reads_it(value, protocol):
 def test_arrays_of_bytes_come_out_whole(shape, fortran, protocol):
     array = np.arange(np.prod(shape, dtype=int), dtype=np.uint8).reshape(shape)
     written = np.asfortranarray(array) if fortran else array
-    read = array_of(read_plain_pickle(pickle.dumps(written, protocol)))
+    read = pickled_array(read_plain_pickle(pickle.dumps(written, protocol)))
     np.testing.assert_array_equal(read, array)
     assert read.shape == np.asarray(written).shape
 
@@ -53,7 +53,7 @@ def test_code_in_a_pickle_is_not_run(tmp_path, protocol):
     assert value == Call(Name("posix mkdir"), (str(tmp_path / "made"),))
     assert not (tmp_path / "made").exists()
     with pytest.raises(NotPlain, match="expected an array, but the pickle contains 'posix mkdir'"):
-        array_of(value)
+        pickled_array(value)
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_an_array_whose_shape_and_bytes_disagree_is_refused():
     good = pickle.dumps(np.zeros((2, 3), np.uint8), 3)
     assert b"K\x02K\x03\x86" in good
     with pytest.raises(NotPlain, match=r"an array of shape \(2, 4\) has 6 bytes"):
-        array_of(read_plain_pickle(good.replace(b"K\x02K\x03\x86", b"K\x02K\x04\x86")))
+        pickled_array(read_plain_pickle(good.replace(b"K\x02K\x03\x86", b"K\x02K\x04\x86")))

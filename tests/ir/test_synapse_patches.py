@@ -7,8 +7,8 @@ import pytest
 
 from fsnn_lava.compiled.patches import convolution_patches, dense_patches, transposed_patches
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.connections import ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
-from fsnn_lava.ir.synapse_patches import synapse_patches
 
 RNG = np.random.default_rng(0)
 KERNEL = RNG.integers(-127, 128, (4, 2, 3, 3)).astype(np.int8)
@@ -35,7 +35,7 @@ ENDS = {"source": "a", "target": "b"}
 )
 def test_a_synapse_is_laid_out_as_its_kind(synapse, target, expected):
     assert synapse.output_shape((4, 4, 4)) == target
-    found = synapse_patches(synapse, (4, 4, 4), target)
+    found = compiled_synapse(synapse, (4, 4, 4), target)
     for name in ("weight", "row_spans", "column_spans", "width", "channels", "groups"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
 
@@ -45,4 +45,4 @@ def test_a_synapse_of_no_kind_is_refused():
         weight_axes = 2
 
     with pytest.raises(BadArgument, match="must be a DenseSynapse, ConvSynapse or TransposedConvSynapse, got Odd"):
-        synapse_patches(Odd(weight=MATRIX, **ENDS), (64,), (5,))
+        compiled_synapse(Odd(weight=MATRIX, **ENDS), (64,), (5,))

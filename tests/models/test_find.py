@@ -28,7 +28,7 @@ def test_small_networks_are_inside_the_package(installed):
 
 
 def test_a_network_that_is_not_here_says_how_to_get_it(installed):
-    with pytest.raises(fl.BadFile, match="shipped network fashion-mnist-if is not on this machine: fsnn get fashion-mnist-if downloads it"):
+    with pytest.raises(fl.BadFile, match="not on this machine: fsnn get fashion-mnist-if copies it from the folder or URL in FSNN_MODELS"):
         fl.find("fashion-mnist-if")
     with pytest.raises(fl.BadFile, match=r"model\.pt of the shipped network digits is not on this machine"):
         fl.find("digits", file="model.pt")

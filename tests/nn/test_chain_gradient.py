@@ -4,7 +4,8 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.nn.chain_gradient import layer_of, linearised, rows_of
+from fsnn_lava.nn.chain_gradient import linearised_chain
+from fsnn_lava.nn.channel_rows import channel_rows, from_channel_rows
 from fsnn_lava.nn.coupling import SampleCoupling
 from fsnn_lava.nn.dropout import Masks, draw_masks
 
@@ -72,7 +73,7 @@ def test_the_products_are_those_of_the_transposed_jacobian(architecture, shape):
     first, weight = net.stages[0].current(images).detach(), net.feedback.weight().detach()
     loop = net._loop_map(entries_of(net, first), (weight,), Masks(tuple(masks), (fed_back,)), running=False)
     rates = torch.rand(len(images), *net.architecture.layers[-1].out_shape, dtype=torch.float64)
-    chain = linearised(loop, loop.own_current(), rates)
+    chain = linearised_chain(loop, loop.own_current(), rates)
     start = rates.clone().requires_grad_()
     mapped = loop(start)[-1]
     torch.testing.assert_close(chain.mapped, mapped.detach())
@@ -90,7 +91,7 @@ def test_the_number_of_threads_changes_no_bit():
             net, images = make("8C3s-16C3 (F8C3)", (1, 32, 32), tol=0.1)
             first = net.stages[0].current(images).detach()
             loop = net._loop_map(entries_of(net, first), net.feedback_weights(), Masks.none(2, 1), running=False)
-            chain = linearised(loop, first, torch.zeros(6, 16, 16, 16).double())
+            chain = linearised_chain(loop, first, torch.zeros(6, 16, 16, 16).double())
             link = chain.links[0]
             found.append((link.gain.copy(), link.white.copy(), link.factor.copy()))
     finally:
@@ -100,8 +101,8 @@ def test_the_number_of_threads_changes_no_bit():
 
 def test_rows_are_a_view_where_channels_are_last_and_come_back_as_they_were():
     values = torch.randn(2, 3, 4, 5)
-    assert torch.equal(layer_of(rows_of(values), values.shape), values)
+    assert torch.equal(from_channel_rows(channel_rows(values), values.shape), values)
     last = values.contiguous(memory_format=torch.channels_last)
-    rows_of(last)[0, 0, 1] = 7.0
+    channel_rows(last)[0, 0, 1] = 7.0
     assert last[0, 1, 0, 0] == 7.0
-    assert torch.equal(layer_of(rows_of(values[:, :, 0, 0]), torch.Size([2, 3])), values[:, :, 0, 0])
+    assert torch.equal(from_channel_rows(channel_rows(values[:, :, 0, 0]), torch.Size([2, 3])), values[:, :, 0, 0])

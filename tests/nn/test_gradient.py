@@ -8,7 +8,8 @@ import torch
 import fsnn_lava as fl
 from fsnn_lava.errors import Diverged
 from fsnn_lava.nn.dropout import Masks
-from fsnn_lava.nn.gradient import attach_gradient, implicit
+from fsnn_lava.nn.gradient import attach_gradient
+from fsnn_lava.nn.implicit import implicit
 from fsnn_lava.nn.trace import Trace
 from fsnn_lava.solvers.solver import LINEAR_METHODS
 

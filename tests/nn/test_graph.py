@@ -47,7 +47,7 @@ def graph(*more, layers=(("a", (2, 4, 4)), ("b", (2, 4, 4))), first=(STEM, AHEAD
         (lambda: graph(layers=[], first=()), "a graph needs at least one layer"),
         (lambda: graph({**AHEAD, "source": "aa"}), "there is no source 'aa'; did you mean 'a'?"),
         (lambda: graph({**AHEAD, "target": "input"}), "nothing can connect to the input; feedback ends in a layer"),
-        (lambda: graph({**AHEAD, "stride": 2}), r"it makes \(2, 2, 2\), but layer 'b' has shape \(2, 4, 4\)"),
+        (lambda: graph({**AHEAD, "stride": 2}), r"its output has shape \(2, 2, 2\), but layer 'b' has shape \(2, 4, 4\)"),
         (lambda: graph({**AHEAD, "kind": "dense", "kernel": 1}), r"a dense connection ends in a layer of shape \(N,\), got \(2, 4, 4\)"),
         (lambda: graph({**AHEAD, "groups": 3}), "3 groups divide neither 2 source nor 2 target channels evenly"),
         (
@@ -55,10 +55,11 @@ def graph(*more, layers=(("a", (2, 4, 4)), ("b", (2, 4, 4))), first=(STEM, AHEAD
             r"feedback is learned and restricted \(E6\)",
         ),
         (lambda: graph({**AHEAD, "source": "b", "target": "a", "batch_norm": True}), r"feedback has no batch norm \(E7\)"),
-        (lambda: graph({**AHEAD, "limit": 0.5}), "limit belongs to feedback, but this connection goes forward"),
+        (lambda: graph({**AHEAD, "limit": 0.5}), "limit applies to feedback only, but this connection goes forward"),
         (
             lambda: graph({**AHEAD, "source": "b", "target": "a"}, first=(STEM, {**STEM, "target": "b"})),
-            "it goes back, but closes no cycle: nothing leads from 'a' to 'b'. List 'b' before 'a' to make it a forward connection",
+            "it goes back to an earlier layer but does not close a cycle: nothing leads from 'a' to 'b'. "
+            "List 'b' before 'a' to make it a forward connection",
         ),
         (lambda: graph(first=(STEM,)), "layer 'a': nothing leads from it to the last layer, 'b', which is read out"),
         (lambda: graph({**AHEAD, "source": "b"}, first=(STEM, {**STEM, "target": "b"})), "nothing leads from it to the last layer"),

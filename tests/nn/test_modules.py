@@ -60,7 +60,7 @@ def test_a_sequential_begins_a_layer_with_every_linear_module():
             lambda layers, more: layers.update(body=nn.Sequential(nn.Conv2d(4, 4, 1), nn.ReLU())),
             "ReLU cannot follow here.*leave activations out",
         ),
-        (lambda layers, more: layers.update(body=nn.MaxPool2d(2)), "'stem' -> 'body': MaxPool2d is not a connection; known are Linear"),
+        (lambda layers, more: layers.update(body=nn.MaxPool2d(2)), "'stem' -> 'body': MaxPool2d is not a connection; use one of Linear"),
         (lambda layers, more: more.update({("body", "stem"): nn.Conv2d(4, 4, 1)}), "feedback has no bias; make its module with bias=False"),
         (lambda layers, more: layers.update(body=nn.Conv2d(4, 4, 3, padding="same")), "zero padding given in numbers"),
         (lambda layers, more: layers.update(body=nn.AvgPool2d(3, 2)), "average pooling must be square, without overlap and padding"),

@@ -33,7 +33,8 @@ def test_the_gradient_is_the_one_derivative_that_the_library_defines():
 @pytest.mark.parametrize("compilable", [True, False])
 @pytest.mark.parametrize("architecture", ["4", "4 (F4)", "4-4", "4-4 (F4)"])
 def test_a_neuron_exactly_at_0_or_1_passes_no_gradient_in_any_network(architecture, compilable, monkeypatch):
-    monkeypatch.setattr("fsnn_lava.nn.gradient.compilable", lambda _: compilable)
+    for module in ("gradient", "graph_gradient", "ring_gradient"):
+        monkeypatch.setattr(f"fsnn_lava.nn.{module}.compilable", lambda _: compilable)
     net = fl.FSNN(architecture, input_shape=(2,), classes=2, neuron=fl.IF(), vth=2.0, batch_norm=False, steps=8).double().train()
     for stage in net.stages:
         torch.nn.init.zeros_(stage.linear.weight)

@@ -27,6 +27,6 @@ def test_where_none_runs_without_loss_the_most_that_run_are_taken():
 
 def test_a_network_that_runs_with_none_is_refused_with_the_reason():
     with pytest.raises(
-        CheckFailed, match=r"oheo-gulch cannot run this network with 8 to 4 bits: with .* bits it cannot run on the chip: layer 'l1'"
+        CheckFailed, match=r"oheo-gulch cannot run this network with 4 to 8 bits: with .* bits it cannot run on the chip: layer 'l1'"
     ):
         bits_for_board(rounded(8191), BOARD)

@@ -12,11 +12,12 @@ import pytest
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.delta_encoding import DeltaEncoding
 from fsnn_lava.ir.stock_network import stock_equivalent
-from fsnn_lava.placement.board import FOLDER, Range, load_board
+from fsnn_lava.placement.board import FOLDER, load_board
 from fsnn_lava.placement.cost import ChipCost, LayerCost
+from fsnn_lava.placement.cost_count import count_cost
 from fsnn_lava.placement.cost_table import cost_table
 from fsnn_lava.placement.placement import place
-from fsnn_lava.placement.work import chip_cost
+from fsnn_lava.placement.range import Range
 from fsnn_lava.running.run import run
 from hw_tests.networks import one_neuron, ring, with_synapse
 from tests.helpers.naive_simulator import simulate
@@ -62,7 +63,7 @@ def measured(tmp_path):
 def test_one_neuron_by_hand(measured):
     chip = one_neuron(threshold=10, steps=8)
     result = simulate(chip, np.array([[5]], np.uint8))  # 5 of 10 units per step: 4 spikes
-    cost = chip_cost(chip, result, place(chip, board=measured))
+    cost = count_cost(chip, result, place(chip, board=measured))
     neuron, readout = cost.layers
     assert cost.steps == 16  # layer 1 in steps 1 … 8, the readout in 2 … 9; the next power of two that leaves one to silence it
     assert (neuron.messages, neuron.operations, neuron.updates, neuron.cores, neuron.arriving) == (4, 0, 16, 1, 0)  # the pixel is a bias
@@ -85,7 +86,7 @@ def test_one_neuron_by_hand(measured):
 
 def test_a_readout_on_the_host_costs_the_chip_nothing():
     chip = one_neuron(threshold=10, steps=8)
-    cost = chip_cost(chip, simulate(chip, np.array([[5]], np.uint8)), place(chip, readout="host"))
+    cost = count_cost(chip, simulate(chip, np.array([[5]], np.uint8)), place(chip, readout="host"))
     assert [layer.name for layer in cost.layers] == ["l1"]
     assert (cost.operations, cost.updates, cost.written, cost.read) == (0, 16, 11, 2 + 4)
 
@@ -94,7 +95,7 @@ def test_without_constants_there_are_counts_and_no_figure(tmp_path):
     chip = one_neuron(threshold=10, steps=8)
     unknown = re.sub(r"(?m)^value = .*$", 'value = "unknown"', CONSTANTS)
     (tmp_path / "own.toml").write_text((FOLDER / "template.toml").read_text() + unknown)
-    cost = chip_cost(chip, simulate(chip, np.array([[5]], np.uint8)), place(chip, board=tmp_path / "own.toml"))
+    cost = count_cost(chip, simulate(chip, np.array([[5]], np.uint8)), place(chip, board=tmp_path / "own.toml"))
     assert (cost.time, cost.time_with_host, cost.dynamic_energy, cost.static_energy(None)) == (None, None, None, None)
     assert "static_power" in cost.missing and "time_per_step" in cost.missing
     assert "time: unknown, with host I/O unknown" in cost_table(cost)
@@ -107,7 +108,7 @@ def test_every_spike_touches_its_weights_whatever_graph_ran():
     result = simulate(chip, values)
     first, second = (float(counts.sum()) / 3 for counts in result.counts)
     assert first > 0 and second > 0
-    cost = chip_cost(chip, result, place(chip))
+    cost = count_cost(chip, result, place(chip))
     l1, l2, readout = cost.layers
     assert (l1.messages, l2.messages) == pytest.approx((first, second))
     assert (l1.operations, l2.operations, readout.operations) == pytest.approx((second * 5, first * 4, second * 3))
@@ -115,7 +116,7 @@ def test_every_spike_touches_its_weights_whatever_graph_ran():
     equivalent, _ = stock_equivalent(chip)
     stock = simulate(equivalent, values)
     if all(np.array_equal(a, b) for a, b in zip(stock.counts, result.counts, strict=True)):
-        assert chip_cost(chip, stock, place(chip)).to_dict() == cost.to_dict()
+        assert count_cost(chip, stock, place(chip)).to_dict() == cost.to_dict()
 
 
 def test_events_are_messages_and_need_the_values():
@@ -124,8 +125,8 @@ def test_events_are_messages_and_need_the_values():
     events[0, 0] = 1
     result = simulate(chip, events)
     with pytest.raises(BadArgument, match="pass the values of the run"):
-        chip_cost(chip, result, place(chip))
-    cost = chip_cost(chip, result, place(chip), values=events)
+        count_cost(chip, result, place(chip))
+    cost = count_cost(chip, result, place(chip), values=events)
     spikes = [float(counts.sum()) for counts in result.counts]
     assert [layer.operations for layer in cost.layers] == [1 + spikes[2], spikes[0], spikes[1], 2 * spikes[2]]
 
@@ -133,7 +134,7 @@ def test_events_are_messages_and_need_the_values():
 def test_a_result_of_another_network_is_refused():
     chip = one_neuron(threshold=10)
     with pytest.raises(BadArgument, match="belongs to another network"):
-        chip_cost(one_neuron(threshold=11), simulate(chip, np.array([[5]], np.uint8)), place(chip))
+        count_cost(one_neuron(threshold=11), simulate(chip, np.array([[5]], np.uint8)), place(chip))
 
 
 @pytest.mark.parametrize("value", ['"fast"', "-1.0", "[2.0, 1.0]", "[1.0]", "true", "nan"])
@@ -146,7 +147,7 @@ def test_a_constant_that_is_not_a_range_is_refused(tmp_path, value):
 
 def test_every_chip_that_is_used_draws_static_power(measured):
     chip = one_neuron(threshold=10, steps=8)
-    cost = chip_cost(chip, simulate(chip, np.array([[5]], np.uint8)), place(chip, board=measured))
+    cost = count_cost(chip, simulate(chip, np.array([[5]], np.uint8)), place(chip, board=measured))
     assert replace(cost, chips=3).static_energy(cost.time).low == pytest.approx(3 * cost.static_energy(cost.time).low)
     assert replace(cost, chips=3).energy.low == pytest.approx(cost.energy.low + 2 * cost.static_energy(cost.time).low)
 
@@ -156,7 +157,7 @@ def test_graded_messages_are_counted_with_their_bits():
     delta = replace(chip, delta=DeltaEncoding(rate_bits=6, dead_bands=(4,)))
     result = run(delta, np.array([[5]], np.uint8))  # a rate of 5/8 is reached at once and sent once
     assert result.counts[0].tolist() == [[1]]
-    cost = chip_cost(delta, result, place(delta))
+    cost = count_cost(delta, result, place(delta))
     neuron, readout = cost.layers
     assert (neuron.messages, neuron.message_bits, neuron.operations, neuron.updates) == (1, 8, 0, 8)  # 6 bits, one for 1.0, and a sign
     assert (readout.arriving, readout.operations) == (1, 2)

@@ -10,10 +10,10 @@ import pytest
 import fsnn_lava as fl
 from fsnn_lava.errors import BadFile
 from fsnn_lava.placement.board import load_board
+from fsnn_lava.placement.cost_count import count_cost
 from fsnn_lava.placement.delays import delays_in_words
 from fsnn_lava.placement.placement import place
 from fsnn_lava.placement.placement_table import placement_table
-from fsnn_lava.placement.work import chip_cost
 from tests.helpers.chip_networks import conv_network, skip_network
 from tests.ir.test_graph_checks import CHAIN, graph
 
@@ -45,7 +45,7 @@ def test_the_relays_of_a_convolution_are_placed_named_and_counted():
     assert placed.delays == (said,) and said in placement_table(placed) and placed.to_dict()["delays"] == [said]
     values = np.random.default_rng(0).integers(0, 256, (2, *chip.input.shape), dtype=np.uint8)
     result = fl.run(chip, values)
-    costs = {layer.name: layer for layer in chip_cost(chip, result, placed).layers}
+    costs = {layer.name: layer for layer in count_cost(chip, result, placed).layers}
     assert costs["relay 1 of l1"].messages == costs["relay 1 of l1"].operations == costs["l1"].messages > 0
     assert costs["readout"].operations == 3 * costs["l3"].messages
 

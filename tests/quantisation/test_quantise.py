@@ -210,13 +210,23 @@ def test_a_network_trained_on_floats_without_a_normalisation_is_refused_until_it
     images = torch.tensor([[0.0, 0.25, 0.5, 1.0], [1.0, 0.5, 0.25, 0.0]])
     trained(images).save(tmp_path / "model.pt")
     for net in (trained(images), fl.FSNN.load(tmp_path / "model.pt")):
-        with pytest.raises(BadArgument, match=r"was trained on floats from 0 to 1, .*set net\.normalisation = Normal"):
+        with pytest.raises(BadArgument, match=r"floats from 0 to 1, .*net\.normalisation = fsnn_lava\.Normalisation\(255\.0\) if"):
             quantise(net)
         net.normalisation = fl.Normalisation(255.0)
         pixels = np.array([[0, 64, 128, 255]], np.uint8)
         # 8 bits: the logits of raw pixels are those of the floats they stand for, far from those of 0 … 255 as they are
         close = net(torch.from_numpy(pixels) / 255, steps=200).detach().numpy()
         np.testing.assert_allclose(fl.run(quantise(net), pixels, steps=200).logits, close, atol=0.1)
+
+
+def test_a_normalisation_that_does_not_lead_to_the_floats_of_training_is_refused():
+    sixteenths = np.array([[0, 3, 7, 16], [16, 8, 2, 0]], np.uint8)
+    net = trained(torch.from_numpy(sixteenths) / 16)
+    net.normalisation = fl.Normalisation(255.0)
+    with pytest.raises(BadArgument, match=r"floats from 0 to 1, but its `normalisation` turns the calibration samples into 0 to 0\.0627"):
+        quantise(net, calibration=sixteenths)
+    net.normalisation = fl.Normalisation(16.0)
+    assert quantise(net, calibration=sixteenths).input.shape == (4,)
 
 
 def test_what_became_of_pixels_must_be_stated_if_it_was_more_than_a_division():

@@ -20,7 +20,7 @@ def points(*changes: tuple[int, int, int]) -> list[StepsPoint]:
         # 2 lost, 0 gained: p = 2 / 2**2
         (
             points((16, 2, 0), (32, 0, 0)),
-            "16 steps do about as well as 32: 2 fewer of 100 answers are right, which can be chance (p = 0.5).",
+            "16 steps do about as well as 32: 2 fewer of 100 answers are right, which may be due to chance (p = 0.5).",
         ),
         (points((16, 9, 0), (32, 0, 0)), "Fewer steps cost accuracy: after 16 instead of 32, 9 fewer of 100 answers are right."),
         (points((16, 9, 0), (32, 0, 0), (64, 0, 8)), "More steps help: after 64 instead of 32, 8 more of 100 answers are right."),

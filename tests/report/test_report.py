@@ -21,7 +21,7 @@ from fsnn_lava.cli.run import main as run_command
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import concatenate_results
-from fsnn_lava.report import accuracy_curve, activity, canvas
+from fsnn_lava.report import accuracy_curve, activity, svg_figure
 from fsnn_lava.report.evidence import Origin, RunEvidence
 from fsnn_lava.report.page import arranged_panels
 from fsnn_lava.report.panel import Panel
@@ -201,8 +201,8 @@ def test_every_colour_of_a_drawing_is_defined_for_light_dark_and_print(page):
     assert {"ink", "blue", "font"} <= used
     for block in blocks:
         assert used - {"font"} <= set(block)
-    assert {name: blocks[0][name] for name in canvas.COLOURS} == canvas.COLOURS
-    for colour in canvas.COLOURS.values():
+    assert {name: blocks[0][name] for name in svg_figure.COLOURS} == svg_figure.COLOURS
+    for colour in svg_figure.COLOURS.values():
         assert not any(colour in svg for svg in re.findall(r"<svg .*?</svg>", page, flags=re.DOTALL))
 
 
@@ -238,7 +238,7 @@ def test_one_accuracy_for_one_set_of_samples(case, folder, tmp_path):
     part = {"result": case.result.part(slice(0, 10)), "values": case.values[:10], "labels": case.labels[:10]}
     write_report(tmp_path / "r.html", verdict=case.verdict, chip=case.chip, **part)
     section = (tmp_path / "r.html").read_text(encoding="utf-8").split('id="steps"')[1].split("</section>")[0]
-    assert "as the change against T = 12 on the first 10 samples" in section
+    assert "as the change from T = 12 on the first 10 samples" in section
     assert "change of accuracy" in section
 
 
@@ -316,7 +316,7 @@ def test_operations_of_the_connections_add_up_to_what_the_emulator_counted(seed)
     chip = random_network(rng, layers=1 + seed % 4)
     values = random_values(rng, chip, 3)
     result = Emulator(chip).run(values, steps=values.shape[1] if chip.input.kind == "events" else chip.steps)
-    found = activity.synapse_operations(RunEvidence(chip, result, values, None, None, None))
+    found = activity.activity_by_synapse(RunEvidence(chip, result, values, None, None, None))
     assert sum(value for _, _, value in found) == pytest.approx(result.operations.mean(), rel=1e-12)
 
 

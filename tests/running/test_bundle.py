@@ -83,7 +83,7 @@ def test_a_shell_script_can_be_parsed_and_says_how_it_is_used(script):
 def test_a_changed_file_is_noticed(made):
     with open(made / "network.h5", "ab") as file:
         file.write(b"x")
-    with pytest.raises(CheckFailed, match=r"1 of \d+ files are missing or changed, the first is network\.h5"):
+    with pytest.raises(CheckFailed, match=r"1 of \d+ files are missing or changed; the first is network\.h5"):
         check_bundle(made)
 
 

@@ -21,7 +21,7 @@ from fsnn_lava.cli.run import main
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.lock import locked
 from fsnn_lava.formats import results
-from fsnn_lava.formats.results_layout import detail_columns, row_columns
+from fsnn_lava.formats.results_columns import detail_columns, row_columns
 from fsnn_lava.formats.results_part import Layout
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.running.journal import Journal, Span, open_journal

@@ -33,7 +33,7 @@ FILES = {  # what is changed, by folder
         *("residual_bounds", "row_sums", "row_vectors", "scatter", "weighted_sums"),
     ],
     "nn": ["architecture", "event_layout", "event_simulation", "notation", "operators"],
-    "ir": ["connections", "delta_encoding", "input_current", "layers", "network", "rate_map", "synapse_patches"],
+    "ir": ["connections", "delta_encoding", "input_current", "layers", "network", "rate_map", "compiled_synapse"],
     "quantisation": ["dead_band", "delta_rounding", "fake_quantise", "fold", "layer_problem", "quantise", "readout_rounding", "rounding"],
     "backends/emulator": ["delta", "laid_out", "layout", "run"],
     "verify": [],  # all of it

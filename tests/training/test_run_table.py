@@ -6,7 +6,7 @@ import dataclasses
 
 from fsnn_lava.training.loop import TrainingLoop
 from fsnn_lava.training.progress import TrainingProgress
-from fsnn_lava.training.run_table import WIDTHS, column_titles, epoch_row, limit_remark
+from fsnn_lava.training.run_table import WIDTHS, epoch_row, limit_remark, run_table_titles
 from fsnn_lava.training.samples import load_samples
 from tests.training.test_log import RECORD
 from tests.training.test_loop import small
@@ -16,12 +16,12 @@ def test_the_table_fits_100_characters_and_its_columns_stand_under_their_titles(
     large = dataclasses.replace(
         RECORD, epoch=1000, loss=123.4567, train_accuracy=1.0, test_accuracy=1.0, solver_steps=30.0, seconds=99999.9
     )
-    titles = column_titles("test")
+    titles = run_table_titles("test")
     for record in (RECORD, large):
         row = epoch_row(record, epochs=1000, limit=0.5)
         assert len(row) == len(titles) == sum(WIDTHS) + len(WIDTHS) - 1 <= 100
     assert titles.split() == ["epoch", "loss", "train", "test", "firing", "rates", "residual", "products", "alpha", "lr", "s"]
-    assert "valid." in column_titles("validation")
+    assert "valid." in run_table_titles("validation")
 
 
 def test_a_row_shows_the_range_of_the_rates_the_solver_and_whether_alpha_is_at_its_limit():
@@ -63,12 +63,12 @@ def test_a_run_says_data_network_parameters_device_and_solver(tmp_path, capsys):
     said = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in said[:5]] == ["data", "network", "parameters", "device", "solver"]
     assert "digits: " in said[0] and " samples to train, " in said[0] and said[0].endswith("1x8x8, 10 classes")
-    assert said[5:] == ["", column_titles("test")]
+    assert said[5:] == ["", run_table_titles("test")]
 
 
 def test_with_a_penalty_the_operations_take_the_place_of_the_rates():
     record = dataclasses.replace(RECORD, operations=1234567.4)
-    assert column_titles("test", penalised=True).split()[4] == "operations"
+    assert run_table_titles("test", penalised=True).split()[4] == "operations"
     row = epoch_row(record, epochs=16, limit=0.5, penalised=True)
-    assert row.split()[4] == "1,234,567" and len(row) == len(column_titles("test"))
+    assert row.split()[4] == "1,234,567" and len(row) == len(run_table_titles("test"))
     assert epoch_row(RECORD, epochs=16, limit=0.5, penalised=True) == epoch_row(RECORD, epochs=16, limit=0.5)  # a log of an older version

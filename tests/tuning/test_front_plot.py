@@ -3,7 +3,7 @@
 import pytest
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.report import canvas
+from fsnn_lava.report import svg_figure
 from fsnn_lava.tuning.front_plot import draw_front, write_front
 from tests.tuning.test_choice import trial
 
@@ -11,7 +11,7 @@ from tests.tuning.test_choice import trial
 @pytest.mark.parametrize("energy", [(1e-6, 4e-6), None])
 def test_all_trials_are_drawn_and_the_chosen_one_is_marked(energy):
     trials = [trial(4, energy=energy, operations=50.0), trial(8, right=95, energy=energy), trial(2, failure="too large")]
-    with canvas.figure_style():
+    with svg_figure.report_figure_style():
         axes = draw_front(trials, trials[:2], trials[1], reference=0.96).axes[0]
     drawn = [tuple(map(float, point)) for points in axes.collections for point in points.get_offsets()]
     place = 2.0 if energy else 100.0  # the geometric middle of 1 and 4 uJ, or operations

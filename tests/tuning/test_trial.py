@@ -7,10 +7,11 @@ import torch
 import fsnn_lava as fl
 from fsnn_lava.errors import BadFile
 from fsnn_lava.placement.board import load_board
+from fsnn_lava.placement.cost_count import count_cost
 from fsnn_lava.placement.placement import place
-from fsnn_lava.placement.work import chip_cost
+from fsnn_lava.tuning.bench import BATCH, Bench
 from fsnn_lava.tuning.candidate import Candidate
-from fsnn_lava.tuning.trial import BATCH, Bench, Trial
+from fsnn_lava.tuning.trial import Trial
 
 
 def make_bench(samples=300):
@@ -38,7 +39,7 @@ def test_a_trial_is_that_of_the_network_run_at_once(candidate):
     right = result.predictions == bench.labels
     assert (found.samples, found.right, found.digest) == (len(right), int(right.sum()), chip.digest())
     assert found.lost - found.gained == int(bench.reference.sum()) - found.right
-    cost = chip_cost(chip, result, place(chip))
+    cost = count_cost(chip, result, place(chip))
     assert (found.messages, found.operations) == pytest.approx((cost.messages, cost.operations))
     assert (found.chip_steps, found.cores, found.energy) == (8, cost.cores, pytest.approx((cost.energy.low, cost.energy.high)))
     assert found.runs == (candidate is RATE)
@@ -77,5 +78,5 @@ def test_a_trial_with_other_fields_is_refused():
     ids=str,
 )
 def test_a_figure_that_no_trial_can_have_is_refused(change):
-    with pytest.raises(BadFile, match=r"of a trial must|a range must have two ends"):
+    with pytest.raises(BadFile, match=r"of a trial must|a range must be a pair of numbers"):
         Trial.from_dict({**Trial(candidate=RATE).to_dict(), **change})

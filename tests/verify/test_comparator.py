@@ -16,9 +16,9 @@ from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.verify import batch
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.residual_bound import residual_bound
-from fsnn_lava.verify.checks.accuracy import wilson_interval
 from fsnn_lava.verify.comparator import Comparator, compare
 from fsnn_lava.verify.thresholds import Thresholds
+from fsnn_lava.verify.wilson_interval import wilson_interval
 from tests.helpers.chip_networks import conv_network, dense_network
 from tests.helpers.naive_simulator import simulate
 from tests.helpers.strategies import random_network, random_values
@@ -242,8 +242,8 @@ def test_a_fault_in_the_sums_of_the_charge_check_is_noticed(monkeypatch):
     chip = dense_network(3)
     values = np.random.default_rng(0).integers(0, 256, (2, 7), dtype=np.uint8)
     result = simulate(chip, values)
-    right = batch.weighted_sum
-    monkeypatch.setattr(batch, "weighted_sum", lambda synapse, messages: right(synapse, messages) + 64)
+    right = batch.synaptic_sum
+    monkeypatch.setattr(batch, "synaptic_sum", lambda synapse, messages: right(synapse, messages) + 64)
     check = compare(result, chip, values).check("residual")
     assert not check.passed
     assert check.numbers["mapped_differently"] > 0 and check.numbers["mapped_again"] == 2

@@ -53,3 +53,9 @@ def test_the_sentence_names_the_level_and_what_is_unknown():
     assert "none of them" not in settled(samples_settled=0.0).sentence()
     assert "a*" not in settled().sentence()
     assert "|a - a*| is at most 0.2; no equilibrium was found for 3 samples" in settled(distance=0.2, without=3).sentence()
+
+
+def test_a_share_that_is_not_zero_does_not_look_like_zero():
+    assert ", 0.00% beyond" in settled(beyond=0.0).short()
+    assert ", less than 0.01% beyond" in settled(beyond=4e-5).short()
+    assert ", 0.01% beyond" in settled(beyond=6e-5).short()

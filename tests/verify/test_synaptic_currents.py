@@ -7,7 +7,7 @@ import pytest
 
 from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, TransposedConvSynapse
 from fsnn_lava.verify import synaptic_currents
-from fsnn_lava.verify.synaptic_currents import weighted_sum
+from fsnn_lava.verify.synaptic_currents import synaptic_sum
 
 RNG = np.random.default_rng(5)
 SYNAPSES = [
@@ -23,16 +23,16 @@ def test_dense_and_sparse_messages_have_the_same_exact_sums(synapse, largest):
     """Dense and small ones are summed in float32, the others message by message; a sum is linear, so halves add up to the whole."""
     messages = RNG.integers(1, largest + 1, (3, 2, 3, 3))
     mask = RNG.random(messages.shape) < 0.1
-    whole = weighted_sum(synapse, messages)
+    whole = synaptic_sum(synapse, messages)
     assert whole.dtype == np.int64
-    np.testing.assert_array_equal(whole, weighted_sum(synapse, messages * mask) + weighted_sum(synapse, messages * ~mask))
-    np.testing.assert_array_equal(whole, weighted_sum(synapse, messages.astype(np.float64)))  # below 2**53: exact as well
+    np.testing.assert_array_equal(whole, synaptic_sum(synapse, messages * mask) + synaptic_sum(synapse, messages * ~mask))
+    np.testing.assert_array_equal(whole, synaptic_sum(synapse, messages.astype(np.float64)))  # below 2**53: exact as well
 
 
 def test_a_library_whose_convolution_is_not_exact_is_not_believed(monkeypatch):
     synapse, messages = SYNAPSES[1], RNG.integers(1, 31, (3, 2, 3, 3))
-    expected, given = weighted_sum(synapse, messages), synaptic_currents._in_float32
+    expected, given = synaptic_sum(synapse, messages), synaptic_currents._in_float32
     tried = []
     monkeypatch.setattr(synaptic_currents, "_in_float32", lambda *args: tried.append(1) or given(*args) + 1)
-    np.testing.assert_array_equal(weighted_sum(synapse, messages), expected)
+    np.testing.assert_array_equal(synaptic_sum(synapse, messages), expected)
     assert tried

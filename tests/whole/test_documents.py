@@ -30,8 +30,17 @@ def named(page):
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_lead_somewhere(page):
     for link in LINK.findall(page.read_text()):
-        if not link.startswith(("http://", "https://", "#", "mailto:")):
-            assert (page.parent / link.partition("#")[0]).exists(), f"{page.name}: {link}"
+        if not link.startswith(("http://", "https://", "mailto:")):
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
+            assert target.exists(), f"{page.name}: {link}"
+            assert not anchor or target.suffix != ".md" or anchor in anchors(target), f"{page.name}: {link}"
+
+
+def anchors(page):
+    """The anchors that the headings of a page get."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
 def test_the_site_is_built_without_a_warning(tmp_path):

@@ -11,8 +11,9 @@ import fsnn_lava as fl
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.graph_values import graph_of, graph_values
 from fsnn_lava.nn.layer_rates import graph_layer_rates
-from fsnn_lava.nn.loop_map import LoopMap, SourceRates
+from fsnn_lava.nn.loop_map import LoopMap
 from fsnn_lava.nn.notation import parse_notation, print_notation
+from fsnn_lava.nn.source_rates import SourceRates
 from fsnn_lava.nn.trace import Trace
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.verify.comparator import compare

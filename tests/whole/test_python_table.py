@@ -90,14 +90,26 @@ def test_a_python_that_was_asked_for_and_is_missing_fails(script, stand_in, monk
     assert script.main() == 1
 
 
-def test_the_table_replaces_the_one_that_the_page_has(script, tmp_path):
+def test_rows_replace_those_of_the_same_python_in_the_page(script, tmp_path):
     page = tmp_path / "verified.md"
     page.write_text(f"before\n\n{script.BEGIN}\n\nold\n\n{script.END}\nafter\n")
-    script.write("| new |", page=page)
-    script.write("| newer |", page=page)
+    script.write({"3.11": "| 3.11.7 | good |", "3.13": "| 3.13.0 | good |"}, page=page)
+    script.write({"3.10": "| 3.10.13 | good |", "3.13": "| 3.13 | could not be set up |"}, page=page)
     text = page.read_text()
-    assert text.startswith("before\n") and text.endswith("\nafter\n")
-    assert "| newer |" in text and "| new |" not in text and "old" not in text and "Last run: " in text
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
+    assert text.count(script.HEAD) == 1
+    assert [line for line in text.splitlines() if line.startswith("| 3")] == [
+        "| 3.10.13 | good |",
+        "| 3.11.7 | good |",
+        "| 3.13 | could not be set up |",
+    ]
+
+
+def test_a_row_says_when_and_which_commit_it_is_of(script, stand_in, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["test_pythons", "3.13"])
+    monkeypatch.setattr(script, "commit", lambda: "0a1b2c3+")
+    assert script.main() == 0
+    assert capsys.readouterr().out.rstrip().endswith(", 0a1b2c3+ |")
 
 
 def test_the_page_has_a_place_for_the_table(script):

@@ -148,6 +148,15 @@ def test_traces_and_equilibria_print_no_tensors(ran):
     assert "tensor" not in repr((net.simulate(images, 5), net.equilibrium(images)))
 
 
+def test_data_print_their_size_and_no_values():
+    data = fl.load_data("digits")
+    assert repr(data) == "Dataset('digits', 1433 training and 364 test samples of shape (1, 8, 8), 10 classes)"
+    assert repr(data.train) == "ArraySplit(1433 samples of shape (1, 8, 8))"
+    numbers = replace(data.test, targets=np.zeros((364, 3), np.float32))
+    held_out = replace(data, test=numbers, validation=data.train)
+    assert repr(held_out).endswith("1433 training, 1433 validation and 364 test samples of shape (1, 8, 8), 3 outputs)")
+
+
 def test_html_escapes_names_notes_and_findings():
     chip = replace(dense_network(), notes={"architecture": NASTY})
     check = fl.Check(name=NASTY, passed=False, summary=NASTY, offenders=[{"layer": NASTY, "what": NASTY}])

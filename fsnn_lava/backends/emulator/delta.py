@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.laid_out import Drive, LaidOutEmulator, Messages
 from fsnn_lava.backends.emulator.layout import flatten_channels_last, largest_sum, lay_out
+from fsnn_lava.backends.emulator.limit_cycle import limit_cycles
 from fsnn_lava.compiled.delta_run import DeltaOutputs, DeltaProgram, run_delta_samples
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.delta_encoding import DeltaEncoding, frame_exponent
@@ -57,22 +58,6 @@ class DeltaEmulator(LaidOutEmulator[DeltaOutputs]):
         longest = max([self.chip.delay(synapse) for synapse in self.chip.feedback], default=0)
         cycles = limit_cycles(out.hashes, out.messages, longest_delay=longest)
         return replace(super()._result(out, steps, seconds), messages=out.messages, cycles=cycles)
-
-
-def limit_cycles(hashes: NDArray[np.uint64], messages: NDArray[np.int32], *, longest_delay: int) -> NDArray[np.int32]:
-    """[B] with delta encoding: the shortest period with which the rates repeat at the end of a run; 0 if silent or not periodic.
-
-    The next step of a network depends on the rates of the last `longest_delay` + 1 steps, so that many equal ones make a cycle. Rates are
-    taken as equal if their 64-bit hashes are.
-    """
-    samples, steps = hashes.shape
-    periods = np.zeros(samples, np.int32)
-    window = longest_delay + 1
-    for period in range(steps - window, 0, -1):
-        same = np.all(hashes[:, steps - window :] == hashes[:, steps - window - period : steps - period], axis=1)
-        moving = messages[:, steps - period :].any(axis=1)
-        periods[same & moving] = period
-    return periods
 
 
 def _delta_program(chip: ChipNetwork, delta: DeltaEncoding) -> DeltaProgram:

@@ -14,9 +14,9 @@ from fsnn_lava.compiled.patches import Patches
 from fsnn_lava.compiled.program import FORM_START, FROM_INPUT, LAYER_COLUMNS, STATIC, Program, Sums
 from fsnn_lava.compiled.row_vectors import LANES
 from fsnn_lava.compiled.scatter import FORM, scatter, scatter_form
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
-from fsnn_lava.ir.stock_network import atrlif_bias, atrlif_offset, runs_as_atrlif
-from fsnn_lava.ir.synapse_patches import synapse_patches
+from fsnn_lava.ir.stock_network import runs_as_atrlif, stock_bias, stock_offset
 from fsnn_lava.limits import BIAS_MAX, DECAY_UNIT, INT32_MAX, MESSAGE_MAX, STATE_FRACTION_BITS, STATE_MAX
 
 
@@ -36,7 +36,7 @@ def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:
     atrlif = [stock and runs_as_atrlif(layer) for layer in chip.layers]
     shapes = {INPUT: chip.input.shape, **{layer.name: layer.shape for layer in chip.layers}}
     synapses = [s for layer in chip.layers for s in chip.into(layer)]
-    patches = [synapse_patches(s, shapes[s.source], shapes[s.target]) for s in synapses]
+    patches = [compiled_synapse(s, shapes[s.source], shapes[s.target]) for s in synapses]
     offsets = _starts([layer.size for layer in chip.layers])
     late_sizes = [chip.layer(s.source).size for s in chip.feedback]
     late_offsets = _starts(late_sizes)
@@ -85,11 +85,11 @@ def _order(layer: Layer) -> NDArray[np.int32]:
 
 def _bias(layer: Layer, atrlif: bool) -> NDArray[np.int64]:
     bias = layer.bias.astype(np.int64) << STATE_FRACTION_BITS
-    return atrlif_bias(layer, bias) if atrlif else bias
+    return stock_bias(layer, bias) if atrlif else bias
 
 
 def _atrlif_offsets(chip: ChipNetwork) -> NDArray[np.int32]:
-    return np.concatenate([flatten_channels_last(atrlif_offset(layer)) for layer in chip.layers]).astype(np.int32)
+    return np.concatenate([flatten_channels_last(stock_offset(layer)) for layer in chip.layers]).astype(np.int32)
 
 
 def _layer_table(chip: ChipNetwork, synapses: list[Synapse], offsets: tuple[int, ...], atrlif: list[bool]) -> NDArray[np.int64]:
@@ -142,7 +142,7 @@ def _largest_state(chip: ChipNetwork, layer: Layer) -> int:
     """An upper bound of |u| before the clip, and of every sum that leads to it."""
     largest_bias = BIAS_MAX if chip.host_drive is not None else int(np.abs(layer.bias).max())
     sums = [(largest_sum(s), STATE_FRACTION_BITS + s.exponent) for s in chip.into(layer)]
-    offset = int(atrlif_offset(layer).max())  # of the bias, at most, if the layer is computed as ATRLIF does
+    offset = int(stock_offset(layer).max())  # of the bias, at most, if the layer is computed as ATRLIF does
     state = (
         STATE_MAX + (largest_bias << STATE_FRACTION_BITS) + offset + sum(shift(total, bits) + 1 for total, bits in sums)
     )  # + 1: rounded down

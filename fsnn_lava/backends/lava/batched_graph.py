@@ -12,8 +12,8 @@ from fsnn_lava.backends.lava.processes.neuron.process import SoftResetNeuron
 from fsnn_lava.backends.lava.processes.readout.process import Classifier
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled.lava_step import compile_lava_neuron_step
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
-from fsnn_lava.ir.synapse_patches import synapse_patches
 
 _CURRENT = {"fixed_pt": np.int32, "wide": np.int64}  # what a model with this tag receives
 
@@ -43,7 +43,7 @@ class BatchedGraph(BatchedProcesses[NeuronRecord]):
     def _scatter(self, synapse: Synapse, source: tuple[int, ...]) -> Scatter:
         layer = self.chip.layer(synapse.target)
         return Scatter(
-            synapse_patches(synapse, source, layer.shape),
+            compiled_synapse(synapse, source, layer.shape),
             exponent=synapse.exponent,
             sources=int(np.prod(source)),
             targets=layer.size,

@@ -25,9 +25,9 @@ from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.synapse_process import SynapseProcess
 from fsnn_lava.backends.lava.window import Window, layer_window
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse, TransposedConvSynapse
-from fsnn_lava.ir.synapse_patches import synapse_patches
 
 _PROCESS: dict[type[Synapse], type[SynapseProcess]] = {
     DenseSynapse: Dense,
@@ -129,7 +129,7 @@ class BatchedProcesses(ABC, Generic[Record]):
         last, readout = self.chip.layers[-1], self.chip.readout
         synapse = DenseSynapse(source=last.name, target="classes", weight=readout.weight)
         return Scatter(
-            synapse_patches(synapse, last.shape, (readout.classes,)),
+            compiled_synapse(synapse, last.shape, (readout.classes,)),
             exponent=readout.exponent,
             sources=last.size,
             targets=readout.classes,

@@ -79,7 +79,7 @@ def cpu_ticks(pid: int) -> int | None:
     return int(fields[11]) + int(fields[12]) if fields else None
 
 
-def wants_to_work(pid: int) -> bool:
+def child_wants_to_work(pid: int) -> bool:
     """Whether a thread of a child process is running, ready to run, or waiting for a disk: a busy machine may let it wait long."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")

@@ -16,9 +16,9 @@ from fsnn_lava.backends.lava.processes.sigma_delta.process import SigmaDeltaNeur
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled.lava_step import compile_lava_delta_step
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.delta_encoding import frame_exponent
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
-from fsnn_lava.ir.synapse_patches import synapse_patches
 
 
 class DeltaGraph(BatchedProcesses[DeltaRecord]):
@@ -62,7 +62,7 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
     def _scatter(self, synapse: Synapse, source: tuple[int, ...]) -> Scatter:
         layer, changes = self.chip.layer(synapse.target), self._synapse_tag(synapse) == "changes"
         return Scatter(
-            synapse_patches(synapse, source, layer.shape),
+            compiled_synapse(synapse, source, layer.shape),
             exponent=synapse.exponent - (frame_exponent(self.chip, layer) if changes and synapse.source == INPUT else 0),
             sources=int(np.prod(source)),
             targets=layer.size,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.emulator.delta import limit_cycles
+from fsnn_lava.backends.emulator.limit_cycle import limit_cycles
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.ir.result import Result
 

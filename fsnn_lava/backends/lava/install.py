@@ -12,28 +12,12 @@ import shlex
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
+from fsnn_lava.backends.lava import lava_version
 from fsnn_lava.backends.lava.requirement import LAVA_IMPORTS, missing_machine_requirements
 from fsnn_lava.errors import BackendMissing, BadArgument, CheckFailed
 
-PINS = Path(__file__).parent / "pins" / "lava-nc.txt"
 CHECK_SECONDS = 300
-
-
-def pinned_version() -> tuple[str, str]:
-    """Name and version of the Lava that `install_lava` installs: ("lava-nc", "0.10.0")."""
-    line = next(line for line in PINS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#"))
-    name, _, version = line.split()[0].partition("==")
-    return name, version
-
-
-def installed_version() -> str | None:
-    """The version of Lava that is installed in this environment, or None."""
-    try:
-        return importlib.metadata.version(pinned_version()[0])
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _pip_commands() -> list[list[str]]:
@@ -41,8 +25,8 @@ def _pip_commands() -> list[list[str]]:
     pip = [sys.executable, "-m", "pip", "install"]
     missing = [name for name in LAVA_IMPORTS if importlib.util.find_spec(name) is None]
     wanted = (
-        [[*pip, "--no-deps", "--ignore-requires-python", "--require-hashes", "-r", str(PINS)]]
-        if installed_version() != pinned_version()[1]
+        [[*pip, "--no-deps", "--ignore-requires-python", "--require-hashes", "-r", str(lava_version.PINS)]]
+        if lava_version.installed_version() != lava_version.pinned_lava_version()[1]
         else []
     )
     return wanted + ([[*pip, *missing]] if missing else [])

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, Synapse
-from fsnn_lava.ir.synapse_patches import synapse_patches
 
 Shape = tuple[int, ...]
 
@@ -35,10 +35,10 @@ def count_operations(
 
 
 def fan_out(synapse: Synapse, source: Shape, target: Shape) -> NDArray[np.int64]:
-    """Weights that one message of each source neuron touches, broadcast to [*source]: one operation each."""
+    """Operations per message: the weights that one message of each source neuron touches, broadcast to [*source]."""
     if isinstance(synapse, DenseSynapse):
         return np.array(synapse.weight.shape[0], dtype=np.int64)
-    return synapse_patches(synapse, source, target).fan_out[None]
+    return compiled_synapse(synapse, source, target).fan_out[None]
 
 
 def count_updates(chip: ChipNetwork, samples: int, steps: int) -> NDArray[np.int64]:

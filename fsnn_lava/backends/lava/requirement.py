@@ -26,7 +26,7 @@ def missing_lava_requirements() -> tuple[str, ...]:
     missing = [*missing_machine_requirements()]
     if not is_in_lava("magma"):
         missing.append(f"{LAVA} ({INSTALL_LAVA} installs it)")
-    elif unmet := missing_required_packages(*LAVA_IMPORTS):
+    elif unmet := lava_requirements_missing(*LAVA_IMPORTS):
         missing.append(f"{' and '.join(unmet)}, which Lava imports ({INSTALL_LAVA} installs what it needs)")
     if sys.platform.startswith("linux") and not os.access("/dev/shm", os.W_OK):
         missing.append("a writable /dev/shm (Lava's channels use shared memory)")
@@ -44,7 +44,7 @@ def missing_machine_requirements() -> tuple[str, ...]:
     return tuple(lacking)
 
 
-def missing_required_packages(*names: str) -> tuple[str, ...]:
+def lava_requirements_missing(*names: str) -> tuple[str, ...]:
     """The required packages among `names` that are not installed, one phrase each."""
     return tuple(f"the package {name}" for name in names if importlib.util.find_spec(name) is None)
 

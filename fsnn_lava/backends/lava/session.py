@@ -16,7 +16,7 @@ from typing import Any
 from fsnn_lava.backends.lava.child_processes import set_up_children
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.backends.lava.shared_memory import ChannelMemory
-from fsnn_lava.backends.lava.watchdog import POLL, Watch, model_failed, raise_if_child_failed, stuck_processes
+from fsnn_lava.backends.lava.watchdog import POLL, Watch, model_failed, watch_for_failure, watchdog_report
 from fsnn_lava.errors import BackendFailed
 
 require_lava()
@@ -130,9 +130,9 @@ class Session:
         try:
             threading.Thread(target=call, name="fsnn-lava vars", daemon=True).start()
             while not done.wait(POLL):
-                raise_if_child_failed(self._names, self._actors, f"after step {self.steps}")
+                watch_for_failure(self._names, self._actors, f"after step {self.steps}")
             for failure in failures:
-                raise BackendFailed(f"the Lava processes did not exchange Vars after step {self.steps}: {failure}") from failure
+                raise BackendFailed(f"the Lava processes failed to exchange Vars after step {self.steps}: {failure}") from failure
         except BaseException:
             self._kill()
             raise
@@ -184,7 +184,7 @@ class Session:
                     error = answers.get(timeout=POLL)
                     break
                 except queue.Empty:
-                    raise_if_child_failed(self._names, self._actors, "during set-up")
+                    watch_for_failure(self._names, self._actors, "during set-up")
                     reason = watch.stuck()
                     if reason:
                         raise BackendFailed(f"Lava process {name!r} hangs during set-up: {reason}") from None
@@ -201,7 +201,7 @@ class Session:
             self._wait_for_message(port, when)
             answer = port.recv()
             if not enum_equal(answer, MGMT_RESPONSE.DONE):
-                raise_if_child_failed(self._names, self._actors, when, wait=1.0)
+                watch_for_failure(self._names, self._actors, when, wait=1.0)
                 raise BackendFailed(f"the Lava runtime answered {answer} {when}, but no process reported an error")
 
     def _wait_for_message(self, port: Any, when: str) -> None:
@@ -211,10 +211,10 @@ class Session:
         try:
             while not port.probe():
                 if not arrived.wait(POLL):
-                    raise_if_child_failed(self._names, self._actors, when)
+                    watch_for_failure(self._names, self._actors, when)
                     reason = watch.stuck()
                     if reason:
-                        raise BackendFailed(f"the Lava processes hang {when}: {reason}; {stuck_processes(self._names, self._actors)}")
+                        raise BackendFailed(f"the Lava processes hang {when}: {reason}; {watchdog_report(self._names, self._actors)}")
         finally:
             port.observer = None
 

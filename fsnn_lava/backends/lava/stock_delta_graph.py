@@ -20,8 +20,8 @@ from fsnn_lava.backends.lava.processes.probe.process import Probe
 from fsnn_lava.backends.lava.session import Session
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.stock_delta_result import RecordedChanges
-from fsnn_lava.backends.lava.stock_neuron import from_lava, to_lava
-from fsnn_lava.backends.lava.stock_synapse import GradedRelay, connect, dense_process, lava_shape
+from fsnn_lava.backends.lava.stock_order import from_stock_order, stock_shape, to_stock_order
+from fsnn_lava.backends.lava.stock_synapse import GradedRelay, connect_stock, stock_dense_process
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
@@ -89,7 +89,7 @@ class StockDeltaGraph:
         return Window(opens=self._opens(index), steps=self._steps, period=self._total)
 
     def _pair(self, index: int, layer: Layer) -> tuple[SigmaDelta, SigmaDelta]:
-        shape, band = lava_shape(layer.shape), self._delta.dead_bands[index]
+        shape, band = stock_shape(layer.shape), self._delta.dead_bands[index]
         made = [
             SigmaDelta(shape=shape, vth=band, state_exp=stock_shift(layer), name=f"neuron {layer.name}, {which}")
             for which in ("ReLU(z)", "ReLU(z - 1)")
@@ -104,7 +104,7 @@ class StockDeltaGraph:
         """Send the drive to both neurons of a layer when its window opens; the second is one rate lower."""
         one = layer.per_neuron(layer.threshold).astype(np.int64) << self._delta.rate_bits
         for neuron, constant in zip(self._pairs[layer.name], (drive, drive - one), strict=True):
-            self._send_once(to_lava(constant), neuron.a_in, step=self._opens(index), name=f"constants of {neuron.name}")
+            self._send_once(to_stock_order(constant), neuron.a_in, step=self._opens(index), name=f"constants of {neuron.name}")
 
     def _send_once(self, constant: NDArray[np.int64], port: Any, *, step: int, name: str) -> None:
         data = np.zeros((*constant.shape, self._total), dtype=np.int32)
@@ -118,7 +118,7 @@ class StockDeltaGraph:
         """Pixels from the step before the target's window opens; Delta sends them once, in units in which the synapse has exponent 0."""
         target = self._chip.layer(synapse.target)
         first = self._opens(self._chip.index(synapse.target)) - 2  # from 0
-        values = to_lava(sample).astype(np.int32)
+        values = to_stock_order(sample).astype(np.int32)
         data = np.zeros((*values.shape, self._total), dtype=np.int32)
         data[..., first:] = values[..., None]
         source = RingBuffer(data=data)
@@ -127,15 +127,15 @@ class StockDeltaGraph:
         encoder.name = f"encoder for {synapse.target}"
         source.s_out.connect(encoder.a_in)
         after = [neuron.a_in for neuron in self._pairs[target.name]]
-        plain = replace(synapse, exponent=0)
-        process = connect(plain, before=encoder.s_out, after=after, source=self._chip.input.shape, target=target.shape, bits=CHANGE_BITS)
+        plain, shape = replace(synapse, exponent=0), self._chip.input.shape
+        process = connect_stock(plain, before=encoder.s_out, after=after, source=shape, target=target.shape, bits=CHANGE_BITS)
         self.processes += [source, encoder, process]
 
     def _connect(self, synapse: Synapse) -> None:
         chip, delay = self._chip, self._chip.chip_delay(synapse)
         waits = waits_in_synapse(synapse)
         for which, sign in enumerate(SIGNS):
-            process = connect(
+            process = connect_stock(
                 replace(synapse, weight=(sign * synapse.weight).astype(np.int8)),
                 before=self._port(synapse.source, which, 0 if waits else delay - 1),
                 after=[neuron.a_in for neuron in self._pairs[synapse.target]],
@@ -174,7 +174,7 @@ class StockDeltaGraph:
         classes.name = "readout"
         for sign, neuron in zip(SIGNS, self._pairs[last.name], strict=True):
             weight = (sign * chip.readout.weight).astype(np.int8)
-            synapse = dense_process(weight, chip.readout.exponent, last.shape, CHANGE_BITS, f"synapse {neuron.name} to readout")
+            synapse = stock_dense_process(weight, chip.readout.exponent, last.shape, CHANGE_BITS, f"synapse {neuron.name} to readout")
             neuron.s_out.reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)
             synapse.a_out.connect(classes.a_in)
             self.processes.append(synapse)
@@ -185,4 +185,4 @@ class StockDeltaGraph:
 
 
 def _network_order(values: NDArray[Any]) -> NDArray[Any]:
-    return from_lava(values) if values.ndim >= 3 else values
+    return from_stock_order(values) if values.ndim >= 3 else values

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.emulator.delta import limit_cycles
+from fsnn_lava.backends.emulator.limit_cycle import limit_cycles
 from fsnn_lava.backends.lava.operation_counts import count_operations, count_updates
 from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW
 from fsnn_lava.ir.input_current import input_current

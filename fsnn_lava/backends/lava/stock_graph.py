@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.lava.processes.probe.process import Probe, ResetProbe
 from fsnn_lava.backends.lava.session import Session
 from fsnn_lava.backends.lava.shared_memory import shared_array
-from fsnn_lava.backends.lava.stock_neuron import StockNeuron, from_lava, readout_neuron
+from fsnn_lava.backends.lava.stock_neuron import StockNeuron, readout_neuron
+from fsnn_lava.backends.lava.stock_order import from_stock_order, stock_shape
 from fsnn_lava.backends.lava.stock_result import Recorded
-from fsnn_lava.backends.lava.stock_synapse import GRADED_BITS, Relay, connect, dense_process, lava_shape
+from fsnn_lava.backends.lava.stock_synapse import GRADED_BITS, Relay, connect_stock, stock_dense_process
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
 from fsnn_lava.ir.relays import relay_name, waits_in_synapse
@@ -109,7 +110,7 @@ class StockGraph:
         waits = waits_in_synapse(synapse) and not graded
         before = self._port(synapse.source, 0 if waits else delay - 1, sample)
         delay, bits = delay if waits else 1, GRADED_BITS if graded else 0
-        self.processes.append(connect(synapse, before=before, after=after, source=source, target=target, bits=bits, delay=delay))
+        self.processes.append(connect_stock(synapse, before=before, after=after, source=source, target=target, bits=bits, delay=delay))
 
     def _port(self, name: str, late: int, sample: NDArray[np.uint8]) -> Any:
         """Where the messages of a source can be received `late` steps after they were sent: behind as many relays."""
@@ -126,7 +127,7 @@ class StockGraph:
 
     def _probe(self, index: int, neuron: StockNeuron) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
         layer = self._chip.layers[index]
-        shape = lava_shape(layer.shape)
+        shape = stock_shape(layer.shape)
         spikes, potential = shared_array((self._steps, *shape), np.uint8), shared_array(shape, np.int32)
         kind = ResetProbe if neuron.subtracts else Probe
         probe = kind(spikes=spikes, potential=potential, beat=self._beat, window=self._window(index), name=f"probe {layer.name}")
@@ -141,7 +142,7 @@ class StockGraph:
         """The readout's potentials; its window opens one step after the last layer's."""
         chip, last = self._chip, self._chip.layers[-1]
         index = len(chip.layers)
-        synapse = dense_process(chip.readout.weight, chip.readout.exponent, last.shape, 0, "synapse to readout")
+        synapse = stock_dense_process(chip.readout.weight, chip.readout.exponent, last.shape, 0, "synapse to readout")
         neuron = readout_neuron(chip.readout, before=self._opens(index) - 1)
         self._ports[last.name].reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)
         synapse.a_out.connect(neuron.a_in)
@@ -155,4 +156,4 @@ class StockGraph:
 
 
 def _network_order(values: NDArray[Any]) -> NDArray[Any]:
-    return from_lava(values) if values.ndim >= 3 else values
+    return from_stock_order(values) if values.ndim >= 3 else values

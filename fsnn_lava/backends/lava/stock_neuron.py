@@ -9,9 +9,10 @@ from lava.proc.atrlif.process import ATRLIF
 from lava.proc.lif.process import LIF
 from numpy.typing import NDArray
 
+from fsnn_lava.backends.lava.stock_order import to_stock_order
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import Layer, Readout
-from fsnn_lava.ir.stock_network import atrlif_bias, atrlif_offset, stock_mantissa
+from fsnn_lava.ir.stock_network import stock_bias, stock_mantissa, stock_offset
 from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, STATE_MAX, STOCK_BIAS_MANTISSA_MAX, THRESHOLD_MAX
 
 NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current such that nothing of the last step is left
@@ -29,10 +30,10 @@ class StockNeuron:
     """
 
     def __init__(self, layer: Layer, bias: NDArray[np.int64], *, before: int, steps: int) -> None:
-        threshold = to_lava(layer.per_neuron(layer.threshold).astype(np.int64))
+        threshold = to_stock_order(layer.per_neuron(layer.threshold).astype(np.int64))
         self.subtracts = layer.reset == "subtract"
-        self.offset = to_lava(atrlif_offset(layer)) if self.subtracts else np.zeros_like(threshold)
-        given = to_lava(atrlif_bias(layer, bias) if self.subtracts else bias)
+        self.offset = to_stock_order(stock_offset(layer)) if self.subtracts else np.zeros_like(threshold)
+        given = to_stock_order(stock_bias(layer, bias) if self.subtracts else bias)
         mant, exponent, self.excess_bias = _split(given)
         self._below = _room_below(threshold, given, steps) if self.subtracts and layer.decay == 0 else np.zeros_like(given)
         v = _backwards(-self._below, given, layer.decay, before)
@@ -75,16 +76,6 @@ def readout_neuron(readout: Readout, *, before: int) -> LIF:
         v=start,
         name="readout",
     )
-
-
-def to_lava(values: NDArray[Any]) -> NDArray[Any]:
-    """[C, H, W] in the axis order of a stock neuron, (W, H, C); (N,) unchanged."""
-    return values if values.ndim == 1 else np.ascontiguousarray(values.transpose(2, 1, 0))
-
-
-def from_lava(values: NDArray[Any]) -> NDArray[Any]:
-    """[..., C, H, W] from [..., W, H, C] of a stock neuron: the inverse of `to_lava`."""
-    return np.moveaxis(values, (-3, -1), (-1, -3))
 
 
 def _subtracting(threshold: NDArray[np.int64], decay: int, r: NDArray[np.int64], common: dict[str, Any]) -> ATRLIF:

@@ -13,10 +13,10 @@ from fsnn_lava.backends.lava.channel_order import channels_first, channels_last
 from fsnn_lava.backends.lava.operation_counts import count_operations, count_updates
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer
 from fsnn_lava.ir.result import Result
-from fsnn_lava.ir.synapse_patches import synapse_patches
 from fsnn_lava.limits import STATE_FRACTION_BITS
 
 Arrays = Sequence[NDArray[Any]]
@@ -92,7 +92,7 @@ def _arrived_charge(
             shape = chip.layer(synapse.source).shape
             sent = counts[chip.index(synapse.source)].astype(np.int64) - missed.get(id(synapse), np.int32(0))
         scatter = Scatter(
-            synapse_patches(synapse, shape, layer.shape),
+            compiled_synapse(synapse, shape, layer.shape),
             exponent=synapse.exponent,
             sources=int(np.prod(shape)),
             targets=layer.size,

@@ -16,6 +16,7 @@ from lava.proc.sparse.process import Sparse
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from fsnn_lava.backends.lava.stock_order import stock_index, stock_shape
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, Synapse, TransposedConvSynapse
 from fsnn_lava.limits import DECAY_UNIT
@@ -25,14 +26,14 @@ GRADED_BITS = 8  # of an input message; 0 for spikes, which are binary
 _RELAYED = 64  # the weight of a spike to its relay
 
 
-def connect(synapse: Synapse, *, before: Any, after: Any, source: Shape, target: Shape, bits: int, delay: int = 1) -> Any:
+def connect_stock(synapse: Synapse, *, before: Any, after: Any, source: Shape, target: Shape, bits: int, delay: int = 1) -> Any:
     """The process, connected from out port `before` to in port `after`, or to several; shapes in the network's order.
 
     `bits` are those of a message, 0 for spikes. Only dense ones have a `delay`.
     """
     name = f"synapse {synapse.source} -> {synapse.target}"
     if isinstance(synapse, ConvSynapse):
-        process = _convolution(synapse, lava_shape(source), bits, name)
+        process = _convolution(synapse, stock_shape(source), bits, name)
         before.connect(process.s_in)
         process.a_out.connect(after)
         return process
@@ -40,17 +41,17 @@ def connect(synapse: Synapse, *, before: Any, after: Any, source: Shape, target:
         matrix = transposed_matrix(synapse, source, target)
         process = Sparse(weights=matrix * 2, weight_exp=synapse.exponent - 1, num_message_bits=bits, name=name)
     elif isinstance(synapse, DenseSynapse):
-        process = dense_process(synapse.weight, synapse.exponent, source, bits, name, delay=delay)
+        process = stock_dense_process(synapse.weight, synapse.exponent, source, bits, name, delay=delay)
     else:
         raise BadNetwork(f"{synapse}: there is no stock process for a {type(synapse).__name__}")
     before.reshape(new_shape=process.s_in.shape).connect(process.s_in)
-    process.a_out.reshape(new_shape=lava_shape(target)).connect(after)
+    process.a_out.reshape(new_shape=stock_shape(target)).connect(after)
     return process
 
 
-def dense_process(weight: NDArray[np.int8], exponent: int, source: Shape, bits: int, name: str, *, delay: int = 1) -> Dense:
-    """Dense drops the lowest bit of a signed weight, so it is given twice the weight and an exponent one lower."""
-    doubled = weight[:, lava_order(source)].astype(np.int32) * 2
+def stock_dense_process(weight: NDArray[np.int8], exponent: int, source: Shape, bits: int, name: str, *, delay: int = 1) -> Dense:
+    """A stock Dense synapse: it drops the lowest bit of a signed weight, so it gets twice the weight and an exponent one lower."""
+    doubled = weight[:, stock_index(source)].astype(np.int32) * 2
     if delay == 1:
         return Dense(weights=doubled, weight_exp=exponent - 1, num_message_bits=bits, name=name)
     return DelayDense(weights=doubled, delays=delay - 1, weight_exp=exponent - 1, num_message_bits=bits, name=name)
@@ -60,7 +61,7 @@ def _identity(shape: Shape, weight: int, bits: int, name: str) -> Any:
     """A synapse that passes every message on, times `weight`."""
     if len(shape) == 3:
         kernel = np.full((shape[0], 1, 1, 1), weight, dtype=np.int32)  # one tap per channel
-        return Conv(weight=kernel, input_shape=lava_shape(shape), groups=shape[0], num_message_bits=bits, name=name)
+        return Conv(weight=kernel, input_shape=stock_shape(shape), groups=shape[0], num_message_bits=bits, name=name)
     return Sparse(weights=csr_matrix(np.eye(shape[0], dtype=np.int32) * weight), num_message_bits=bits, name=name)
 
 
@@ -70,7 +71,7 @@ class GradedRelay:
     def __init__(self, before: Any, shape: Shape, name: str, *, bits: int) -> None:
         """`before` is the out port of the source, `shape` its shape in the network's order."""
         self.synapse = _identity(shape, 1, bits, f"synapse to {name}")
-        self.neuron = SigmaDelta(shape=lava_shape(shape), vth=1, act_mode=ActivationMode.UNIT, name=name)
+        self.neuron = SigmaDelta(shape=stock_shape(shape), vth=1, act_mode=ActivationMode.UNIT, name=name)
         before.connect(self.synapse.s_in)
         self.synapse.a_out.connect(self.neuron.a_in)
         self.port = self.neuron.s_out
@@ -82,22 +83,11 @@ class Relay:
     def __init__(self, before: Any, shape: Shape, name: str, *, window: int | None = None) -> None:
         """`before` is the out port of the source, `shape` its shape in the network's order; `window` is that of the chip's reset."""
         synapse = _identity(shape, _RELAYED, 0, f"synapse to {name}")
-        options = {"shape": lava_shape(shape), "du": DECAY_UNIT - 1, "dv": 0, "vth": _RELAYED // 2, "name": name}
+        options = {"shape": stock_shape(shape), "du": DECAY_UNIT - 1, "dv": 0, "vth": _RELAYED // 2, "name": name}
         neuron = LIF(**options) if window is None else LIFReset(reset_interval=window, reset_offset=1, **options)
         before.connect(synapse.s_in)
         synapse.a_out.connect(neuron.a_in)
         self.synapse, self.neuron, self.port = synapse, neuron, neuron.s_out
-
-
-def lava_shape(shape: Shape) -> Shape:
-    """The shape of a stock synapse's port, (W, H, C), from (C, H, W)."""
-    return shape[::-1]
-
-
-def lava_order(shape: Shape) -> NDArray[np.int64]:
-    """[n] index in the network's order of each neuron that a flattened stock synapse connects."""
-    index = np.arange(int(np.prod(shape)))
-    return index.reshape(shape).transpose().reshape(-1)
 
 
 def _convolution(synapse: ConvSynapse, source: Shape, bits: int, name: str) -> Conv:
@@ -118,7 +108,7 @@ def _convolution(synapse: ConvSynapse, source: Shape, bits: int, name: str) -> C
 def transposed_matrix(synapse: TransposedConvSynapse, source: Shape, target: Shape) -> csr_matrix:
     """[n_target, n_source] weights of a synapse that runs as stock Sparse, in the order of flattened Lava processes."""
     inner, outer, height, width = synapse.weight.shape
-    to, of = np.argsort(lava_order(target)).reshape(target), np.argsort(lava_order(source)).reshape(source)
+    to, of = np.argsort(stock_index(target)).reshape(target), np.argsort(stock_index(source)).reshape(source)
     rows, columns, values = [], [], []
     for ky in range(height):
         for kx in range(width):

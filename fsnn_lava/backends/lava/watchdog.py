@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fsnn_lava.backends.lava.child_processes import cpu_ticks, stack_of, wants_to_work
+from fsnn_lava.backends.lava.child_processes import child_wants_to_work, cpu_ticks, stack_of
 from fsnn_lava.errors import BackendFailed
 
 POLL = 0.25  # seconds between two checks
@@ -28,7 +28,7 @@ class Watch:
     def stuck(self) -> str:
         """The reason why the watchdog gives up the run, or "". Called once per poll."""
         ticks = [cpu_ticks(pid) for pid in self._pids]
-        idle = ticks == self._ticks and not any(map(wants_to_work, self._pids))
+        idle = ticks == self._ticks and not any(map(child_wants_to_work, self._pids))
         self._idle = self._idle + 1 if idle else 0
         self._ticks = ticks
         if self._idle >= self._limit:
@@ -39,7 +39,7 @@ class Watch:
         return f"no step has finished for {self._patience:.0f} s" if now - self._since > self._patience else ""
 
 
-def raise_if_child_failed(names: Sequence[str], actors: Sequence[Any], when: str, *, wait: float = 0.0) -> None:
+def watch_for_failure(names: Sequence[str], actors: Sequence[Any], when: str, *, wait: float = 0.0) -> None:
     """BackendFailed if a watched process has raised or died; checks for `wait` seconds, and one more to find the cause of a death."""
     deadline = time.monotonic() + wait
     while True:
@@ -58,7 +58,7 @@ def raise_if_child_failed(names: Sequence[str], actors: Sequence[Any], when: str
         time.sleep(0.02)
 
 
-def stuck_processes(names: Sequence[str], actors: Sequence[Any]) -> str:
+def watchdog_report(names: Sequence[str], actors: Sequence[Any]) -> str:
     """The watched processes that are inside a step, and where in it; those that wait for their next step are left out."""
     lines = []
     for name, actor in zip(names, actors, strict=False):

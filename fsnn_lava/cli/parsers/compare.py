@@ -20,7 +20,7 @@ def parser() -> Parser:
         "--model",
         type=Path,
         metavar="model.pt",
-        help="the float network, as a file or the name of a shipped one: also checks its spikes, the shift and the agreement",
+        help="the float network, a file or the name of a shipped one: also check its spikes, the equilibrium's shift and the agreement",
     )
     options.add_argument("--report", type=Path, metavar="report.html", help="write an HTML report with figures")
     options.add_argument("--figures", type=Path, metavar="DIR", help="with --report: also write every figure as PNG and its data as CSV")

@@ -32,7 +32,7 @@ def parser() -> Parser:
         "--detail",
         type=int,
         metavar="N",
-        help="number of samples to keep in full detail in --out, every neuron of them (default: 1000, fewer if they are large)",
+        help="number of samples for which --out keeps every neuron (default: 1000, fewer if they are large)",
     )
     options.add_argument("--spikes", action="store_true", help="also keep the spike trains of the samples in --detail")
     options.add_argument(

@@ -13,7 +13,7 @@ from fsnn_lava.ir.network import Layer, Readout, Synapse
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.charge_rounding import charge_float_error, charge_truncation_loss
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, other_weighted_sum, total_shift, weighted_sum
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, synaptic_shift, synaptic_sum, synaptic_sum_with
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def readout_charge(batch: Batch) -> ArrivedCharge:
     spikes = batch.result.counts[-1].astype(np.int64) if chip.decay == 0 else batch.result.traces[-1]
     bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
     drive = bias * batch.steps if chip.decay == 0 else bias * chip.weight_sum(batch.steps)
-    return _total(batch, drive, [_through(batch, readout, spikes, weighted_sum(readout, spikes), batch.steps)], [readout], 0.0)
+    return _total(batch, drive, [_through(batch, readout, spikes, synaptic_sum(readout, spikes), batch.steps)], [readout], 0.0)
 
 
 def _total(
@@ -78,12 +78,12 @@ def _total(
 
 def _through(batch: Batch, synapse: Synapse | Readout, arrived: NDArray[Any], total: NDArray[Any], steps: int) -> ArrivedCharge:
     """2**n w.<s>_arrived of one synapse, from `total` = w.<s>_arrived, and what floors can remove if spikes arrive in `steps` steps."""
-    bits, chip = total_shift(synapse), batch.chip
+    bits, chip = synaptic_shift(synapse), batch.chip
     if chip.decay:
         return ArrivedCharge(total * 2.0**bits, (0.0, chip.weight_sum(steps) * (1 - 2.0**bits) if bits < 0 else 0.0))
     if bits >= 0:
         return ArrivedCharge(total << bits, (0, 0))
-    spikes = other_weighted_sum(synapse, (synapse.weight != 0).astype(np.int8), arrived)  # nothing is floored in the other steps
+    spikes = synaptic_sum_with(synapse, (synapse.weight != 0).astype(np.int8), arrived)  # nothing is floored in the other steps
     lost = np.minimum(spikes, steps) * ((1 << -bits) - 1)
     whole = total >> -bits
     return ArrivedCharge(whole, (0, whole + ((lost - total) >> -bits)))  # a sum of floors is an integer too: round the lower end up

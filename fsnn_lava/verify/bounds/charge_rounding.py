@@ -12,7 +12,7 @@ from fsnn_lava.ir.network import INPUT, ChipNetwork, Readout, Synapse
 from fsnn_lava.ir.stock_network import atrlif_error
 from fsnn_lava.limits import DECAY_UNIT, MESSAGE_MAX
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.synaptic_currents import fan_in, row_sum, total_shift
+from fsnn_lava.verify.synaptic_currents import fan_in, row_sum, synaptic_shift
 
 _EPS = 2.0**-53
 
@@ -33,10 +33,10 @@ def charge_float_error(batch: Batch, synapses: Sequence[Synapse | Readout], driv
     for synapse in synapses:
         delay = 0 if isinstance(synapse, Readout) else chip.delay(synapse)
         relative = (2 * steps + fan_in(synapse) + delay + 8) * _EPS
-        error += 2.0 ** total_shift(synapse) * row_sum(synapse) * min(2 * total * chip.leak**-delay * relative, total)
+        error += 2.0 ** synaptic_shift(synapse) * row_sum(synapse) * min(2 * total * chip.leak**-delay * relative, total)
     if chip.input.kind == "events":
         for source in (s for s in chip.synapses if s.source == INPUT):
-            error += 2.0 ** total_shift(source) * row_sum(source) * MESSAGE_MAX * total * (2 * steps + fan_in(source) + 8) * _EPS
+            error += 2.0 ** synaptic_shift(source) * row_sum(source) * MESSAGE_MAX * total * (2 * steps + fan_in(source) + 8) * _EPS
     return error
 
 

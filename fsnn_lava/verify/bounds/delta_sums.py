@@ -12,7 +12,7 @@ from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, Layer, Synapse
 from fsnn_lava.limits import FRAME_BITS, STATE_FRACTION_BITS, STATE_MAX
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, weighted_sum
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, synaptic_sum
 
 Ints = NDArray[np.int64]
 
@@ -37,11 +37,11 @@ def _expected_sums(batch: Batch, layer: Layer) -> Ints:
     total = np.zeros((batch.samples, *layer.shape), dtype=np.int64)
     for synapse in incoming_synapses(batch.chip, layer):
         arrived, late = told_rates(batch, batch.chip.index(synapse.source)), under_way(batch, synapse)
-        total += weighted_sum(synapse, arrived if late is None else arrived - late) << synapse.exponent
+        total += synaptic_sum(synapse, arrived if late is None else arrived - late) << synapse.exponent
     return total
 
 
-def expected_readout(batch: Batch) -> Ints:
+def expected_delta_readout(batch: Batch) -> Ints:
     """2**exponent (weight @ rates) + 2**q bias, [B, classes]."""
     readout, last = batch.chip.readout, told_rates(batch, len(batch.chip.layers) - 1)
     product = last.reshape(batch.samples, -1) @ readout.weight.astype(np.int64).T
@@ -62,7 +62,7 @@ def _drive_sums(batch: Batch, layer: Layer) -> Ints:
     drive = layer.bias[None].astype(np.int64) << bits
     for synapse in chip.into(layer):
         if synapse.source == INPUT:
-            drive = drive + (weighted_sum(synapse, batch.values) << (bits + synapse.exponent))
+            drive = drive + (synaptic_sum(synapse, batch.values) << (bits + synapse.exponent))
     return drive
 
 
@@ -73,7 +73,7 @@ def _frame_sums(batch: Batch, layer: Layer) -> Ints:
     if not synapses:
         return drive
     finest = min(synapse.exponent for synapse in synapses)
-    total = sum(weighted_sum(synapse, batch.weighted_frames) << (synapse.exponent - finest) for synapse in synapses)
+    total = sum(synaptic_sum(synapse, batch.weighted_frames) << (synapse.exponent - finest) for synapse in synapses)
     shift = bits + finest - FRAME_BITS
     return drive + (total << shift if shift >= 0 else total >> -shift)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, input_synapses, largest_sum, other_weighted_sum, total_shift
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, input_synapses, largest_synaptic_sum, synaptic_shift, synaptic_sum_with
 
 _FLOAT_SLACK = 1.0  # unit of 2**-6: the sums below are exact to far less
 _ATRLIF_SLACK = 3.0  # per step: the roundings of v, of r and of the offset's leak
@@ -56,12 +56,12 @@ def _highest_current(batch: Batch, layer: Layer, places: Places) -> NDArray[np.f
     if chip.input.kind == "events":
         most_from_input = layer.bias.astype(np.float64) * 2.0**STATE_FRACTION_BITS
         for synapse in input_synapses(chip, layer):
-            largest = other_weighted_sum(synapse, np.maximum(synapse.weight, 0), batch.values.max(axis=1))
-            most_from_input = most_from_input + largest * 2.0 ** total_shift(synapse)
+            largest = synaptic_sum_with(synapse, np.maximum(synapse.weight, 0), batch.values.max(axis=1))
+            most_from_input = most_from_input + largest * 2.0 ** synaptic_shift(synapse)
         total = np.broadcast_to(most_from_input, shape)[places]
     else:
         total = np.broadcast_to(batch.drives[chip.index(layer.name)], shape)[places] / chip.weight_sum(batch.steps)  # of every step
     for synapse in incoming_synapses(chip, layer):
-        most = largest_sum(synapse, chip.layer(synapse.source).shape) * 2.0 ** total_shift(synapse)
+        most = largest_synaptic_sum(synapse, chip.layer(synapse.source).shape) * 2.0 ** synaptic_shift(synapse)
         total = total + np.broadcast_to(most.reshape(layer.shape), shape)[places]
     return total

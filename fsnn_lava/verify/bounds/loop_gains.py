@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
-from fsnn_lava.ir.rate_map import operator_of, synapse_gain
+from fsnn_lava.ir.synapse_operator import operator_of, synapse_gain
 from fsnn_lava.verify.linearised_loop import Loop
 
 Floats = NDArray[np.float64]

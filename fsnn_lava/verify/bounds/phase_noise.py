@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork, Layer
-from fsnn_lava.ir.rate_map import operator_of
+from fsnn_lava.ir.synapse_operator import operator_of
 from fsnn_lava.verify.synaptic_currents import incoming_synapses
 
 CHANCE = 1e-6  # with which the sources of one neuron, firing independently, add up to more

@@ -12,7 +12,7 @@ from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.arrived_charge import layer_charge
 from fsnn_lava.verify.bounds.charge_rounding import charge_float_error
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, total_shift
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, synaptic_shift
 
 Interval = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -44,8 +44,8 @@ def _offset(batch: Batch, layer: Layer) -> RateOffset:
     charge = batch.result.potentials[index].astype(np.float64)
     for synapse in synapses:
         if chip.delay(synapse) > 0:
-            charge += batch.missing_sum(synapse) * 2.0 ** total_shift(synapse)
-    floors = sum(total_shift(s) < 0 for s in synapses)  # the integers of E10 are rounded by less than one more
+            charge += batch.missing_sum(synapse) * 2.0 ** synaptic_shift(synapse)
+    floors = sum(synaptic_shift(s) < 0 for s in synapses)  # the integers of E10 are rounded by less than one more
     least, most = layer_charge(batch, layer).lost
     slack = floors + 2 * charge_float_error(batch, synapses, batch.drives[index], float(theta.max()))
     return RateOffset(

@@ -12,7 +12,7 @@ from fsnn_lava.ir.network import Layer
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.delta_sums import reached_rates, told_rates, under_way
 from fsnn_lava.verify.bounds.rate_offset import rate_offset
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, weighted_sum
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, synaptic_sum
 
 
 def residual_bound(batch: Batch, layer: Layer) -> NDArray[np.float64]:
@@ -34,6 +34,6 @@ def delta_residual_bound(batch: Batch, layer: Layer) -> NDArray[np.float64]:
     for synapse in incoming_synapses(chip, layer):
         late = under_way(batch, synapse)
         if late is not None:
-            missing = missing + (weighted_sum(synapse, late) << synapse.exponent)
+            missing = missing + (synaptic_sum(synapse, late) << synapse.exponent)
     bound = bound + np.abs(missing) / layer.per_neuron(layer.threshold)
     return bound / one + 1e-12  # f(a) is computed in float64: sums below 2**53 are exact, the division is not

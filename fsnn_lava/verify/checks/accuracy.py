@@ -5,7 +5,6 @@ Samples for which a file keeps only the answers are counted separately, since th
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -17,20 +16,10 @@ from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_either, merge_first, merge_total
 from fsnn_lava.verify.thresholds import Thresholds
+from fsnn_lava.verify.wilson_interval import wilson_interval
 
 LINK = "float network → backend"
 ERRORS_KEPT = 500  # samples answered wrongly, or unlike the float network, that are listed for a report
-_Z = 1.959963984540054  # 95 %
-
-
-def wilson_interval(right: int, total: int) -> tuple[float, float]:
-    """The 95 % interval of a share (docs/equations.md, Intervals)."""
-    if total == 0:
-        return 0.0, 1.0
-    share, z2 = right / total, _Z * _Z / total
-    middle = share + z2 / 2
-    half = sqrt(share * (1 - share) * z2 + z2 * z2 / 4)
-    return max(0.0, (middle - half) / (1 + z2)), min(1.0, (middle + half) / (1 + z2))
 
 
 class AccuracyCheck(MergedFindings):

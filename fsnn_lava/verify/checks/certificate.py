@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.certificate import Certificate
@@ -13,19 +12,12 @@ from fsnn_lava.verify.bounds.local_certificate import FAILURE, LocalCertifier
 from fsnn_lava.verify.check import Check, not_done
 from fsnn_lava.verify.equilibrium import Equilibria
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_total
-from fsnn_lava.verify.sampling import Sampling, affordable, multiplications
+from fsnn_lava.verify.sampling import multiplications
 
 LINK = "equilibrium of the integer network"
-CERTIFIED_SAMPLES = 32  # examined, at most
-_TYPICAL_PASSES = 400  # once around the loops, forward or back, for one sample
 _LARGEST_WORK = 2e10  # multiplications for the two certificates of one sample, at most
 
 Floats = NDArray[np.float64]
-
-
-def certified_samples(chip: ChipNetwork, steps: int) -> Sampling:
-    """Which samples are examined by default."""
-    return affordable(chip, steps, passes=_TYPICAL_PASSES, most=CERTIFIED_SAMPLES)
 
 
 class CertificateCheck(MergedFindings):

@@ -18,7 +18,7 @@ from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_total
 from fsnn_lava.verify.neuron_index import neuron_index
-from fsnn_lava.verify.synaptic_currents import message_fan_out
+from fsnn_lava.verify.synaptic_currents import synaptic_fan_out
 
 LINK = "integer spikes → backend"
 Rows = dict[str, NDArray[Any]]  # columns of /rows by name, of some samples
@@ -33,7 +33,7 @@ class RecordCheck(MergedFindings):
     def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
         """`stock`: potentials are differences of two states of Lava's neuron, each of which may use the whole range."""
         self.chip, self.potential_max = chip, 2 * STATE_MAX + 1 if stock else STATE_MAX
-        self.fan_out = {id(s): message_fan_out(chip, s) for s in chip.synapses}
+        self.fan_out = {id(s): synaptic_fan_out(chip, s) for s in chip.synapses}
         self.samples = self.rows = self.wrong = 0
         self.offenders: list[Offender] = []
 

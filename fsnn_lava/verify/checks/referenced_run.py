@@ -17,7 +17,7 @@ from fsnn_lava.verify.check import Offender
 from fsnn_lava.verify.checks.repeated_run import LOCATED, AnyEmulator, RepeatedRun
 from fsnn_lava.verify.divergence import differing_samples
 from fsnn_lava.verify.merged_findings import merge_total
-from fsnn_lava.verify.reference_run import referenced_samples
+from fsnn_lava.verify.sampling import referenced_samples
 
 
 class ReferencedRun(RepeatedRun):

@@ -17,7 +17,7 @@ from fsnn_lava.verify.bounds.phase_noise import resolved_charge
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_largest, merge_total
 from fsnn_lava.verify.settled import Answer, Settled, answer_of, steps_to_settle
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, total_shift
+from fsnn_lava.verify.synaptic_currents import incoming_synapses, synaptic_shift
 from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "equilibrium → integer spikes"
@@ -75,7 +75,7 @@ class SettlingCheck(MergedFindings):
         scale = layer.per_neuron(layer.threshold) * (total * 2.0**STATE_FRACTION_BITS)
         for synapse in incoming_synapses(self.chip, layer):
             if self.chip.delay(synapse) > 0:  # spikes under way
-                level = level + np.abs(batch.missing_sum(synapse)) * (2.0 ** total_shift(synapse) / scale)
+                level = level + np.abs(batch.missing_sum(synapse)) * (2.0 ** synaptic_shift(synapse) / scale)
         return level
 
     def _length(self, batch: Batch, steps: int) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import READOUT, ChipNetwork, Layer
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.bounds.delta_sums import expected_readout, expected_sums
+from fsnn_lava.verify.bounds.delta_sums import expected_delta_readout, expected_sums
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
 from fsnn_lava.verify.neuron_index import first_neurons, neuron_index
@@ -43,7 +43,7 @@ class SumsCheck(MergedFindings):
             flags = batch.result.clipped[index] != 0
             self._add(batch, index, layer, batch.result.potentials[index], expected_sums(batch, layer), flags)
         flags = np.broadcast_to((clipped[:, -1] > 0)[:, None], batch.result.readout.shape)
-        self._add(batch, len(self.chip.layers), None, batch.result.readout, expected_readout(batch), flags)
+        self._add(batch, len(self.chip.layers), None, batch.result.readout, expected_delta_readout(batch), flags)
         self.clips += int(clipped.sum())
         self.samples += batch.samples
         for row, position in np.argwhere(clipped > 0)[:OFFENDERS_KEPT]:

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fsnn_lava.backends.emulator.delta import DeltaEmulator, limit_cycles
+from fsnn_lava.backends.emulator.delta import DeltaEmulator
+from fsnn_lava.backends.emulator.limit_cycle import limit_cycles
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork, DeltaEncoding, DenseSynapse, Input, Layer, Readout

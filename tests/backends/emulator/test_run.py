@@ -13,9 +13,9 @@ from fsnn_lava.backends.emulator.layout import lay_out
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.compiled.scatter import scatter, scatter_by_taps, scatter_form, scatter_graded
 from fsnn_lava.errors import BackendMissing, BadArgument
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
 from fsnn_lava.ir.result import concatenate_results
-from fsnn_lava.ir.synapse_patches import synapse_patches
 from fsnn_lava.limits import BIAS_MAX
 from fsnn_lava.running.run import run_batches
 from tests.helpers.naive_atrlif import NaiveAtrlif
@@ -222,7 +222,7 @@ def test_scattering_to_any_number_of_channels_gives_the_matrix_product(channels:
 
 def assert_scatters(synapse: Synapse, source: tuple[int, ...], target: tuple[int, ...], rng: np.random.Generator) -> None:
     """Place by place and tap by tap, in integers and floats, the spikes arrive as the synapse's matrix sends them."""
-    laid = synapse_patches(synapse, source, target)
+    laid = compiled_synapse(synapse, source, target)
     fired = np.flatnonzero(rng.random(int(np.prod(source))) < 0.6).astype(np.int32)  # channels last
     spikes = np.zeros(int(np.prod(source)))
     spikes[fired] = 1

@@ -14,7 +14,7 @@ import pytest
 from fsnn_lava.backends import availability as backends
 from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.backends.lava import install as lava_install
-from fsnn_lava.backends.lava import self_check
+from fsnn_lava.backends.lava import lava_version, self_check
 from fsnn_lava.backends.lava.requirement import LAVA, LAVA_IMPORTS
 from fsnn_lava.cli import doctor
 from fsnn_lava.errors import CheckFailed
@@ -37,7 +37,7 @@ def machine(monkeypatch):
         state.found = "0.10.0" if state.code == 0 else state.found
         return subprocess.CompletedProcess(command, state.code)
 
-    monkeypatch.setattr(lava_install, "installed_version", lambda: state.found)
+    monkeypatch.setattr(lava_version, "installed_version", lambda: state.found)
     monkeypatch.setattr(lava_install, "_run_check", lambda: state.check)
     monkeypatch.setattr(lava_install.subprocess, "run", pip)
     monkeypatch.setattr(lava_install.sys, "platform", "linux")
@@ -49,16 +49,16 @@ def machine(monkeypatch):
 
 def test_the_command_is_shown_run_and_checked(machine, capsys):
     assert doctor.main(["--install-lava", "--yes"]) == 0
-    options = ["--no-deps", "--ignore-requires-python", "--require-hashes", "-r", str(lava_install.PINS)]
+    options = ["--no-deps", "--ignore-requires-python", "--require-hashes", "-r", str(lava_version.PINS)]
     assert machine.ran == [[sys.executable, "-m", "pip", "install", *options]]
     said = capsys.readouterr().out
-    assert f"--require-hashes -r {lava_install.PINS}" in said
+    assert f"--require-hashes -r {lava_version.PINS}" in said
     assert "lava-nc 0.10.0 works: two neurons ran. fsnn-run --backend sim can run here." in said
 
 
 def test_what_is_pinned_has_a_hash_and_is_the_lava_of_the_backends():
-    assert f"{' '.join(lava_install.pinned_version())}" == LAVA
-    assert re.search(r"^lava-nc==0\.10\.0 --hash=sha256:[0-9a-f]{64}$", lava_install.PINS.read_text(), re.MULTILINE)
+    assert f"{' '.join(lava_version.pinned_lava_version())}" == LAVA
+    assert re.search(r"^lava-nc==0\.10\.0 --hash=sha256:[0-9a-f]{64}$", lava_version.PINS.read_text(), re.MULTILINE)
 
 
 @pytest.mark.parametrize(("answer", "code", "runs"), [("y\n", 0, 1), ("yes\n", 0, 1), ("n\n", 3, 0), ("\n", 3, 0), ("", 3, 0)])
@@ -174,5 +174,5 @@ def test_two_neurons_both_spike_and_neither_is_the_other():
 
 @pytest.mark.skipif(bool(backends.missing_for_backend("sim")), reason="Lava is not installed here")
 def test_lava_as_it_is_installed_here_passes_the_check():
-    assert importlib.metadata.version("lava-nc") == lava_install.pinned_version()[1]
+    assert importlib.metadata.version("lava-nc") == lava_version.pinned_lava_version()[1]
     assert lava_install.verify_install().endswith("identical to the emulator")

@@ -25,7 +25,8 @@ from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 from fsnn_lava.backends.lava.shared_memory import shared_array  # noqa: E402
 from fsnn_lava.backends.lava.stock_graph import StockGraph  # noqa: E402
-from fsnn_lava.backends.lava.stock_synapse import lava_order, transposed_matrix  # noqa: E402
+from fsnn_lava.backends.lava.stock_order import stock_index  # noqa: E402
+from fsnn_lava.backends.lava.stock_synapse import transposed_matrix  # noqa: E402
 from fsnn_lava.backends.lava.window import Window  # noqa: E402
 from fsnn_lava.errors import BadNetwork  # noqa: E402
 from fsnn_lava.ir.input_current import input_current  # noqa: E402
@@ -169,7 +170,7 @@ def test_the_matrix_of_a_transposed_convolution():
     )
     source = (3, 4, 5)
     target = synapse.output_shape(source)
-    plain = matrix_of(synapse, source, target)[lava_order(target)][:, lava_order(source)]
+    plain = matrix_of(synapse, source, target)[stock_index(target)][:, stock_index(source)]
     np.testing.assert_array_equal(transposed_matrix(synapse, source, target).toarray(), plain)
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.checks.accuracy import AccuracyCheck, wilson_interval
+from fsnn_lava.verify.checks.accuracy import AccuracyCheck
 from fsnn_lava.verify.thresholds import Thresholds
+from fsnn_lava.verify.wilson_interval import wilson_interval
 from tests.helpers.chip_networks import dense_network
 from tests.helpers.naive_simulator import simulate
 

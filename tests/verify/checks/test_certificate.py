@@ -8,8 +8,8 @@ import pytest
 import fsnn_lava as fl
 from fsnn_lava.data import load
 from fsnn_lava.models.find import find_model
-from fsnn_lava.verify.checks.certificate import CERTIFIED_SAMPLES, certified_samples
 from fsnn_lava.verify.comparator import Comparator
+from fsnn_lava.verify.sampling import CERTIFIED_SAMPLES, certified_samples
 from tests.helpers.chip_networks import dense_network
 from tests.helpers.naive_simulator import simulate
 from tests.verify.test_comparator import loop_network

@@ -18,9 +18,9 @@ from fsnn_lava.backends.lava.loihi2.neuron import ChipNeuron, ChipReadout
 from fsnn_lava.backends.lava.processes.feeder.process import Feeder
 from fsnn_lava.backends.lava.processes.recorder.process import Recorder
 from fsnn_lava.backends.lava.shared_memory import shared_array
-from fsnn_lava.backends.lava.stock_neuron import from_lava
+from fsnn_lava.backends.lava.stock_order import from_stock_order, stock_shape
 from fsnn_lava.backends.lava.stock_result import Recorded
-from fsnn_lava.backends.lava.stock_synapse import GRADED_BITS, Relay, connect, dense_process, lava_shape
+from fsnn_lava.backends.lava.stock_synapse import GRADED_BITS, Relay, connect_stock, stock_dense_process
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.errors import BackendFailed
 from fsnn_lava.ir.input_current import input_current
@@ -107,7 +107,7 @@ class ChipGraph:
         """The port of a source whose messages come `late` steps late; the vendor's adapter differs for convolutions."""
         key = late, to_convolution
         if key not in self._messages:
-            self._messages[key] = shared_array((self.window.length, *lava_shape(self._chip.input.shape)), np.int32)
+            self._messages[key] = shared_array((self.window.length, *stock_shape(self._chip.input.shape)), np.int32)
             feeder = Feeder(messages=self._messages[key], name=f"source, {late} steps late" if late else "source")
             kind = self._adapters.PyToN3ConvAdapter if to_convolution else self._adapters.PyToNxAdapter
             adapter = kind(shape=feeder.s_out.shape, num_message_bits=GRADED_BITS)
@@ -127,7 +127,7 @@ class ChipGraph:
             before = self._port(synapse.source, 0 if waits else delay - 1)
         delay = delay if waits else 1
         self.synapses.append(
-            connect(synapse, before=before, after=after, source=source, target=target, bits=GRADED_BITS if graded else 0, delay=delay)
+            connect_stock(synapse, before=before, after=after, source=source, target=target, bits=GRADED_BITS if graded else 0, delay=delay)
         )
 
     def _port(self, name: str, late: int) -> Any:
@@ -143,7 +143,7 @@ class ChipGraph:
 
     def _connect_readout(self) -> None:
         last = self._chip.layers[-1]
-        synapse = dense_process(self._chip.readout.weight, self._chip.readout.exponent, last.shape, 0, "synapse to readout")
+        synapse = stock_dense_process(self._chip.readout.weight, self._chip.readout.exponent, last.shape, 0, "synapse to readout")
         self._ports[last.name].reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)
         synapse.a_out.connect(self.readout.process.a_in)
         self.synapses.append(synapse)
@@ -151,7 +151,7 @@ class ChipGraph:
     def _record(self, layer: Layer, neuron: ChipNeuron) -> NDArray[np.uint8]:
         """[window, *Lava's shape]: every spike of the current window."""
         length = self.window.length
-        spikes = shared_array((length, *lava_shape(layer.shape)), np.uint8)
+        spikes = shared_array((length, *stock_shape(layer.shape)), np.uint8)
         adapter = self._adapters.NxToPyAdapter(shape=neuron.process.s_out.shape)
         whole = Window(opens=1, steps=length, period=length)
         recorder = Recorder(spikes=spikes, beat=self._beat, window=whole, tag="stock", name=f"recorder {layer.name}")
@@ -217,7 +217,7 @@ def _wake_neuron(neuron: ChipNeuron, bias: NDArray[np.int64]) -> Action:
 
 
 def _ordered(values: NDArray[Any]) -> NDArray[Any]:
-    return from_lava(values) if values.ndim >= 3 else values
+    return from_stock_order(values) if values.ndim >= 3 else values
 
 
 def _latency(name: str) -> int:

@@ -99,9 +99,9 @@ def _check_queue(host: Host) -> None:
     wanted = [node for node in nodes if host.board in (None, node[0]) and host.partition in (None, node[1])]
     known = ", ".join(f"{name} ({partition}, {state})" for name, partition, state in nodes) or "no boards"
     if not wanted:
-        raise ValueError(f"SLURM knows {known}")
+        raise ValueError(f"SLURM lists {known}")
     if all("down" in state or "drain" in state for _, _, state in wanted):
-        raise ValueError(f"it is down, SLURM knows {known}")
+        raise ValueError(f"it is down; SLURM lists {known}")
 
 
 def _hint(host: Host) -> str:

@@ -9,10 +9,11 @@ from lava.proc.atrlif.process import ATRLIF
 from lava.proc.lif.process import LIFReset
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.lava.stock_neuron import NO_MEMORY, to_lava
+from fsnn_lava.backends.lava.stock_neuron import NO_MEMORY
+from fsnn_lava.backends.lava.stock_order import to_stock_order
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import Layer, Readout
-from fsnn_lava.ir.stock_network import atrlif_offset
+from fsnn_lava.ir.stock_network import stock_offset
 from fsnn_lava.limits import CHIP_BIAS_EXPONENT_MAX, DECAY_UNIT, THRESHOLD_MAX
 from fsnn_lava.placement.chip_bias import split_bias, written_bias
 
@@ -25,10 +26,10 @@ class ChipNeuron:
 
     def __init__(self, layer: Layer, *, window: int) -> None:
         self.name = f"layer {layer.name!r}"
-        threshold = to_lava(layer.per_neuron(layer.threshold).astype(np.int64))
+        threshold = to_stock_order(layer.per_neuron(layer.threshold).astype(np.int64))
         self.subtracts = layer.reset == "subtract"
         self._layer: Layer | None = layer
-        self.offset = to_lava(atrlif_offset(layer)) if self.subtracts else np.zeros_like(threshold)
+        self.offset = to_stock_order(stock_offset(layer)) if self.subtracts else np.zeros_like(threshold)
         common = {"shape": threshold.shape, "name": f"neuron {layer.name}"}
         if self.subtracts:
             theta = int(threshold.flat[0]) / 2.0
@@ -48,7 +49,7 @@ class ChipNeuron:
 
     def wake(self, bias: NDArray[np.int64]) -> None:
         """Write `bias` [*shape], units 2**-6, to the neurons right before their window opens."""
-        given = to_lava(written_bias(self._layer, bias) if self._layer is not None else bias)
+        given = to_stock_order(written_bias(self._layer, bias) if self._layer is not None else bias)
         mantissa, exponent = _chip_mantissa(given, self.name)
         self._write(mantissa, exponent)
         if self.subtracts:

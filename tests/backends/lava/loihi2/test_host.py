@@ -60,12 +60,12 @@ def test_a_host_that_does_not_answer_is_named():
 def test_a_board_that_is_down_is_named_with_those_slurm_knows():
     said = ask(BOARD="ncl-og-01", MOCK_SINFO="down")
     assert said.startswith("3 ")
-    assert "board ncl-og-01 (N3B3) cannot be used: it is down, SLURM knows ncl-og-01 (oheogulch, down), ncl-kp-01 (kp, down)" in said
+    assert "board ncl-og-01 (N3B3) cannot be used: it is down; SLURM lists ncl-og-01 (oheogulch, down), ncl-kp-01 (kp, down)" in said
 
 
 def test_an_unknown_partition_is_answered_with_the_known_boards():
     said = ask(PARTITION="moon")
-    assert "partition moon (N3B3) cannot be used: SLURM knows ncl-og-01 (oheogulch, idle)" in said
+    assert "partition moon (N3B3) cannot be used: SLURM lists ncl-og-01 (oheogulch, idle)" in said
 
 
 def test_a_queue_without_controller_is_named():

@@ -1,4 +1,4 @@
-"""A synapse's patches: the form in which the compiled functions take every kind of synapse."""
+"""A synapse in the form that the compiled functions take, whatever its kind."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fsnn_lava.ir.connections import ConvSynapse, DenseSynapse, Synapse, Transpo
 Shape = tuple[int, ...]
 
 
-def synapse_patches(synapse: Synapse, source: Shape, target: Shape) -> Patches:
-    """The patches of a synapse; `source` and `target` are the shapes of the layers it connects, (N,) or (C, H, W)."""
+def compiled_synapse(synapse: Synapse, source: Shape, target: Shape) -> Patches:
+    """A synapse as patches for the compiled functions; `source` and `target` are the shapes of the layers it connects."""
     if isinstance(synapse, DenseSynapse):
         return dense_patches(synapse.weight, source)
     if isinstance(synapse, ConvSynapse):

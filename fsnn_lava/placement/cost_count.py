@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Layer, Synapse
-from fsnn_lava.ir.rate_map import apply_linear
 from fsnn_lava.ir.relays import relay_chains, relay_name
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.space_to_depth import packed
 from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent
+from fsnn_lava.ir.synapse_operator import apply_operator
 from fsnn_lava.placement.chip_window import ChipWindow
 from fsnn_lava.placement.cost import ChipCost, LayerCost
 from fsnn_lava.placement.placement import Placement
@@ -29,7 +29,7 @@ from fsnn_lava.placement.placement import Placement
 Floats = NDArray[np.float64]
 
 
-def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values: NDArray[np.uint8] | None = None) -> ChipCost:
+def count_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values: NDArray[np.uint8] | None = None) -> ChipCost:
     """The work of a sample of this run on the board of `placement`, as a ChipCost.
 
     `values` [B, T, *shape] of the run's samples are needed for a network with event input, whose events are messages.
@@ -39,10 +39,10 @@ def chip_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values
     if chip.input.kind == "events" and values is None:
         raise BadArgument("the cost of a network with event input depends on its events: pass the values of the run")
     events = None if values is None or chip.input.kind != "events" else np.count_nonzero(values, axis=1).mean(axis=0)
-    return cost_of_messages(chip, [counts.mean(axis=0) for counts in result.counts], placement, steps=result.steps, events=events)
+    return count_cost_of_messages(chip, [counts.mean(axis=0) for counts in result.counts], placement, steps=result.steps, events=events)
 
 
-def cost_of_messages(
+def count_cost_of_messages(
     chip: ChipNetwork, messages: Sequence[Floats], placement: Placement, *, steps: int, events: Floats | None = None
 ) -> ChipCost:
     """The work of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
@@ -145,7 +145,7 @@ def _readout_cost(arriving: float, classes: int, steps: int, cores: int | None) 
 def _touched(synapse: Synapse, messages: Floats) -> float:
     """Stored weights that the messages [*shape] touch."""
     ones = torch.ones(synapse.weight.shape, dtype=torch.float64)
-    return float(apply_linear(synapse, ones, torch.from_numpy(np.ascontiguousarray(messages[None]))).sum())
+    return float(apply_operator(synapse, ones, torch.from_numpy(np.ascontiguousarray(messages[None]))).sum())
 
 
 def _host_numbers(chip: ChipNetwork, classes: int) -> tuple[int, int]:

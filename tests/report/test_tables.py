@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from fsnn_lava.report.panel import Table
+from fsnn_lava.report.tables import Table
 
 
 def test_the_csv_reads_back_with_quotes_and_nine_digits():

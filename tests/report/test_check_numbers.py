@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fsnn_lava.report.numbers import facts_html, number_text, numbers_html, table_html
+from fsnn_lava.report.check_numbers import check_numbers_html
+from fsnn_lava.report.number_text import number_text
+from fsnn_lava.report.tables import facts_html, table_html
 
 
 @pytest.mark.parametrize(
@@ -29,10 +31,10 @@ def test_names_and_values_are_escaped_and_long_ones_come_last():
 
 
 def test_rows_of_dictionaries_become_a_table_with_every_column_once():
-    page = numbers_html({"share_of_bound": 0.5, "layers": [{"layer": "l1", "shift_max": 1}, {"layer": "<l2>", "more": 2}]})
+    page = check_numbers_html({"share_of_bound": 0.5, "layers": [{"layer": "l1", "shift_max": 1}, {"layer": "<l2>", "more": 2}]})
     assert "<dt>share of bound</dt><dd>0.5</dd>" in page and "<h4>layers</h4>" in page
     assert [part.partition("<")[0] for part in page.split('<th scope="col">')[1:]] == ["layer", "shift max", "more"]
     assert "<tr><td>&lt;l2&gt;</td><td>–</td><td>2</td></tr>" in page
-    assert "<tr><td>1</td><td>5</td><td>6</td></tr>" in numbers_html({"confusion": [[5, 6]]})
+    assert "<tr><td>1</td><td>5</td><td>6</td></tr>" in check_numbers_html({"confusion": [[5, 6]]})
     assert table_html("<t>", ["<a>"], []).count("&lt;a&gt;") == 1
     assert "Table: &lt;t&gt;" in table_html("<t>", [], [])

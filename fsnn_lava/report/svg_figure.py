@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,6 @@ from typing import Any, cast
 
 import matplotlib
 import numpy as np
-from matplotlib import image as mpl_image
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -65,7 +63,7 @@ _STYLE: dict[str, Any] = {
 
 
 @contextmanager
-def figure_style() -> Iterator[None]:
+def report_figure_style() -> Iterator[None]:
     """Apply the common style to everything drawn inside; matplotlib's own settings are restored afterwards."""
     with matplotlib.rc_context(cast(Any, _STYLE)):  # newer versions of matplotlib list every key in the type
         yield
@@ -85,13 +83,13 @@ def add_tip(artist: Artist, text: str) -> None:
 
 
 def add_tip_columns(axes: Axes, edges: NDArray[np.float64], tips: Sequence[str]) -> None:
-    """Divide the axes at `edges` into invisible columns, each of which shows its tip."""
+    """Divide the axes of a figure at `edges` into invisible columns, each of which shows its tip."""
     for left, right, text in zip(edges[:-1], edges[1:], tips, strict=True):
         add_tip(axes.axvspan(float(left), float(right), facecolor=INK, alpha=0.0, linewidth=0, zorder=9), text)
 
 
 def columns_around(positions: Sequence[float], *, logarithmic: bool = False) -> NDArray[np.float64]:
-    """Edges of columns around these ascending positions, halfway between neighbours."""
+    """Edges of columns around these ascending positions of a figure, halfway between neighbours."""
     places = np.log(positions) if logarithmic else np.asarray(positions, dtype=np.float64)
     gap = np.diff(places).min() if len(places) > 1 else 1.0
     edges = np.concatenate([[places[0] - gap / 2], (places[1:] + places[:-1]) / 2, [places[-1] + gap / 2]])
@@ -129,20 +127,13 @@ def _shortened(path: re.Match[str]) -> str:
     return re.sub(r"(\.\d\d)\d+", r"\1", path.group().replace("\n", " "))
 
 
-def write_png(figure: Figure, path: Path) -> None:
+def write_report_png(figure: Figure, path: Path) -> None:
     """Write the figure on a white background."""
     figure.savefig(path, format="png", dpi=_PNG_DPI, facecolor="white")
 
 
-def image_url(pixels: NDArray[np.uint8]) -> str:
-    """A data: URL of a small picture, [H, W] or [H, W, 3]."""
-    file = io.BytesIO()
-    mpl_image.imsave(file, pixels, vmin=0, vmax=255, cmap="gray", format="png")  # vmin, vmax and cmap apply to [H, W] only
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
-
-
 def tick_label(value: float) -> str:
-    """A tick label: 0.01, 30, 10⁻⁵; without mathtext, so that it stays one text element."""
+    """A figure's tick label: 0.01, 30, 10⁻⁵; without mathtext, so that it stays one text element."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:g}"
     power = int(np.floor(np.log10(abs(value)) + 1e-9))
@@ -152,7 +143,7 @@ def tick_label(value: float) -> str:
 
 
 def logarithmic_axis(axes: Axes, which: str, *, subs: tuple[float, ...] = (1.0,)) -> None:
-    """Make an axis logarithmic, with plain numbers."""
+    """Make an axis of a figure logarithmic, with plain numbers."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set_xscale("log") if which == "x" else axes.set_yscale("log")
     axis.set_major_locator(LogLocator(base=10.0, subs=subs))
