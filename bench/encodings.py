@@ -1,10 +1,14 @@
 """Compare both encodings on the shipped networks, in 8 bits and on full test sets: messages, steps, accuracy, distance to a*, time.
 
-    python bench/encodings.py [--networks digits mnist ...] [--data-dir DIR] [--limit N] [--json]
+    python bench/encodings.py [--networks digits ...] [--data-dir DIR] [--samples N] [--limit N] [--curve [--figure FILE]] [--stock]
 
-Rate coding runs for the number of steps in its recipe. Delta encoding uses the dead bands and steps given in NETWORKS. A static input
-counts once in both encodings. A network of N layers takes T + N - 1 chip steps. Times are medians of interleaved runs on one thread; only
-their ratio is meaningful. `--curve` adds more dead bands, for the trade-off in docs/encodings.md.
+Rate coding runs for the number of steps in its recipe. Dead band and steps of delta encoding are chosen on training images: of those that
+lose at most 0.1 points there, "fewest" sends the fewest messages, and "closest" the fewest among those whose rates are no further from a*
+than with rate coding, in root mean square. Test images are used only for the rows that are printed. A static input counts once
+in both encodings. A network of N layers takes T + N - 1 chip steps. Times are medians of interleaved runs on one thread; only their ratio
+is meaningful. `--curve` adds rows for several dead bands and numbers of steps, which `--figure` draws (docs/encodings.md). `--stock` prints
+instead what Lava's own sigma-delta neurons (--graph stock) make of the "closest" network, on a few test samples, computed by the
+comparator's reference.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,69 +32,144 @@ from fsnn_lava.backends.emulator.run import Emulator
 from fsnn_lava.compiled.threads import set_thread_count
 from fsnn_lava.data import load
 from fsnn_lava.ir.compiled_synapse import compiled_synapse
-from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.ir.rate_map import RateMap, Rates
 from fsnn_lava.running.run import run_batches
+from fsnn_lava.tuning.held_out import hold_out
+from fsnn_lava.verify.message_reference import MessageReference
 
 MODELS = Path(__file__).resolve().parents[1] / "examples" / "models"
-NETWORKS: dict[str, tuple[str, tuple[float, ...], int]] = {  # data set, dead bands, steps
-    "digits": ("digits", (0.05,), 3),
-    "mnist": ("mnist", (0.12,), 5),
-    "fashion-mnist-if": ("fashion-mnist", (0.15,), 2),
-    "fashion-mnist-lif": ("fashion-mnist", (0.25,), 2),
+NETWORKS = {  # data set, training images to choose on
+    "digits": ("digits", 1000),
+    "mnist": ("mnist", 2000),
+    "fashion-mnist-if": ("fashion-mnist", 5000),
+    "fashion-mnist-lif": ("fashion-mnist", 5000),
+    "cifar10": ("cifar10", 500),
 }
-CURVE = (0.02, 0.05, 0.1, 0.15, 0.25)
-CALIBRATION_SAMPLES = 128
+BANDS = (0.02, 0.03, 0.05, 0.07, 0.1, 0.12, 0.15, 0.2, 0.25)  # spikes per step, to choose from
+FURTHER_STEPS = (0, 1, 2, 3, 5)  # beyond those after which every connection has been used
+STEP_SHARES = (0.25, 0.5, 2.0, 4.0)  # of the recipe's steps, for the curve of rate coding
+DROP_MAX = 0.001  # share of the training images that delta encoding may lose
 EQUILIBRIUM_SAMPLES = 200
 BATCH = 100
 TIMED_SAMPLES = 256
 ROUNDS = 7
+Row = dict[str, Any]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", nargs="+", choices=tuple(NETWORKS), default=list(NETWORKS))
     parser.add_argument("--data-dir", type=Path)
+    parser.add_argument("--samples", type=int, help="how many training images to choose on (default: depends on the network)")
     parser.add_argument("--limit", type=int, help="how many test samples to use (default: all)")
-    parser.add_argument("--curve", action="store_true", help="also measure several given dead bands")
+    parser.add_argument("--curve", action="store_true", help="also measure several dead bands and numbers of steps on the test samples")
+    parser.add_argument("--figure", type=Path, help="draw the rows of --curve")
+    parser.add_argument("--stock", action="store_true", help="compare Lava's own neurons with E15 instead")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     set_thread_count(1)
+    if args.stock:
+        print(json.dumps([stock(name, args) for name in args.networks], indent=1))
+        return 0
     found = [row for name in args.networks for row in measure(name, args)]
+    if args.figure is not None:
+        draw(found, args.figure)
     print(json.dumps(found, indent=1) if args.json else table(found))
     return 0
 
 
-def measure(name: str, args: argparse.Namespace) -> list[dict[str, Any]]:
-    data, bands, steps = NETWORKS[name]
+def measure(name: str, args: argparse.Namespace) -> list[Row]:
+    data, samples = NETWORKS[name]
     net, dataset = fl.FSNN.load(MODELS / name / "model.pt"), load(data, args.data_dir)
+    held = hold_out(dataset.train, net, samples=args.samples or samples, seed=0)
     number = min(args.limit or len(dataset.test), len(dataset.test))
-    values, labels = dataset.test.batch(range(number)), np.asarray(dataset.test.labels)[:number]
-    calibration = dataset.train.batch(range(CALIBRATION_SAMPLES))
-    rate = fl.quantise(net, calibration=calibration)
-    chips = [fl.quantise(net, encoding="delta", dead_band=bands, steps=steps, calibration=calibration)]
+    test = dataset.test.batch(range(number)), np.asarray(dataset.test.labels)[:number]
+    rate = fl.quantise(net, calibration=held.calibration)
+    delta = fl.quantise(net, encoding="delta", dead_band=1.0, steps=1, calibration=held.calibration)
+    chosen = choose(rate, delta, held.values, held.labels)
+    chips = {f"delta, {which}": with_band(delta, band, steps) for which, (band, steps) in chosen.items()}
     if args.curve:
-        chips += [fl.quantise(net, encoding="delta", dead_band=band, calibration=calibration) for band in CURVE]
-    rows = [describe(name, chip, values, labels) for chip in (rate, *chips)]
-    for row, chip in zip(rows[1:], chips, strict=True):
-        row["time_ratio"] = time_ratio(rate, chip, values[:TIMED_SAMPLES])
-        row |= {f"{what}_ratio": rows[0][what] / row[what] for what in ("messages", "chip_steps", "operations")}
-        row["points"] = 100 * (row["accuracy"] - rows[0]["accuracy"])
+        steps = chosen["closest"][1]
+        chips |= {f"delta, {band:g}": with_band(delta, band, steps) for band in BANDS}
+    exact = {"rate": equilibrium(rate, test[0]), "delta": equilibrium(delta, test[0])}
+    base = {"network": name, "encoding": "rate", **describe(rate, *test, exact["rate"])}
+    rows = [base]
+    if args.curve:
+        others = [max(1, round(share * rate.steps)) for share in STEP_SHARES]
+        rows += [{"network": name, "encoding": "rate", **describe(replace(rate, steps=t), *test, exact["rate"])} for t in others]
+    for which, chip in chips.items():
+        row = {"network": name, "encoding": which, **describe(chip, *test, exact["delta"])}
+        row |= {f"{what}_ratio": base[what] / row[what] for what in ("messages", "chip_steps", "operations")}
+        row |= {"points": 100 * (row["accuracy"] - base["accuracy"]), "time_ratio": time_ratio(rate, chip, test[0][:TIMED_SAMPLES])}
+        rows.append(row)
     return rows
 
 
-def describe(name: str, chip: fl.ChipNetwork, values: NDArray[np.uint8], labels: NDArray[np.int64]) -> dict[str, Any]:
+def stock(name: str, args: argparse.Namespace) -> Row:
+    """Return how messages, rates and answers change with Lava's own neurons, on the samples whose a* is solved in `measure`."""
+    data, samples = NETWORKS[name]
+    net, dataset = fl.FSNN.load(MODELS / name / "model.pt"), load(data, args.data_dir)
+    held = hold_out(dataset.train, net, samples=args.samples or samples, seed=0)
+    values, labels = dataset.test.batch(range(EQUILIBRIUM_SAMPLES)), np.asarray(dataset.test.labels)[:EQUILIBRIUM_SAMPLES]
+    rate = fl.quantise(net, calibration=held.calibration)
+    delta = fl.quantise(net, encoding="delta", dead_band=1.0, steps=1, calibration=held.calibration)
+    chip = with_band(delta, *choose(rate, delta, held.values, held.labels)["closest"])
+    ours, theirs = fl.run(chip, values), MessageReference(chip, stock=True).run(values)
+    exact = equilibrium(chip, values)
+    found: Row = {"network": name, "samples": len(values), "dead_bands": chip.delta.shares() if chip.delta else None, "steps": chip.steps}
+    for which, result in (("E15", ours), ("Lava", theirs)):
+        gaps = [np.abs(a - b) for a, b in zip(result.rates, exact, strict=True)]
+        found[which] = {
+            "messages": sum(int(counts.sum()) for counts in result.counts) / len(values),
+            "accuracy": float(np.mean(result.predictions == labels)),
+            "distance_max": float(max(gap.max() for gap in gaps)),
+        }
+    found["rate_difference_max"] = float(max(np.abs(a - b).max() for a, b in zip(ours.rates, theirs.rates, strict=True)))
+    found["same_answers"] = float(np.mean(ours.predictions == theirs.predictions))
+    return found
+
+
+def choose(
+    rate: fl.ChipNetwork, delta: fl.ChipNetwork, values: NDArray[np.uint8], labels: NDArray[np.int64]
+) -> dict[str, tuple[float, int]]:
+    """Choose dead band and steps on training images: the fewest messages, and the fewest that come as close to a* as rate coding."""
+    wanted = describe(rate, values, labels, equilibrium(rate, values))
+    exact = equilibrium(delta, values)
+    least = 1 + max([delta.delay(synapse) for synapse in delta.feedback], default=0)
+    pairs = [(band, least + more) for band, more in product(BANDS, FURTHER_STEPS)]
+    rows = {pair: describe(with_band(delta, *pair), values, labels, exact) for pair in pairs}
+    able = [pair for pair in pairs if rows[pair]["accuracy"] >= wanted["accuracy"] - DROP_MAX] or pairs
+    close = [pair for pair in able if rows[pair]["distance_rms"] <= wanted["distance_rms"]] or able
+
+    def price(pair: tuple[float, int]) -> tuple[float, int]:
+        return rows[pair]["messages"], pair[1]
+
+    return {"fewest": min(able, key=price), "closest": min(close, key=price)}
+
+
+def with_band(chip: fl.ChipNetwork, band: float, steps: int) -> fl.ChipNetwork:
+    """Return a network with delta encoding with another dead band, spikes per step, and other steps."""
+    if chip.delta is None:
+        raise ValueError("the network must use delta encoding")
+    bands = (max(1, round(band * chip.delta.one)),) * len(chip.layers)
+    return replace(chip, steps=steps, delta=replace(chip.delta, dead_bands=bands))
+
+
+def equilibrium(chip: fl.ChipNetwork, values: NDArray[np.uint8]) -> Rates:
+    """Return a* of the first samples; it depends on neither dead band nor steps."""
+    return RateMap(chip).solve(values[:EQUILIBRIUM_SAMPLES], tol=1e-6).rates
+
+
+def describe(chip: fl.ChipNetwork, values: NDArray[np.uint8], labels: NDArray[np.int64], exact: Rates) -> Row:
     batches = [slice(start, start + BATCH) for start in range(0, len(values), BATCH)]
-    parts = [summary(chip, result) for result in run_batches(chip, (values[rows] for rows in batches), batch=BATCH)]
-    totals = {what: sum(part[what] for part in parts) for what in ("messages", "operations", "clips", "seconds")}
+    parts = [summary(result) for result in run_batches(chip, (values[rows] for rows in batches), batch=BATCH)]
+    totals = {what: sum(part[what] for part in parts) for what in ("messages", "operations", "clips", "seconds", "last", "cycles")}
     answers = np.concatenate([part["answers"] for part in parts])
-    few = values[:EQUILIBRIUM_SAMPLES]
-    star = RateMap(chip).solve(few, tol=1e-6)
-    gaps = [np.abs(rate - exact) for rate, exact in zip(fl.run(chip, few).rates, star.rates, strict=True)]
-    static = 0.0 if chip.delta is not None else (chip.steps - 1) * static_operations(chip, values)
+    rates = fl.run(chip, values[: len(exact[0])]).rates
+    gaps = [np.abs(rate - star) for rate, star in zip(rates, exact, strict=True)]
     delta = chip.delta is not None
+    static = 0.0 if delta else (chip.steps - 1) * static_operations(chip, values)
     return {
-        "network": name,
-        "encoding": chip.encoding,
         "dead_bands": None if chip.delta is None else chip.delta.shares(),
         "samples": len(values),
         "steps": chip.steps,
@@ -98,14 +179,14 @@ def describe(name: str, chip: fl.ChipNetwork, values: NDArray[np.uint8], labels:
         "accuracy": float(np.mean(answers == labels)),
         "distance_max": float(max(gap.max() for gap in gaps)),
         "distance_rms": float(np.sqrt(sum(np.square(gap).sum() for gap in gaps) / sum(gap.size for gap in gaps))),
-        "last_message": sum(part["last"] for part in parts) / len(values) if delta else None,
-        "limit_cycles": sum(part["cycles"] for part in parts) if delta else None,
+        "last_message": totals["last"] / len(values) if delta else None,
+        "limit_cycles": totals["cycles"] if delta else None,
         "clips": totals["clips"],
         "milliseconds": 1000 * totals["seconds"] / len(values),
     }
 
 
-def summary(chip: fl.ChipNetwork, result: fl.Result) -> dict[str, Any]:
+def summary(result: fl.Result) -> Row:
     return {
         "messages": sum(int(counts.sum()) for counts in result.counts),
         "operations": int(result.operations.sum()),
@@ -135,15 +216,34 @@ def time_ratio(rate: fl.ChipNetwork, delta: fl.ChipNetwork, values: NDArray[np.u
     return float(np.median(ratios))
 
 
-def _times(ratio: float | None) -> str:
-    return "" if ratio is None else f" ({ratio:.1f}×)"
+def draw(rows: list[Row], path: Path) -> None:
+    """Draw the distance to a* over messages and over chip steps, one row of axes per network."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    networks = list(dict.fromkeys(row["network"] for row in rows))
+    figure, axes = plt.subplots(len(networks), 2, figsize=(7, 2.6 * len(networks)), squeeze=False, sharey="row", layout="constrained")
+    for name, (left, right) in zip(networks, axes, strict=True):
+        for encoding, mark in (("rate", "o-"), ("delta", "s-")):
+            of_it = [row for row in rows if row["network"] == name and row["encoding"].startswith(encoding)]
+            for panel, what in ((left, "messages"), (right, "chip_steps")):
+                points = sorted((row[what], row["distance_rms"]) for row in of_it)
+                panel.loglog(*zip(*points, strict=True), mark, markersize=4, linestyle="-" if what == "messages" else "", label=encoding)
+        left.set(title=name, xlabel="messages per sample", ylabel="rms distance to a*")
+        right.set(xlabel="chip steps")
+        left.legend()
+    figure.savefig(path, dpi=110)
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    lines = ["| network | encoding | dead band | chip steps | messages | synaptic operations | accuracy | max, rms distance to a* | time |"]
-    lines.append("|---|---|---|---|---|---|---|---|---|")
+def table(rows: list[Row]) -> str:
+    lines = [
+        "| network | encoding | dead band | chip steps | messages | synaptic operations | accuracy | max, rms distance to a* | time |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
     for row in rows:
-        band = "" if row["dead_bands"] is None else ", ".join(f"{band:.3g}" for band in row["dead_bands"])
+        band = "" if row["dead_bands"] is None else f"{row['dead_bands'][0]:.3g}"
         ratio = {
             what: f" ({row[f'{what}_ratio']:.1f}×)" if f"{what}_ratio" in row else "" for what in ("messages", "chip_steps", "operations")
         }

@@ -21,8 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import fsnn_lava as fl
 from fsnn_lava.verify.comparator import Comparator
-from tests.helpers.naive_delta import random_delta_network, simulate_delta
+from tests.helpers.naive_delta import random_delta_network, simulate_delta, with_random_delta
 from tests.helpers.naive_simulator import simulate
+from tests.helpers.random_graphs import random_graph
 from tests.helpers.strategies import random_network, random_values
 
 
@@ -38,7 +39,7 @@ def main() -> int:
     for run in range(args.runs):
         rng = np.random.default_rng([args.seed, run])
         delta = args.encoding == "delta"
-        chip = random_delta_network(rng, wild=run % 4 == 0) if delta else random_network(rng, wild=run % 4 == 0)
+        chip = network(rng, delta=delta, wild=run % 4 == 0)
         values = random_values(rng, chip, 2)
         comparator = Comparator(chip, equilibrium_samples=1)
         reference = simulate_delta if delta else simulate
@@ -59,6 +60,18 @@ def main() -> int:
     about = {"runs": args.runs, "encoding": args.encoding, "backend": args.backend}
     print(json.dumps({**about, **found, "cpu_seconds": round(time.process_time() - started, 1)}))
     return int(found["false alarms"] > 0)
+
+
+def network(rng: np.random.Generator, *, delta: bool, wild: bool) -> fl.ChipNetwork:
+    """Return a random chain of layers with one feedback; with delta encoding, a random graph every second time."""
+    if not delta:
+        return random_network(rng, wild=wild)
+    if rng.random() < 0.5:
+        return random_delta_network(rng, wild=wild)
+    kind, layers = str(rng.choice(["pixels", "current", "events"])), int(rng.integers(1, 6))
+    return with_random_delta(
+        rng, random_graph(rng, layers=layers, feedbacks=3, skips=3, kind=kind, reset="subtract", strict=False), wild=wild
+    )
 
 
 if __name__ == "__main__":

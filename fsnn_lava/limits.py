@@ -19,5 +19,6 @@ CHIP_BIAS_MANTISSA_MAX = 2**12 - 1  # a Loihi 2 neuron stores it in 13 bits, sig
 CHIP_BIAS_EXPONENT_MAX = 2**3 - 1  # and its exponent in 3 bits
 CHIP_ATRLIF_THRESHOLD_MAX = 2 * (2**12 - 1)  # weight units: ATRLIF's theta, half of the threshold, has 12 bits
 RATE_BITS = range(6, 13)  # q of delta encoding: a rate of 1 is 2**q, so a message has up to 13 bits with its sign
+FRAME_BITS = 12  # p of delta encoding: the weights of all frames of an event input add up to 2**p
 STEPS_MAX = 65535  # counts are 16 bits in files
 INT32_MAX = 2**31 - 1  # where a sum may exceed it, the emulators compute in 64 bits

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW
+from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW, shift
 from fsnn_lava.compiled.compiler import compiled
 from fsnn_lava.compiled.integer_run import NO, constant_current, list_spikes, to_network_order
 from fsnn_lava.compiled.program import (
@@ -20,6 +20,7 @@ from fsnn_lava.compiled.program import (
     END_SYNAPSE,
     FIRST_SYNAPSE,
     FORM_START,
+    FROM_INPUT,
     LATE_DELAY,
     LATE_OFFSET,
     LATE_SOURCE,
@@ -35,8 +36,8 @@ from fsnn_lava.compiled.program import (
     WEIGHT_END,
 )
 from fsnn_lava.compiled.row_sums import add_rows_graded
-from fsnn_lava.compiled.scatter import scatter
-from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
+from fsnn_lava.compiled.scatter import scatter, scatter_graded
+from fsnn_lava.limits import FRAME_BITS, STATE_FRACTION_BITS, STATE_MAX
 
 ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads the indices of neurons over 64 bits
 
@@ -47,6 +48,8 @@ class DeltaProgram(NamedTuple):
     shifts: Any  # [M] int64: s, the threshold of a neuron is 2**s
     bands: Any  # [layers] int64: dead bands, units of 2**-q
     rate_bits: int  # q
+    frames: Any  # [T] int64: weights of the frames of an event input, in units of 2**-12; [0] for a static input
+    frame_exponents: Any  # [layers] int64: of the sum of the frames that a layer has received
 
 
 class DeltaOutputs(NamedTuple):
@@ -83,6 +86,32 @@ def _scale_drive(constant: Any, rate_bits: int, drive: Any, flags: Any) -> int:
     clips = 0
     for i in range(len(constant)):
         wide = np.int64(constant[i]) << (rate_bits - STATE_FRACTION_BITS)
+        drive[i] = _limited(wide, flags, i)
+        clips += wide != drive[i]
+    return clips
+
+
+@compiled
+def _collect_frame(collected: Any, scratch: Any, synapse: Any, program: Any, frame: Any, weight_of_frame: int, exponent: int) -> int:
+    """collected += the frame's weight times 2**(exponent - the layer's) (weight @ frame); returns the operations. `scratch` stays zero."""
+    weight = program.weight[synapse[WEIGHT] : synapse[WEIGHT_END]]
+    row_spans = program.spans[synapse[ROW_SPANS] : synapse[ROW_SPANS_END]]
+    column_spans = program.spans[synapse[COLUMN_SPANS] : synapse[COLUMN_SPANS_END]]
+    current = scratch[: synapse[TARGET_SIZE]]
+    operations = scatter_graded(current, weight, frame, synapse[FORM_START:], row_spans, column_spans)
+    bits = synapse[SHIFT] - STATE_FRACTION_BITS - exponent
+    for i in range(len(collected)):
+        collected[i] += weight_of_frame * (np.int64(current[i]) << bits)
+        current[i] = 0
+    return operations
+
+
+@compiled
+def _frame_drive(collected: Any, bias: Any, exponent: int, rate_bits: int, drive: Any, flags: Any) -> int:
+    """drive <- bias (units 2**-6) and the frames so far, in units of 2**-q: shifted only now; returns the number of clips."""
+    clips = 0
+    for i in range(len(collected)):
+        wide = (np.int64(bias[i]) << (rate_bits - STATE_FRACTION_BITS)) + shift(collected[i], rate_bits + exponent - FRAME_BITS)
         drive[i] = _limited(wide, flags, i)
         clips += wide != drive[i]
     return clips
@@ -171,6 +200,15 @@ def _read_changes(state: Any, program: Any, indices: Any, changes: Any, total: A
 
 
 @compiled
+def _takes_frames(program: Any, layer: int) -> bool:
+    """Whether events enter a layer, whose drive then changes from step to step."""
+    for s in range(program.layers[layer, FIRST_SYNAPSE], program.layers[layer, END_SYNAPSE]):
+        if program.synapses[s, SOURCE] == FROM_INPUT and program.synapses[s, DELAY] != STATIC:
+            return True
+    return False
+
+
+@compiled
 def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: Any, scratch: Any, out: Any) -> None:
     """Run one sample for `steps` steps from rest; `scratch` [M] is zero, `out` are the sample's rows of DeltaOutputs."""
     layers, number_of_layers, slots, neurons = program.layers, len(program.layers), program.slots, len(program.bias)
@@ -186,17 +224,24 @@ def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: 
     out.operations[0] += constant_current(program, drive, values[0], scratch, constant)
     for layer in range(number_of_layers):
         offset, end = layers[layer, OFFSET], layers[layer, OFFSET] + layers[layer, SIZE]
+        if _takes_frames(program, layer):
+            continue
         out.clip_count[layer] += _scale_drive(constant[offset:end], delta.rate_bits, constant_drive[offset:end], flags[offset:end])
-    state_hash = np.uint64(0)
+    state_hash, collected = np.uint64(0), np.zeros(neurons if len(delta.frames) > 0 else 0, np.int64)
     for tau in range(steps):
         now = tau % slots
         for layer in range(number_of_layers):
             offset, size = layers[layer, OFFSET], layers[layer, SIZE]
             end = offset + size
-            received, before = total[:size], out.operations[0]
+            received, before, framed = total[:size], out.operations[0], False
             for s in range(layers[layer, FIRST_SYNAPSE], layers[layer, END_SYNAPSE]):
                 synapse = program.synapses[s]
                 then, source = tau - synapse[DELAY], synapse[SOURCE]
+                if source == FROM_INPUT and synapse[DELAY] != STATIC:
+                    framed, exponent = True, delta.frame_exponents[layer]
+                    part = collected[offset:end]
+                    out.operations[0] += _collect_frame(part, scratch, synapse, program, values[tau], delta.frames[tau], exponent)
+                    continue
                 if synapse[DELAY] == STATIC or then < 0:
                     continue
                 start, which = then % slots * neurons + layers[source, OFFSET], then % slots * number_of_layers + source
@@ -204,7 +249,12 @@ def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: 
                     events, amounts = lists[start : start + lengths[which]], changes[start : start + layers[source, SIZE]]
                     out.operations[0] += _receive_changes(received, scratch, synapse, program, events, amounts)
             which = now * number_of_layers + layer
-            if tau > 0 and out.operations[0] == before:
+            if framed:
+                exponent = delta.frame_exponents[layer]
+                out.clip_count[layer] += _frame_drive(
+                    collected[offset:end], constant[offset:end], exponent, delta.rate_bits, constant_drive[offset:end], flags[offset:end]
+                )
+            elif tau > 0 and out.operations[0] == before:
                 lengths[which] = 0
                 continue
             out.clip_count[layer] += _add_to_sums(sums[offset:end], received, flags[offset:end])
@@ -267,7 +317,7 @@ def _store_delta_results(program: Any, delta: Any, sums: Any, told: Any, readout
 
 @compiled
 def run_delta_samples(first: int, end: int, program: Any, delta: Any, steps: int, drive: Any, values: Any, scratch: Any, out: Any) -> None:
-    """Run samples first … end - 1 one by one. drive [B, N1] or [B, 0] (units 2**-6), values [B, 1, inputs]; scratch [M] is zero."""
+    """Run samples first … end - 1 one by one. drive [B, N1] or [B, 0] (units 2**-6), values [B, T or 1, inputs]; scratch [M] is zero."""
     for b in range(first, end):
         sample = DeltaOutputs(
             out.counts[b],

@@ -38,6 +38,20 @@ def lava_synapse_step(
 
 
 @compiled
+def _clipped(raw: Any, b: int, i: int, flags: Any, clips: Any) -> Any:
+    """`raw` within the range of the state; a clip is marked in flags[b, i] and counted in clips[b]."""
+    if raw > STATE_MAX:
+        flags[b, i] |= CLIPPED_HIGH
+        clips[b] += 1
+        return np.int64(STATE_MAX)
+    if raw < -STATE_MAX:
+        flags[b, i] |= CLIPPED_LOW
+        clips[b] += 1
+        return np.int64(-STATE_MAX)
+    return raw
+
+
+@compiled
 def lava_neuron_step(
     u: Any, current: Any, bias: Any, threshold: Any, first: Any, keep: int, subtract: bool, spikes: Any, flags: Any, clips: Any
 ) -> None:
@@ -50,15 +64,7 @@ def lava_neuron_step(
             kept = np.int64(u[b, i])
             if keep != DECAY_UNIT:
                 kept = leaked(kept, keep)
-            raw = kept + np.int64(current[b, i]) + np.int64(bias[i])
-            if raw > STATE_MAX:
-                raw = np.int64(STATE_MAX)
-                flags[b, i] |= CLIPPED_HIGH
-                clips[b] += 1
-            elif raw < -STATE_MAX:
-                raw = np.int64(-STATE_MAX)
-                flags[b, i] |= CLIPPED_LOW
-                clips[b] += 1
+            raw = _clipped(kept + np.int64(current[b, i]) + np.int64(bias[i]), b, i, flags, clips)
             spike = raw >= first[i]
             spikes[b, i] = spike
             u[b, i] = after_spike(raw, np.int64(spike), np.int64(threshold[i]), subtract)
@@ -74,15 +80,7 @@ def lava_delta_step(
     """
     for b in range(len(sums)):
         for i in range(sums.shape[1]):
-            raw = np.int64(sums[b, i]) + np.int64(received[b, i])
-            if raw > STATE_MAX:
-                raw = np.int64(STATE_MAX)
-                flags[b, i] |= CLIPPED_HIGH
-                clips[b] += 1
-            elif raw < -STATE_MAX:
-                raw = np.int64(-STATE_MAX)
-                flags[b, i] |= CLIPPED_LOW
-                clips[b] += 1
+            raw = _clipped(np.int64(sums[b, i]) + np.int64(received[b, i]), b, i, flags, clips)
             sums[b, i] = raw
             rate = min(max((raw + np.int64(drive[b, i])) >> shifts[i], 0), one)
             change = rate - told[b, i]

@@ -52,7 +52,10 @@ def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
     readout.attrs.update(exponent=chip.readout.exponent, decay=chip.readout.decay)
     _put_all(readout, {"weight": chip.readout.weight, "bias": chip.readout.bias, "scale": chip.readout.scale})
     if chip.delta is not None:
-        root.create_group("delta").attrs.update(rate_bits=chip.delta.rate_bits, dead_bands=chip.delta.dead_bands)
+        delta = root.create_group("delta")
+        delta.attrs.update(rate_bits=chip.delta.rate_bits, dead_bands=chip.delta.dead_bands)
+        if chip.delta.frame_decay:
+            delta.attrs["frame_decay"] = chip.delta.frame_decay
     if chip.host_drive is not None:
         drive = root.create_group("host_drive")
         drive.attrs.update(stride=chip.host_drive.stride, padding=chip.host_drive.padding)
@@ -161,7 +164,8 @@ def _read_drive(node: Hdf5Node) -> HostDrive:
 
 
 def _read_delta(node: Hdf5Node) -> DeltaEncoding:
-    return DeltaEncoding(rate_bits=node.integer("rate_bits"), dead_bands=node.integers("dead_bands"))
+    decay = node.integer("frame_decay") if node.has_attribute("frame_decay") else 0
+    return DeltaEncoding(rate_bits=node.integer("rate_bits"), dead_bands=node.integers("dead_bands"), frame_decay=decay)
 
 
 def _read_json(node: Hdf5Node, name: str) -> object:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fsnn_lava import limits
-from fsnn_lava.ir.layers import INPUT
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.layers import INPUT, Layer
 from fsnn_lava.ir.validation import require
 
 if TYPE_CHECKING:
@@ -25,21 +27,29 @@ class DeltaEncoding:
     Attributes:
         rate_bits: q; a rate of 1 is the integer 2**q.
         dead_bands: one per layer, the smallest change that is sent; units of 2**-q.
+        frame_decay: for event input: what the weight of a frame loses with every later one (E3), units of 1/4096; 0 for equal weights.
     """
 
     rate_bits: int
     dead_bands: tuple[int, ...]
+    frame_decay: int = 0
 
     def __post_init__(self) -> None:
         allowed = limits.RATE_BITS
         object.__setattr__(self, "rate_bits", int(self.rate_bits))
         object.__setattr__(self, "dead_bands", tuple(int(band) for band in self.dead_bands))
+        object.__setattr__(self, "frame_decay", int(self.frame_decay))
         require(
             self.rate_bits in allowed, f"delta encoding: rate_bits must be between {allowed[0]} and {allowed[-1]}, got {self.rate_bits}"
         )
         require(
             all(1 <= band <= self.one for band in self.dead_bands),
             f"delta encoding: every dead band must be between 1 and {self.one} (2**-{self.rate_bits}), got {self.dead_bands}",
+        )
+
+        require(
+            0 <= self.frame_decay < limits.DECAY_UNIT,
+            f"delta encoding: frame_decay must be between 0 and {limits.DECAY_UNIT - 1} (1/{limits.DECAY_UNIT}), got {self.frame_decay}",
         )
 
     @property
@@ -51,12 +61,27 @@ class DeltaEncoding:
         """Return the dead bands in spikes per step, one per layer."""
         return tuple(band / self.one for band in self.dead_bands)
 
+    def frame_weights(self, steps: int) -> NDArray[np.int64]:
+        """Return the integer weights of the frames 1 … T of an event input, which add up to 2**12: E3's to within 2**-12.
+
+        Args:
+            steps: T, at most 2**12.
+
+        Raises:
+            BadArgument: there are more frames than weights can distinguish.
+        """
+        if steps > 1 << limits.FRAME_BITS:
+            raise BadArgument(f"delta encoding takes at most {1 << limits.FRAME_BITS} frames of events, got {steps}")
+        leak = 1.0 - self.frame_decay / limits.DECAY_UNIT
+        shares = np.cumsum(leak ** np.arange(steps - 1, -1, -1, dtype=np.float64))
+        return np.diff(np.rint(shares / shares[-1] * 2.0**limits.FRAME_BITS), prepend=0.0).astype(np.int64)
+
 
 def check_delta(chip: ChipNetwork, delta: DeltaEncoding) -> None:
     """BadNetwork unless the parts of `chip` meet E15; then sums of shifted products are exact in any order of the messages."""
     number = len(chip.layers)
     require(len(delta.dead_bands) == number, f"delta encoding: there must be one dead band per layer ({number}), got {delta.dead_bands}")
-    require(chip.input.kind != "events", "delta encoding: event input is not supported; use input kind 'pixels' or 'current'")
+    require(chip.input.kind == "events" or delta.frame_decay == 0, "delta encoding: frame_decay must be 0 without event input")
     require(chip.decay == 0, "delta encoding: leak is not supported, so every decay must be 0")
     for layer in chip.layers:
         powers = np.log2(layer.threshold)
@@ -78,6 +103,6 @@ def check_delta(chip: ChipNetwork, delta: DeltaEncoding) -> None:
     require(chip.readout.exponent >= 0, f"readout: with delta encoding the exponent must be at least 0, got {chip.readout.exponent}")
 
 
-def _layer_shift(threshold: int) -> int:
-    """s of E15: the threshold is 2**s weight units."""
-    return int(threshold).bit_length() - 1
+def frame_exponent(chip: ChipNetwork, layer: Layer) -> int:
+    """The exponent of the sum of all frames that a layer has received: the smallest of its connections from the input; 0 if it has none."""
+    return min((synapse.exponent for synapse in chip.into(layer) if synapse.source == INPUT), default=0)

@@ -292,6 +292,8 @@ def _hash_into(state: hashlib._Hash, value: object) -> None:
         parts = {f.name: getattr(value, f.name) for f in fields(value)}
         if parts.get("dilation") == (1, 1):
             del parts["dilation"]  # networks without dilation hash as they did before there was any
+        if parts.get("frame_decay") == 0:
+            del parts["frame_decay"]  # likewise
         _hash_into(state, parts)
     elif isinstance(value, dict):
         for key, item in value.items():

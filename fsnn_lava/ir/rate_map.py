@@ -65,6 +65,9 @@ class RateMap:
 
     def _event_drive(self, synapse: Synapse, values: NDArray[Any]) -> NDArray[np.float64]:
         chip, steps = self.chip, values.shape[1]
+        if chip.delta is not None:
+            shares = chip.delta.frame_weights(steps) / 2.0**limits.FRAME_BITS
+            return self.apply_synapse(synapse, np.einsum("t,bt...->b...", shares, values.astype(np.float64)))
         shares = chip.leak ** np.arange(steps - 1, -1, -1, dtype=np.float64) / chip.weight_sum(steps)
         if synapse.exponent >= -limits.STATE_FRACTION_BITS:  # no step is rounded: average first
             return self.apply_synapse(synapse, np.einsum("t,bt...->b...", shares, values.astype(np.float64)))

@@ -38,7 +38,7 @@ class ResidualCurve:
         drive = None
         for t in range(1, steps + 1):
             if chip.input.kind == "events":
-                drive = self.rate_map.drive(values[:, :t])
+                drive = self.rate_map.drive(self._frames(values, t))
             elif drive is None:
                 drive = self.rate_map.drive(values)
             for trace, train in zip(traces, trains, strict=True):
@@ -46,3 +46,10 @@ class ResidualCurve:
                 trace += train[:, t - 1]
             curve[:, t - 1] = self.rate_map.residual(tuple(trace / chip.weight_sum(t) for trace in traces), drive)
         return curve
+
+    def _frames(self, values: NDArray[np.uint8], steps: int) -> NDArray[np.uint8]:
+        """The events of the first steps; with delta encoding, every frame keeps its weight among all of them."""
+        if self.chip.delta is None:
+            return values[:, :steps]
+        late = np.arange(values.shape[1]) >= steps
+        return np.where(late.reshape(1, -1, *(1,) * (values.ndim - 2)), 0, values).astype(np.uint8)

@@ -15,6 +15,7 @@ from fsnn_lava import limits
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Layer, Readout, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.space_to_depth import Factors, space_to_depth
+from fsnn_lava.ir.stock_delta import stock_delta_differences
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,10 +50,11 @@ def stock_equivalent(chip: ChipNetwork) -> tuple[ChipNetwork, list[str]]:
     """The network that the stock graph of `chip` computes, spike for spike, and how it differs from `chip`, one sentence per difference.
 
     Weight units are finer where a synapse's exponent is negative (potentials grow by 2**bits, spikes stay the same), pixels enter as a
-    bias computed by the host, and thresholds are those that `LIF` compares with. Applying it twice changes nothing more.
+    bias computed by the host, and thresholds are those that `LIF` compares with. Applying it twice changes nothing more. With delta
+    encoding it is `chip` itself, but Lava's neurons round differently (ir/stock_delta.py).
     """
     if chip.delta is not None:
-        raise BadNetwork("Lava's own neurons have no equivalent of delta encoding (E15): they do not clip a rate at 1")
+        return chip, stock_delta_differences(chip)
     said: list[str] = []
     bits = [_finer_bits(chip, layer) for layer in chip.layers]
     layers = tuple(_stock_layer(layer, b, said) for layer, b in zip(chip.layers, bits, strict=True))

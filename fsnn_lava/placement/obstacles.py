@@ -15,6 +15,8 @@ _MOST_BITS = 8
 
 def obstacles(chip: ChipNetwork) -> list[str]:
     """One sentence for each reason why `chip` cannot run on the chip; empty if none is known."""
+    if chip.delta is not None:
+        return ["backend 'loihi2' does not support delta encoding yet; export with --encoding rate"]
     try:
         network, _ = stock_equivalent(chip)
     except BadNetwork as error:
@@ -24,6 +26,8 @@ def obstacles(chip: ChipNetwork) -> list[str]:
 
 def risks(chip: ChipNetwork, *, steps: int | None = None) -> list[str]:
     """One sentence for each possible obstacle that depends on the sample; the run or the comparator will detect it."""
+    if chip.delta is not None:
+        return []
     try:
         network, _ = stock_equivalent(chip)
     except BadNetwork:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.ir.rate_map import RateMap
+from fsnn_lava.ir.rate_map import Drive, RateMap
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 
 BANDS = (0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005)  # spikes per step, to choose from
@@ -50,11 +50,13 @@ class DeadBandSearch:
 
     def __init__(self, chip: ChipNetwork, values: NDArray[np.uint8]) -> None:
         self.chip, self.rate_map = chip, RateMap(chip)
-        self.drive = self.rate_map.drive(values)
+        self.drive, self.values = self.rate_map.drive(values), values
         self.equilibrium = self.rate_map.solve_drive(self.drive, tol=1e-5, max_steps=200).rates
         self.longest = max([chip.delay(synapse) for synapse in chip.feedback], default=0)
         self.least = 1 + self.longest  # steps: every connection has then been used
         self.last = self.least + TURNS * max(1, self.longest)
+        if chip.input.kind == "events":
+            self.least = self.last = values.shape[1]  # a run takes as many steps as there are frames
 
     def error(self, rates: Sequence[Floats]) -> float:
         """Root mean square of the distance to a*, over all neurons and samples."""
@@ -64,19 +66,27 @@ class DeadBandSearch:
     def errors(self, bands: Sequence[float], steps: int) -> list[float]:
         """The error after each of `steps` steps, from rest (E14, in float64)."""
         told = [np.zeros((len(self.drive[0]), *layer.shape)) for layer in self.chip.layers]
+        drives = self._drives()
         past = [[rate] for rate in told]  # of each layer, from step 0 on
         found = []
         for step in range(1, steps + 1):
             for position, band in enumerate(bands):
-                rate = self._rate(position, step, past)
+                rate = self._rate(position, step, past, drives[min(step, len(drives)) - 1])
                 told[position] = np.where(np.abs(rate - told[position]) >= band, rate, told[position])
                 past[position].append(told[position])
             found.append(self.error(told))
         return found
 
-    def _rate(self, position: int, step: int, past: list[list[Floats]]) -> Floats:
+    def _drives(self) -> list[Drive]:
+        """The drive of every layer after each step: constant, or that of the frames so far."""
+        if self.chip.input.kind != "events":
+            return [self.drive]
+        late = np.arange(self.values.shape[1]).reshape(1, -1, *(1,) * (self.values.ndim - 2))
+        return [self.rate_map.drive(np.where(late < step, self.values, 0)) for step in range(1, self.values.shape[1] + 1)]
+
+    def _rate(self, position: int, step: int, past: list[list[Floats]], drive: Drive) -> Floats:
         layer = self.chip.layers[position]
-        total = self.drive[position]
+        total = drive[position]
         for synapse in self.chip.into(layer):
             then = step - self.chip.delay(synapse)
             if synapse.source != "input" and then > 0:

@@ -99,7 +99,7 @@ def quantise(
             samples are better.
         steps: T of a run. By default as trained; for "delta" as many as its dead bands need on the calibration batch.
         encoding: "rate" sends spikes, whose average is the rate. "delta" sends graded messages, each a change of the rate (E14): the same
-            equilibrium in fewer messages and steps. It runs on the emulator and as Lava processes.
+            equilibrium in fewer messages and steps. It runs on the emulator and as Lava processes, with events too.
         dead_band: for "delta" only: the smallest change that is sent, spikes per step; one number, or one per layer. By default the
             largest that keep the rates as close to the equilibrium as the spikes that they replace.
 
@@ -158,8 +158,6 @@ def quantise_in_full(
         values = checked_calibration(calibration, folded)
         _check_range(net, values)
     kind = _input_kind(input, values, folded)
-    if kind == "events" and encoding == "delta":
-        raise BadArgument("encoding 'delta' does not support event input; use encoding 'rate'")
     folded = _limit_steps(folded, values, kind)
     before = spectral_radius(folded.gains())
     shrunk = 1.0
@@ -316,8 +314,14 @@ def _round_network(
         host_drive=_host_drive(folded) if kind == "current" else None,
         class_names=folded.class_names,
         notes={"architecture": folded.architecture, "bits": str(bits), "made by": f"fsnn-lava {__version__}"},
-        delta=DeltaEncoding(rate_bits=rate_bits, dead_bands=(1,) * len(layers)) if encoding == "delta" else None,
+        delta=_encoding(folded, kind, rate_bits, len(layers)) if encoding == "delta" else None,
     )
+
+
+def _encoding(folded: FoldedNetwork, kind: Kind, rate_bits: int, layers: int) -> DeltaEncoding:
+    """Delta encoding with the smallest dead bands; frames of events have the weights of the neuron's leak (E3)."""
+    decay = round((1.0 - folded.neuron.leak) * limits.DECAY_UNIT) if kind == "events" else 0
+    return DeltaEncoding(rate_bits=rate_bits, dead_bands=(1,) * layers, frame_decay=decay)
 
 
 def _problem(

@@ -39,12 +39,8 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
 
 def require_encoding(chip: ChipNetwork, options: RunOptions) -> None:
     """BackendMissing unless the requested backend supports this network's encoding."""
-    if chip.delta is None or options.backend == "emu" or (options.backend == "sim" and options.graph == "batched"):
-        return
-    raise BackendMissing(
-        f"backend {options.backend!r}{' with stock processes' if options.backend == 'sim' else ''} does not support delta "
-        "encoding; run it on 'emu' or on 'sim' with our own processes, or export with encoding 'rate'"
-    )
+    if chip.delta is not None and options.backend == "loihi2":
+        raise BackendMissing("backend 'loihi2' does not support delta encoding; run it on 'emu' or 'sim', or export with encoding 'rate'")
 
 
 @contextmanager
@@ -65,15 +61,15 @@ def _open_simulator(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch
         from fsnn_lava.backends.lava.loihi2 import backend as loihi2
 
         yield lambda values: loihi2.run_on_loihi2(chip, values, steps=steps, spikes=spikes)
+    elif options.graph == "stock":
+        from fsnn_lava.backends.lava.stock_simulator import StockSimulator
+
+        yield StockSimulator(chip, steps=steps, spikes=spikes).run
     elif chip.delta is not None:
         from fsnn_lava.backends.lava.delta_simulator import DeltaSimulator
 
         with DeltaSimulator(chip, batch=options.batch, steps=steps, spikes=spikes) as delta_simulator:
             yield delta_simulator.run
-    elif options.graph == "stock":
-        from fsnn_lava.backends.lava.stock_simulator import StockSimulator
-
-        yield StockSimulator(chip, steps=steps, spikes=spikes).run
     else:
         from fsnn_lava.backends.lava.simulator import Simulator
 

@@ -14,8 +14,8 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork, DeltaEncoding, Layer, Synapse
 from fsnn_lava.ir.rate_map import Drive
 from fsnn_lava.ir.result import Result
-from fsnn_lava.limits import STATE_FRACTION_BITS
-from fsnn_lava.verify.synaptic_currents import drive_current_trace, incoming_synapses, synaptic_shift, synaptic_sum
+from fsnn_lava.limits import FRAME_BITS, STATE_FRACTION_BITS
+from fsnn_lava.verify.synaptic_currents import drive_current_trace, incoming_synapses, input_synapses, synaptic_shift, synaptic_sum
 
 T = TypeVar("T")
 
@@ -52,9 +52,25 @@ class Batch:
 
     @cached_property
     def drives(self) -> tuple[NDArray[Any], ...]:
-        """<D> per layer (E10); with delta encoding that of a single step, because a static input is sent only once (E15)."""
-        steps = self.steps if self.chip.delta is None else 1
-        return tuple(drive_current_trace(self.chip, layer, self.values, steps) for layer in self.chip.layers)
+        """<D> per layer (E10); with delta encoding that of a single step: a static input is sent once, and frames are averaged (E15)."""
+        if self.chip.delta is None:
+            return tuple(drive_current_trace(self.chip, layer, self.values, self.steps) for layer in self.chip.layers)
+        if self.chip.input.kind != "events":
+            return tuple(drive_current_trace(self.chip, layer, self.values, 1) for layer in self.chip.layers)
+        return tuple(self._frame_drive(layer) for layer in self.chip.layers)
+
+    def _frame_drive(self, layer: Layer) -> NDArray[np.float64]:
+        """The bias of a layer and the average of its frames, [B, *shape] or [1, *shape], units 2**-6."""
+        total = layer.bias[None].astype(np.float64) * 2.0**STATE_FRACTION_BITS
+        for synapse in input_synapses(self.chip, layer):
+            total = total + synaptic_sum(synapse, self.weighted_frames) * 2.0 ** (synaptic_shift(synapse) - FRAME_BITS)
+        return total
+
+    @cached_property
+    def weighted_frames(self) -> NDArray[np.int64]:
+        """The sum of the frames of an event input with delta encoding, each times its weight (E15), [B, *input shape], units of 2**-12."""
+        weights = self.delta.frame_weights(self.steps)
+        return np.tensordot(self.values.astype(np.int64), weights, axes=(1, 0))
 
     @cached_property
     def drive(self) -> Drive:

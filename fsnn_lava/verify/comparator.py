@@ -91,7 +91,7 @@ class Comparator:
     def _choose_checks(self, certificate: Certificate) -> None:
         """Those that depend on the encoding: what a backend received and sent, and what follows for the rates."""
         chip, delta, stock = self.chip, self.chip.delta, self.graph == "stock"
-        self.record = RecordCheck(chip, stock=stock) if delta is None else DeltaRecordCheck(chip)
+        self.record = RecordCheck(chip, stock=stock) if delta is None else DeltaRecordCheck(chip, stock=stock)
         self.charge: ChargeCheck | SumsCheck
         self.spikes: SpikesCheck | MessagesCheck
         self.settling: SettlingCheck | DeltaSettlingCheck
@@ -102,7 +102,7 @@ class Comparator:
             self.residual = ResidualCheck(chip, certificate, self.thresholds)
             self.settling = SettlingCheck(chip, emulator, self.thresholds)
         else:
-            self.charge, self.spikes, self.band = SumsCheck(chip), MessagesCheck(chip), DeadBandCheck(chip)
+            self.charge, self.spikes, self.band = SumsCheck(chip), MessagesCheck(chip, stock=stock), DeadBandCheck(chip, stock=stock)
             self.residual = DeltaResidualCheck(chip, certificate, self.thresholds)
             self.settling = DeltaSettlingCheck(chip, delta, self.thresholds)
 

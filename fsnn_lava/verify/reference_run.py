@@ -44,7 +44,7 @@ def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, s
             clips[:, index] += clipped.reshape(samples, -1).sum(axis=1)
         own = step - len(layers)
         if 0 <= own < steps:
-            charge = _shifted(_synaptic_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
+            charge = shifted(synaptic_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
                 chip.readout.bias.astype(np.int64) << 6
             )
             readout = _towards_zero(readout, chip.readout.decay) + charge
@@ -103,19 +103,19 @@ def _arriving(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], sp
         if sent < 0:
             return 0
         messages = spikes[chip.index(synapse.source)][:, sent]
-    return _shifted(_synaptic_sum(synapse, messages), 6 + synapse.exponent)
+    return shifted(synaptic_sum(synapse, messages), 6 + synapse.exponent)
 
 
 def _constant_current(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8]) -> Ints | int:
     """What a static input adds to a layer at every step, without its bias, units 2**-6."""
-    total: Ints | int = _host_current(chip, values) if chip.host_drive is not None and layer is chip.layers[0] else 0
+    total: Ints | int = host_current(chip, values) if chip.host_drive is not None and layer is chip.layers[0] else 0
     for synapse in chip.into(layer):
         if synapse.source == INPUT and chip.input.kind != "events":
-            total = total + _shifted(_synaptic_sum(synapse, values), 6 + synapse.exponent)
+            total = total + shifted(synaptic_sum(synapse, values), 6 + synapse.exponent)
     return total
 
 
-def _synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
+def synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
     """weight @ messages, [B, *target] from [B, *source], tap by tap; the float64 products are integers below 2**53, so it is exact."""
     weight, sent = synapse.weight.astype(np.float64), messages.astype(np.float64)
     if isinstance(synapse, (DenseSynapse, Readout)):
@@ -150,7 +150,7 @@ def _spread(synapse: Any, weight: NDArray[np.float64], sent: NDArray[np.float64]
     return whole[:, :, py : whole.shape[2] - py, px : whole.shape[3] - px]
 
 
-def _host_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> Ints:
+def host_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> Ints:
     """What the host writes as a bias, without the layer's own, units 2**-6. Rounding ties follow what the host did."""
     drive, layer = chip.host_drive, chip.layers[0]
     assert drive is not None
@@ -169,7 +169,7 @@ def _towards_zero(u: Ints, decay: int) -> Ints:
     return np.sign(u) * (np.abs(u) * (4096 - decay) // 4096)
 
 
-def _shifted(total: Ints, bits: int) -> Ints:
+def shifted(total: Ints, bits: int) -> Ints:
     return total * 2**bits if bits >= 0 else total // 2**-bits
 
 

@@ -193,16 +193,14 @@ def test_a_run_with_delta_encoding_is_judged_and_prints_its_messages(tmp_path: P
     assert found["encoding"] == "delta" and len(found["messages_per_step"]) == chip.steps
 
 
-@pytest.mark.parametrize(("backend", "more"), [("sim", ["--graph", "stock"]), ("loihi2", [])])
 def test_a_backend_without_delta_encoding_exits_with_three(
-    backend: str, more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("fsnn_lava.backends.availability.missing_for_backend", lambda backend: ())
     as_delta(dense_network(1)).save(tmp_path / "net.h5")
     np.savez(tmp_path / "own.npz", x=np.zeros((5, 7), np.uint8), y=np.zeros(5, np.int64))
-    assert main(arguments(tmp_path, *more, backend=backend)) == 3
-    said = capsys.readouterr().err
-    assert said.startswith(f"fsnn-run: backend '{backend}'") and "does not support delta encoding" in said
+    assert main(arguments(tmp_path, backend="loihi2")) == 3
+    assert capsys.readouterr().err.startswith("fsnn-run: backend 'loihi2' does not support delta encoding")
 
 
 def test_an_aborted_run_leaves_no_file(files: tuple, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,9 @@ class DeltaFaults:
     shift: Callable[[int, Array], Array] = lambda layer, shift: shift  # [N] s
     band: Callable[[int, int], int] = lambda layer, band: band
     late_by: Callable[[int], int] = lambda synapse: 0  # steps that a synapse takes too long
+    rate: Callable[[int, int, Array, Array], Array] = lambda layer, tau, z, rate: rate  # [B, N] from z in units of 2**-(q + s)
+    sent: Callable[[int, int, Array], Array] = lambda layer, tau, change: change  # [B, N] after the dead band
+    told: Callable[[int, int, Array], Array] = lambda layer, tau, told: told  # [B, N] what a neuron remembers that it sent
 
 
 def drives(chip: ChipNetwork, delta: DeltaEncoding, values: NDArray[np.uint8]) -> list[Array]:
@@ -38,11 +41,27 @@ def drives(chip: ChipNetwork, delta: DeltaEncoding, values: NDArray[np.uint8]) -
     if chip.host_drive is not None:
         found[0] = found[0] + one * host_drive(chip, values)
     for synapse in chip.synapses:
-        if synapse.source == "input":
+        if synapse.source == "input" and chip.input.kind != "events":
             target = chip.layer(synapse.target)
             product = values.reshape(batch, -1).astype(np.int64) @ matrix_of(synapse, chip.input.shape, target.shape).T
             found[chip.index(target.name)] = found[chip.index(target.name)] + product * one * 2**6 // 2 ** (6 - synapse.exponent)
     return found
+
+
+def frames_so_far(chip: ChipNetwork, delta: DeltaEncoding, values: NDArray[np.uint8], position: int, tau: int) -> Array:
+    """2**q times what the first `tau` frames add to the drive of a layer, [B, N]: each with its weight, rounded down once, in the end."""
+    steps, batch, layer = values.shape[1], len(values), chip.layers[position]
+    decay = [((4096 - delta.frame_decay) / 4096) ** (steps - t) for t in range(1, steps + 1)]
+    ends = [round(4096 * sum(decay[:t]) / sum(decay)) for t in range(steps + 1)]
+    finest = min(s.exponent for s in chip.synapses if s.source == "input" and s.target == layer.name)
+    total = np.zeros((batch, layer.size), dtype=np.int64)
+    for synapse in chip.synapses:
+        if synapse.source == "input" and synapse.target == layer.name:
+            matrix = matrix_of(synapse, chip.input.shape, layer.shape)
+            for t in range(tau):
+                product = values[:, t].reshape(batch, -1).astype(np.int64) @ matrix.T
+                total += (ends[t + 1] - ends[t]) * product * 2 ** (synapse.exponent - finest)
+    return total * 2**delta.rate_bits * 2**6 // 2 ** (6 + 12 - finest)
 
 
 def simulate_delta(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int | None = None, faults: DeltaFaults | None = None) -> Result:
@@ -63,13 +82,16 @@ def simulate_delta(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int |
     flags = [np.zeros((B, layer.size), dtype=np.int64) for layer in chip.layers]
     clip_count, operations = np.zeros((B, N + 1), dtype=np.int64), np.zeros(B, dtype=np.int64)
     constant = [faults.drive(i, drive) for i, drive in enumerate(drives(chip, delta, values))]
+    framed = [chip.input.kind == "events" and any(s.source == "input" for s in chip.into(layer)) for layer in chip.layers]
     for i, drive in enumerate(constant):
+        if framed[i]:
+            continue
         flags[i] |= (drive < -TOP) * 1 + (drive > TOP) * 2
         clip_count[:, i] += (np.abs(drive) > TOP).sum(axis=1)
         constant[i] = np.clip(drive, -TOP, TOP)
     for i, synapse in enumerate(chip.synapses):
         if synapse.source == "input":
-            operations += (values.reshape(B, -1) != 0) @ ops[i]
+            operations += (values.reshape(B, -1, len(ops[i])) != 0).sum(axis=1) @ ops[i]
     for g in range(1, T + N + 1):
         for number, layer in enumerate(chip.layers, start=1):
             tau = g - number + 1
@@ -90,10 +112,18 @@ def simulate_delta(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int |
             sums[number - 1] = np.clip(raw, -TOP, TOP)
             threshold = layer.per_neuron(layer.threshold).reshape(-1).astype(np.int64)
             shift = faults.shift(number - 1, np.array([int(t).bit_length() - 1 for t in threshold]))
-            rate = np.clip((sums[number - 1] + constant[number - 1]) // 2**shift, 0, one)
+            drive = constant[number - 1]
+            if framed[number - 1]:
+                drive = drive + frames_so_far(chip, delta, values, number - 1, tau)
+                flags[number - 1] |= (drive < -TOP) * 1 + (drive > TOP) * 2
+                clip_count[:, number - 1] += (np.abs(drive) > TOP).sum(axis=1)
+                drive = np.clip(drive, -TOP, TOP)
+            z = sums[number - 1] + drive
+            rate = faults.rate(number - 1, tau, z, np.clip(z // 2**shift, 0, one))
             change = rate - told[number - 1]
             change = np.where(np.abs(change) >= faults.band(number - 1, delta.dead_bands[number - 1]), change, 0)
-            told[number - 1] = told[number - 1] + change
+            change = faults.sent(number - 1, tau, change)
+            told[number - 1] = faults.told(number - 1, tau, told[number - 1] + change)
             sent[number - 1, tau, :, : layer.size] = change
             delivered[number - 1, tau, :, : layer.size] = faults.delivered(number - 1, tau, change)
     last = delivered[N - 1, 1:, :, : chip.layers[-1].size]
@@ -156,7 +186,7 @@ def random_delta_network(
     rng: np.random.Generator, *, layers: int | None = None, wild: bool = False, dense: bool | None = None
 ) -> ChipNetwork:
     """A random network whose thresholds, exponents and dead bands are those of delta encoding; `wild`: sums leave the state's range."""
-    kind = str(rng.choice(["pixels", "pixels", "current"]))
+    kind = str(rng.choice(["pixels", "pixels", "current", "events"]))
     return with_random_delta(
         rng, random_network(rng, layers=layers, kind=kind, decay=0, reset="subtract", strict=False, dense=dense), wild=wild
     )
@@ -165,7 +195,9 @@ def random_delta_network(
 def with_random_delta(rng: np.random.Generator, chip: ChipNetwork, *, wild: bool = False) -> ChipNetwork:
     """A rate network without leak with the thresholds, exponents and dead bands of delta encoding."""
     delta = DeltaEncoding(
-        rate_bits=int(rng.integers(6, 13)), dead_bands=tuple(int(b) for b in rng.integers(1, int(rng.choice([3, 30])), len(chip.layers)))
+        rate_bits=int(rng.integers(6, 13)),
+        dead_bands=tuple(int(b) for b in rng.integers(1, int(rng.choice([3, 30])), len(chip.layers))),
+        frame_decay=int(rng.choice([0, 205])) if chip.input.kind == "events" else 0,
     )
     parts = [replace(layer, threshold=2 ** np.ceil(np.log2(layer.threshold + 1)).astype(np.int64).clip(1, 16)) for layer in chip.layers]
     highest = 12 if wild else 2

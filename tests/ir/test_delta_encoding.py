@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fsnn_lava
-from fsnn_lava.errors import BadNetwork
+from fsnn_lava.errors import BadArgument, BadNetwork
+from fsnn_lava.ir.delta_encoding import frame_exponent
 from fsnn_lava.ir.network import ChipNetwork, DeltaEncoding
 from tests.helpers.naive_delta import random_delta_network
 from tests.helpers.strategies import random_network
@@ -64,10 +65,30 @@ def test_a_leak_and_a_reset_to_zero_are_refused():
         replace(chip, layers=tuple(replace(layer, reset="zero") for layer in chip.layers))
 
 
-def test_event_input_is_refused():
+@pytest.mark.parametrize("steps", [1, 7, 30, 4096])
+@pytest.mark.parametrize("decay", [0, 205])
+def test_the_weights_of_frames_add_up_exactly_and_are_those_of_the_leak(steps, decay):
+    weights = DeltaEncoding(rate_bits=8, dead_bands=(1,), frame_decay=decay).frame_weights(steps)
+    exact = (1 - decay / 4096) ** np.arange(steps - 1, -1, -1)
+    assert weights.sum() == 4096 and len(weights) == steps
+    assert np.abs(weights / 4096 - exact / exact.sum()).max() <= 1 / 4096
+
+
+def test_frames_that_cannot_be_weighted_are_refused():
+    delta = DeltaEncoding(rate_bits=8, dead_bands=(1,))
+    with pytest.raises(BadArgument, match="at most 4096 frames of events, got 4097"):
+        delta.frame_weights(4097)
+    with pytest.raises(BadNetwork, match="frame_decay must be between 0 and 4095"):
+        replace(delta, frame_decay=4096)
+    with pytest.raises(BadNetwork, match="frame_decay must be 0 without event input"):
+        replace(network(), delta=DeltaEncoding(rate_bits=8, dead_bands=(3, 3), frame_decay=1))
+
+
+def test_the_exponent_of_the_frames_of_a_layer_is_its_finest():
     chip = random_network(np.random.default_rng(0), layers=1, kind="events", decay=0)
-    with pytest.raises(BadNetwork, match="event input is not supported"):
-        replace(chip, delta=DeltaEncoding(rate_bits=8, dead_bands=(1,)))
+    inward = next(s for s in chip.synapses if s.source == "input")
+    assert frame_exponent(replace(chip, synapses=(*chip.synapses, replace(inward, exponent=-20))), chip.layers[0]) == -20
+    assert frame_exponent(network(), network().layers[1]) == 0  # which only other layers enter
 
 
 def test_the_digest_covers_the_encoding_and_rate_networks_keep_theirs():
@@ -80,6 +101,12 @@ def test_the_digest_covers_the_encoding_and_rate_networks_keep_theirs():
         replace(chip, delta=replace(chip.delta, rate_bits=12 if chip.delta.rate_bits < 12 else 11)).digest(),
     }
     assert len(digests) == 4
+    framed = replace(random_network(np.random.default_rng(0), layers=1, kind="events", decay=0), delta=None)
+    layers = tuple(replace(layer, threshold=np.array(8), reset="subtract", strict=False) for layer in framed.layers)
+    synapses = tuple(replace(s, exponent=0) for s in framed.synapses)
+    framed = replace(framed, layers=layers, synapses=synapses, readout=replace(framed.readout, exponent=0))
+    encodings = (DeltaEncoding(rate_bits=8, dead_bands=(1,), frame_decay=decay) for decay in (0, 1))
+    assert len({replace(framed, delta=encoding).digest() for encoding in encodings}) == 2
     shipped = Path(fsnn_lava.__file__).parent / "models" / "digits.h5"  # written before there was delta encoding
     assert ChipNetwork.load(shipped).encoding == "rate"  # its digest is compared with the one in the file
 

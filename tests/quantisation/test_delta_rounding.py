@@ -41,6 +41,28 @@ def test_every_integer_is_the_rounding_of_its_float_and_the_run_is_faithful(arch
     assert chip.host_drive is None or kind == "current"
 
 
+@pytest.mark.parametrize(("neuron", "decay"), [(fl.IF(), 0), (fl.LIF(0.95), 205)])
+def test_frames_of_events_keep_the_weights_of_the_leak(neuron, decay):
+    net = network("6C3-4C3s (F6C3u)", neuron=neuron)
+    events = (np.random.default_rng(5).random((4, 9, 1, 6, 6)) < 0.3).astype(np.uint8)
+    chip = fl.quantise(net, encoding="delta", dead_band=0.02, calibration=events)
+    assert chip.delta is not None and chip.delta.frame_decay == decay and chip.steps == 9
+    shares = (1 - decay / 4096) ** np.arange(8, -1, -1)
+    average = np.einsum("t,bt...->b...", shares / shares.sum(), events)
+    inward = next(s for s in chip.synapses if s.source == "input")
+    exact = RateMap(chip).apply_synapse(inward, average) + chip.layers[0].bias
+    most = 2.0**-12 * 9 * float(np.abs(inward.weight.astype(int)).sum(axis=(1, 2, 3)).max()) * 2.0**inward.exponent
+    np.testing.assert_allclose(RateMap(chip).drive(events)[0], exact, rtol=0, atol=most)
+    verdict = compare(run(chip, events), chip, events, model=net)
+    assert verdict.faithful, verdict.to_text()
+
+
+def test_the_dead_band_of_an_event_network_is_chosen_for_all_its_frames():
+    events = (np.random.default_rng(6).random((4, 9, 1, 6, 6)) < 0.3).astype(np.uint8)
+    chip = fl.quantise(network("5 (F5)"), encoding="delta", calibration=events)
+    assert chip.steps == 9 and chip.delta is not None and 0 < max(chip.delta.shares()) < 1
+
+
 def test_thresholds_are_powers_of_two_and_the_finest_connection_has_exponent_0():
     chip = fl.quantise(network("6C3-4C3s (F6C3u)"), encoding="delta", dead_band=0.1, calibration=pixels())
     for layer in chip.layers:
@@ -80,7 +102,6 @@ def test_sums_of_the_calibration_data_have_twice_the_room():
         ({"dead_band": 0.1}, "dead_band only applies to encoding 'delta'"),
         ({"encoding": "delta", "reset": "zero"}, "leave out reset and per_channel"),
         ({"encoding": "delta", "per_channel": True}, "leave out reset and per_channel"),
-        ({"encoding": "delta", "input": "events"}, "encoding 'delta' does not support event input"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(options, sentence):

@@ -32,6 +32,8 @@ SCATTERED = f"{EMULATOR}::test_scattering_to_any_number_of_channels_gives_the_ma
 FEW = [f"{BITS}[0]", f"{BITS}[1]", f"{SILENT}[0]"]
 FLOATS = "tests/nn/test_event_simulation.py"
 SCATTER, ROWS = "tests/compiled/test_scatter.py", "tests/compiled/test_row_sums.py"
+DELTA = "tests/backends/emulator/test_delta.py"
+MESSAGES = f"{DELTA}::test_random_networks_run_as_the_naive_simulator_says"
 LAYOUTS = ["tests/nn/test_event_layout.py", "tests/backends/emulator/test_layout.py"]
 ARITHMETIC = ["tests/compiled/test_arithmetic.py", "tests/ir/test_input_current.py"]
 # Compiled lines cannot be watched, and compiling takes longest: for these files the tests are chosen by hand, round after round.
@@ -43,11 +45,13 @@ COMPILED = {
     "compiled/arithmetic.py": [ARITHMETIC, FEW, [EMULATOR]],
     "compiled/atrlif.py": [["tests/compiled/test_atrlif.py"], [EMULATOR]],
     "compiled/convolution.py": [ARITHMETIC, FEW, [EMULATOR]],
+    "compiled/delta_run.py": [[f"{MESSAGES}[0]", f"{MESSAGES}[1]"], [DELTA]],
     "compiled/norm_bound.py": [["tests/compiled/test_norm_bound.py"], ["tests/solvers/test_lanczos_norm.py"]],
     "compiled/residual_bounds.py": [["tests/compiled/test_residual_bounds.py"]],
     "compiled/weighted_sums.py": [["tests/compiled/test_weighted_sums.py"]],
     "compiled/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
     "backends/emulator/layout.py": [[*LAYOUTS, f"{BITS}[0]"], FEW[1:], [EMULATOR]],
+    "backends/emulator/delta.py": [[f"{MESSAGES}[0]", f"{MESSAGES}[1]"], [DELTA]],
     "backends/emulator/": [[f"{BITS}[0]"], FEW[1:], [EMULATOR]],
     "ir/input_current.py": [ARITHMETIC, FEW, [EMULATOR]],
 }

@@ -29,13 +29,13 @@ HERE = Path(__file__).parent
 CHANGES = HERE / "changes.json"
 FILES = {  # what is changed, by folder
     "compiled": [
-        *("arithmetic", "atrlif", "convolution", "float_run", "integer_run", "norm_bound", "patches", "program"),
+        *("arithmetic", "atrlif", "convolution", "delta_run", "float_run", "integer_run", "norm_bound", "patches", "program"),
         *("residual_bounds", "row_sums", "row_vectors", "scatter", "weighted_sums"),
     ],
     "nn": ["architecture", "event_layout", "event_simulation", "notation", "operators"],
-    "ir": ["connections", "input_current", "layers", "network", "rate_map", "compiled_synapse"],
-    "quantisation": ["fake_quantise", "fold", "layer_problem", "quantise", "readout_rounding", "rounding"],
-    "backends/emulator": ["layout", "run"],
+    "ir": ["connections", "delta_encoding", "input_current", "layers", "network", "rate_map", "compiled_synapse"],
+    "quantisation": ["dead_band", "delta_rounding", "fake_quantise", "fold", "layer_problem", "quantise", "readout_rounding", "rounding"],
+    "backends/emulator": ["delta", "laid_out", "layout", "run"],
     "verify": [],  # all of it
 }
 TESTS = [  # that are watched: which of them runs a line is asked when that line is changed; compiled lines cannot be watched

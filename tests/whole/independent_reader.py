@@ -66,7 +66,9 @@ class Network:
         self.class_names = json.loads(root["class_names"][()].tobytes())
         self.delta = None
         if "delta" in root:
-            self.delta = int(root["delta"].attrs["rate_bits"]), [int(band) for band in root["delta"].attrs["dead_bands"]]
+            about = root["delta"].attrs
+            self.delta = int(about["rate_bits"]), [int(band) for band in about["dead_bands"]]
+            self.frame_decay = int(about.get("frame_decay", 0))
         self.drive = None
         if "host_drive" in root:
             drive = root["host_drive"]
@@ -176,12 +178,13 @@ def _run_delta(network: Network, values: np.ndarray, steps: int) -> Outcome:
     changes = [np.zeros((samples, steps, *layer.shape), np.int64) for layer in network.layers]
     told, sums = ([np.zeros((samples, *layer.shape), np.int64) for layer in network.layers] for _ in range(2))
     drives = [np.broadcast_to(one * layer.bias.astype(np.int64), (samples, *layer.shape)) for layer in network.layers]
-    for synapse in (s for s in network.synapses if s.source == "input"):
+    events = network.kind == "events"
+    for synapse in (s for s in network.synapses if s.source == "input" and not events):
         index = network.number(synapse.target) - 1
         drives[index] = drives[index] + _shifted(synapse.apply(values, network.layers[index].shape), rate_bits + synapse.exponent)
     if network.kind == "current":
         drives[0] = drives[0] + one * _host_units(network, values)
-    drives = [np.clip(drive, -TOP, TOP) for drive in drives]
+    drives = [drive if events else np.clip(drive, -TOP, TOP) for drive in drives]
     for time in range(steps + number - 1):
         for index, layer in enumerate(network.layers):
             step = time - index
@@ -192,13 +195,27 @@ def _run_delta(network: Network, values: np.ndarray, steps: int) -> Outcome:
                 if messages is not None:
                     sums[index] = sums[index] + (synapse.apply(messages, layer.shape) << synapse.exponent)
             sums[index] = np.clip(sums[index], -TOP, TOP)
-            rate = np.clip((sums[index] + drives[index]) >> np.log2(layer.threshold).astype(np.int64), 0, one)
+            drive = np.clip(drives[index] + _frames(network, layer, values, step), -TOP, TOP) if events else drives[index]
+            rate = np.clip((sums[index] + drive) >> np.log2(layer.threshold).astype(np.int64), 0, one)
             change = np.where(np.abs(rate - told[index]) >= bands[index], rate - told[index], 0)
             changes[index][:, step] = change
             told[index] = told[index] + change
     product = told[-1].reshape(samples, -1) @ network.readout_weight.T
     readout = (product << network.readout_exponent) + one * network.readout_bias
     return Outcome(changes, sums, readout, told)
+
+
+def _frames(network: Network, layer: Layer, values: np.ndarray, step: int) -> np.ndarray | int:
+    """What the frames 0 … step add to the drive of a layer."""
+    synapses = [s for s in network.synapses if s.source == "input" and s.target == layer.name]
+    if not synapses:
+        return 0
+    shares = np.cumsum(((4096 - network.frame_decay) / 4096) ** np.arange(values.shape[1] - 1, -1, -1, dtype=np.float64))
+    weights = np.diff(np.rint(shares / shares[-1] * 4096), prepend=0).astype(np.int64)
+    seen = np.tensordot(values[:, : step + 1].astype(np.int64), weights[: step + 1], axes=(1, 0))
+    finest = min(synapse.exponent for synapse in synapses)
+    total = sum(synapse.apply(seen, layer.shape) << (synapse.exponent - finest) for synapse in synapses)
+    return _shifted(total, network.delta[0] + finest - 12)
 
 
 class Results:

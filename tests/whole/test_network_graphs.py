@@ -26,7 +26,7 @@ def graphs(draw: st.DrawFn, *, delta: bool) -> tuple[ChipNetwork, np.ndarray]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     options = {"layers": draw(st.integers(1, 6)), "feedbacks": draw(st.integers(0, 4)), "skips": draw(st.integers(0, 4))}
     if delta:
-        chip = random_graph(rng, kind=draw(st.sampled_from(["pixels", "current"])), reset="subtract", strict=False, **options)
+        chip = random_graph(rng, kind=draw(st.sampled_from(["pixels", "current", "events"])), reset="subtract", strict=False, **options)
         chip = with_random_delta(rng, chip)
     else:
         kind, decay = draw(st.sampled_from(["pixels", "events", "current"])), draw(st.sampled_from([0, 0, 205]))

@@ -13,7 +13,7 @@ from fsnn_lava.backends.lava.processes.readout.process import Classifier
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled.lava_step import compile_lava_neuron_step
 from fsnn_lava.ir.compiled_synapse import compiled_synapse
-from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
 
 _CURRENT = {"fixed_pt": np.int32, "wide": np.int64}  # what a model with this tag receives
 
@@ -63,19 +63,8 @@ class BatchedGraph(BatchedProcesses[NeuronRecord]):
         return "fixed_pt" if total + host <= limits.INT32_MAX else "wide"
 
     def _readout(self) -> Classifier:
-        last, readout = self.chip.layers[-1], self.chip.readout
-        synapse = DenseSynapse(source=last.name, target="classes", weight=readout.weight)
-        scatter = Scatter(
-            compiled_synapse(synapse, last.shape, (readout.classes,)),
-            exponent=readout.exponent,
-            sources=last.size,
-            targets=readout.classes,
-            graded=False,
-            out=np.int64,
-            wide=_largest_sum(synapse) > limits.INT32_MAX,
-        )
-        window = self._window(len(self.chip.layers))
-        return Classifier(readout=readout, scatter=scatter, window=window, potentials=self.readout, clip_count=self.readout_clips)
+        scatter, window = self._readout_scatter(changes=False), self._window(len(self.chip.layers))
+        return Classifier(readout=self.chip.readout, scatter=scatter, window=window, potentials=self.readout, clip_count=self.readout_clips)
 
 
 def _largest_sum(synapse: Synapse) -> int:

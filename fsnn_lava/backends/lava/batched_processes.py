@@ -25,6 +25,7 @@ from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.synapse_process import SynapseProcess
 from fsnn_lava.backends.lava.window import Window, layer_window
+from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Layer, Synapse, TransposedConvSynapse
 
@@ -122,6 +123,21 @@ class BatchedProcesses(ABC, Generic[Record]):
     def _input_port(self, layer: Layer) -> Any:
         """The port at which a layer receives the network's input."""
         return self._neurons[layer.name].a_in
+
+    def _readout_scatter(self, *, changes: bool) -> Scatter:
+        """What the readout computes from the spikes, or the `changes`, of the last layer; in 64 bits."""
+        last, readout = self.chip.layers[-1], self.chip.readout
+        synapse = DenseSynapse(source=last.name, target="classes", weight=readout.weight)
+        return Scatter(
+            compiled_synapse(synapse, last.shape, (readout.classes,)),
+            exponent=readout.exponent,
+            sources=last.size,
+            targets=readout.classes,
+            graded=changes,
+            out=np.int64,
+            wide=True,
+            changes=changes,
+        )
 
     @abstractmethod
     def _record(self, layer: Layer, late: list[int]) -> Record:

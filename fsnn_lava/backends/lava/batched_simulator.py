@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.backends.lava.requirement import require_lava
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.network import ChipNetwork, Synapse
+from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Arrays, Result
 from fsnn_lava.ir.run_arguments import checked_steps
 
@@ -20,6 +21,7 @@ require_lava()
 from fsnn_lava.backends.lava.batched_processes import BatchedProcesses  # noqa: E402
 from fsnn_lava.backends.lava.channel_order import channels_first  # noqa: E402
 from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
+from fsnn_lava.backends.lava.operation_counts import count_operations, count_updates  # noqa: E402
 from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
 
@@ -57,10 +59,6 @@ class BatchedSimulator(ABC, Generic[Graph]):
         self.session.run(self._graph.period)
         return self._result(values, time.perf_counter() - start)
 
-    def _feedback(self) -> list[tuple[Synapse, tuple[Any, int]]]:
-        """Every feedback synapse, the record of its source, and its place among that record's late messages."""
-        return [(synapse, self._graph.late(number)) for number, synapse in enumerate(self.chip.feedback)]
-
     def _trains(self, samples: int) -> Arrays:
         """[B, T, *shape] per layer: the recorded messages."""
         pairs = zip(self._graph.spikes or (), self.chip.layers, strict=True)
@@ -70,6 +68,43 @@ class BatchedSimulator(ABC, Generic[Graph]):
     def _processes(self) -> Graph:
         """The processes of the network."""
 
-    @abstractmethod
     def _result(self, values: NDArray[np.uint8], seconds: float) -> Result:
         """The Result, from the records of the processes."""
+        chip, graph, n = self.chip, self._graph, len(values)
+        states = [self._states(record) for record in graph.records]
+        late = [record.late[place] for record, place in (graph.late(number) for number in range(len(chip.feedback)))]
+        counts, missed = self._layers([record.counts for record in graph.records], n), self._sources([part.counts for part in late], n)
+        late_traces = self._sources([part.traces for part in late], n)
+        return Result(
+            backend="sim",
+            graph="batched",
+            steps=self.steps,
+            digest=chip.digest(),
+            weight_sum=chip.weight_sum(self.steps),
+            readout_scale=chip.readout_scale,
+            counts=counts,
+            traces=self._layers([trace.astype(np.float64) for trace, _ in states], n),
+            late=missed if chip.delta is None else tuple(changes.astype(np.int32) for changes in late_traces),
+            late_traces=late_traces,
+            potentials=self._layers([state for _, state in states], n),
+            readout=graph.readout[:n].copy(),
+            clipped=self._layers([record.clipped for record in graph.records], n),
+            clip_count=np.stack([*(record.clip_count[:n] for record in graph.records), graph.readout_clips[:n]], axis=1),
+            operations=count_operations(chip, values, counts, missed, self.steps if chip.delta is None else 1),
+            updates=count_updates(chip, n, self.steps),
+            spikes=self._trains(n) if self.keeps_spikes else None,
+            seconds=seconds,
+        )
+
+    def _layers(self, parts: Sequence[NDArray[Any]], samples: int) -> Arrays:
+        """[B, n] of each layer as [B, *shape], without the rest of the batch."""
+        return tuple(channels_first(part[:samples], layer.shape) for part, layer in zip(parts, self.chip.layers, strict=True))
+
+    def _sources(self, parts: Sequence[NDArray[Any]], samples: int) -> Arrays:
+        """The same for the source of each feedback synapse."""
+        shapes = [self.chip.layer(synapse.source).shape for synapse in self.chip.feedback]
+        return tuple(channels_first(part[:samples], shape) for part, shape in zip(parts, shapes, strict=True))
+
+    @abstractmethod
+    def _states(self, record: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Traces and final states of a layer, each [B, n]."""

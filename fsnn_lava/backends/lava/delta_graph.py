@@ -10,24 +10,26 @@ from fsnn_lava import limits
 from fsnn_lava.backends.lava.batched_processes import BatchedProcesses
 from fsnn_lava.backends.lava.channel_order import channels_last_order
 from fsnn_lava.backends.lava.delta_record import DeltaRecord, delta_record
+from fsnn_lava.backends.lava.frames import Frames
 from fsnn_lava.backends.lava.processes.delta_readout.process import DeltaClassifier
 from fsnn_lava.backends.lava.processes.sigma_delta.process import SigmaDeltaNeuron
 from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled.lava_step import compile_lava_delta_step
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.compiled_synapse import compiled_synapse
-from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.delta_encoding import frame_exponent
+from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
 
 
 class DeltaGraph(BatchedProcesses[DeltaRecord]):
-    """Processes for B samples of T steps: neurons that send the changes of their rates. Every change is recorded."""
+    """Processes for B samples of T steps: neurons that send the changes of their rates."""
 
-    def __init__(self, chip: ChipNetwork, *, batch: int, steps: int) -> None:
+    def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, spikes: bool) -> None:
         if chip.delta is None:
             raise BadArgument("this network uses rate coding; use BatchedGraph")
         self.delta = chip.delta
         compile_lava_delta_step()
-        super().__init__(chip, batch=batch, steps=steps, trains=np.int16, recorder="stock")
+        super().__init__(chip, batch=batch, steps=steps, trains=np.int16 if spikes else None, recorder="stock")
 
     def _record(self, layer: Layer, late: list[int]) -> DeltaRecord:
         return delta_record(self.batch, layer.size, steps=self.steps, delays=late)
@@ -41,18 +43,27 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
             window=self._window(index + 1),
             record=self.records[index],
             driven=self._driven(index),
+            frames=self._frames(layer),
+            tag="wide" if self.chip.input.kind == "events" else "fixed_pt",
             name=f"neuron {layer.name}",
         )
 
+    def _frames(self, layer: Layer) -> Frames | None:
+        """How a layer adds up the frames that it receives; None if it receives none."""
+        if self.chip.input.kind != "events" or not any(synapse.source == INPUT for synapse in self.chip.into(layer)):
+            return None
+        shift = self.delta.rate_bits + frame_exponent(self.chip, layer) - limits.FRAME_BITS
+        return Frames(weights=self.delta.frame_weights(self.steps), shift=shift)
+
     def _input_port(self, layer: Layer) -> Any:
-        """A static input is sent once."""
+        """A static input is sent once, a frame in each step."""
         return self._neurons[layer.name].d_in
 
     def _scatter(self, synapse: Synapse, source: tuple[int, ...]) -> Scatter:
-        layer, changes = self.chip.layer(synapse.target), synapse.source != INPUT
+        layer, changes = self.chip.layer(synapse.target), self._synapse_tag(synapse) == "changes"
         return Scatter(
             compiled_synapse(synapse, source, layer.shape),
-            exponent=synapse.exponent,
+            exponent=synapse.exponent - (frame_exponent(self.chip, layer) if changes and synapse.source == INPUT else 0),
             sources=int(np.prod(source)),
             targets=layer.size,
             graded=True,
@@ -62,31 +73,20 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
         )
 
     def _synapse_tag(self, synapse: Synapse) -> str:
-        return "fixed_pt" if synapse.source == INPUT else "changes"
+        return "fixed_pt" if synapse.source == INPUT and self.chip.input.kind != "events" else "changes"
 
     def _current_tag(self, layer: Layer) -> str:
         return "fixed_pt"
 
     def _readout(self) -> DeltaClassifier:
-        last, readout = self.chip.layers[-1], self.chip.readout
-        synapse = DenseSynapse(source=last.name, target="classes", weight=readout.weight)
-        scatter = Scatter(
-            compiled_synapse(synapse, last.shape, (readout.classes,)),
-            exponent=readout.exponent,
-            sources=last.size,
-            targets=readout.classes,
-            graded=True,
-            out=np.int64,
-            wide=True,
-            changes=True,
-        )
-        bias, window = readout.bias.astype(np.int64) << self.delta.rate_bits, self._window(len(self.chip.layers))
+        bias = self.chip.readout.bias.astype(np.int64) << self.delta.rate_bits
+        scatter, window = self._readout_scatter(changes=True), self._window(len(self.chip.layers))
         return DeltaClassifier(scatter=scatter, bias=bias, window=window, sums=self.readout, clip_count=self.readout_clips)
 
 
 def check_delta_input(chip: ChipNetwork) -> None:
-    """BadArgument unless the input's current into every layer fits 32 bits, which `input_current` checks sample by sample."""
-    for layer in chip.layers:
+    """BadArgument unless a static input's current into every layer fits 32 bits, which `input_current` checks sample by sample."""
+    for layer in () if chip.input.kind == "events" else chip.layers:
         total = 0
         for synapse in (s for s in chip.into(layer) if s.source == INPUT):
             axes = (0, 2, 3) if isinstance(synapse, TransposedConvSynapse) else tuple(range(1, synapse.weight.ndim))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.backends.lava.neuron_record import LateMessages, late_messages
 from fsnn_lava.backends.lava.shared_memory import shared_array
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads the indices of neurons over 64 bits
@@ -25,12 +26,12 @@ class DeltaRecord:
     clip_count: NDArray[np.int64]  # [B]
     messages: NDArray[np.int32]  # [B, T]
     hashes: NDArray[np.uint64]  # [B, T] of the rates after each step
-    late: tuple[tuple[int, NDArray[np.int32]], ...]  # delay of a feedback synapse, changes [B, n] that it no longer delivers
+    late: tuple[LateMessages, ...]
 
     def clear(self) -> None:
         """Set the record of every neuron to zero before a new batch."""
         states: list[NDArray[Any]] = [self.counts, self.told, self.sums, self.clipped, self.clip_count, self.messages, self.hashes]
-        for array in states + [changes for _, changes in self.late]:
+        for array in states + [array for part in self.late for array in (part.counts, part.traces)]:
             array[...] = 0
 
     def add(self, changes: NDArray[np.int32], *, tau: int, steps: int) -> None:
@@ -40,9 +41,10 @@ class DeltaRecord:
         self.messages[:, tau - 1] = sent.sum(axis=1)
         own = (2 * np.arange(changes.shape[1], dtype=np.uint64) + np.uint64(1)) * _ODD
         self.hashes[:, tau - 1] = (self.told.astype(np.uint64) * own).sum(axis=1, dtype=np.uint64)
-        for delay, late in self.late:
-            if tau > steps - delay:
-                late[...] += changes
+        for part in self.late:
+            if tau > steps - part.delay:
+                part.counts[...] += sent
+                part.traces[...] += changes
 
 
 def delta_record(batch: int, size: int, *, steps: int, delays: Sequence[int]) -> DeltaRecord:
@@ -56,5 +58,5 @@ def delta_record(batch: int, size: int, *, steps: int, delays: Sequence[int]) ->
         clip_count=shared_array((batch,), np.int64),
         messages=shared_array((batch, steps), np.int32),
         hashes=shared_array((batch, steps), np.uint64),
-        late=tuple((delay, shared_array(shape, np.int32)) for delay in delays),
+        late=late_messages(shape, delays),
     )

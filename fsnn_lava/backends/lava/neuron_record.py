@@ -13,12 +13,17 @@ from fsnn_lava.backends.lava.shared_memory import shared_array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LateSpikes:
-    """Spikes of the last `delay` steps, which a feedback synapse no longer delivers."""
+class LateMessages:
+    """Messages of the last `delay` steps, which a feedback synapse no longer delivers."""
 
     delay: int
     counts: NDArray[np.int32]  # [B, n]
-    traces: NDArray[np.float64]  # [B, n]
+    traces: NDArray[np.float64]  # [B, n], with delta encoding the sum of their changes
+
+
+def late_messages(shape: tuple[int, int], delays: Sequence[int]) -> tuple[LateMessages, ...]:
+    """Empty ones, in shared memory."""
+    return tuple(LateMessages(delay=d, counts=shared_array(shape, np.int32), traces=shared_array(shape, np.float64)) for d in delays)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,7 +35,7 @@ class NeuronRecord:
     potentials: NDArray[Any]
     clipped: NDArray[np.uint8]
     clip_count: NDArray[np.int64]  # [B]
-    late: tuple[LateSpikes, ...]
+    late: tuple[LateMessages, ...]
 
     def clear(self) -> None:
         """Set the record of every neuron to zero before a new batch."""
@@ -58,7 +63,7 @@ def neuron_record(batch: int, size: int, *, leaky: bool, delays: Sequence[int], 
         potentials=shared_array(shape, potential),
         clipped=shared_array(shape, np.uint8),
         clip_count=shared_array((batch,), np.int64),
-        late=tuple(LateSpikes(delay=d, counts=shared_array(shape, np.int32), traces=shared_array(shape, np.float64)) for d in delays),
+        late=late_messages(shape, delays),
     )
 
 

@@ -1,4 +1,4 @@
-"""Synaptic operations and neuron updates of a run, computed on the host from the spike counts."""
+"""Synaptic operations and neuron updates of a run, computed on the host from the number of messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Shape = tuple[int, ...]
 def count_operations(
     chip: ChipNetwork, values: NDArray[np.uint8], counts: Sequence[NDArray[np.int32]], late: Sequence[NDArray[np.int32]], steps: int
 ) -> NDArray[np.int64]:
-    """[B] weights touched: every spike that arrived, and every non-zero message of the input, times the fan-out of its sender."""
+    """[B] weights touched: every message that arrived, and every non-zero value of the input, times the fan-out of its sender.
+
+    `late` are the numbers of messages that did not arrive, and a static input is sent in `steps` steps.
+    """
     total = counts[-1].reshape(len(values), -1).sum(axis=1, dtype=np.int64) * chip.readout.classes
     missed = dict(zip(map(id, chip.feedback), late, strict=True))
     for synapse in chip.synapses:

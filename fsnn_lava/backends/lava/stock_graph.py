@@ -15,7 +15,7 @@ from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.stock_neuron import StockNeuron, readout_neuron
 from fsnn_lava.backends.lava.stock_order import from_stock_order, stock_shape
 from fsnn_lava.backends.lava.stock_result import Recorded
-from fsnn_lava.backends.lava.stock_synapse import Relay, connect_stock, stock_dense_process
+from fsnn_lava.backends.lava.stock_synapse import GRADED_BITS, Relay, connect_stock, stock_dense_process
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
 from fsnn_lava.ir.relays import relay_name, waits_in_synapse
@@ -109,8 +109,8 @@ class StockGraph:
         target = self._chip.layer(synapse.target).shape
         waits = waits_in_synapse(synapse) and not graded
         before = self._port(synapse.source, 0 if waits else delay - 1, sample)
-        delay = delay if waits else 1
-        self.processes.append(connect_stock(synapse, before=before, after=after, source=source, target=target, graded=graded, delay=delay))
+        delay, bits = delay if waits else 1, GRADED_BITS if graded else 0
+        self.processes.append(connect_stock(synapse, before=before, after=after, source=source, target=target, bits=bits, delay=delay))
 
     def _port(self, name: str, late: int, sample: NDArray[np.uint8]) -> Any:
         """Where the messages of a source can be received `late` steps after they were sent: behind as many relays."""

@@ -16,6 +16,8 @@ require_lava()
 from fsnn_lava.backends.lava.model_selection import ByTag  # noqa: E402
 from fsnn_lava.backends.lava.quiet_logging import quiet_logging  # noqa: E402
 from fsnn_lava.backends.lava.session import Session  # noqa: E402
+from fsnn_lava.backends.lava.stock_delta_graph import StockDeltaGraph  # noqa: E402
+from fsnn_lava.backends.lava.stock_delta_result import stock_delta_result  # noqa: E402
 from fsnn_lava.backends.lava.stock_graph import StockGraph  # noqa: E402
 from fsnn_lava.backends.lava.stock_result import stock_result  # noqa: E402
 
@@ -29,9 +31,10 @@ class StockSimulator:
 
     def run(self, values: NDArray[np.uint8]) -> Result:
         """Run stock processes on `values` [B, *shape], or [B, T, *shape] of events, checked by the caller; any number of samples."""
-        return concatenate_results([self._sample(sample) for sample in values])
+        one = self._spikes_of_sample if self.equivalent.delta is None else self._changes_of_sample
+        return concatenate_results([one(sample) for sample in values])
 
-    def _sample(self, sample: NDArray[np.uint8]) -> Result:
+    def _spikes_of_sample(self, sample: NDArray[np.uint8]) -> Result:
         chip = self.equivalent
         current = None if chip.input.kind == "events" else input_current(chip, sample[None])[0]
         with quiet_logging():
@@ -39,3 +42,12 @@ class StockSimulator:
             with Session(graph.processes, ByTag(), heartbeat=graph.heartbeat) as session:
                 seconds = graph.run(session)
         return stock_result(chip, sample[None], graph.recorded(chip), steps=self._steps, spikes=self._spikes, seconds=seconds)
+
+    def _changes_of_sample(self, sample: NDArray[np.uint8]) -> Result:
+        chip = self.equivalent
+        current = None if chip.host_drive is None else input_current(chip, sample[None])[0]
+        with quiet_logging():
+            graph = StockDeltaGraph(self._lowered, sample, current, steps=self._steps)
+            with Session(graph.processes, ByTag(), heartbeat=graph.heartbeat) as session:
+                seconds = graph.run(session)
+        return stock_delta_result(chip, sample[None], graph.recorded(chip), steps=self._steps, spikes=self._spikes, seconds=seconds)

@@ -11,6 +11,7 @@ import numpy as np
 from lava.proc.conv.process import Conv
 from lava.proc.dense.process import DelayDense, Dense
 from lava.proc.lif.process import LIF, LIFReset
+from lava.proc.sdn.process import ActivationMode, SigmaDelta
 from lava.proc.sparse.process import Sparse
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
@@ -25,9 +26,11 @@ GRADED_BITS = 8  # of an input message; 0 for spikes, which are binary
 _RELAYED = 64  # the weight of a spike to its relay
 
 
-def connect_stock(synapse: Synapse, *, before: Any, after: Any, source: Shape, target: Shape, graded: bool, delay: int = 1) -> Any:
-    """The stock process, connected from port `before` to port `after`; shapes in the network's order. Only dense ones have a `delay`."""
-    bits = GRADED_BITS if graded else 0
+def connect_stock(synapse: Synapse, *, before: Any, after: Any, source: Shape, target: Shape, bits: int, delay: int = 1) -> Any:
+    """The process, connected from out port `before` to in port `after`, or to several; shapes in the network's order.
+
+    `bits` are those of a message, 0 for spikes. Only dense ones have a `delay`.
+    """
     name = f"synapse {synapse.source} -> {synapse.target}"
     if isinstance(synapse, ConvSynapse):
         process = _convolution(synapse, stock_shape(source), bits, name)
@@ -54,16 +57,32 @@ def stock_dense_process(weight: NDArray[np.int8], exponent: int, source: Shape, 
     return DelayDense(weights=doubled, delays=delay - 1, weight_exp=exponent - 1, num_message_bits=bits, name=name)
 
 
+def _identity(shape: Shape, weight: int, bits: int, name: str) -> Any:
+    """A synapse that passes every message on, times `weight`."""
+    if len(shape) == 3:
+        kernel = np.full((shape[0], 1, 1, 1), weight, dtype=np.int32)  # one tap per channel
+        return Conv(weight=kernel, input_shape=stock_shape(shape), groups=shape[0], num_message_bits=bits, name=name)
+    return Sparse(weights=csr_matrix(np.eye(shape[0], dtype=np.int32) * weight), num_message_bits=bits, name=name)
+
+
+class GradedRelay:
+    """Neurons that repeat graded messages one step later: a SigmaDelta process without an activation sends every change of its sum."""
+
+    def __init__(self, before: Any, shape: Shape, name: str, *, bits: int) -> None:
+        """`before` is the out port of the source, `shape` its shape in the network's order."""
+        self.synapse = _identity(shape, 1, bits, f"synapse to {name}")
+        self.neuron = SigmaDelta(shape=stock_shape(shape), vth=1, act_mode=ActivationMode.UNIT, name=name)
+        before.connect(self.synapse.s_in)
+        self.synapse.a_out.connect(self.neuron.a_in)
+        self.port = self.neuron.s_out
+
+
 class Relay:
     """Neurons that repeat the spikes of their source one step later: every spike raises a neuron above its threshold, which resets it."""
 
     def __init__(self, before: Any, shape: Shape, name: str, *, window: int | None = None) -> None:
         """`before` is the out port of the source, `shape` its shape in the network's order; `window` is that of the chip's reset."""
-        if len(shape) == 3:
-            kernel = np.full((shape[0], 1, 1, 1), _RELAYED, dtype=np.int32)  # one tap per channel
-            synapse = Conv(weight=kernel, input_shape=stock_shape(shape), groups=shape[0], name=f"synapse to {name}")
-        else:
-            synapse = Sparse(weights=csr_matrix(np.eye(shape[0], dtype=np.int32) * _RELAYED), name=f"synapse to {name}")
+        synapse = _identity(shape, _RELAYED, 0, f"synapse to {name}")
         options = {"shape": stock_shape(shape), "du": DECAY_UNIT - 1, "dv": 0, "vth": _RELAYED // 2, "name": name}
         neuron = LIF(**options) if window is None else LIFReset(reset_interval=window, reset_offset=1, **options)
         before.connect(synapse.s_in)

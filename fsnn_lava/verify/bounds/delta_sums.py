@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, Layer, Synapse
-from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
+from fsnn_lava.limits import FRAME_BITS, STATE_FRACTION_BITS, STATE_MAX
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.synaptic_currents import incoming_synapses, synaptic_sum
 
@@ -57,11 +57,25 @@ def _drive_sums(batch: Batch, layer: Layer) -> Ints:
     chip, bits = batch.chip, batch.delta.rate_bits
     if chip.host_drive is not None and layer is chip.layers[0]:
         return input_current(chip, batch.values).astype(np.int64) << (bits - STATE_FRACTION_BITS)
+    if chip.input.kind == "events":
+        return _frame_sums(batch, layer)
     drive = layer.bias[None].astype(np.int64) << bits
     for synapse in chip.into(layer):
         if synapse.source == INPUT:
             drive = drive + (synaptic_sum(synapse, batch.values) << (bits + synapse.exponent))
     return drive
+
+
+def _frame_sums(batch: Batch, layer: Layer) -> Ints:
+    """The same for events: every frame with its weight, shifted once, after all of them were added up."""
+    bits, synapses = batch.delta.rate_bits, [synapse for synapse in batch.chip.into(layer) if synapse.source == INPUT]
+    drive = layer.bias[None].astype(np.int64) << bits
+    if not synapses:
+        return drive
+    finest = min(synapse.exponent for synapse in synapses)
+    total = sum(synaptic_sum(synapse, batch.weighted_frames) << (synapse.exponent - finest) for synapse in synapses)
+    shift = bits + finest - FRAME_BITS
+    return drive + (total << shift if shift >= 0 else total >> -shift)
 
 
 def reached_rates(batch: Batch, layer: Layer) -> Ints:

@@ -37,8 +37,9 @@ class RepeatedRun(MergedFindings, ABC):
         "offenders": merge_first(LOCATED),
     }
 
-    def __init__(self, emulator: AnyEmulator) -> None:
-        self.emulator, self.chip = emulator, emulator.chip
+    def __init__(self, emulator: AnyEmulator, *, name: str = "the emulator") -> None:
+        """`name`: what findings call the emulator."""
+        self.emulator, self.chip, self.name = emulator, emulator.chip, name
         self.samples = self.repeated = self.different = self.recorded = 0
         self.spikes = self.distance = 0  # all spikes, and the sum of the differences in counts
         self.offenders: list[Offender] = []
@@ -76,8 +77,8 @@ class RepeatedRun(MergedFindings, ABC):
         """What was compared, if nothing differs."""
         what = message if self.recorded == self.samples else f"{message} count"
         if self.repeated == self.samples:
-            return f"repeatable: every {what} and {state} is the same when the emulator runs again ({self.samples} samples)"
-        return f"every {what} and {state} matches the emulator ({self.samples} samples, {self.spikes} {message}s)"
+            return f"repeatable: every {what} and {state} is the same when {self.name} runs again ({self.samples} samples)"
+        return f"every {what} and {state} matches {self.name} ({self.samples} samples, {self.spikes} {message}s)"
 
     def _place(self) -> str:
         """Where the first difference is."""

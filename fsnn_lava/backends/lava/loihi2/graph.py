@@ -126,7 +126,9 @@ class ChipGraph:
         else:
             before = self._port(synapse.source, 0 if waits else delay - 1)
         delay = delay if waits else 1
-        self.synapses.append(connect_stock(synapse, before=before, after=after, source=source, target=target, graded=graded, delay=delay))
+        self.synapses.append(
+            connect_stock(synapse, before=before, after=after, source=source, target=target, bits=GRADED_BITS if graded else 0, delay=delay)
+        )
 
     def _port(self, name: str, late: int) -> Any:
         """Where the spikes of a layer can be received `late` steps after they were sent: behind as many relays."""

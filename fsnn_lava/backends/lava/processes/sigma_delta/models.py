@@ -12,9 +12,10 @@ from lava.magma.core.sync.protocols.loihi_protocol import LoihiProtocol
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.lava.delta_record import DeltaRecord
+from fsnn_lava.backends.lava.frames import Frames
 from fsnn_lava.backends.lava.processes.sigma_delta.process import SigmaDeltaNeuron
 from fsnn_lava.backends.lava.window import Window
-from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW
+from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW, shift
 from fsnn_lava.compiled.lava_step import lava_delta_step
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
@@ -36,6 +37,8 @@ class _Model(PyLoihiProcessModel):
         self._bias = np.zeros_like(bias) if proc_params["driven"] else bias
         thresholds = layer.per_neuron(layer.threshold).reshape(-1)[order]
         self._shifts = np.array([int(threshold).bit_length() - 1 for threshold in thresholds], dtype=np.int64)
+        self._frames: Frames | None = proc_params["frames"]
+        self._collected = np.zeros(self._record.counts.shape if self._frames is not None else (0, 0), dtype=np.int64)
         self._drive = np.zeros(self._record.counts.shape, dtype=np.int64)
         self._changes = np.zeros(self._record.counts.shape, dtype=np.int32)
 
@@ -44,7 +47,12 @@ class _Model(PyLoihiProcessModel):
         received, given = self.a_in.recv(), self.d_in.recv()
         if tau == 1:
             record.clear()
-            self._take_drive(given)
+            self._collected[:] = 0
+        if self._frames is None and tau == 1:
+            self._take_drive(given.astype(np.int64) << (self._rate_bits - STATE_FRACTION_BITS))
+        elif self._frames is not None and 1 <= tau <= self._window.steps:
+            self._collected += self._frames.weights[tau - 1] * given
+            self._take_drive(shift(self._collected, self._frames.shift))
         if 1 <= tau <= self._window.steps:
             lava_delta_step(
                 record.sums,
@@ -63,9 +71,9 @@ class _Model(PyLoihiProcessModel):
             self._changes[:] = 0
         self.s_out.send(self._changes)
 
-    def _take_drive(self, given: NDArray[Any]) -> None:
-        """D of E15, clipped; every clip is counted."""
-        raw = (given.astype(np.int64) << (self._rate_bits - STATE_FRACTION_BITS)) + self._bias
+    def _take_drive(self, given: NDArray[np.int64]) -> None:
+        """D of E15, from what the input gives in units of 2**-q; clipped, and every clip is counted."""
+        raw = given + self._bias
         low, high = raw < -STATE_MAX, raw > STATE_MAX
         self._record.clipped[...] |= (low * CLIPPED_LOW + high * CLIPPED_HIGH).astype(np.uint8)
         self._record.clip_count[...] += (low | high).sum(axis=1)

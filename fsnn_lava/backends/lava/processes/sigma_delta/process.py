@@ -5,6 +5,7 @@ from lava.magma.core.process.ports.ports import InPort, OutPort
 from lava.magma.core.process.process import AbstractProcess
 
 from fsnn_lava.backends.lava.delta_record import DeltaRecord
+from fsnn_lava.backends.lava.frames import Frames
 from fsnn_lava.backends.lava.window import Window
 from fsnn_lava.ir.network import Layer
 
@@ -13,7 +14,8 @@ class SigmaDeltaNeuron(AbstractProcess):
     """A layer with delta encoding (E15), B samples at once, in (H, W, C) order; awake in its window, silent outside.
 
     `a_in` is what a step adds to the sum S, `d_in` the input in units of 2**-6 weight units, read in the first step of the window: a
-    static input is sent once. `driven` is set if `d_in` already includes the bias. The results are written to `record`.
+    static input is sent once. With `frames`, `d_in` is what a frame of events adds, in whole units of its own, in every step. `driven` is
+    set if `d_in` already includes the bias. The results are written to `record`.
     """
 
     def __init__(
@@ -26,11 +28,21 @@ class SigmaDeltaNeuron(AbstractProcess):
         window: Window,
         record: DeltaRecord,
         driven: bool,
+        frames: Frames | None = None,
         tag: str = "fixed_pt",
         name: str,
     ) -> None:
         super().__init__(
-            layer=layer, order=order, rate_bits=rate_bits, band=band, window=window, record=record, driven=driven, tag=tag, name=name
+            layer=layer,
+            order=order,
+            rate_bits=rate_bits,
+            band=band,
+            window=window,
+            record=record,
+            driven=driven,
+            frames=frames,
+            tag=tag,
+            name=name,
         )
         shape = record.counts.shape
         self.a_in = InPort(shape=shape)

@@ -1,0 +1,188 @@
+"""A network with delta encoding as stock processes of lava-nc, for one sample: Delta, SigmaDelta, Sigma, Dense, Conv, Sparse.
+
+Two SigmaDelta processes take the place of a layer, ReLU(z) - ReLU(z - 2**(q + s)) (see ir/stock_delta.py). Both receive the same, and
+the targets receive W times the changes of the first and -W times those of the second. What is constant is sent once, when the layer's
+window opens: pixels by a Delta process and a synapse, biases and the host's current by a RingBuffer.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from lava.proc.io.source import RingBuffer
+from lava.proc.sdn.process import Delta, Sigma, SigmaDelta
+from numpy.typing import NDArray
+
+from fsnn_lava.backends.lava.processes.probe.process import Probe
+from fsnn_lava.backends.lava.session import Session
+from fsnn_lava.backends.lava.shared_memory import shared_array
+from fsnn_lava.backends.lava.stock_delta_result import RecordedChanges
+from fsnn_lava.backends.lava.stock_order import from_stock_order, stock_shape, to_stock_order
+from fsnn_lava.backends.lava.stock_synapse import GradedRelay, connect_stock, stock_dense_process
+from fsnn_lava.backends.lava.window import Window
+from fsnn_lava.errors import BadArgument, BadNetwork
+from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
+from fsnn_lava.ir.relays import relay_name, waits_in_synapse
+from fsnn_lava.ir.space_to_depth import packed, unpacked
+from fsnn_lava.ir.stock_delta import stock_shift
+from fsnn_lava.ir.stock_network import Lowered
+from fsnn_lava.limits import STATE_FRACTION_BITS
+
+FIRST = 2  # the Lava step at which layer 1's window opens: a source takes one step
+CHANGE_BITS = 24  # of a message
+SIGNS = (1, -1)  # with which the two neurons of a pair enter
+
+
+class StockDeltaGraph:
+    """Stock processes for one sample, connected, with a probe on each neuron. Rebuilt for every sample, so that no state carries over."""
+
+    def __init__(self, lowered: Lowered, sample: NDArray[np.uint8], current: NDArray[np.int32] | None, *, steps: int) -> None:
+        """`current` [*shape of the first layer], units 2**-6: what the host computes, bias included; None for pixels."""
+        chip = lowered.chip
+        if chip.delta is None:
+            raise BadArgument("this network uses rate coding; use StockGraph")
+        if chip.input.kind == "events":
+            raise BadNetwork("the stock graph of delta encoding does not support event input; use the batched graph")
+        self._chip, self._delta, self._factors, self._steps = chip, chip.delta, lowered.factors, steps
+        self._total = FIRST + len(chip.layers) + steps - 1
+        self._beat = shared_array((1,), np.int64)
+        self.processes: list[Any] = []
+        self._pairs = {layer.name: self._pair(index, layer) for index, layer in enumerate(chip.layers)}
+        self._delayed: dict[tuple[str, int, int], Any] = {}  # ports that repeat a neuron's changes some steps later
+        for synapse in chip.synapses:
+            if synapse.source == INPUT:
+                self._send_pixels(synapse, sample)
+            else:
+                self._connect(synapse)
+        for index, layer in enumerate(chip.layers):
+            given = current is not None and index == 0
+            constant = self._packed_current(current, layer) if current is not None and given else layer.bias.astype(np.int64) << 6
+            self._send_constants(index, layer, constant << (self._delta.rate_bits - STATE_FRACTION_BITS))
+        self._probes = [[self._probe(index, neuron) for neuron in self._pairs[layer.name]] for index, layer in enumerate(chip.layers)]
+        self._readout = self._classifier()
+
+    def heartbeat(self) -> int:
+        """A counter that advances as long as the stock graph makes progress."""
+        return int(self._beat[0])
+
+    def run(self, session: Session) -> float:
+        """Run all windows; returns the seconds that the steps took."""
+        start = time.perf_counter()
+        session.run(self._total)
+        return time.perf_counter() - start
+
+    def recorded(self, chip: ChipNetwork) -> RecordedChanges:
+        """What the probes recorded, in the network's own layout."""
+        found: list[list[NDArray[Any]]] = [[], [], []]
+        for layer, ((lower, state), (upper, _)) in zip(chip.layers, self._probes, strict=True):
+            for parts, values in zip(found, (lower, upper, state), strict=True):
+                parts.append(unpacked(_network_order(values), layer.shape, self._factors[layer.name]))
+        return RecordedChanges(lower=found[0], upper=found[1], states=found[2], readout=self._readout.copy())
+
+    def _opens(self, index: int) -> int:
+        return FIRST + index
+
+    def _window(self, index: int) -> Window:
+        return Window(opens=self._opens(index), steps=self._steps, period=self._total)
+
+    def _pair(self, index: int, layer: Layer) -> tuple[SigmaDelta, SigmaDelta]:
+        shape, band = stock_shape(layer.shape), self._delta.dead_bands[index]
+        made = [
+            SigmaDelta(shape=shape, vth=band, state_exp=stock_shift(layer), name=f"neuron {layer.name}, {which}")
+            for which in ("ReLU(z)", "ReLU(z - 1)")
+        ]
+        self.processes += made
+        return made[0], made[1]
+
+    def _packed_current(self, current: NDArray[np.int32], layer: Layer) -> NDArray[np.int64]:
+        return packed(current.astype(np.int64), current.shape, self._factors[layer.name])
+
+    def _send_constants(self, index: int, layer: Layer, drive: NDArray[np.int64]) -> None:
+        """Send the drive to both neurons of a layer when its window opens; the second is one rate lower."""
+        one = layer.per_neuron(layer.threshold).astype(np.int64) << self._delta.rate_bits
+        for neuron, constant in zip(self._pairs[layer.name], (drive, drive - one), strict=True):
+            self._send_once(to_stock_order(constant), neuron.a_in, step=self._opens(index), name=f"constants of {neuron.name}")
+
+    def _send_once(self, constant: NDArray[np.int64], port: Any, *, step: int, name: str) -> None:
+        data = np.zeros((*constant.shape, self._total), dtype=np.int32)
+        data[..., step - 1] = constant
+        source = RingBuffer(data=data)
+        source.name = name
+        source.s_out.connect(port)
+        self.processes.append(source)
+
+    def _send_pixels(self, synapse: Synapse, sample: NDArray[np.uint8]) -> None:
+        """Pixels from the step before the target's window opens; Delta sends them once, in units in which the synapse has exponent 0."""
+        target = self._chip.layer(synapse.target)
+        first = self._opens(self._chip.index(synapse.target)) - 2  # from 0
+        values = to_stock_order(sample).astype(np.int32)
+        data = np.zeros((*values.shape, self._total), dtype=np.int32)
+        data[..., first:] = values[..., None]
+        source = RingBuffer(data=data)
+        source.name = f"source for {synapse.target}"
+        encoder = Delta(shape=values.shape, vth=1, spike_exp=self._delta.rate_bits + synapse.exponent)
+        encoder.name = f"encoder for {synapse.target}"
+        source.s_out.connect(encoder.a_in)
+        after = [neuron.a_in for neuron in self._pairs[target.name]]
+        plain, shape = replace(synapse, exponent=0), self._chip.input.shape
+        process = connect_stock(plain, before=encoder.s_out, after=after, source=shape, target=target.shape, bits=CHANGE_BITS)
+        self.processes += [source, encoder, process]
+
+    def _connect(self, synapse: Synapse) -> None:
+        chip, delay = self._chip, self._chip.chip_delay(synapse)
+        waits = waits_in_synapse(synapse)
+        for which, sign in enumerate(SIGNS):
+            process = connect_stock(
+                replace(synapse, weight=(sign * synapse.weight).astype(np.int8)),
+                before=self._port(synapse.source, which, 0 if waits else delay - 1),
+                after=[neuron.a_in for neuron in self._pairs[synapse.target]],
+                source=chip.layer(synapse.source).shape,
+                target=chip.layer(synapse.target).shape,
+                bits=CHANGE_BITS,
+                delay=delay if waits else 1,
+            )
+            self.processes.append(process)
+
+    def _port(self, name: str, which: int, late: int) -> Any:
+        """Where the changes of a neuron can be received `late` steps after they were sent: behind as many relays."""
+        if late == 0:
+            return self._pairs[name][which].s_out
+        if (name, which, late) not in self._delayed:
+            before, shape = self._port(name, which, late - 1), self._chip.layer(name).shape
+            relay = GradedRelay(before, shape, f"{relay_name(name, late)}, {which}", bits=CHANGE_BITS)
+            self._delayed[name, which, late] = relay.port
+            self.processes += [relay.synapse, relay.neuron]
+        return self._delayed[name, which, late]
+
+    def _probe(self, index: int, neuron: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Memory for every message [T, *shape] and the final state of a neuron, which a probe fills."""
+        shape = neuron.sigma.shape
+        messages, state = shared_array((self._steps, *shape), np.int32), shared_array(shape, np.int32)
+        probe = Probe(spikes=messages, potential=state, beat=self._beat, window=self._window(index), name=f"probe {neuron.name}")
+        neuron.s_out.connect(probe.s_in)
+        probe.v.connect_var(neuron.sigma)
+        self.processes.append(probe)
+        return messages, state
+
+    def _classifier(self) -> NDArray[np.int32]:
+        """The readout's sums; its window opens one step after the last layer's."""
+        chip, last, index = self._chip, self._chip.layers[-1], len(self._chip.layers)
+        classes = Sigma(shape=(chip.readout.classes,))
+        classes.name = "readout"
+        for sign, neuron in zip(SIGNS, self._pairs[last.name], strict=True):
+            weight = (sign * chip.readout.weight).astype(np.int8)
+            synapse = stock_dense_process(weight, chip.readout.exponent, last.shape, CHANGE_BITS, f"synapse {neuron.name} to readout")
+            neuron.s_out.reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)
+            synapse.a_out.connect(classes.a_in)
+            self.processes.append(synapse)
+        bias = chip.readout.bias.astype(np.int64) << self._delta.rate_bits
+        self._send_once(bias, classes.a_in, step=self._opens(index), name="bias of readout")
+        self.processes.append(classes)
+        return self._probe(index, classes)[1]
+
+
+def _network_order(values: NDArray[Any]) -> NDArray[Any]:
+    return from_stock_order(values) if values.ndim >= 3 else values
