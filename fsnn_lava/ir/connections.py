@@ -71,7 +71,6 @@ class DenseSynapse(Synapse):
     weight_form = "[N_target, N_source]"
 
     def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
-        """Shape of the layer that a dense connection with this source ends in."""
         require(
             self.weight.shape[1] == int(np.prod(source)),
             f"{self}: weight has {self.weight.shape[1]} inputs, but the source has {int(np.prod(source))} neurons",
@@ -103,7 +102,6 @@ class ConvSynapse(Synapse):
     weight_form = "[C_out, C_in / groups, kH, kW]"
 
     def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
-        """Shape of the layer that a convolutional connection with this source ends in."""
         require(len(source) == 3, f"{self}: a convolution needs a (C, H, W) source, got {source}")
         out, inner, *kernel = self.weight.shape
         require(
@@ -148,7 +146,6 @@ class TransposedConvSynapse(Synapse):
     weight_form = "[C_in, C_out, kH, kW]"
 
     def output_shape(self, source: tuple[int, ...]) -> tuple[int, ...]:
-        """Shape of the layer that a transposed connection with this source ends in."""
         require(len(source) == 3, f"{self}: a transposed convolution needs a (C, H, W) source, got {source}")
         require(
             self.weight.shape[0] == source[0], f"{self}: weight has {self.weight.shape[0]} input channels, but the source has {source[0]}"
