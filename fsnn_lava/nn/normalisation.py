@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from fsnn_lava.errors import BadArgument
+
+if TYPE_CHECKING:  # data sets and the commands import this file: they start without torch
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

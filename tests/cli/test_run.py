@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -272,3 +274,9 @@ def test_many_processes_need_a_file_to_meet_in(files: tuple, monkeypatch: pytest
     assert "2 processes need a results file in which to join their results: add --out" in capsys.readouterr().err
     assert run_as(2, 2, arguments(folder, "--no-compare"), monkeypatch) == 2
     assert "must give this process a rank below the number of processes" in capsys.readouterr().err
+
+
+def test_torch_is_not_loaded_before_errors_can_be_reported() -> None:
+    said = "import sys, fsnn_lava.cli.run, fsnn_lava.data.dataset; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
