@@ -58,7 +58,8 @@ def test_the_sentence_names_the_level_and_what_is_unknown():
 
 
 def test_the_first_line_has_the_number_of_steps_if_there_is_one():
-    assert settled(answer="no", steps=40).short() == "no (|f(a) - a| up to 0.1, 3.00% beyond the 0.05 that it resolves, about 40 steps needed)"
+    first = settled(answer="no", steps=40).short()
+    assert first == "no (|f(a) - a| up to 0.1, 3.00% beyond the 0.05 that it resolves, about 40 steps needed)"
     assert settled(level=0.08, demanded=True).short() == "partly (|f(a) - a| up to 0.1, 3.00% beyond the allowed 0.08)"
     assert "steps" not in settled(answer="yes", beyond=0.0, steps=20).short()
 
