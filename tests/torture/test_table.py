@@ -86,3 +86,10 @@ def test_nearly_every_known_change_can_still_be_made():
     present = {(one.file, one.text, one.change, nth) for files in every for changes in files.values() for nth, one in changes}
     gone = [one.name for one in mutation.known() if (one.file, one.text, one.change, one.nth) not in present]
     assert len(gone) <= len(mutation.known()) // 20, gone
+
+
+def test_every_test_that_noticed_a_change_is_still_there():
+    for change in mutation.known():
+        file, _, name = change.by.partition("::")
+        source = (mutation.HERE.parent.parent / file).read_text(encoding="utf-8") if file else ""
+        assert not file or f"def {name.partition('[')[0]}(" in source, f"{change.by}: moved or renamed"
