@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def _opened(path: Path):  # type: ignore[no-untyped-def]  # a PIL.Image.Image
     from PIL import Image
 
     try:
-        image = Image.open(path, formats=FORMATS)
+        image = Image.open(io.BytesIO(path.read_bytes()), formats=FORMATS)  # of a file, Pillow would allocate any length that it claims
     except (OSError, ValueError, SyntaxError, EOFError, ArithmeticError, LookupError, TypeError, Image.DecompressionBombError) as error:
         raise BadData(f"{path} cannot be read as an image: {' '.join(str(error).split())[:200]}") from error
     if not 0 < image.size[0] * image.size[1] <= PIXELS_MAX:

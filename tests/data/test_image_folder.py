@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import tracemalloc
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from fsnn_lava.data import load
+from fsnn_lava.data.image_folder import read_image
 from fsnn_lava.errors import BadArgument, BadData, Remark
 from tests.helpers.data_files import random_images
 
@@ -69,3 +73,19 @@ def test_a_folder_with_something_else_and_damaged_images_are_refused(tmp_path):
         load(tmp_path)
     with pytest.raises(BadArgument, match="unknown option 'sise'; did you mean 'size'"):
         load(f"{tmp_path},sise=3")
+
+
+def test_a_length_in_an_image_that_is_a_lie_allocates_nothing(tmp_path):
+    """Pillow asks the file for as many bytes as a damaged chunk claims to have; a buffered file would allocate them."""
+    path = tmp_path / "image.png"
+    Image.fromarray(random_images(1, 5, 6, 3)[0]).save(path)
+    whole = path.read_bytes()
+    at = whole.index(b"IDAT") - 4
+    path.write_bytes(whole[:at] + (2**31 + 5).to_bytes(4, "big") + whole[at + 4 :])
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(BadData):
+            read_image(path, mode="RGB", size=(6, 5))
+        assert tracemalloc.get_traced_memory()[1] < 2**26
+    finally:
+        tracemalloc.stop()

@@ -92,4 +92,4 @@ def test_every_test_that_noticed_a_change_is_still_there():
     for change in mutation.known():
         file, _, name = change.by.partition("::")
         source = (mutation.HERE.parent.parent / file).read_text(encoding="utf-8") if file else ""
-        assert not file or f"def {name.partition('[')[0]}(" in source, f"{change.by}: moved or renamed"
+        assert not name or f"def {name.partition('[')[0]}(" in source, f"{change.by}: moved or renamed"
