@@ -29,6 +29,13 @@ def test_in_a_long_run_the_samples_take_their_share_of_its_work():
     assert 60 / sampling.every == pytest.approx(SHARE * ACTIVITY * 30)
 
 
+def test_calling_the_functions_of_a_pass_counts_for_later_samples_not_for_the_first():
+    """10,000 multiplications and an overhead of 30,000: four times as rare."""
+    chip = dense_network(1, size=100, inputs=7)
+    plain, slow = (affordable(chip, 30, passes=60, overhead=overhead) for overhead in (0.0, 3e4))
+    assert (slow.first, slow.every) == (plain.first, 4 * plain.every)
+
+
 def test_the_first_samples_take_a_fixed_amount_of_work_but_there_is_at_least_one():
     chip = dense_network(1, size=100, inputs=7)
     assert affordable(chip, 30, passes=1000).first == FIRST_WORK / (1000 * 100 * 100) == 50
