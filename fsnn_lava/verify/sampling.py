@@ -22,7 +22,7 @@ REFERENCE_SAMPLES = 64  # computed by the reference, at most
 REFERENCE_PASSES = 10  # per step: float64, many small operations, and silent neurons are not skipped
 CERTIFIED_SAMPLES = 32  # examined for a certificate, at most
 CERTIFICATE_PASSES = 400  # around the loops, forward or back, to certify one sample
-PASS_OVERHEAD = 1e6  # multiplications in the time that calling the functions of a pass to solve or to certify takes, however small the network
+PASS_OVERHEAD = 1e6  # multiplications in the time that the calls of a pass to solve or to certify take, however small the network
 
 
 @dataclass(frozen=True)
