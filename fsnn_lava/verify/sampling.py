@@ -18,6 +18,8 @@ SHARE = 0.1  # of the run's work that each kind of examination may take in a lon
 FIRST_WORK = 5e8  # multiplications for the first samples, however short the run: a fraction of a second
 SOLVED_SAMPLES = 256  # for which a* is solved, at most
 SOLVED_PASSES = 60  # of the rate map, to solve for one a*
+SLOPE_SAMPLES = 8  # run again with fewer steps, at most
+SLOPE_PASSES = 5  # to run one again with T/4 and T/2 steps, and for f(a) after each
 REFERENCE_SAMPLES = 64  # computed by the reference, at most
 REFERENCE_PASSES = 10  # per step: float64, many small operations, and silent neurons are not skipped
 CERTIFIED_SAMPLES = 32  # examined for a certificate, at most
@@ -75,6 +77,11 @@ def multiplications(chip: ChipNetwork) -> int:
 def solved_samples(chip: ChipNetwork, steps: int) -> Sampling:
     """For which samples a* is solved by default."""
     return affordable(chip, steps, passes=SOLVED_PASSES, overhead=PASS_OVERHEAD, least=2, most=SOLVED_SAMPLES)
+
+
+def slope_samples(chip: ChipNetwork, steps: int) -> Sampling:
+    """Which samples are run again with fewer steps, to measure how the residual falls."""
+    return Sampling(affordable(chip, steps, passes=SLOPE_PASSES, least=2, most=SLOPE_SAMPLES).first)
 
 
 def referenced_samples(chip: ChipNetwork, steps: int) -> Sampling:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.ir.network import TransposedConvSynapse
-from fsnn_lava.verify.sampling import ACTIVITY, FIRST_WORK, SHARE, Sampling, affordable, multiplications
+from fsnn_lava.verify.sampling import ACTIVITY, FIRST_WORK, SHARE, SLOPE_SAMPLES, Sampling, affordable, multiplications, slope_samples
 from tests.helpers.chip_networks import conv_network, dense_network
 
 
@@ -52,3 +52,8 @@ def test_the_work_of_one_pass_counts_the_synapses_between_layers():
     between = [synapse for synapse in chip.synapses if synapse.source != "input"]
     places = [chip.layer(s.source if isinstance(s, TransposedConvSynapse) else s.target).shape[1:] for s in between]
     assert multiplications(chip) == sum(s.weight.size * int(np.prod(place)) for s, place in zip(between, places))
+
+
+def test_the_slope_is_measured_on_first_samples_only_and_on_fewer_of_a_large_network():
+    assert slope_samples(dense_network(1, size=100, inputs=7), 30) == Sampling(SLOPE_SAMPLES)
+    assert slope_samples(dense_network(1, size=5000, inputs=1), 30) == Sampling(FIRST_WORK // (5 * 5000**2)) == Sampling(4)
