@@ -34,7 +34,7 @@ _DAMAGE = (
     ValueError,
     TypeError,
     IndexError,
-    AttributeError,
+    AttributeError,  # only if h5py raised it
     OverflowError,
     UnicodeError,
     NotImplementedError,
@@ -61,7 +61,7 @@ def put_array(group: h5py.Group, name: str, array: NDArray[Any]) -> h5py.Dataset
 
 @contextlib.contextmanager
 def open_file(path: str | Path) -> Iterator[Hdf5Node]:
-    """Yield the root of an HDF5 file; any error inside the block becomes BadFile with the file's name in it."""
+    """Yield the root of an HDF5 file; errors that a damaged file can cause become BadFile with the file's name in it."""
     target = Path(path)
     if not target.exists():
         raise BadFile(f"{target} does not exist")
@@ -76,7 +76,17 @@ def open_file(path: str | Path) -> Iterator[Hdf5Node]:
     except PermissionError as error:
         raise BadFile(f"{target} cannot be read: {error.strerror}") from error
     except _DAMAGE as error:
+        if isinstance(error, AttributeError) and not _raised_by_h5py(error):
+            raise
         raise BadFile(f"{target} is not an HDF5 file, or it is damaged: {_one_line(error)}") from error
+
+
+def _raised_by_h5py(error: BaseException) -> bool:
+    """Whether the error arose in h5py, which stumbles over some damaged files, and not in code that uses it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] == "h5py"
 
 
 def _one_line(error: BaseException) -> str:

@@ -116,15 +116,22 @@ def _constant_current(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8]
 
 
 def synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
-    """weight @ messages, [B, *target] from [B, *source], tap by tap; the float64 products are integers below 2**53, so it is exact."""
-    weight, sent = synapse.weight.astype(np.float64), messages.astype(np.float64)
+    """weight @ messages, [B, *target] from [B, *source], tap by tap; every partial sum is an integer that the floats hold exactly."""
+    kind = np.float32 if _largest_sum(synapse, messages) < 2**24 else np.float64
+    weight, sent = synapse.weight.astype(kind), messages.astype(kind)
     if isinstance(synapse, (DenseSynapse, Readout)):
         return np.rint(sent.reshape(len(sent), -1) @ weight.T).astype(np.int64)
     total = _convolved(synapse, weight, sent) if isinstance(synapse, ConvSynapse) else _spread(synapse, weight, sent)
     return np.rint(total).astype(np.int64)
 
 
-def _convolved(synapse: ConvSynapse | HostDrive, weight: NDArray[np.float64], sent: NDArray[np.float64]) -> NDArray[np.float64]:
+def _largest_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> int:
+    """No partial sum is larger: the largest weight times the largest message times the most messages that reach a neuron."""
+    most = synapse.weight.size // min(synapse.weight.shape[:2])
+    return most * int(np.abs(synapse.weight.astype(np.int64)).max(initial=0)) * int(np.abs(messages.astype(np.int64)).max(initial=0))
+
+
+def _convolved(synapse: ConvSynapse | HostDrive, weight: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64]:
     (sy, sx), (py, px) = synapse.stride, synapse.padding
     groups, (dy, dx) = (1, (1, 1)) if isinstance(synapse, HostDrive) else (synapse.groups, synapse.dilation)
     padded = np.pad(sent, ((0, 0), (0, 0), (py, py), (px, px)))
@@ -139,7 +146,7 @@ def _convolved(synapse: ConvSynapse | HostDrive, weight: NDArray[np.float64], se
     return np.concatenate(parts, axis=1)
 
 
-def _spread(synapse: Any, weight: NDArray[np.float64], sent: NDArray[np.float64]) -> NDArray[np.float64]:
+def _spread(synapse: Any, weight: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64]:
     """A transposed convolution: every source adds its kernel to the target's grid."""
     (sy, sx), (py, px), (oy, ox) = synapse.stride, synapse.padding, synapse.output_padding
     rows, columns, (ky, kx) = sent.shape[2], sent.shape[3], weight.shape[2:]

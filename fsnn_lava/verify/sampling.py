@@ -18,10 +18,13 @@ SHARE = 0.1  # of the run's work that each kind of examination may take in a lon
 FIRST_WORK = 5e8  # multiplications for the first samples, however short the run: a fraction of a second
 SOLVED_SAMPLES = 256  # for which a* is solved, at most
 SOLVED_PASSES = 60  # of the rate map, to solve for one a*
+SLOPE_SAMPLES = 8  # run again with fewer steps, at most
+SLOPE_PASSES = 5  # to run one again with T/4 and T/2 steps, and for f(a) after each
 REFERENCE_SAMPLES = 64  # computed by the reference, at most
 REFERENCE_PASSES = 10  # per step: float64, many small operations, and silent neurons are not skipped
 CERTIFIED_SAMPLES = 32  # examined for a certificate, at most
 CERTIFICATE_PASSES = 400  # around the loops, forward or back, to certify one sample
+PASS_OVERHEAD = 1e6  # multiplications in the time that the calls of a pass to solve or to certify take, however small the network
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,23 @@ class Sampling:
 
 
 def affordable(
-    chip: ChipNetwork, steps: int, *, passes: float, least: int = 1, most: int = 2**62, first_most: int | None = None
+    chip: ChipNetwork,
+    steps: int,
+    *,
+    passes: float,
+    overhead: float = 0.0,
+    least: int = 1,
+    most: int = 2**62,
+    first_most: int | None = None,
 ) -> Sampling:
     """The samples to examine if one takes as long as `passes` passes over all connections; running one takes ACTIVITY * steps of them.
 
-    At least `least`, at most `most` in all, and at most `first_most` from the start of the run.
+    At least `least`, at most `most` in all, and at most `first_most` from the start of the run. The first samples are examined together,
+    later ones each on its own, when a pass takes `overhead` multiplications longer.
     """
-    first = int(np.clip(FIRST_WORK // (passes * multiplications(chip)), least, most if first_most is None else first_most))
-    return Sampling(first, ceil(passes / (SHARE * ACTIVITY * steps)), most)
+    work = multiplications(chip)
+    first = int(np.clip(FIRST_WORK // (passes * work), least, most if first_most is None else first_most))
+    return Sampling(first, ceil(passes * (1 + overhead / work) / (SHARE * ACTIVITY * steps)), most)
 
 
 def multiplications(chip: ChipNetwork) -> int:
@@ -64,7 +76,12 @@ def multiplications(chip: ChipNetwork) -> int:
 
 def solved_samples(chip: ChipNetwork, steps: int) -> Sampling:
     """For which samples a* is solved by default."""
-    return affordable(chip, steps, passes=SOLVED_PASSES, least=2, most=SOLVED_SAMPLES)
+    return affordable(chip, steps, passes=SOLVED_PASSES, overhead=PASS_OVERHEAD, least=2, most=SOLVED_SAMPLES)
+
+
+def slope_samples(chip: ChipNetwork, steps: int) -> Sampling:
+    """Which samples are run again with fewer steps, to measure how the residual falls."""
+    return Sampling(affordable(chip, steps, passes=SLOPE_PASSES, least=2, most=SLOPE_SAMPLES).first)
 
 
 def referenced_samples(chip: ChipNetwork, steps: int) -> Sampling:
@@ -74,4 +91,4 @@ def referenced_samples(chip: ChipNetwork, steps: int) -> Sampling:
 
 def certified_samples(chip: ChipNetwork, steps: int) -> Sampling:
     """Which samples are examined by default."""
-    return affordable(chip, steps, passes=CERTIFICATE_PASSES, most=CERTIFIED_SAMPLES)
+    return affordable(chip, steps, passes=CERTIFICATE_PASSES, overhead=PASS_OVERHEAD, most=CERTIFIED_SAMPLES)

@@ -29,6 +29,7 @@ class Settled:
         samples_settled: share of the samples without a rate beyond `level`, 0 to 1.
         demanded: whether `level` is the user's.
         slope: of log ||f(a) - a|| over log T, measured between T/4 and T steps; None for fewer than 8 steps or a residual of 0.
+        slope_samples: number of first samples that it was measured on.
         expected_slope: what E11 predicts: that of log 1/A, which is -1 without a leak. None with reset to zero, which E11 does not cover.
         steps: about how many steps bring every residual to `level`, by E11's 1/A; None if no number does.
         floor: what the largest residual falls to in the end: 0 without a leak; None with reset to zero.
@@ -50,6 +51,7 @@ class Settled:
     unexplained: float | None = None
     demanded: bool = False
     slope: float | None = None
+    slope_samples: int = 0
     expected_slope: float | None = None
     steps: int | None = None
     floor: float | None = None
@@ -89,9 +91,10 @@ class Settled:
         return f"{self.level:.4g}, which is what the run can resolve"
 
     def _trend(self) -> str:
-        slope = "" if self.slope is None else f"it falls as T^{self.slope:.2f} so far"
-        if slope and self.expected_slope is not None:
-            slope += f" (E11: T^{self.expected_slope:.2f})"
+        slope = ""
+        if self.slope is not None:
+            predicted = "" if self.expected_slope is None else f"E11: T^{self.expected_slope:.2f}; "
+            slope = f"it falls as T^{self.slope:.2f} so far ({predicted}{self.slope_samples} samples)"
         return ", ".join(text for text in (slope, self.outlook()) if text)
 
     def outlook(self) -> str:

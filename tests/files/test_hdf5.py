@@ -109,3 +109,10 @@ def test_what_cannot_be_opened_is_reported(tmp_path):
     for name, sentence in (("none.h5", "does not exist"), ("", "is not a file"), ("text.h5", "is not an HDF5 file, or it is damaged")):
         with pytest.raises(BadFile, match=sentence), open_file(tmp_path / name):
             pass
+
+
+def test_an_attribute_error_is_damage_only_if_h5py_raised_it(path):
+    with pytest.raises(AttributeError, match="no attribute 'misspelt'"), open_file(path) as root:
+        root.misspelt()  # a programming error
+    with pytest.raises(BadFile, match="it is damaged: 'NoneType' object has no attribute 'shape'"), open_file(path):
+        exec("None.shape", {"__name__": "h5py._hl.dataset"})

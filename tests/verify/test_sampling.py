@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.ir.network import TransposedConvSynapse
-from fsnn_lava.verify.sampling import ACTIVITY, FIRST_WORK, SHARE, Sampling, affordable, multiplications
+from fsnn_lava.verify.sampling import ACTIVITY, FIRST_WORK, SHARE, SLOPE_SAMPLES, Sampling, affordable, multiplications, slope_samples
 from tests.helpers.chip_networks import conv_network, dense_network
 
 
@@ -29,6 +29,13 @@ def test_in_a_long_run_the_samples_take_their_share_of_its_work():
     assert 60 / sampling.every == pytest.approx(SHARE * ACTIVITY * 30)
 
 
+def test_calling_the_functions_of_a_pass_counts_for_later_samples_not_for_the_first():
+    """10,000 multiplications and an overhead of 30,000: four times as rare."""
+    chip = dense_network(1, size=100, inputs=7)
+    plain, slow = (affordable(chip, 30, passes=60, overhead=overhead) for overhead in (0.0, 3e4))
+    assert (slow.first, slow.every) == (plain.first, 4 * plain.every)
+
+
 def test_the_first_samples_take_a_fixed_amount_of_work_but_there_is_at_least_one():
     chip = dense_network(1, size=100, inputs=7)
     assert affordable(chip, 30, passes=1000).first == FIRST_WORK / (1000 * 100 * 100) == 50
@@ -45,3 +52,8 @@ def test_the_work_of_one_pass_counts_the_synapses_between_layers():
     between = [synapse for synapse in chip.synapses if synapse.source != "input"]
     places = [chip.layer(s.source if isinstance(s, TransposedConvSynapse) else s.target).shape[1:] for s in between]
     assert multiplications(chip) == sum(s.weight.size * int(np.prod(place)) for s, place in zip(between, places))
+
+
+def test_the_slope_is_measured_on_first_samples_only_and_on_fewer_of_a_large_network():
+    assert slope_samples(dense_network(1, size=100, inputs=7), 30) == Sampling(SLOPE_SAMPLES)
+    assert slope_samples(dense_network(1, size=5000, inputs=1), 30) == Sampling(FIRST_WORK // (5 * 5000**2)) == Sampling(4)

@@ -43,7 +43,8 @@ def test_the_sentence_says_what_more_steps_would_do():
     assert "more steps do not settle it" in settled(floor=None).sentence()
     assert "steps would bring" not in settled(answer="yes", beyond=0.0, steps=20).sentence()
     assert "steps would bring" not in settled(answer="partly", beyond=0.0, without=1, steps=20).sentence()
-    assert "it falls as T^-0.97 so far (E11: T^-1.00)" in settled(slope=-0.97, expected_slope=-1.0).sentence()
+    assert "it falls as T^-0.97 so far (E11: T^-1.00; 8 samples)" in settled(slope=-0.97, slope_samples=8, expected_slope=-1.0).sentence()
+    assert "it falls as T^-0.97 so far (2 samples)" in settled(slope=-0.97, slope_samples=2).sentence()
 
 
 def test_the_sentence_names_the_level_and_what_is_unknown():

@@ -45,7 +45,8 @@ def test_the_first_line_and_the_json_give_three_answers() -> None:
     verdict = Verdict(checks=held, settled=settled, accurate=accurate)
     first = verdict.to_text().splitlines()[0]
     answers = (
-        "settled: no (|f(a) - a| up to 0.5, 25.00% beyond what the run can resolve); accurate: 75.00% (40.00% … 90.00%), float 100.00%"
+        "settled: no (|f(a) - a| up to 0.5, 25.00% beyond the 0.1 that it resolves, about 50 steps needed); "
+        "accurate: 75.00% (40.00% … 90.00%), float 100.00%"
     )
     assert first == f"PASS  faithful; {answers}"
     said = verdict.to_dict()

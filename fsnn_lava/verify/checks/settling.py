@@ -16,12 +16,12 @@ from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.phase_noise import equilibrium_charge
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_largest, merge_total
+from fsnn_lava.verify.sampling import slope_samples
 from fsnn_lava.verify.settled import Answer, Settled, answer_of, steps_to_settle
 from fsnn_lava.verify.synaptic_currents import incoming_synapses, synaptic_shift
 from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "equilibrium → integer spikes"
-SLOPE_SAMPLES = 8  # number of first samples to run again with fewer steps
 SLOPE_STEPS_MIN = 8
 _PARTS = (4, 2, 1)  # T divided by these: where the residual is measured
 _ROUNDING = 1e-9  # relative rounding error of a residual and of 1/A in float64
@@ -31,7 +31,7 @@ class SettlingCheck(MergedFindings):
     """Only measures; the user's thresholds are judged by the residual check."""
 
     RULES = {
-        **dict.fromkeys(("samples", "unsettled", "active", "beyond", "unexplained", "squares", "lengths"), merge_total),
+        **dict.fromkeys(("samples", "unsettled", "active", "beyond", "unexplained", "squares", "lengths", "sloped"), merge_total),
         **dict.fromkeys(("steps", "residual_max"), merge_largest),
     }
 
@@ -40,6 +40,7 @@ class SettlingCheck(MergedFindings):
         self.charges = [equilibrium_charge(chip, layer) for layer in chip.layers]  # spikes
         self.samples = self.unsettled = self.steps = self.active = self.beyond = self.unexplained = 0
         self.squares = self.residual_max = 0.0
+        self.sloped = 0  # samples that were run again with fewer steps
         self.lengths = np.zeros(len(_PARTS))  # sums over samples of ||f(a) - a|| after T/4, T/2 and T steps
 
     def add(self, batch: Batch, mapped: Rates) -> None:
@@ -59,9 +60,10 @@ class SettlingCheck(MergedFindings):
         self.samples += batch.samples
         self.squares += squares  # once per batch, so that merging parts rounds the same way
         self.unsettled += int(np.count_nonzero(unsettled))
-        rows = min(SLOPE_SAMPLES - batch.offset, batch.samples)
-        if rows > 0 and batch.steps >= SLOPE_STEPS_MIN:
-            first = batch.at(np.arange(rows))
+        rows = slope_samples(self.chip, batch.steps).rows(batch.offset, batch.samples)
+        if len(rows) and batch.steps >= SLOPE_STEPS_MIN:
+            first = batch.at(rows)
+            self.sloped += len(rows)
             self.lengths += [self._length(first, batch.steps // part) for part in _PARTS]
 
     def _explained(self, batch: Batch, index: int, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -103,6 +105,7 @@ class SettlingCheck(MergedFindings):
             samples_settled=1.0 - self.unsettled / max(1, self.samples),
             slope=slope,
             expected_slope=expected,
+            slope_samples=self.sloped,
             steps=self._steps_needed(),
             floor=self._floor(),
             distance=distance,
