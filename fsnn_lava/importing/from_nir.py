@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from pathlib import Path as FilePath
 from typing import get_args
 
@@ -15,7 +16,6 @@ from fsnn_lava.errors import BadArgument, BadFile, FsnnError
 from fsnn_lava.importing.blocks import Block, Blocks, fold_readout
 from fsnn_lava.importing.chain import Link
 from fsnn_lava.importing.linear_path import Affine, fold_path
-from fsnn_lava.importing.neuron_facts import close
 from fsnn_lava.importing.nir_file import NirGraph, NirNode, read_nir_graph
 from fsnn_lava.importing.nir_modules import INTEGRATORS, linear_links
 from fsnn_lava.importing.nir_neurons import WRITERS, Habits, Reset, Writer, euler, neuron_facts
@@ -28,6 +28,9 @@ from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Shape
 
 _REMEDY = 'if it was trained to subtract its threshold, which NIR cannot express, say reset="subtract"'
+PRECISION = 1e-6  # of a leak: the numbers in such files are float32
+NEURONS_MAX = 2**20  # of one layer, and values of the input, because a small file could describe a huge one
+COUNTED_MAX = 4096  # neurons of a last layer that is its own readout
 _DAMAGE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError, ArithmeticError, MemoryError, RecursionError)
 
 
@@ -116,6 +119,8 @@ def _network(
     known = tuple(layers.values())
     readout = _readout(found, before, habits, known[0].facts.leak)
     blocks = Blocks(tuple(layer.block for layer in known), fold_readout(readout, before_shape), shape)
+    if blocks.readout is None and blocks.classes > COUNTED_MAX:
+        raise BadArgument(f"the last layer has {blocks.classes} neurons, one per class; at most {COUNTED_MAX} are supported")
     net = convert(
         blocks,
         known,
@@ -124,6 +129,7 @@ def _network(
         normalisation=normalisation,
         class_names=class_names,
         dtype=torch.float32,
+        precision=PRECISION,
     )
     net.metrics["imported"] = f"as {habits.title} writes it: {sentences(known)}; read as data, not compared with its source"
     return net.float().eval()
@@ -133,7 +139,13 @@ def _input_shape(node: NirNode, given: Sequence[int] | None) -> Shape:
     sizes = tuple(given) if given is not None else tuple(int(size) for size in node.numbers.get("shape", ()))
     if given is None and len(sizes) not in (1, 3):
         raise BadArgument(f"{node}: its shape {sizes} is neither (N,) nor (C, H, W), maybe because of a batch: give input_shape")
-    return layer_shape(sizes, "the input")
+    return _bounded(layer_shape(sizes, "the input"), str(node))
+
+
+def _bounded(shape: Shape, where: str) -> Shape:
+    if prod(shape) > NEURONS_MAX:
+        raise BadArgument(f"{where}: a shape of {shape} is more than {NEURONS_MAX} values")
+    return shape
 
 
 def _layer(
@@ -152,10 +164,11 @@ def _layer(
     if len(forward) != 1:
         raise BadArgument(f"{node}: there must be one path to it from {before!r}, the layer before it, got {len(forward)}")
     folded = fold_path(linear_links(forward[0].nodes), shape, where=str(node))
+    _bounded(folded.shape, str(node))
     size = node.numbers["v_threshold"].size if "v_threshold" in node.numbers else 1
-    if size not in (1, torch.Size(folded.shape).numel()):
+    if size not in (1, prod(folded.shape)):
         raise BadArgument(f"{node}: it has {size} neurons, but its input has shape {folded.shape}")
-    block = Block(_name(name, number), Link(name, nn.Identity()), folded)
+    block = Block(_name(name, number), Link(name, nn.Identity(), node.kind), folded)
     facts = neuron_facts(node, habits, reset)
     check_neurons(block, facts, said_by=f"as {habits.title} writes it", remedy=_REMEDY)
     own = [path for path in into if path.source == name]
@@ -222,7 +235,7 @@ def _check_integrator(node: NirNode, habits: Habits, leak: float) -> None:
         own = habits.membrane(float(tau[0]), 1.0).leak
         if bool((tau != tau[0]).any()):
             raise BadArgument(f"{node}: tau differs between its neurons; all neurons must share it")
-    if not close(own, leak, 1.0):
+    if abs(own - leak) > PRECISION:
         raise BadArgument(f"{node}: it keeps {own:g} of its potential per step, but rates are weighted with the layers' leak, {leak:g}")
 
 

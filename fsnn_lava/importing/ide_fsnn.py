@@ -75,26 +75,23 @@ def from_ide_fsnn(
     try:
         layers, feedback = _modules(state, input_shape)
         readout = _linear(state, "classifier", bias=True)
+        net = from_modules(
+            layers,
+            input_shape=_input_shape(state, input_shape),
+            classes=readout.out_features,
+            connections={(f"l{len(layers)}", "l1"): feedback},
+            readout=readout,
+            neuron=neuron,
+            vth=vth,
+            steps=steps,
+            limit=max(ALPHA_MAX, 1.01 * float(torch.linalg.matrix_norm(feedback.weight.flatten(1), 2))),
+            normalisation=normalisation,
+            class_names=class_names,
+        )
     except FsnnError:
         raise
     except _DAMAGE as error:
         raise BadFile(f"{path} is damaged: its contents do not form a network of IDE-FSNN ({type(error).__name__}: {error})") from error
-    shape = _input_shape(layers["l1"], input_shape)
-    last = f"l{len(layers)}"
-    net = from_modules(
-        layers,
-        input_shape=shape,
-        classes=readout.out_features,
-        connections={(last, "l1"): feedback},
-        readout=readout,
-        neuron=neuron,
-        vth=vth,
-        steps=steps,
-        limit=max(ALPHA_MAX, 1.01 * float(torch.linalg.matrix_norm(feedback.weight.detach().flatten(1), 2))),
-        normalisation=normalisation,
-        class_names=class_names,
-    )
-    net = net.to(next(iter(state.values())).dtype)
     net.metrics["imported"] = (
         f"IDE-FSNN checkpoint {Path(path).name}: {len(state)} arrays read as data; "
         f"leak {leak:g}, threshold {vth:g} and T = {steps} as given"
@@ -116,8 +113,9 @@ def _state(path: Path) -> State:
     for name, value in state.items():
         if not bool(torch.isfinite(value).all()):
             raise BadFile(f"{path} is damaged: {name} contains NaN or infinity")
-    if len({value.dtype for value in state.values()}) != 1:
-        raise BadFile(f"{path} is damaged: its arrays must share one dtype")
+    dtypes = {value.dtype for value in state.values()}
+    if dtypes != {torch.float32} and dtypes != {torch.float64}:
+        raise BadFile(f"{path} is damaged: its arrays must all be float32 or all be float64")
     return state
 
 
@@ -144,19 +142,16 @@ def _modules(state: State, input_shape: Sequence[int] | None) -> tuple[dict[str,
     return layers, _filled(back, weight)
 
 
-def _input_shape(first: nn.Sequential, given: Sequence[int] | None) -> Shape:
-    entry = first[0]
-    if given is not None:
-        shape = layer_shape(tuple(given), "the input")
-        takes = entry.in_features if isinstance(entry, nn.Linear) else shape[1:] and prod(shape[1:]) * int(entry.in_channels)
-        if prod(shape) != takes:
-            raise BadArgument(f"the checkpoint's first layer takes {_takes(entry)}, but input_shape is {shape}")
-        return shape
-    return (int(entry.in_features),)
-
-
-def _takes(entry: nn.Module) -> str:
-    return f"{entry.in_features} values" if isinstance(entry, nn.Linear) else f"{entry.in_channels} channels"
+def _input_shape(state: State, given: Sequence[int] | None) -> Shape:
+    """The shape of the input; that of a dense network if none is given."""
+    dense = "network_x.fc.weight" in state
+    takes = int(state["network_x.fc.weight" if dense else "network_x.conv.weight"].shape[1])
+    if given is None:
+        return (takes,)
+    shape = layer_shape(tuple(given), "the input")
+    if (prod(shape) if dense else shape[0]) != takes:
+        raise BadArgument(f"the checkpoint's first layer takes {takes} {'values' if dense else 'channels'}, but input_shape is {shape}")
+    return shape
 
 
 def _geometry(state: State, shape: Shape, *, deep: bool) -> tuple[int, int]:

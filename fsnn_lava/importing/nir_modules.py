@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from fsnn_lava.importing.nir_file import NirNode
 from fsnn_lava.importing.nir_neurons import NEURONS
 from fsnn_lava.nn.operators import Pair
 
+_Kind = TypeVar("_Kind", nn.Linear, nn.Conv2d)
 INTEGRATORS = ("I", "LI")  # neurons that do not fire, at the end
 BORDERS = ("Input", "Output")  # of inner graphs: they do nothing
 LINEAR = ("Linear", "Affine", "Conv2d", "AvgPool2d", "SumPool2d", "Scale", "Flatten")
@@ -102,7 +104,7 @@ def _convolution(node: NirNode) -> nn.Conv2d:
     return _filled(made, weight, _tensor(node, "bias", axes=1))
 
 
-def _filled(module: nn.Linear | nn.Conv2d, weight: Tensor, bias: Tensor | None) -> nn.Linear | nn.Conv2d:
+def _filled(module: _Kind, weight: Tensor, bias: Tensor | None) -> _Kind:
     module.requires_grad_(False)
     if bias is not None and module.bias is not None:
         if len(bias) != len(weight):

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.importing.blocks import Block, Blocks, assemble
-from fsnn_lava.importing.neuron_facts import NeuronFacts, close
+from fsnn_lava.importing.neuron_facts import CLOSE, NeuronFacts
 from fsnn_lava.importing.probe import probe
 from fsnn_lava.importing.sources.framework import Framework, Recurrence, single_neuron
 from fsnn_lava.nn.fsnn import FSNN
@@ -40,15 +40,27 @@ def convert(
     normalisation: Normalisation | None,
     class_names: Sequence[str],
     dtype: torch.dtype,
+    precision: float = CLOSE,
 ) -> FSNN:
-    """Our network in float64 with thresholds for `dtype`; `connections` by source and target, besides those into and within the layers."""
+    """Our network in float64 with thresholds for `dtype`.
+
+    Args:
+        blocks: the layers and the readout.
+        layers: the same layers, with what their neurons do.
+        connections: by source and target, besides those into and within the layers.
+        steps: T.
+        normalisation: of raw values, kept with the network.
+        class_names: kept with the network.
+        dtype: that the network will have.
+        precision: up to which the leaks of all layers must agree.
+    """
     own = {(layer.block.name, layer.block.name): _recurrent(layer) for layer in layers}
     return assemble(
         blocks,
         [_with_bias(layer) for layer in layers],
         blocks.readout_module(),
         vths=[_vth(layer.facts, dtype) for layer in layers],
-        neuron=_neuron(layers),
+        neuron=_neuron(layers, precision),
         connections={**{ends: module for ends, module in own.items() if module is not None}, **(connections or {})},
         steps=steps,
         normalisation=normalisation,
@@ -96,10 +108,10 @@ def sentences(layers: Sequence[KnownLayer]) -> str:
     return "; ".join(f"{', '.join(them)} {sentence}" for sentence, them in names.items())
 
 
-def _neuron(layers: Sequence[KnownLayer]) -> LIF:
+def _neuron(layers: Sequence[KnownLayer], precision: float) -> LIF:
     leak = layers[0].facts.leak
     for layer in layers[1:]:
-        if not close(layer.facts.leak, leak, 1.0):
+        if abs(layer.facts.leak - leak) > precision:
             raise BadArgument(
                 f"{layer.block} keeps {layer.facts.leak:.6g} of its potential per step, but {layers[0].block} keeps {leak:.6g}: all layers "
                 "of an FSNN share one leak; train with the same one"

@@ -102,7 +102,7 @@ def test_an_input_that_does_not_fit_is_refused(kind, shape, sentence, tmp_path):
         (lambda state: state.pop("network_s.fc.weight_u"), "do not form a network of IDE-FSNN"),
         (lambda state: state["network_x.bn.bias"].fill_(torch.nan), "network_x.bn.bias contains NaN or infinity"),
         (lambda state: state["network_s.fc.weight_w"].zero_(), "weight_w has no norm"),
-        (lambda state: state.update({"classifier.bias": torch.zeros(3)}), "must share one dtype"),
+        (lambda state: state.update({"classifier.bias": torch.zeros(3)}), "must all be float32 or all be float64"),
         (lambda state: state.update({"classifier.weight": torch.zeros(3, 4, dtype=torch.float64)}), "readout must be"),
     ],
 )
