@@ -21,6 +21,7 @@ from fsnn_lava.formats.netx import read_netx, write_netx
 from fsnn_lava.importing.from_nir import from_nir
 from fsnn_lava.importing.from_torch import from_torch
 from fsnn_lava.importing.ide_fsnn import from_ide_fsnn
+from fsnn_lava.importing.lava_dl import from_lava_dl
 from fsnn_lava.importing.network_file import FileKind, kind_of_file
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.nn.fsnn import FSNN
@@ -60,7 +61,7 @@ def _imported(args: argparse.Namespace) -> tuple[FSNN | ChipNetwork, str]:
         return _from_function(args, _called(named["module"], named["function"])), "a torch module"
     readers: dict[FileKind, Callable[[argparse.Namespace, Path], FSNN | ChipNetwork]] = {
         FileKind.NIR: _from_nir,
-        FileKind.LAVA_DL: lambda _args, file: _from_lava_dl(file),
+        FileKind.LAVA_DL: lambda _args, file: from_lava_dl(file),
         FileKind.IDE_FSNN: _from_checkpoint,
     }
     kind = kind_of_file(path)
@@ -117,10 +118,6 @@ def _from_checkpoint(args: argparse.Namespace, path: Path) -> FSNN:
     )
 
 
-def _from_lava_dl(path: Path) -> ChipNetwork:
-    return read_netx(path)
-
-
 def _normalisation(args: argparse.Namespace) -> Normalisation:
     return Normalisation(args.divisor, tuple(args.mean), tuple(args.std))
 
@@ -131,7 +128,7 @@ def _written(net: FSNN | ChipNetwork, path: Path) -> dict[str, Any]:
         write_netx(net, path)
         if read_netx(path).digest() != net.digest():
             raise CheckFailed(f"{path} does not contain the network that was written; the disk may be failing")
-        return {"imported": net.notes.get("imported", ""), "network": f"{len(net.layers)} layers of integers, T = {net.steps}"}
+        return {"imported": net.notes["imported"], "network": f"{len(net.layers)} layers of integers, T = {net.steps}"}
     net.save(path)
     kept = FSNN.load(path).state_dict()
     if any(not torch.equal(value, kept[name]) for name, value in net.state_dict().items()):

@@ -72,7 +72,7 @@ def test_an_nir_graph_becomes_a_model(tmp_path, capsys):
 def test_a_network_of_lava_dl_becomes_integers(tmp_path, capsys):
     _slayer(tmp_path / "slayer.net")
     assert main([str(tmp_path / "slayer.net"), str(tmp_path / "net.h5")]) == 0
-    assert "a network of lava-dl: " in capsys.readouterr().out
+    assert "a network of lava-dl: lava-dl network slayer.net: layer1, layer2 resets to zero" in capsys.readouterr().out
     assert fl.ChipNetwork.load(tmp_path / "net.h5").digest() == fl.ChipNetwork.load(tmp_path / "slayer.net").digest()
 
 
