@@ -93,9 +93,9 @@ def _habits(graph: NirGraph, written_by: Writer | None, dt: float | None, reset:
             raise BadArgument(f"{habits.title} only writes networks that reset to a fixed potential: import the module itself")
         return habits
     known = graph.dt if dt is None else dt
-    if known is None and any(node.kind in ("LIF", "IF") for node in graph.nodes.values()):
+    if known is None:
         raise BadArgument("the file does not say how long a time step is: give written_by (the framework that wrote it) or dt")
-    return Habits(f"dt = {known:g}", euler(float(known or 1.0)))
+    return Habits(f"dt = {known:g}", euler(float(known)))
 
 
 def _network(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fsnn_lava.errors import BadArgument
@@ -11,6 +11,7 @@ from fsnn_lava.importing.nir_modules import check_kind
 from fsnn_lava.importing.nir_neurons import NEURONS
 
 PATHS_MAX = 1024
+TRIES_MAX = 10_000  # orders of layers, of which there may be very many
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,20 +43,34 @@ def nir_paths(graph: NirGraph) -> NirPaths:
         check_kind(node)
     entry, leave = _border(graph, "Input"), _border(graph, "Output")
     paths: list[NirPath] = []
-    layers: list[str] = []
-    pending = [entry]
+    pending, seen = [entry], {entry}
     while pending:
-        source = pending.pop(0)
-        for path in _from(graph, source, leave):
+        for path in _from(graph, pending.pop(0), leave):
             paths.append(path)
             if len(paths) > PATHS_MAX:
                 raise BadArgument(f"the graph has more than {PATHS_MAX} connections between its layers")
-            if path.target != leave and path.target not in layers:
-                layers.append(path.target)
+            if path.target != leave and path.target not in seen:
+                seen.add(path.target)
                 pending.append(path.target)
-    if not layers:
+    if len(seen) == 1:
         raise BadArgument("the graph has no IF or LIF node that its input leads to, so there is no layer of neurons")
-    return NirPaths(entry, tuple(layers), leave, tuple(paths))
+    return NirPaths(entry, _order(paths, entry, leave, len(seen)), leave, tuple(paths))
+
+
+def _order(paths: Sequence[NirPath], entry: str, leave: str, stations: int) -> tuple[str, ...]:
+    """All layers in an order in which each leads to the next, from the input to the output."""
+    after: dict[str, list[str]] = {}
+    for path in paths:
+        after.setdefault(path.source, []).append(path.target)
+    pending = [(entry,)]
+    for _ in range(TRIES_MAX):
+        if not pending:
+            break
+        tried = pending.pop()
+        if len(tried) == stations and leave in after.get(tried[-1], ()):
+            return tried[1:]
+        pending += [(*tried, name) for name in reversed(after.get(tried[-1], [])) if name != leave and name not in tried]
+    raise BadArgument("there is no order of the layers in which each leads to the next, from the input to the output")
 
 
 def _border(graph: NirGraph, kind: str) -> str:
