@@ -35,7 +35,7 @@ def page() -> str:
 
 
 def _help(action) -> str:  # type: ignore[no-untyped-def]
-    return (action.help or "").replace("%(default)s", str(action.default)).replace("|", "/").replace("<", "&lt;")
+    return (action.help or "").replace("%(default)s", str(action.default)).replace("|", r"\|").replace("<", "&lt;")
 
 
 def _metavar(action) -> str:  # type: ignore[no-untyped-def]

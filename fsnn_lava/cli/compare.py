@@ -16,7 +16,7 @@ from fsnn_lava.formats.results import ResultsReader, reading_results
 from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.comparator import Comparator
-from fsnn_lava.verify.run_pair import compare_runs
+from fsnn_lava.verify.run_pair import common_samples, compare_runs, require_same_classes
 from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import Verdict
 
@@ -51,13 +51,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compare_two(args: argparse.Namespace, model: FSNN | None, wanted: Thresholds) -> int:
-    """Judge two runs and put them side by side; exit code 0 if both pass."""
+    """Judge two runs on the samples that both have and put them side by side; exit code 0 if both pass."""
     if args.figures is not None:
         raise BadArgument("--figures writes the figures of one run: give a single results file")
     with reading_results(args.results) as first, reading_results(args.other) as second:
         readers, names = (first, second), run_names(args.results, args.other)
-        verdicts = tuple(_compare_file(r, model=model, wanted=wanted, limit=args.limit, equilibria=args.equilibria) for r in readers)
-        pair = compare_runs(readers, (verdicts[0], verdicts[1]), names)
+        require_same_classes(readers, names)
+        common = common_samples(first, second)
+        limit = min(common, args.limit or common) or args.limit
+        verdicts = [_compare_file(r, model=model, wanted=wanted, limit=limit, equilibria=args.equilibria) for r in readers]
+        pair = compare_runs(readers, (verdicts[0], verdicts[1]), names, common=common, limit=limit)
         print(json.dumps(pair.to_dict(), indent=2) if args.json else pair.to_text())
         if args.report is not None:
             from fsnn_lava.report.pair_page import write_pair_report

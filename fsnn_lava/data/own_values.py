@@ -60,6 +60,8 @@ def _recognised(arrays: Sequence[np.ndarray], where: str) -> tuple[str, tuple[st
         first, last = ("BCHW", "BHWC") if len(shape) == 4 else ("BTCHW", "BTHWC")
         if shape[-1] <= CHANNELS_MAX < min(shape[-3:-1]):
             return last, (f"x has shape {shape}: interpreted as channels last, {last}; if its channels come first, add layout='{first}'",)
+        if shape[-3] == shape[-2] != shape[-1]:  # square images if the channels come last
+            return first, (f"x has shape {shape}: interpreted as channels first, {first}; if its channels come last, add layout='{last}'",)
         return first, ()
     raise BadData(
         f"{where}: x must be uint8 of shape [B, C, H, W] or [B, N] for images, [B, T, C, H, W] or [B, T, N] for input sequences, got "

@@ -70,7 +70,7 @@ def accuracy_curve_panel(evidence: Evidence) -> Panel:
         title=TITLE,
         caption=caption,
         conclusion=steps_conclusion(points, run.steps) if run.labels is not None else "",
-        pictures=(_draw(run, points, whole),),
+        pictures=(draw_accuracy_curve(points, steps=run.steps, labelled=run.labels is not None, whole=whole),),
         data=data,
         numbers=_numbers(points, whole),
     )
@@ -123,35 +123,41 @@ def measure_accuracy_curve(run: RunEvidence) -> list[StepsPoint]:
     return points
 
 
-def _draw(run: RunEvidence, points: list[StepsPoint], whole: bool) -> Picture:
+def draw_accuracy_curve(points: list[StepsPoint], *, steps: int, labelled: bool, whole: bool) -> Picture:
+    """Accuracy (if `whole`, else its change) against steps, beside those of the run; without labels, the share of equal answers."""
     figure = svg_figure.new_figure(340, 260)
     axes = figure.add_subplot()
-    steps = [p.steps for p in points]
+    numbers = [p.steps for p in points]
     if whole:
         shares = np.array([p.share for p in points])
         ends = np.array([wilson_interval(p.right, p.samples) for p in points]).T
-        axes.errorbar(steps, shares, yerr=np.abs(ends - shares), color=svg_figure.BLUE, marker="o", markersize=6, capsize=4, elinewidth=1.2)
+        axes.errorbar(
+            numbers, shares, yerr=np.abs(ends - shares), color=svg_figure.BLUE, marker="o", markersize=6, capsize=4, elinewidth=1.2
+        )
     else:
         shares = np.array([p.change for p in points])
         ends = np.stack([shares, shares])
-        axes.plot(steps, shares, color=svg_figure.BLUE, marker="o", markersize=6)
+        axes.plot(numbers, shares, color=svg_figure.BLUE, marker="o", markersize=6)
     sign = "" if whole else "+"
-    for p, value in zip(points, shares, strict=True):
-        axes.annotate(f"{value:{sign}.1%}", (p.steps, value), xytext=(8, -13), textcoords="offset points", color=svg_figure.INK)
-    axes.axvline(run.steps, color=svg_figure.SOFT, linewidth=0.8)
+    falls = np.diff(shares, append=shares[-1]) < 0
+    for p, value, fall in zip(points, shares, falls, strict=True):  # on the side of the curve that it does not turn to
+        offset = (8, 6) if fall else (8, -14)
+        axes.annotate(f"{value:{sign}.1%}", (p.steps, value), xytext=offset, textcoords="offset points", color=svg_figure.INK)
+    axes.grid(visible=False, axis="y")
+    axes.axvline(steps, color=svg_figure.SOFT, linewidth=0.8)
     axes.set_xscale("log", base=2)
-    axes.set_xticks(steps, [f"{n}\n{_share_of(n, run.steps)}" for n in steps])
+    axes.set_xticks(numbers, [f"{n}\n{_share_of(n, steps)}" for n in numbers])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlim(steps[0] / 1.25, steps[-1] * 1.6)
+    axes.set_xlim(numbers[0] / 1.25, numbers[-1] * 1.6)
     low, high = float(ends[0].min()), float(ends[1].max())
     bottom = low - 0.08 * (high - low + 0.02)
     axes.set_ylim(max(0.0, bottom) if whole else bottom, high + 0.12 * (high - low + 0.05))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if high - low > 0.06 else 1, symbol="%"))
     axes.set_yticks([tick for tick in axes.get_yticks() if tick < 1.0 + 1e-9 and axes.get_ylim()[0] <= tick <= axes.get_ylim()[1]])
     axes.set_xlabel("steps")
-    what = "accuracy" if run.labels is not None else f"same answer as after {run.steps}"
+    what = "accuracy" if labelled else f"same answer as after {steps}"
     axes.set_ylabel(what if whole else f"change of {what}")
-    svg_figure.add_tip_columns(axes, svg_figure.columns_around(steps, logarithmic=True), [_tip(p) for p in points])
+    svg_figure.add_tip_columns(axes, svg_figure.columns_around(numbers, logarithmic=True), [_tip(p) for p in points])
     alt = "Accuracy against steps: " + ", ".join(f"{value:{sign}.1%} after {p.steps}" for p, value in zip(points, shares, strict=True))
     return Picture(name=KEY, figure=figure, alt=alt)
 

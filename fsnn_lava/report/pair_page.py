@@ -79,7 +79,7 @@ def _classes_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) 
     numbers = [int(np.count_nonzero(labels == c)) for c in classes]
     rows = [(n, k, f"{a:.1%}", f"{b:.1%}", f"{b - a:+.1%}") for n, k, a, b in zip(names, numbers, *shares, strict=True)]
     table = Table(columns=("class", "samples", *pair.names, "difference"), rows=rows)
-    caption = f"The share of right answers in each class, on the {pair.samples:,} samples that both runs have."
+    caption = f"The share of right answers in each class, on the {pair.samples:,} samples compared."
     picture = _bars("classes", names, shares, pair.names, percent=True, alt="Accuracy by class of both runs")
     return Panel(key="classes", title=title, caption=caption, pictures=(picture,), numbers=table)
 
@@ -92,15 +92,15 @@ def _layers_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -
         return Panel(key="layers", title=title, missing="the two networks have different layers")
     names = [f"{name} · {kind}" if kind == other else name for (name, kind), (_, other) in zip(*kinds, strict=True)]
     rates = [
-        [float(r.row("layer_spikes")[:, i].mean()) / layer.size / r.provenance.steps for i, layer in enumerate(r.chip.layers)]
-        for r in readers
+        [float(r.row("layer_spikes", 0, number)[:, i].mean()) / layer.size / r.provenance.steps for i, layer in enumerate(r.chip.layers)]
+        for r, number in zip(readers, pair.counted, strict=True)
     ]
     rows = [(n, f"{a:.4g}", f"{b:.4g}") for n, a, b in zip(names, *rates, strict=True)]
     picture = _bars("layers", names, rates, pair.names, percent=False, alt="Messages per neuron and step of both runs")
     return Panel(
         key="layers",
         title=title,
-        caption="Spikes, or messages with delta encoding, per neuron and step, averaged over all samples of each run.",
+        caption="Spikes, or messages with delta encoding, per neuron and step, averaged over the samples compared.",
         pictures=(picture,),
         numbers=Table(columns=("layer", *pair.names), rows=rows),
     )

@@ -19,13 +19,14 @@ _CHANCE = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class RunPair:
-    """Two runs, side by side. Shares count the samples that both runs have.
+    """Two runs, side by side. Every number counts the same samples: those that both runs have.
 
     Attributes:
         names: of the two runs.
         verdicts: on each of them.
         facts: (what, value of the first, value of the second).
-        samples: how many samples both have; 0 if they are not of the same data.
+        counted: how many samples of each run the verdicts and facts count, from its first.
+        samples: the same number if both runs are of the same data, otherwise 0.
         labelled: how many of those have a label.
         right: answered right by both, only by the first, only by the second, by neither.
         agreeing: answered alike.
@@ -35,6 +36,7 @@ class RunPair:
     names: tuple[str, str]
     verdicts: tuple[Verdict, Verdict]
     facts: tuple[tuple[str, str, str], ...]
+    counted: tuple[int, int]
     samples: int
     labelled: int
     right: tuple[int, int, int, int]
@@ -50,7 +52,7 @@ class RunPair:
         """What the answers say, in one or two sentences."""
         if not self.samples:
             return "The two runs are of different data, so their answers cannot be compared sample by sample."
-        alike = f"Of the {self.samples:,} samples that both have, {self.agreeing:,} are answered alike"
+        alike = f"Of the {self.samples:,} samples compared, {self.agreeing:,} are answered alike"
         if not self.labelled:
             return f"{alike}."
         both, first, second, _ = self.right
@@ -91,13 +93,33 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return min(1.0, 2 * tail / 2**number)
 
 
-def compare_runs(readers: tuple[ResultsReader, ResultsReader], verdicts: tuple[Verdict, Verdict], names: tuple[str, str]) -> RunPair:
-    """Put two results files side by side; BadArgument if their networks have different numbers of classes."""
+def require_same_classes(readers: tuple[ResultsReader, ResultsReader], names: tuple[str, str]) -> None:
+    """BadArgument if the networks of two runs have different numbers of classes."""
+    first, second = (reader.chip.readout.classes for reader in readers)
+    if first != second:
+        raise BadArgument(f"{names[0]} has {first} classes, {names[1]} has {second}: they do not answer the same question")
+
+
+def compare_runs(
+    readers: tuple[ResultsReader, ResultsReader],
+    verdicts: tuple[Verdict, Verdict],
+    names: tuple[str, str],
+    *,
+    common: int,
+    limit: int | None,
+) -> RunPair:
+    """Put two results files side by side.
+
+    Args:
+        readers: of the two files.
+        verdicts: on the samples counted here.
+        names: of the two runs.
+        common: how many samples both begin with (`common_samples`); 0 if they are of different data.
+        limit: count at most so many samples; None counts all.
+    """
     first, second = readers
-    classes = tuple(reader.chip.readout.classes for reader in readers)
-    if classes[0] != classes[1]:
-        raise BadArgument(f"{names[0]} has {classes[0]} classes, {names[1]} has {classes[1]}: they do not answer the same question")
-    samples = common_samples(first, second)
+    samples = min(common, limit or common)
+    counted = (samples, samples) if samples else (min(first.samples, limit or first.samples), min(second.samples, limit or second.samples))
     labels, answers, others = first.row("labels", 0, samples), first.row("predictions", 0, samples), second.row("predictions", 0, samples)
     known = labels >= 0
     a, b = (answers == labels)[known], (others == labels)[known]
@@ -106,7 +128,8 @@ def compare_runs(readers: tuple[ResultsReader, ResultsReader], verdicts: tuple[V
     return RunPair(
         names=names,
         verdicts=verdicts,
-        facts=_facts(readers, verdicts),
+        facts=_facts(readers, verdicts, counted),
+        counted=counted,
         samples=samples,
         labelled=int(np.count_nonzero(known)),
         right=(right[0], right[1], right[2], right[3]),
@@ -131,15 +154,16 @@ def _same_values(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> bool:
     return a.shape == b.shape and bool(np.array_equal(a, b))
 
 
-def _facts(readers: tuple[ResultsReader, ResultsReader], verdicts: tuple[Verdict, Verdict]) -> tuple[tuple[str, str, str], ...]:
-    columns = [_column(reader, verdict) for reader, verdict in zip(readers, verdicts, strict=True)]
+def _facts(
+    readers: tuple[ResultsReader, ResultsReader], verdicts: tuple[Verdict, Verdict], counted: tuple[int, int]
+) -> tuple[tuple[str, str, str], ...]:
+    columns = [_column(*run) for run in zip(readers, verdicts, counted, strict=True)]
     return tuple((what, columns[0][what], columns[1][what]) for what in columns[0])
 
 
-def _column(reader: ResultsReader, verdict: Verdict) -> dict[str, str]:
-    """One run in a few words and numbers, by name."""
+def _column(reader: ResultsReader, verdict: Verdict, counted: int) -> dict[str, str]:
+    """One run in a few words and numbers, by name; all but the time are of the first `counted` samples."""
     origin, notes, samples = reader.provenance, reader.chip.notes, reader.samples
-    spikes = reader.row("layer_spikes").sum() / samples
     accurate, settled = verdict.accurate, verdict.settled
     return {
         "verdict": verdict.word,
@@ -151,9 +175,9 @@ def _column(reader: ResultsReader, verdict: Verdict) -> dict[str, str]:
         "data set": origin.data or "–",
         "backend": origin.backend + (f" ({origin.graph})" if origin.graph else ""),
         "steps": str(origin.steps),
-        "samples": f"{samples:,}",
-        "messages per sample": f"{spikes:,.0f}",
-        "operations per sample": f"{reader.row('operations').mean():,.0f}",
+        "samples": f"{samples:,}" if counted == samples else f"the first {counted:,} of {samples:,}",
+        "messages per sample": f"{reader.row('layer_spikes', 0, counted).sum() / counted:,.0f}",
+        "operations per sample": f"{reader.row('operations', 0, counted).mean():,.0f}",
         "time per sample": f"{1e3 * origin.seconds / samples:.3g} ms",
         "date": origin.date,
     }

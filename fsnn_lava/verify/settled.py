@@ -13,23 +13,24 @@ Answer = Literal["yes", "partly", "no"]
 class Settled:
     """How far the rates are from the equilibrium equation a = f(a), of the neurons that fire or should.
 
-    A rate over T steps is known to 1/A, where A is the sum of E3's weights: T without a leak, at most 1/(1 - lambda) with one. A residual
-    of c/A means that the neuron is c spikes behind or ahead. What a run can resolve is 1/A, plus the spikes that are under way to the
-    neuron, plus what its sources may add up to because they fire at unrelated moments (E11).
+    A run over T steps resolves a rate to one spike, 1/A, where A is the sum of E3's weights: T without a leak, at most 1/(1 - lambda) with
+    one. A residual of c/A means that the neuron is c spikes behind or ahead (E11).
 
     Attributes:
-        answer: "yes" if no rate of any sample is further from f(a) than that (or than the user's `residual_max`), "no" if this holds for
-            less than half of the samples, else "partly". At most "partly" if a sample has no equilibrium.
+        answer: "yes" if no rate of any sample is further than `level` from f(a), "no" if this holds for less than half of the samples,
+            else "partly". At most "partly" if a sample has no equilibrium.
         residual: the largest |f(a) - a|, spikes per step.
         typical: its root mean square over the neurons that fire or should.
-        resolution: 1/A.
-        level: what the residual is held against: the user's `residual_max`, by default the most that the run can resolve of any neuron.
-        beyond: share of the rates of neurons that fire or should whose residual is above their level, 0 to 1.
-        samples_settled: share of the samples without such a rate, 0 to 1.
+        resolution: what the run can resolve, 1/A.
+        level: what the residual is compared with: the user's `residual_max`, by default `resolution`.
+        beyond: share of the rates of neurons that fire or should whose residual is above `level`, 0 to 1.
+        unexplained: share of these rates whose residual is also above what spikes under way and the phases of their sources explain in a
+            run that has reached its equilibrium (E11), 0 to 1; None with delta encoding.
+        samples_settled: share of the samples without a rate beyond `level`, 0 to 1.
         demanded: whether `level` is the user's.
         slope: of log ||f(a) - a|| over log T, measured between T/4 and T steps; None for fewer than 8 steps or a residual of 0.
         expected_slope: what E11 predicts: that of log 1/A, which is -1 without a leak. None with reset to zero, which E11 does not cover.
-        steps: about how many steps bring every residual to its present level, by E11's 1/A; None if no number does.
+        steps: about how many steps bring every residual to `level`, by E11's 1/A; None if no number does.
         floor: what the largest residual falls to in the end: 0 without a leak; None with reset to zero.
         distance: the largest |a - a*| over the samples whose equilibrium was found; None if there are none.
         without: samples for which no equilibrium was found.
@@ -46,6 +47,7 @@ class Settled:
     level: float
     beyond: float
     samples_settled: float
+    unexplained: float | None = None
     demanded: bool = False
     slope: float | None = None
     expected_slope: float | None = None
@@ -62,8 +64,9 @@ class Settled:
 
     def short(self) -> str:
         """The answer and its number, for the first line of a verdict."""
-        level = f"the allowed {self.level:.3g}" if self.demanded else "what the run can resolve"
-        return f"{self.answer} (|f(a) - a| up to {self.residual:.3g}, {_share(self.beyond)} beyond {level})"
+        level = f"the allowed {self.level:.3g}" if self.demanded else f"the {self.level:.3g} that it resolves"
+        steps = f", about {self.steps} steps needed" if self.beyond and self.steps is not None else ""
+        return f"{self.answer} (|f(a) - a| up to {self.residual:.3g}, {_share(self.beyond)} beyond {level}{steps})"
 
     def sentence(self) -> str:
         """The finding in one sentence."""
@@ -71,6 +74,8 @@ class Settled:
         share = f"{_share(self.beyond)} of the rates of neurons that fire or should fire are off by more than {self._level()}"
         if 0.0 < self.samples_settled < 1.0:
             share += f", none of them in {self.samples_settled:.2%} of the samples"
+        if self.beyond and self.unexplained is not None:
+            share += f", and {_share(self.unexplained)} by more than spikes under way and the phases of their sources explain"
         parts = [f"{most}; {share}", *([text] if (text := self._trend()) else [])]
         if self.distance is not None:
             parts.append(f"|a - a*| is at most {self.distance:.4g}")
@@ -81,8 +86,7 @@ class Settled:
     def _level(self) -> str:
         if self.demanded:
             return f"the allowed {self.level:.4g}"
-        most = "" if self.level <= self.resolution else f" to {self.level:.4g}"
-        return f"{self.resolution:.4g}{most}, which is what the run can resolve"
+        return f"{self.level:.4g}, which is what the run can resolve"
 
     def _trend(self) -> str:
         slope = "" if self.slope is None else f"it falls as T^{self.slope:.2f} so far"
@@ -91,14 +95,14 @@ class Settled:
         return ", ".join(text for text in (slope, self.outlook()) if text)
 
     def outlook(self) -> str:
-        """What more steps would do; empty if it has settled."""
-        if self.answer == "yes":
+        """What more steps would do; empty if no rate is beyond the level."""
+        if not self.beyond:
             return ""
         if self.floor is None:
             return "reset to zero discards charge, so more steps do not settle it"
         if self.steps is None:
             return f"the leak leaves up to {self.floor:.3g} however long it runs"
-        return f"about {self.steps} steps would bring all of them within that"
+        return f"about {self.steps} steps would bring all of them within {self.level:.4g}"
 
 
 def _share(share: float) -> str:
@@ -113,12 +117,9 @@ def answer_of(*, unsettled: int, samples: int, without: int) -> Answer:
     return "partly" if unsettled or without else "yes"
 
 
-def steps_to_settle(excess: float, *, weight_sum: float, leak: float) -> int | None:
-    """About how many steps bring a residual of `excess` times its level to that level if it falls as 1/A (E11).
-
-    None if the leak's floor is above it.
-    """
-    wanted = weight_sum * excess
+def steps_to_settle(residual: float, level: float, *, weight_sum: float, leak: float) -> int | None:
+    """About how many steps bring a residual to `level` if it falls as 1/A (E11); None if the leak's floor is above it."""
+    wanted = weight_sum * residual / level
     if leak == 1.0:
         return ceil(wanted - 1e-9)
     left = 1.0 - wanted * (1.0 - leak)  # lambda**T of A = (1 - lambda**T)/(1 - lambda)

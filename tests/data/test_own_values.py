@@ -40,6 +40,14 @@ def test_channels_last_come_first():
     assert events and "interpreted as channels last, BTHWC" in said
 
 
+@pytest.mark.parametrize("shape", [(2, 8, 8, 16), (2, 4, 4, 3), (2, 5, 8, 8, 16)])
+def test_shapes_that_would_be_square_with_channels_last_are_taken_as_they_are_with_a_note(shape):
+    values, events, said = one(np.ones(shape, np.uint8))
+    assert (values.shape, events) == (shape, len(shape) == 5)
+    first, last = ("BTCHW", "BTHWC") if events else ("BCHW", "BHWC")
+    assert said == f"x has shape {list(shape)}: interpreted as channels first, {first}; if its channels come last, add layout='{last}'"
+
+
 def test_floats_from_0_to_1_become_raw_values():
     values, _, said = one((RAW / 255).astype(np.float32))
     np.testing.assert_array_equal(values, RAW)

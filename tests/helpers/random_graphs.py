@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Input, Layer, Synapse, TransposedConvSynapse
+from tests.helpers.naive_delta import with_random_delta
 from tests.helpers.strategies import (
     Shape,
     random_exponent,
@@ -15,9 +17,24 @@ from tests.helpers.strategies import (
     random_input_shape,
     random_layer,
     random_readout,
+    random_values,
     random_weights,
     typical_current,
 )
+
+
+@st.composite
+def network_graphs(draw: st.DrawFn, *, delta: bool) -> tuple[ChipNetwork, np.ndarray]:
+    """A network graph of 1 to 6 layers with up to 4 feedbacks and 4 further connections, and two samples."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    options = {"layers": draw(st.integers(1, 6)), "feedbacks": draw(st.integers(0, 4)), "skips": draw(st.integers(0, 4))}
+    if delta:
+        chip = random_graph(rng, kind=draw(st.sampled_from(["pixels", "current", "events"])), reset="subtract", strict=False, **options)
+        chip = with_random_delta(rng, chip)
+    else:
+        kind, decay = draw(st.sampled_from(["pixels", "events", "current"])), draw(st.sampled_from([0, 0, 205]))
+        chip = random_graph(rng, kind=kind, decay=decay, wild=draw(st.booleans()), **options)
+    return chip, random_values(rng, chip, 2)
 
 
 def random_graph(

@@ -1,10 +1,12 @@
-"""What follows from accuracy against steps, in one sentence, by hand."""
+"""Accuracy against steps: what follows from it in one sentence, by hand, and a figure whose labels can be read."""
 
 from __future__ import annotations
 
 import pytest
+from matplotlib.text import Annotation
 
-from fsnn_lava.report.accuracy_curve import StepsPoint, steps_conclusion
+from fsnn_lava.report.accuracy_curve import StepsPoint, draw_accuracy_curve, steps_conclusion
+from fsnn_lava.report.svg_figure import report_figure_style
 
 
 def points(*changes: tuple[int, int, int]) -> list[StepsPoint]:
@@ -35,3 +37,19 @@ def test_the_conclusion_is_what_the_answers_support(measured, sentence):
 def test_chance_is_mcnemar_s_exact_test():
     assert StepsPoint(8, 0, 10, 5, 0).by_chance == pytest.approx(2 / 2**5)
     assert StepsPoint(8, 0, 10, 1, 1).by_chance == 1.0
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("shares", [(98, 95, 90, 90), (60, 75, 90, 91), (90, 90, 90, 90), (80, 95, 90, 97)])
+def test_no_line_crosses_a_label(shares, whole):
+    measured = [StepsPoint(8 * 2**n, right, 100, max(0, 90 - right), max(0, right - 90)) for n, right in enumerate(shares)]
+    with report_figure_style():
+        figure = draw_accuracy_curve(measured, steps=32, labelled=True, whole=whole).figure
+        figure.draw_without_rendering()
+    (axes,) = figure.axes
+    labels = [text.get_window_extent() for text in axes.texts if isinstance(text, Annotation)]
+    lines = [line.get_transform().transform_path(line.get_path()) for line in axes.lines if line.get_linestyle() != "None"]
+    bars = [bars.get_transform().transform_path(path) for bars in axes.collections for path in bars.get_paths()]
+    assert (len(labels), len(lines), len(bars)) == (4, 2, 4 if whole else 0)  # the curve and where T is
+    assert not any(line.intersects_bbox(label, filled=False) for label in labels for line in (*lines, *bars))
+    assert all(figure.bbox.containsx(label.x1) and figure.bbox.containsy(label.y1) for label in labels)

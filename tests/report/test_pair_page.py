@@ -28,7 +28,7 @@ def test_two_runs_are_compared_on_one_self_contained_page(folder, capsys):
     assert main([str(folder / "long.h5"), str(folder / "short.h5"), "--report", str(folder / "pair.html"), "--equilibria", "2"]) == 0
     printed = capsys.readouterr().out
     assert re.search(r"^steps +12 +2$", printed, flags=re.MULTILINE)
-    assert "Of the 24 samples that both have" in printed
+    assert "Of the 24 samples compared" in printed
     page = (folder / "pair.html").read_text(encoding="utf-8")
     names = re.findall(r'\bid="([^"]*)"', page)
     assert len(names) == len(set(names))

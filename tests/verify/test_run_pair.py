@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,23 +17,27 @@ from fsnn_lava.verify.verdict import Verdict
 from tests.helpers.chip_networks import dense_network
 
 
+def values_of(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (9, 7), dtype=np.uint8)
+
+
 def written(path: Path, *, seed: int = 3, samples: int = 9, values_seed: int = 0, steps: int = 12, detail: int | None = None) -> Path:
     chip = dense_network(seed, size=6)
-    values = np.random.default_rng(values_seed).integers(0, 256, (9, 7), dtype=np.uint8)[:samples]
+    values = values_of(values_seed)[:samples]
     labels = np.arange(9)[:samples] % chip.readout.classes
     write_results(path, fl.run(chip, values, steps=steps), chip, values, labels=labels, detail=detail)
     return path
 
 
-def compared(first: Path, second: Path, capsys: pytest.CaptureFixture[str]) -> dict:
-    assert main([str(first), str(second), "--json", "--equilibria", "1"]) == 0
+def compared(first: Path, second: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict:
+    assert main([str(first), str(second), "--json", "--equilibria", "1", *options]) == 0
     return json.loads(capsys.readouterr().out)
 
 
 def test_answers_are_counted_sample_by_sample(tmp_path, capsys):
     first, second = written(tmp_path / "a.h5"), written(tmp_path / "b.h5", steps=1)
     found = compared(first, second, capsys)
-    runs = [fl.run(dense_network(3, size=6), np.random.default_rng(0).integers(0, 256, (9, 7), dtype=np.uint8), steps=n) for n in (12, 1)]
+    runs = [fl.run(dense_network(3, size=6), values_of(0), steps=n) for n in (12, 1)]
     a, b = (run.predictions for run in runs)
     labels = np.arange(9) % runs[0].logits.shape[1]
     assert (found["samples"], found["labelled"], found["agreeing"]) == (9, 9, int((a == b).sum()))
@@ -42,8 +47,28 @@ def test_answers_are_counted_sample_by_sample(tmp_path, capsys):
     assert [row["sample"] for row in found["different"]] == np.flatnonzero(a != b).tolist()
 
 
-def test_a_shorter_run_is_compared_on_its_own_samples(tmp_path, capsys):
-    assert compared(written(tmp_path / "a.h5"), written(tmp_path / "b.h5", samples=4), capsys)["samples"] == 4
+def judged(found: dict) -> list[int]:
+    """How many samples the accuracy of each run counts."""
+    return [verdict["accurate"]["samples"] for verdict in found["verdicts"]]
+
+
+def test_a_shorter_run_is_compared_on_its_own_samples_in_every_number(tmp_path, capsys):
+    files = written(tmp_path / "a.h5"), written(tmp_path / "b.h5", samples=4)
+    found = compared(*files, capsys)
+    assert (found["samples"], judged(found)) == (4, [4, 4])
+    assert main([*map(str, files), "--equilibria", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"^samples +the first 4 of 9 +4$", printed, flags=re.MULTILINE)
+    spikes = sum(counts.sum() for counts in fl.run(dense_network(3, size=6), values_of(0)[:4], steps=12).counts) / 4
+    assert re.search(rf"^messages per sample +{spikes:,.0f} +{spikes:,.0f}$", printed, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(("values_seed", "samples"), [(0, 3), (1, 0)])
+def test_a_limit_holds_for_every_number(tmp_path, capsys, values_seed, samples):
+    files = written(tmp_path / "a.h5"), written(tmp_path / "b.h5", values_seed=values_seed)
+    found = compared(*files, capsys, "--limit", "3")
+    assert (found["samples"], judged(found)) == (samples, [3, 3])
+    assert found["agreeing"] <= samples
 
 
 def test_other_data_are_not_compared_sample_by_sample(tmp_path, capsys):
@@ -62,7 +87,14 @@ def test_other_classes_are_refused(tmp_path, capsys):
 def pair(first: int, second: int) -> RunPair:
     verdict = Verdict(checks=())
     return RunPair(
-        names=("a", "b"), verdicts=(verdict, verdict), facts=(), samples=100, labelled=100, right=(50, first, second, 10), agreeing=60
+        names=("a", "b"),
+        verdicts=(verdict, verdict),
+        facts=(),
+        counted=(100, 100),
+        samples=100,
+        labelled=100,
+        right=(50, first, second, 10),
+        agreeing=60,
     )
 
 

@@ -21,14 +21,14 @@ def test_yes_is_every_sample_and_no_is_less_than_half_of_them(unsettled, without
 
 @pytest.mark.parametrize(("excess", "steps"), [(2.0, 40), (10.0, 200), (1.0, 20), (2.2, 44)])
 def test_without_a_leak_twice_the_residual_takes_twice_the_steps(excess, steps):
-    assert steps_to_settle(excess, weight_sum=20.0, leak=1.0) == steps
+    assert steps_to_settle(excess * 0.05, 0.05, weight_sum=20.0, leak=1.0) == steps
 
 
 def test_with_a_leak_the_sum_of_the_weights_must_grow_and_cannot_beyond_its_limit():
     """lambda = 1/2: A_1 = 1, A_2 = 1.5, A_3 = 1.75, never 2."""
-    assert steps_to_settle(1.5, weight_sum=1.0, leak=0.5) == 2
-    assert steps_to_settle(1.7, weight_sum=1.0, leak=0.5) == 3
-    assert steps_to_settle(2.0, weight_sum=1.0, leak=0.5) is None
+    assert steps_to_settle(1.5, 1.0, weight_sum=1.0, leak=0.5) == 2
+    assert steps_to_settle(1.7, 1.0, weight_sum=1.0, leak=0.5) == 3
+    assert steps_to_settle(2.0, 1.0, weight_sum=1.0, leak=0.5) is None
 
 
 def test_only_yes_is_true():
@@ -38,21 +38,30 @@ def test_only_yes_is_true():
 
 
 def test_the_sentence_says_what_more_steps_would_do():
-    assert "about 40 steps would bring all of them within that" in settled(steps=40).sentence()
+    assert "about 40 steps would bring all of them within 0.05" in settled(steps=40).sentence()
     assert "the leak leaves up to 0.08 however long it runs" in settled(steps=None, floor=0.08).sentence()
     assert "more steps do not settle it" in settled(floor=None).sentence()
-    assert "steps would bring" not in settled(answer="yes", steps=20).sentence()
+    assert "steps would bring" not in settled(answer="yes", beyond=0.0, steps=20).sentence()
+    assert "steps would bring" not in settled(answer="partly", beyond=0.0, without=1, steps=20).sentence()
     assert "it falls as T^-0.97 so far (E11: T^-1.00)" in settled(slope=-0.97, expected_slope=-1.0).sentence()
 
 
 def test_the_sentence_names_the_level_and_what_is_unknown():
     assert "off by more than 0.05, which is what the run can resolve" in settled().sentence()
-    assert "off by more than 0.05 to 0.08, which is what the run can resolve" in settled(level=0.08).sentence()
     assert "off by more than the allowed 0.08" in settled(level=0.08, demanded=True).sentence()
     assert "none of them in 75.00% of the samples" in settled(samples_settled=0.75).sentence()
     assert "none of them" not in settled(samples_settled=0.0).sentence()
+    assert ", and 0.00% by more than spikes under way and the phases of their sources explain" in settled(unexplained=0.0).sentence()
+    assert "explain" not in settled(beyond=0.0, unexplained=0.0).sentence()
     assert "a*" not in settled().sentence()
     assert "|a - a*| is at most 0.2; no equilibrium was found for 3 samples" in settled(distance=0.2, without=3).sentence()
+
+
+def test_the_first_line_has_the_number_of_steps_if_there_is_one():
+    first = settled(answer="no", steps=40).short()
+    assert first == "no (|f(a) - a| up to 0.1, 3.00% beyond the 0.05 that it resolves, about 40 steps needed)"
+    assert settled(level=0.08, demanded=True).short() == "partly (|f(a) - a| up to 0.1, 3.00% beyond the allowed 0.08)"
+    assert "steps" not in settled(answer="yes", beyond=0.0, steps=20).short()
 
 
 def test_a_share_that_is_not_zero_does_not_look_like_zero():

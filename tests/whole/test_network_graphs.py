@@ -11,45 +11,29 @@ from hypothesis import strategies as st
 import fsnn_lava as fl
 from fsnn_lava.formats.results import write_results
 from fsnn_lava.formats.results_reader import read_results
-from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.verify.comparator import Comparator
 from tests.helpers.chip_networks import skip_network
-from tests.helpers.naive_delta import simulate_delta, with_random_delta
+from tests.helpers.naive_delta import simulate_delta
 from tests.helpers.naive_simulator import assert_same, simulate
-from tests.helpers.random_graphs import random_graph
-from tests.helpers.strategies import random_values
-
-
-@st.composite
-def graphs(draw: st.DrawFn, *, delta: bool) -> tuple[ChipNetwork, np.ndarray]:
-    """A network graph of 1 to 6 layers with up to 4 feedbacks and 4 further connections, and two samples."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    options = {"layers": draw(st.integers(1, 6)), "feedbacks": draw(st.integers(0, 4)), "skips": draw(st.integers(0, 4))}
-    if delta:
-        chip = random_graph(rng, kind=draw(st.sampled_from(["pixels", "current", "events"])), reset="subtract", strict=False, **options)
-        chip = with_random_delta(rng, chip)
-    else:
-        kind, decay = draw(st.sampled_from(["pixels", "events", "current"])), draw(st.sampled_from([0, 0, 205]))
-        chip = random_graph(rng, kind=kind, decay=decay, wild=draw(st.booleans()), **options)
-    return chip, random_values(rng, chip, 2)
+from tests.helpers.random_graphs import network_graphs
 
 
 @settings(max_examples=60)
-@given(graphs(delta=False))
+@given(network_graphs(delta=False))
 def test_the_emulator_is_the_plain_reference_bit_by_bit(case):
     chip, values = case
     assert_same(fl.run(chip, values, spikes=True), simulate(chip, values))
 
 
 @settings(max_examples=40)
-@given(graphs(delta=True))
+@given(network_graphs(delta=True))
 def test_with_delta_encoding_too(case):
     chip, values = case
     assert_same(fl.run(chip, values, spikes=True), simulate_delta(chip, values))
 
 
 @settings(max_examples=12)
-@given(st.one_of(graphs(delta=False), graphs(delta=True)))
+@given(st.one_of(network_graphs(delta=False), network_graphs(delta=True)))
 def test_the_comparator_finds_a_correct_run_faithful(case):
     chip, values = case
     result = fl.run(chip, values)
@@ -60,7 +44,7 @@ def test_the_comparator_finds_a_correct_run_faithful(case):
 
 
 @settings(max_examples=15)
-@given(st.one_of(graphs(delta=False), graphs(delta=True)))
+@given(st.one_of(network_graphs(delta=False), network_graphs(delta=True)))
 def test_a_file_read_back_is_the_graph(tmp_path_factory, case):
     chip, _ = case
     path: Path = tmp_path_factory.mktemp("graph") / "net.h5"

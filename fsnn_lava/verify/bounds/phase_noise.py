@@ -15,7 +15,7 @@ from fsnn_lava.verify.synaptic_currents import incoming_synapses
 CHANCE = 1e-6  # with which the sources of one neuron, firing independently, add up to more
 
 
-def resolved_charge(chip: ChipNetwork, layer: Layer) -> NDArray[np.float64]:
+def equilibrium_charge(chip: ChipNetwork, layer: Layer) -> NDArray[np.float64]:
     """[*shape] in spikes: 1 for the charge below the threshold, plus sqrt(2 ln(1/CHANCE)) ||w||/theta (E11).
 
     Every source is at a phase between two of its spikes. A change of all phases changes the sum of what arrived by w times numbers in

@@ -13,7 +13,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import Rates, rate_vector_length
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.bounds.phase_noise import resolved_charge
+from fsnn_lava.verify.bounds.phase_noise import equilibrium_charge
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_largest, merge_total
 from fsnn_lava.verify.settled import Answer, Settled, answer_of, steps_to_settle
@@ -31,32 +31,30 @@ class SettlingCheck(MergedFindings):
     """Only measures; the user's thresholds are judged by the residual check."""
 
     RULES = {
-        **dict.fromkeys(("samples", "unsettled", "active", "beyond", "squares", "lengths"), merge_total),
-        **dict.fromkeys(("steps", "residual_max", "level_max", "excess"), merge_largest),
+        **dict.fromkeys(("samples", "unsettled", "active", "beyond", "unexplained", "squares", "lengths"), merge_total),
+        **dict.fromkeys(("steps", "residual_max"), merge_largest),
     }
 
     def __init__(self, chip: ChipNetwork, emulator: Emulator, thresholds: Thresholds) -> None:
         self.chip, self.emulator, self.demanded = chip, emulator, thresholds.residual_max
-        self.resolved = [resolved_charge(chip, layer) for layer in chip.layers]  # spikes
-        self.samples = self.unsettled = self.steps = self.active = self.beyond = 0
-        self.squares = self.residual_max = self.level_max = 0.0
-        self.excess = 0.0  # the largest share of its level that a residual has
+        self.charges = [equilibrium_charge(chip, layer) for layer in chip.layers]  # spikes
+        self.samples = self.unsettled = self.steps = self.active = self.beyond = self.unexplained = 0
+        self.squares = self.residual_max = 0.0
         self.lengths = np.zeros(len(_PARTS))  # sums over samples of ||f(a) - a|| after T/4, T/2 and T steps
 
     def add(self, batch: Batch, mapped: Rates) -> None:
         """`mapped` is f(a)."""
         self.steps = batch.steps
+        limit = self._level() * (1 + _ROUNDING)
         unsettled, squares = np.zeros(batch.samples, dtype=bool), 0.0
         for index, (after, rate) in enumerate(zip(mapped, batch.rates, strict=True)):
-            residual, level = np.abs(after - rate), self._level(batch, index)
-            share = residual / level
-            over = share > 1 + _ROUNDING
+            residual = np.abs(after - rate)
+            over = residual > limit
             self.active += int(np.count_nonzero((after > 0) | (rate > 0)))  # the residual of the others is 0
             self.beyond += int(np.count_nonzero(over))
+            self.unexplained += int(np.count_nonzero(residual[over] > self._explained(batch, index, over) * (1 + _ROUNDING)))
             squares += float(np.vdot(residual, residual))
             self.residual_max = max(self.residual_max, float(residual.max(initial=0.0)))
-            self.level_max = max(self.level_max, float(level.max(initial=0.0)))
-            self.excess = max(self.excess, float(share.max(initial=0.0)))
             unsettled |= over.reshape(batch.samples, -1).any(axis=1)
         self.samples += batch.samples
         self.squares += squares  # once per batch, so that merging parts rounds the same way
@@ -66,17 +64,15 @@ class SettlingCheck(MergedFindings):
             first = batch.at(np.arange(rows))
             self.lengths += [self._length(first, batch.steps // part) for part in _PARTS]
 
-    def _level(self, batch: Batch, index: int) -> NDArray[np.float64]:
-        """What the residuals of a layer are held against, [*shape] or [B, *shape]: the user's, or what the run can resolve (E11)."""
+    def _explained(self, batch: Batch, index: int, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The residuals that the chosen neurons of a layer may have in their equilibrium (E11): spikes under way, phases of the sources."""
         layer, total = self.chip.layers[index], self.chip.weight_sum(batch.steps)
-        if self.demanded is not None:
-            return np.full(layer.shape, max(self.demanded, np.finfo(float).tiny))
-        level: NDArray[np.float64] = self.resolved[index] / total
-        scale = layer.per_neuron(layer.threshold) * (total * 2.0**STATE_FRACTION_BITS)
+        explained = np.broadcast_to(self.charges[index] / total, chosen.shape)[chosen]
+        unit = np.broadcast_to(layer.per_neuron(layer.threshold) * (total * 2.0**STATE_FRACTION_BITS), chosen.shape)[chosen]
         for synapse in incoming_synapses(self.chip, layer):
-            if self.chip.delay(synapse) > 0:  # spikes under way
-                level = level + np.abs(batch.missing_sum(synapse)) * (2.0 ** synaptic_shift(synapse) / scale)
-        return level
+            if self.chip.delay(synapse) > 0:
+                explained = explained + np.abs(batch.missing_sum(synapse)[chosen]) * (2.0 ** synaptic_shift(synapse) / unit)
+        return explained
 
     def _length(self, batch: Batch, steps: int) -> float:
         """||f(a) - a|| after so many steps, summed over samples: of the run itself after all of them."""
@@ -88,6 +84,10 @@ class SettlingCheck(MergedFindings):
     def _resolution(self) -> float:
         return 1.0 / self.chip.weight_sum(max(1, self.steps))
 
+    def _level(self) -> float:
+        """What the residuals are compared with: the user's, or what the run can resolve."""
+        return self._resolution() if self.demanded is None else self.demanded
+
     def settled(self, *, distance: float | None, without: int) -> Settled:
         """`distance`: the largest |a - a*|; `without`: samples for which no a* was found."""
         slope, expected = self._slopes()
@@ -96,9 +96,10 @@ class SettlingCheck(MergedFindings):
             residual=self.residual_max,
             typical=sqrt(self.squares / self.active) if self.active else 0.0,
             resolution=self._resolution(),
-            level=self.level_max if self.demanded is None else self.demanded,
+            level=self._level(),
             demanded=self.demanded is not None,
             beyond=self.beyond / max(1, self.active),
+            unexplained=self.unexplained / max(1, self.active),
             samples_settled=1.0 - self.unsettled / max(1, self.samples),
             slope=slope,
             expected_slope=expected,
@@ -125,7 +126,7 @@ class SettlingCheck(MergedFindings):
             return self.steps
         if not self._subtracts or self.demanded == 0.0:
             return None
-        return steps_to_settle(self.excess, weight_sum=self.chip.weight_sum(self.steps), leak=self.chip.leak)
+        return steps_to_settle(self.residual_max, self._level(), weight_sum=self.chip.weight_sum(self.steps), leak=self.chip.leak)
 
     def _floor(self) -> float | None:
         """The largest residual times A_T/A_infinity."""

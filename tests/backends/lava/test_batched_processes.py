@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.backends.lava.needs import needs_lava
 from tests.helpers.chip_networks import skip_network
 from tests.helpers.naive_delta import simulate_delta, with_random_delta
 from tests.helpers.naive_simulator import assert_same, simulate
-from tests.helpers.random_graphs import random_graph
+from tests.helpers.random_graphs import network_graphs, random_graph
 from tests.helpers.strategies import random_values
 
 needs_lava()
 
 from fsnn_lava.backends.lava.delta_simulator import DeltaSimulator  # noqa: E402
 from fsnn_lava.backends.lava.simulator import Simulator  # noqa: E402
+
+GRAPHS = int(os.environ.get("FSNN_GRAPHS", "6"))  # each starts a Lava runtime of its own, which takes seconds
+
+
+@settings(max_examples=GRAPHS)
+@given(st.one_of(network_graphs(delta=False), network_graphs(delta=True)))
+def test_any_graph_is_the_plain_reference_bit_by_bit(case):
+    chip, values = case
+    simulator = Simulator if chip.delta is None else DeltaSimulator
+    expected = simulate(chip, values) if chip.delta is None else simulate_delta(chip, values)
+    with simulator(chip, batch=len(values), spikes=True) as running:
+        assert_same(running.run(values), expected)
 
 
 @pytest.mark.parametrize(("seed", "kind", "decay"), [(11, "events", 205), (6, "pixels", 0)])
