@@ -8,6 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,15 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.normalisation import Normalisation
 
 _FUNCTION = re.compile(r"(?P<module>[A-Za-z_]\w*(\.\w+)*):(?P<function>[A-Za-z_]\w*)")
+TORCH = "a torch module"
+ONLY = {  # options that one kind of source takes
+    "data": TORCH,
+    "leak": FileKind.IDE_FSNN.value,
+    "vth": FileKind.IDE_FSNN.value,
+    "written_by": FileKind.NIR.value,
+    "dt": FileKind.NIR.value,
+    "reset": FileKind.NIR.value,
+}
 ENDINGS = {FSNN: (".pt",), ChipNetwork: (".h5", ".hdf5", ".net")}
 
 
@@ -58,14 +68,23 @@ def _imported(args: argparse.Namespace) -> tuple[FSNN | ChipNetwork, str]:
     path = Path(args.source)
     named = _FUNCTION.fullmatch(args.source)
     if named is not None and not path.exists():
-        return _from_function(args, _called(named["module"], named["function"])), "a torch module"
+        _check_options(args, TORCH)
+        return _from_function(args, _called(named["module"], named["function"])), TORCH
     readers: dict[FileKind, Callable[[argparse.Namespace, Path], FSNN | ChipNetwork]] = {
         FileKind.NIR: _from_nir,
         FileKind.LAVA_DL: lambda _args, file: from_lava_dl(file),
         FileKind.IDE_FSNN: _from_checkpoint,
     }
     kind = kind_of_file(path)
+    _check_options(args, kind.value)
     return readers[kind](args, path), kind.value
+
+
+def _check_options(args: argparse.Namespace, kind: str) -> None:
+    """BadArgument for an option that this kind of source would ignore."""
+    for name, only in ONLY.items():
+        if getattr(args, name) is not None and kind != only:
+            raise BadArgument(f"--{name.replace('_', '-')} is an option for {only}, but {args.source} is {kind}")
 
 
 def _called(module: str, function: str) -> Any:
@@ -85,11 +104,12 @@ def _from_function(args: argparse.Namespace, module: Any) -> FSNN:
     dataset = load_data(args.data, args.data_dir, download=args.download)
     split = dataset.train if len(dataset.train) else dataset.test
     pixels = torch.from_numpy(split.batch(range(min(args.samples, len(split)))))
-    shape = tuple(args.input_shape or split.shape)
+    sequences = len(split.shape) in (2, 4)  # [T, *shape]
+    shape = tuple(args.input_shape or split.shape[sequences:])
     return from_torch(
         module,
         input_shape=shape,
-        calibration=pixels.reshape(len(pixels), *shape) if pixels[0].numel() == torch.Size(shape).numel() else pixels,
+        calibration=pixels if sequences or pixels[0].numel() != prod(shape) else pixels.reshape(len(pixels), *shape),
         steps=args.steps,
         normalisation=_normalisation(args),
         class_names=dataset.class_names,
@@ -114,7 +134,12 @@ def _from_checkpoint(args: argparse.Namespace, path: Path) -> FSNN:
             "a checkpoint of IDE-FSNN does not contain its leak: add --leak with what was given as --leaky, or --leak 1 for IF"
         )
     return from_ide_fsnn(
-        path, leak=args.leak, input_shape=args.input_shape, vth=args.vth, steps=args.steps, normalisation=_normalisation(args)
+        path,
+        leak=args.leak,
+        input_shape=args.input_shape,
+        vth=2.0 if args.vth is None else args.vth,
+        steps=args.steps,
+        normalisation=_normalisation(args),
     )
 
 

@@ -62,7 +62,7 @@ def _order(paths: Sequence[NirPath], entry: str, leave: str, stations: int) -> t
     after: dict[str, list[str]] = {}
     for path in paths:
         after.setdefault(path.source, []).append(path.target)
-    pending = [(entry,)]
+    pending: list[tuple[str, ...]] = [(entry,)]
     for _ in range(TRIES_MAX):
         if not pending:
             break

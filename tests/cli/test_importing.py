@@ -86,6 +86,7 @@ def test_a_network_of_lava_dl_becomes_integers(tmp_path, capsys):
         (["my_networks:number", "model.pt", "--data", "digits"], "the network must be an nn.Module, got int"),
         (["absent.nir", "model.pt"], "absent.nir is not a file, and not MODULE:FUNCTION either"),
         (["my_networks.py", "model.pt"], "is neither an HDF5 file (NIR, lava-dl) nor a file of torch.save (IDE-FSNN)"),
+        (["best.tar", "model.pt", "--dt", "1"], "--dt is an option for an NIR graph, but best.tar is a checkpoint of IDE-FSNN"),
         (["best.tar", "model.pt"], "does not contain its leak: add --leak"),
         (["best.tar", "model.h5", "--leak", "1"], "a checkpoint of IDE-FSNN becomes a file that ends in .pt"),
         (["best.tar", "absent/model.pt", "--leak", "1"], "cannot write absent/model.pt"),
