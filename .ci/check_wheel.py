@@ -24,6 +24,7 @@ COMMANDS = (
     ("fsnn-run", "digits", "--backend", "emu", "--out", "results.h5", "--report", "report.html"),
     ("fsnn-compare", "results.h5"),
     ("fsnn-export", "--help"),
+    ("fsnn-import", "--help"),
     ("fsnn", "--version"),
     ("fsnn", "train", "--list"),
     ("fsnn", "train", "--init", "my.toml"),

@@ -6,7 +6,7 @@ import importlib
 import sys
 from pathlib import Path
 
-from fsnn_lava.cli.main import COMMANDS
+from fsnn_lava.cli.main import COMMANDS, module_of
 
 PAGE = Path(__file__).parent / "commands.md"
 HEAD = """# Commands
@@ -24,7 +24,7 @@ Exit codes: 0 done and verified · 1 the run is not faithful or misses a thresho
 def page() -> str:
     parts = [HEAD]
     for name in COMMANDS:
-        parser = importlib.import_module(f"fsnn_lava.cli.parsers.{name}").parser()
+        parser = importlib.import_module(f"fsnn_lava.cli.parsers.{module_of(name)}").parser()
         rows = [
             f"| `{', '.join(action.option_strings) or action.dest}{_metavar(action)}` | {_help(action)} |"
             for action in parser._actions

@@ -25,7 +25,9 @@ if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below
     from fsnn_lava.errors import Interrupted as Interrupted
     from fsnn_lava.errors import PackageMissing as PackageMissing
     from fsnn_lava.errors import Remark as Remark
+    from fsnn_lava.importing.from_nir import from_nir as from_nir
     from fsnn_lava.importing.from_torch import from_torch as from_torch
+    from fsnn_lava.importing.ide_fsnn import from_ide_fsnn as from_ide_fsnn
     from fsnn_lava.ir.network import ChipNetwork as ChipNetwork
     from fsnn_lava.ir.result import Result as Result
     from fsnn_lava.models.find import find as find
@@ -69,7 +71,9 @@ _MODULES = {
     "Diverged": "errors",
     "Equilibrium": "nn.loop_map",
     "find": "models.find",
+    "from_ide_fsnn": "importing.ide_fsnn",
     "from_modules": "nn.modules",
+    "from_nir": "importing.from_nir",
     "from_torch": "importing.from_torch",
     "FSNN": "nn.fsnn",
     "FsnnError": "errors",

@@ -82,6 +82,17 @@ def import_network() -> fl.FSNN:
     return net
 
 
+def import_files(folder: Path) -> list[str]:
+    """Files of other programs, which are not there."""
+    said = []
+    for read in (lambda: fl.from_nir(folder / "absent.nir", written_by="snntorch"), lambda: fl.from_ide_fsnn(folder / "absent", leak=1.0)):
+        try:
+            assert_type(read(), fl.FSNN)
+        except fl.BadFile as error:
+            said.append(str(error))
+    return said
+
+
 def draw(net: fl.FSNN, images: Tensor, result: fl.Result) -> list[str]:
     """Every figure, and the labels of their axes."""
     trace = net.simulate(images, steps=10, residuals=True)
@@ -195,6 +206,7 @@ def main(folder: Path) -> fl.Verdict:
     pixels = np.random.default_rng(0).integers(0, 256, (8, 1, 4, 4), dtype=np.uint8)
     build()
     import_network()
+    assert len(import_files(folder)) == 2
     look(net, torch.from_numpy(pixels))
     chip = fl.quantise(net, bits=8, calibration=pixels)
     assert_type(chip, fl.ChipNetwork)

@@ -18,16 +18,23 @@ COMMANDS = {
     "compare": "check the results of a finished run",
     "map": "place a network on a board (no board needed)",
     "tune": "find the cheapest network for a board that keeps the accuracy",
+    "import": "convert a trained network of another framework and compare it with its source",
     "get": "download a trained network and verify its hash",
     "doctor": "show what is installed and which backends can run here",
 }
+MODULES = {"import": "importing"}  # where a command cannot have a module of its own name
 SHELLS = ("bash", "zsh", "fish")
+
+
+def module_of(command: str) -> str:
+    """The name of a command's module, in fsnn_lava.cli and in fsnn_lava.cli.parsers."""
+    return MODULES.get(command, command)
 
 
 def enter(name: str, argv: Sequence[str] | None = None) -> int:
     """Parse the arguments of the command `name`, import what it needs, and run it; every installed program calls this."""
-    args = importlib.import_module(f"fsnn_lava.cli.parsers.{name}").parser().parse_args(argv)
-    return run_command(f"fsnn-{name}", importlib.import_module(f"fsnn_lava.cli.{name}").run, args)
+    args = importlib.import_module(f"fsnn_lava.cli.parsers.{module_of(name)}").parser().parse_args(argv)
+    return run_command(f"fsnn-{name}", importlib.import_module(f"fsnn_lava.cli.{module_of(name)}").run, args)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,7 +72,7 @@ def _parser() -> Parser:
 
 # the entry points of setup.cfg: fsnn-train, fsnn-export, …
 train, export, run, compare = (partial(enter, name) for name in ("train", "export", "run", "compare"))
-map_, tune, get, doctor = (partial(enter, name) for name in ("map", "tune", "get", "doctor"))
+map_, tune, import_, get, doctor = (partial(enter, name) for name in ("map", "tune", "import", "get", "doctor"))
 
 
 if __name__ == "__main__":

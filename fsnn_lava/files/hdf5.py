@@ -129,6 +129,17 @@ class Hdf5Node:
             raise parent.fail(f"members must be numbered 0 … {count - 1}; {missing[0]} is missing")
         return [parent.group(str(i)) for i in range(count)]
 
+    def groups(self, name: str) -> dict[str, Hdf5Node]:
+        """All members of the group `name`, which must be groups, by name."""
+        parent = self.group(name)
+        if len(parent._group) > CHILDREN_MAX:
+            raise parent.fail(f"has {len(parent._group)} members, at most {CHILDREN_MAX} are allowed")
+        return {member: parent.group(member) for member in parent.names()}
+
+    def names(self) -> list[str]:
+        """The names of all members."""
+        return list(self._group)
+
     def _member(self, name: str) -> Any:
         if not self.has(name):
             raise self.fail(f"{name!r} is missing")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -69,14 +69,15 @@ def split(chain: Sequence[Link], input_shape: Shape, is_neuron: Callable[[nn.Mod
             pending.append(link)
             continue
         path = fold_path(pending, shape, where=str(link))
-        layers.append(Block(_layer_name(link, layers), link, path))
+        layers.append(Block(layer_name(link, layers), link, path))
         pending, shape = [], path.shape
     if not layers:
         raise BadArgument("the network has neither nn.ReLU nor a spiking neuron: there is nothing to convert to a layer of neurons")
-    return Blocks(tuple(layers), _readout(pending, shape), input_shape)
+    return Blocks(tuple(layers), fold_readout(pending, shape), input_shape)
 
 
-def _readout(path: Sequence[Link], shape: Shape) -> Path | None:
+def fold_readout(path: Sequence[Link], shape: Shape) -> Path | None:
+    """The linear path from the last neurons to the outputs; None if there is nothing linear in it."""
     if not any(isinstance(link.module, (nn.Linear, nn.Conv2d, nn.AvgPool2d)) for link in path):
         return None
     folded = fold_path(path, shape, where="the output")
@@ -85,7 +86,7 @@ def _readout(path: Sequence[Link], shape: Shape) -> Path | None:
     return folded
 
 
-def _layer_name(link: Link, before: Sequence[Block]) -> str:
+def layer_name(link: Link, before: Sequence[Block]) -> str:
     """The module's own name where it is allowed and new, else l1, l2, …"""
     last = link.name.rpartition(".")[2]
     taken = {INPUT, READOUT, *(block.name for block in before)}
@@ -99,23 +100,23 @@ def assemble(
     *,
     vths: Sequence[float],
     neuron: LIF | None = None,
-    recurrent: Sequence[nn.Module | None] | None = None,
+    connections: Mapping[tuple[str, str], nn.Module] | None = None,
     steps: int,
     normalisation: Normalisation | None,
     class_names: Sequence[str],
 ) -> FSNN:
-    """Our network with these connections into each layer, and `recurrent` from a layer to itself, all in float64 and in eval mode."""
-    loops = {(b.name, b.name): m for b, m in zip(blocks.layers, recurrent or [None] * len(modules), strict=True) if m is not None}
+    """Our network with `modules` into each layer and further connections by source and target, all in float64 and in eval mode."""
+    further = connections or {}
     return from_modules(
         {block.name: module for block, module in zip(blocks.layers, modules, strict=True)},
         input_shape=blocks.input_shape,
         classes=blocks.classes,
-        connections=loops,
+        connections=further,
         readout=readout,
         neuron=neuron,
         vth=list(vths),
         steps=steps,
-        limit=max([1.0, *(1.01 * _norm(module) for module in loops.values())]),
+        limit=max([1.0, *(1.01 * _norm(module) for module in further.values())]),
         normalisation=normalisation,
         class_names=class_names,
     ).eval()

@@ -21,13 +21,14 @@ _RECURRENT = (nn.RNNBase, nn.RNNCellBase, nn.Transformer, nn.MultiheadAttention)
 
 @dataclass(frozen=True)
 class Link:
-    """A module and its name in the network, such as "features.3"."""
+    """A module and its name in the network, such as "features.3"; `kind` if the module only stands for a node of that kind."""
 
     name: str
     module: nn.Module
+    kind: str = ""
 
     def __str__(self) -> str:
-        return f"layer {self.name!r} ({type(self.module).__name__})"
+        return f"layer {self.name!r} ({self.kind or type(self.module).__name__})"
 
 
 Test = Callable[[nn.Module], bool]

@@ -9,13 +9,12 @@ from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.importing.balance import balance
-from fsnn_lava.importing.blocks import Blocks, split
+from fsnn_lava.importing.blocks import split
 from fsnn_lava.importing.chain import TORCH, Link, links
-from fsnn_lava.importing.neuron_facts import NeuronFacts
 from fsnn_lava.importing.proof import prove
 from fsnn_lava.importing.sources.framework import Framework
 from fsnn_lava.importing.sources.known import framework_of
-from fsnn_lava.importing.spiking import convert
+from fsnn_lava.importing.spiking import convert, measured, sentences
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.layer_shape import layer_shape
 from fsnn_lava.nn.normalisation import Normalisation
@@ -76,10 +75,10 @@ def from_torch(
         _check_no_relu(chain, framework)
         blocks = split(chain, shape, framework.is_neuron)
         dtype = _dtype(module)
-        net, facts = convert(blocks, framework, steps=steps, normalisation=normalisation, class_names=class_names, dtype=dtype)
-        net = net.to(dtype)
+        layers = [measured(block, framework) for block in blocks.layers]
+        net = convert(blocks, layers, steps=steps, normalisation=normalisation, class_names=class_names, dtype=dtype).to(dtype)
         proof = prove(chain, framework, net, values[:PROOF_SAMPLES], steps=steps).checked()
-        said = f"measured with {framework}: {_sentences(blocks, facts)}; {proof}"
+        said = f"measured with {framework}: {sentences(layers)}; {proof}"
     net.metrics["imported"] = said
     if normalisation is None:
         net.trained_range = fractional_range(calibration)
@@ -102,14 +101,6 @@ def _check_no_relu(chain: Sequence[Link], framework: Framework) -> None:
     relu = next((link for link in chain if isinstance(link.module, nn.ReLU)), None)
     if relu is not None:
         raise BadArgument(f"{relu}: a network with spiking neurons of {framework.title} cannot also have ReLUs; leave it out")
-
-
-def _sentences(blocks: Blocks, facts: Sequence[NeuronFacts]) -> str:
-    """What was measured, once for all layers with the same neurons."""
-    layers: dict[str, list[str]] = {}
-    for block, one in zip(blocks.layers, facts, strict=True):
-        layers.setdefault(str(one), []).append(block.name)
-    return "; ".join(f"{', '.join(names)} {sentence}" for sentence, names in layers.items())
 
 
 def _dtype(module: nn.Module) -> torch.dtype:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.importing.blocks import Block, Blocks, assemble
-from fsnn_lava.importing.neuron_facts import NeuronFacts, close
+from fsnn_lava.importing.neuron_facts import CLOSE, NeuronFacts
 from fsnn_lava.importing.probe import probe
 from fsnn_lava.importing.sources.framework import Framework, Recurrence, single_neuron
 from fsnn_lava.nn.fsnn import FSNN
@@ -22,8 +22,8 @@ Affine = nn.Linear | nn.Conv2d
 
 
 @dataclass(frozen=True, eq=False)
-class _Layer:
-    """A block whose neurons were measured."""
+class KnownLayer:
+    """A block, and what its neurons do."""
 
     block: Block
     facts: NeuronFacts
@@ -33,30 +33,44 @@ class _Layer:
 @torch.no_grad()
 def convert(
     blocks: Blocks,
-    framework: Framework,
+    layers: Sequence[KnownLayer],
     *,
+    connections: Mapping[tuple[str, str], Affine] | None = None,
     steps: int,
     normalisation: Normalisation | None,
     class_names: Sequence[str],
     dtype: torch.dtype,
-) -> tuple[FSNN, tuple[NeuronFacts, ...]]:
-    """Our network in float64 with thresholds for `dtype`, and what was measured of the neurons of every layer."""
-    layers = [_measured(block, framework) for block in blocks.layers]
-    net = assemble(
+    precision: float = CLOSE,
+) -> FSNN:
+    """Our network in float64 with thresholds for `dtype`.
+
+    Args:
+        blocks: the layers and the readout.
+        layers: the same layers, with what their neurons do.
+        connections: by source and target, besides those into and within the layers.
+        steps: T.
+        normalisation: of raw values, kept with the network.
+        class_names: kept with the network.
+        dtype: that the network will have.
+        precision: up to which the leaks of all layers must agree.
+    """
+    own = {(layer.block.name, layer.block.name): _recurrent(layer) for layer in layers}
+    return assemble(
         blocks,
         [_with_bias(layer) for layer in layers],
         blocks.readout_module(),
         vths=[_vth(layer.facts, dtype) for layer in layers],
-        neuron=_neuron(layers),
-        recurrent=[_recurrent(layer) for layer in layers],
+        neuron=_neuron(layers, precision),
+        connections={**{ends: module for ends, module in own.items() if module is not None}, **(connections or {})},
         steps=steps,
         normalisation=normalisation,
         class_names=class_names,
     )
-    return net, tuple(layer.facts for layer in layers)
 
 
-def _measured(block: Block, framework: Framework) -> _Layer:
+@torch.no_grad()
+def measured(block: Block, framework: Framework) -> KnownLayer:
+    """Probe the neurons of a block; BadArgument if an FSNN cannot do what they do."""
     neurons = framework.prepared(block.neurons.module)
     recurrence = framework.recurrence(neurons)
     alone = single_neuron(framework.without_recurrence(neurons), block.neurons)
@@ -65,31 +79,39 @@ def _measured(block: Block, framework: Framework) -> _Layer:
         return framework.run(framework.prepared(alone), currents.unsqueeze(-1)).spikes.squeeze(-1)
 
     facts = probe(run, stated_threshold=framework.stated_threshold(alone))
-    _check(block, facts, framework)
-    return _Layer(block, facts, recurrence)
+    check_neurons(block, facts, said_by=f"measured with {framework}", remedy=f"train with {framework.remedy}")
+    return KnownLayer(block, facts, recurrence)
 
 
-def _check(block: Block, facts: NeuronFacts, framework: Framework) -> None:
-    """BadArgument unless an FSNN can do what was measured."""
+def check_neurons(block: Block, facts: NeuronFacts, *, said_by: str, remedy: str) -> None:
+    """BadArgument unless an FSNN can do what these neurons do; `said_by` and `remedy` are parts of the sentence."""
     problem = None
     if facts.oddities:
-        problem = f"it {facts.oddities[0]}, which an FSNN cannot do: train with {framework.remedy}"
+        problem = f"it {facts.oddities[0]}, which an FSNN cannot do: {remedy}"
     elif facts.reset == "zero":
-        problem = f"it resets to zero, which loses charge with every spike, so that no equilibrium exists: train with {framework.remedy}"
+        problem = f"it resets to zero, which loses charge with every spike, so that no equilibrium exists: {remedy}"
     elif facts.reset != "subtract":
-        problem = f"it {str(facts).partition(',')[0]}, but an FSNN subtracts its threshold: train with {framework.remedy}"
+        problem = f"it {str(facts).partition(',')[0]}, but an FSNN subtracts its threshold: {remedy}"
     elif facts.delay:
-        problem = f"its spikes come {facts.delay} step(s) late, but the layers of an FSNN fire without delay: train with {framework.remedy}"
+        problem = f"its spikes come {facts.delay} step(s) late, but the layers of an FSNN fire without delay: {remedy}"
     elif not 0.0 < facts.leak <= 1.0:
         problem = f"it keeps {facts.leak:g} of its potential per step, which must lie in (0, 1]"
     if problem is not None:
-        raise BadArgument(f"{block}: measured with {framework}, {problem}")
+        raise BadArgument(f"{block}: {said_by}, {problem}")
 
 
-def _neuron(layers: Sequence[_Layer]) -> LIF:
+def sentences(layers: Sequence[KnownLayer]) -> str:
+    """What the neurons do, once for all layers with the same ones."""
+    names: dict[str, list[str]] = {}
+    for layer in layers:
+        names.setdefault(str(layer.facts), []).append(layer.block.name)
+    return "; ".join(f"{', '.join(them)} {sentence}" for sentence, them in names.items())
+
+
+def _neuron(layers: Sequence[KnownLayer], precision: float) -> LIF:
     leak = layers[0].facts.leak
     for layer in layers[1:]:
-        if not close(layer.facts.leak, leak, 1.0):
+        if abs(layer.facts.leak - leak) > precision:
             raise BadArgument(
                 f"{layer.block} keeps {layer.facts.leak:.6g} of its potential per step, but {layers[0].block} keeps {leak:.6g}: all layers "
                 "of an FSNN share one leak; train with the same one"
@@ -106,7 +128,7 @@ def _vth(facts: NeuronFacts, dtype: torch.dtype) -> float:
     return float(nearest if float(nearest) > facts.threshold else np.nextafter(nearest, kind(np.inf)))
 
 
-def _with_bias(layer: _Layer) -> Affine:
+def _with_bias(layer: KnownLayer) -> Affine:
     """The connection into a layer, with the bias of its recurrent connection, which is the same in every step."""
     module = layer.block.path.module()
     own = None if layer.recurrence is None else layer.recurrence.own
@@ -129,7 +151,7 @@ def _through(module: Affine, entry: nn.Linear, block: Block) -> nn.Linear:
     return made
 
 
-def _recurrent(layer: _Layer) -> Affine | None:
+def _recurrent(layer: KnownLayer) -> Affine | None:
     """The connection of a layer to itself: the source's, and what its reset subtracts beyond ours, one step late as both."""
     shape, excess = layer.block.path.shape, layer.facts.excess
     own = None if layer.recurrence is None else layer.recurrence.own

@@ -15,6 +15,10 @@ from fsnn_lava.formats import nir as nir_file
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.space_to_depth import packed, space_to_depth
+from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.neurons import LIF
+from fsnn_lava.nn.normalisation import Normalisation
+from fsnn_lava.quantisation.quantise import quantise
 from fsnn_lava.running.run import run
 from tests.helpers.chip_networks import conv_network, dense_network, skip_network
 from tests.helpers.naive_delta import as_delta
@@ -181,3 +185,39 @@ def test_a_graph_from_elsewhere_is_refused_with_the_reason(tmp_path: Path):
         nir_file.read_nir(path)
     with h5py.File(path) as file:
         assert "node" in file
+
+
+# --- other frameworks open it ----------------------------------------------------------------------------------------------------
+
+
+def written_graph(architecture: str, tmp_path: Path, neuron: LIF | None = None) -> nir.NIRGraph:
+    torch.manual_seed(0)
+    normalisation = Normalisation(16.0, (0.3,), (0.4,))
+    net = FSNN(architecture, input_shape=(1, 8, 8), classes=10, neuron=neuron, steps=30, normalisation=normalisation)
+    nir_file.write_nir(quantise(net.eval()), tmp_path / "net.nir")
+    return nir.read(tmp_path / "net.nir")
+
+
+@pytest.mark.parametrize("architecture", ["20 (F20)", "20"])
+def test_norse_opens_and_runs_it_with_its_feedback(architecture, tmp_path):
+    norse = pytest.importorskip("norse.torch", reason="norse is not installed")
+    pytest.importorskip("nirtorch", reason="nirtorch is not installed")
+    module = norse.from_nir(written_graph(architecture, tmp_path), ignore_warnings=True)
+    assert ("l1_l1" in dict(module.named_modules())) is (architecture == "20 (F20)")
+    out, _ = module(torch.rand(1, 8, 8))  # it flattens from the first dimension on, so it takes no batch
+    assert out.shape == (10,)
+
+
+def test_sinabs_opens_and_runs_it_without_feedback(tmp_path):
+    sinabs_nir = pytest.importorskip("sinabs.nir", reason="sinabs is not installed")
+    out, _ = sinabs_nir.from_nir(written_graph("20", tmp_path), batch_size=2)(torch.rand(2, 1, 8, 8))
+    assert out.shape == (2, 10)
+
+
+def test_snntorch_opens_and_runs_it_without_the_integrating_readout(tmp_path):
+    reader = pytest.importorskip("snntorch.import_nir", reason="snnTorch or nirtorch is not installed")
+    graph = written_graph("20", tmp_path, LIF(0.9))  # what it makes of an IF node returns a tuple, which its own graph cannot pass on
+    del graph.nodes["readout"]  # snnTorch has no node that integrates without firing
+    graph.edges = [edge for edge in graph.edges if "readout" not in edge] + [("readout_weights", "output")]
+    out = reader.import_from_nir(graph)(torch.rand(1, 8, 8))  # it flattens from the first dimension on, so it takes no batch
+    assert (out[0] if isinstance(out, tuple) else out).shape == (10,)

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fsnn_lava.cli.main import module_of
 from fsnn_lava.data import load
 from tests.helpers.data_files import write_cifar10, write_mnist
 
@@ -38,6 +39,7 @@ ELSEWHERE = {
     r"python (bench/|examples/models/|-m )": "takes minutes to hours",
     r"python docs/": "writes into the repository; other tests check that what it writes is up to date",
     r"pytest ": "make test runs it",
+    r"fsnn-import ": "the network is the reader's; tests/cli/test_importing.py imports one of every kind",
 }
 TUNED = ["--samples", "40", "--max-drop", "20", "--bits", "6", "--processes", "1"]  # a short search
 FRAGMENTS = ("fsnn-run --out", "fsnn-run --package")  # options that the text is about, not commands
@@ -123,7 +125,7 @@ class Shell:
             if name == "fsnn":
                 return int(importlib.import_module("fsnn_lava.cli.main").main(arguments))
             if name.startswith("fsnn-"):
-                return int(importlib.import_module(f"fsnn_lava.cli.{name.removeprefix('fsnn-')}").main(arguments))
+                return int(importlib.import_module(f"fsnn_lava.cli.{module_of(name.removeprefix('fsnn-'))}").main(arguments))
             if name == "python":
                 self._patch.setattr(sys, "argv", arguments)
                 runpy.run_path(str(self.folder / arguments[0]), run_name="__main__")
@@ -147,6 +149,10 @@ def check_names(command: str) -> None:
             assert f'"{option}"' in script.read_text(), command
     if "-m" in words:
         assert importlib.util.find_spec(words[words.index("-m") + 1]), command
+    if words[0] == "fsnn-import":
+        from fsnn_lava.cli.parsers.importing import parser as import_parser
+
+        import_parser().parse_args(words[1:])
     if "fsnn_lava.cli.train" in words:
         from fsnn_lava.cli.parsers.train import parser
 

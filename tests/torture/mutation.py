@@ -35,6 +35,7 @@ FILES = {  # what is changed, by folder
     "nn": ["architecture", "event_layout", "event_simulation", "notation", "operators"],
     "ir": ["connections", "delta_encoding", "input_current", "layers", "network", "rate_map", "compiled_synapse"],
     "quantisation": ["dead_band", "delta_rounding", "fake_quantise", "fold", "layer_problem", "quantise", "readout_rounding", "rounding"],
+    "importing": ["balance", "ide_fsnn", "linear_path", "neuron_facts", "nir_neurons", "probe", "spiking"],
     "backends/emulator": ["delta", "laid_out", "layout", "run"],
     "verify": [],  # all of it
 }
@@ -45,6 +46,7 @@ TESTS = [  # that are watched: which of them runs a line is asked when that line
     "tests/quantisation",
     "tests/placement",
     "tests/formats/test_netx.py",
+    "tests/importing",
     "tests/verify",
     "tests/report",
     "tests/cli/test_compare.py",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import nir as nir_package
 import numpy as np
 import torch
 from PIL import Image
@@ -25,6 +26,8 @@ from fsnn_lava.data.image_folder import read_image
 from fsnn_lava.data.nmnist import read_nmnist_events
 from fsnn_lava.errors import Remark
 from fsnn_lava.formats import model, netx, nir, results
+from fsnn_lava.importing.from_nir import from_nir
+from fsnn_lava.importing.ide_fsnn import from_ide_fsnn
 from fsnn_lava.limits import DECAY_UNIT
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.graph import Connection, Graph, Neurons
@@ -36,7 +39,9 @@ from fsnn_lava.tuning.trial import Trial
 from tests.helpers.chip_networks import conv_network, dense_network, skip_network
 from tests.helpers.data_files import event_bytes, idx_bytes, random_images, write_idx
 from tests.helpers.event_data import random_events
+from tests.helpers.ide_checkpoint import random_state, write_checkpoint
 from tests.helpers.naive_delta import as_delta
+from tests.helpers.nir_files import nir_chain, numbers
 from tests.torture import kept_run
 
 EVENT_ENDINGS = event_files.ENDINGS if importlib.util.find_spec("faery") else ()
@@ -69,6 +74,8 @@ def originals(folder: Path) -> list[Original]:
         ("delta results", "delta-results.h5", _delta_results, "hdf5", results.read_results),
         ("slayer", "slayer.net", _slayer, "hdf5", netx.read_netx),
         ("nir", "net.nir", lambda path: nir.write_nir(dense_network(3), path), "hdf5", nir.read_nir),
+        ("nir of others", "other.nir", _other_nir, "hdf5", lambda path: from_nir(path, dt=1.0, reset="subtract")),
+        ("ide-fsnn", "best.pth.tar", _checkpoint, "torch", lambda path: from_ide_fsnn(path, leak=0.9, input_shape=(3, 6, 6))),
         ("results", "results.h5", _results, "hdf5", results.read_results),
         ("model", "model.pt", _model, "torch", model.read_model),
         ("model of a graph", "graph.pt", _graph_model, "torch", model.read_model),
@@ -107,6 +114,16 @@ def originals(folder: Path) -> list[Original]:
         write(folder / file)
         made.append(Original(name, folder / file, read, kind))
     return made
+
+
+def _other_nir(path: Path) -> None:
+    """A chain with a recurrent layer, as the package nir writes it."""
+    edges = [("input", "in"), ("in", "lif"), ("lif", "loop"), ("loop", "lif"), ("lif", "out"), ("out", "output")]
+    nir_package.write(path, nir_chain(loop=nir_package.Linear(weight=0.1 * numbers(5, 6, 6)), edges=edges))
+
+
+def _checkpoint(path: Path) -> None:
+    write_checkpoint(path, random_state("conv", inputs=3, hidden=2, kernel=3))
 
 
 def _journal(path: Path) -> None:

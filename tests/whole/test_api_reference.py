@@ -11,12 +11,15 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import nir
 import numpy as np
 import pytest
 import torch
 
 import fsnn_lava as fl
 from tests.helpers.documentation import build
+from tests.helpers.ide_checkpoint import random_state, write_checkpoint
+from tests.helpers.nir_files import lif, nir_chain
 
 griffe = pytest.importorskip("griffe", reason="mkdocstrings is not installed")
 ROOT = Path(__file__).parents[2]
@@ -116,6 +119,8 @@ def test_errors_named_by_docstrings_are_public_or_builtin():
 def objects(tmp_path, monkeypatch) -> dict[str, Any]:
     """The objects that the examples assume, on a tiny network."""
     monkeypatch.chdir(tmp_path)
+    write_checkpoint(tmp_path / "model_best.pth.tar", random_state("fc"))
+    nir.write(tmp_path / "net.nir", nir_chain(lif(6, tau=5e-4, r=5.0)))
     torch.manual_seed(0)
     normalisation = fl.Normalisation(mean=(0.5,), std=(0.25,))
     net = fl.FSNN("4C3s (F4C3)", input_shape=(1, 4, 4), classes=3, norm="operator", normalisation=normalisation).eval()

@@ -1,0 +1,48 @@
+"""The options of fsnn-import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fsnn_lava.cli.parsers.data_options import add_data_options
+from fsnn_lava.cli.parsers.parser import Parser
+
+WRITERS = ("norse", "sinabs", "snntorch", "spikingjelly")
+
+
+def parser() -> Parser:
+    """The parser of fsnn-import."""
+    options = Parser(
+        prog="fsnn-import",
+        description="Import a trained network of another framework. Files are read as data: nothing in them is executed.",
+    )
+    options.add_argument(
+        "source",
+        help="an NIR graph, a lava-dl .net file, a checkpoint of IDE-FSNN, or MODULE:FUNCTION: a Python function of yours that returns "
+        "a trained torch module of snnTorch, SpikingJelly, norse or sinabs, or of ReLUs",
+    )
+    options.add_argument("output", type=Path, help="file to write: model.pt; net.h5 for a lava-dl network, which consists of integers")
+    options.add_argument(
+        "--input-shape", type=int, nargs="+", metavar="N", help="shape of a sample without batch and time, such as 1 28 28"
+    )
+    options.add_argument("--steps", type=int, default=30, metavar="T", help="steps per run (default %(default)s)")
+    options.add_argument("--divisor", type=float, default=255, help="raw values are divided by it first (default %(default)s)")
+    options.add_argument("--mean", type=float, nargs="+", default=[0.0], help="then this is subtracted, one per channel or one (default 0)")
+    options.add_argument("--std", type=float, nargs="+", default=[1.0], help="and the result divided by this (default 1)")
+    options.add_argument(
+        "--leak", type=float, metavar="LEAK", help="of an IDE-FSNN checkpoint, which does not contain it: 0.95, 0.99, 1 for IF"
+    )
+    options.add_argument("--vth", type=float, help="threshold of an IDE-FSNN checkpoint (default 2)")
+    options.add_argument("--written-by", choices=WRITERS, help="framework that wrote an NIR file: each has its own time unit")
+    options.add_argument("--dt", type=float, help="time of a step of any other NIR file (default: what the file notes)")
+    options.add_argument(
+        "--reset",
+        choices=("subtract", "zero"),
+        help="what a spike does to the potential in an NIR file, which NIR cannot express (default: what the file notes, else zero)",
+    )
+    options.add_argument(
+        "--samples", type=int, default=256, metavar="N", help="training samples to calibrate and compare on (default %(default)s)"
+    )
+    add_data_options(options, purpose="data set of the samples that a torch module is calibrated and compared on: ", default="none")
+    options.add_argument("--json", action="store_true", help="print the result as JSON")
+    return options
