@@ -48,6 +48,7 @@ class DeltaProgram(NamedTuple):
     shifts: Any  # [M] int64: s, the threshold of a neuron is 2**s
     bands: Any  # [layers] int64: dead bands, units of 2**-q
     rate_bits: int  # q
+    ceiling: int  # the largest rate, units of 2**-q
     frames: Any  # [T] int64: weights of the frames of an event input, in units of 2**-12; [0] for a static input
     frame_exponents: Any  # [layers] int64: of the sum of the frames that a layer has received
 
@@ -151,11 +152,11 @@ def _add_to_sums(sums: Any, total: Any, flags: Any) -> int:
 
 
 @compiled
-def _find_changes(sums: Any, drive: Any, shifts: Any, one: int, band: int, told: Any, changes: Any, sent: Any) -> int:
+def _find_changes(sums: Any, drive: Any, shifts: Any, ceiling: int, band: int, told: Any, changes: Any, sent: Any) -> int:
     """changes[i] <- what neuron i sends, 0 if that is less than the dead band; told follows (E14). Returns the number of messages."""
     number = 0
     for i in range(len(sums)):
-        rate = min(max((sums[i] + drive[i]) >> shifts[i], 0), one)
+        rate = min(max((sums[i] + drive[i]) >> shifts[i], 0), ceiling)
         change = rate - told[i]
         send = np.abs(change) >= band
         changes[i] = change * send
@@ -212,7 +213,7 @@ def _takes_frames(program: Any, layer: int) -> bool:
 def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: Any, scratch: Any, out: Any) -> None:
     """Run one sample for `steps` steps from rest; `scratch` [M] is zero, `out` are the sample's rows of DeltaOutputs."""
     layers, number_of_layers, slots, neurons = program.layers, len(program.layers), program.slots, len(program.bias)
-    one = np.int64(1) << delta.rate_bits
+    ceiling = np.int64(delta.ceiling)
     constant, constant_drive = np.empty_like(scratch), np.empty(neurons, np.int64)
     sums, total, told = np.zeros(neurons, np.int64), np.zeros(program.largest_layer, np.int64), np.zeros(neurons, np.int64)
     mask = np.zeros(program.largest_layer + 8, np.uint8)
@@ -263,7 +264,7 @@ def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: 
                 sums[offset:end],
                 constant_drive[offset:end],
                 delta.shifts[offset:end],
-                one,
+                ceiling,
                 delta.bands[layer],
                 told[offset:end],
                 sent,
