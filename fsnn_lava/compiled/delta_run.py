@@ -258,7 +258,8 @@ def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: 
             elif tau > 0 and out.operations[0] == before:
                 lengths[which] = 0
                 continue
-            out.clip_count[layer] += _add_to_sums(sums[offset:end], received, flags[offset:end])
+            if out.operations[0] != before:
+                out.clip_count[layer] += _add_to_sums(sums[offset:end], received, flags[offset:end])
             sent, at = changes[now * neurons + offset : now * neurons + end], lists[now * neurons + offset : now * neurons + end]
             number = _find_changes(
                 sums[offset:end],
