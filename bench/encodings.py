@@ -53,6 +53,13 @@ BATCH = 100
 TIMED_SAMPLES = 256
 ROUNDS = 7
 LEAST_TIME = 0.1  # seconds of processor time per measurement
+PANELS = tuple((over, what) for what in ("distance_rms", "accuracy") for over in ("messages", "chip_steps"))  # of the figure
+LABELS = {
+    "messages": "messages per sample",
+    "chip_steps": "chip steps",
+    "distance_rms": "rms distance to a*",
+    "accuracy": "accuracy",
+}
 Row = dict[str, Any]
 
 
@@ -89,8 +96,9 @@ def measure(name: str, args: argparse.Namespace) -> list[Row]:
     chosen = choose(rate, delta, held.values, held.labels)
     chips = {f"delta, {which}": with_band(delta, band, steps) for which, (band, steps) in chosen.items()}
     if args.curve:
-        steps = chosen["closest"][1]
-        chips |= {f"delta, {band:g}": with_band(delta, band, steps) for band in BANDS}
+        band, steps = chosen["closest"]
+        chips |= {f"delta, {other:g}": with_band(delta, other, steps) for other in BANDS}
+        chips |= {f"delta, T = {other}": with_band(delta, band, other) for other in range(1, steps + FURTHER_STEPS[-1])}
     exact = {"rate": equilibrium(rate, test[0]), "delta": equilibrium(delta, test[0])}
     base = {"network": name, "encoding": "rate", **describe(rate, *test, exact["rate"])}
     rows = [base]
@@ -100,7 +108,8 @@ def measure(name: str, args: argparse.Namespace) -> list[Row]:
     for which, chip in chips.items():
         row = {"network": name, "encoding": which, **describe(chip, *test, exact["delta"])}
         row |= {f"{what}_ratio": base[what] / row[what] for what in ("messages", "chip_steps", "operations")}
-        row |= {"points": 100 * (row["accuracy"] - base["accuracy"]), "time_ratio": time_ratio(rate, chip, test[0][:TIMED_SAMPLES])}
+        row["points"] = 100 * (row["accuracy"] - base["accuracy"])
+        row["time_ratio"] = time_ratio(rate, chip, test[0][:TIMED_SAMPLES]) if which.removeprefix("delta, ") in chosen else None
         rows.append(row)
     return rows
 
@@ -276,24 +285,29 @@ def processor_time(emulator: Emulator | DeltaEmulator, values: NDArray[np.uint8]
 
 
 def draw(rows: list[Row], path: Path) -> None:
-    """Draw the distance to a* over messages and over chip steps, one row of axes per network."""
+    """Draw the distance to a* and the accuracy over messages and over chip steps, one row of axes per network."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     networks = list(dict.fromkeys(row["network"] for row in rows))
-    figure, axes = plt.subplots(len(networks), 2, figsize=(7, 2.6 * len(networks)), squeeze=False, sharey="row", layout="constrained")
-    for name, (left, right) in zip(networks, axes, strict=True):
-        for encoding, mark in (("rate", "o-"), ("delta", "s-")):
+    figure, axes = plt.subplots(len(networks), 4, figsize=(13, 2.6 * len(networks)), squeeze=False, layout="constrained")
+    for name, panels in zip(networks, axes, strict=True):
+        for encoding, mark in (("rate", "o"), ("delta", "s")):
             of_it = [row for row in rows if row["network"] == name and row["encoding"].startswith(encoding)]
-            for panel, what in ((left, "messages"), (right, "chip_steps")):
-                points = sorted((row[what], row["distance_rms"]) for row in of_it)
-                panel.loglog(*zip(*points, strict=True), mark, markersize=4, linestyle="-" if what == "messages" else "", label=encoding)
-        left.set(title=name, xlabel="messages per sample", ylabel="rms distance to a*")
-        right.set(xlabel="chip steps")
-        left.legend()
-    figure.savefig(path, dpi=110)
+            for panel, (over, what) in zip(panels, PANELS, strict=True):
+                panel.plot([row[over] for row in of_it], [row[what] for row in of_it], mark, markersize=4, label=encoding)
+        for panel, (over, what) in zip(panels, PANELS, strict=True):
+            panel.set(xscale="log", yscale="log" if what == "distance_rms" else "linear", xlabel=LABELS[over], ylabel=LABELS[what])
+        panels[0].set_title(name)
+        panels[0].legend()
+    figure.savefig(path, dpi=100)
+
+
+def time_text(row: Row) -> str:
+    ratio = row.get("time_ratio", 1.0)
+    return "" if ratio is None else f"{ratio:.2f}"
 
 
 def table(rows: list[Row]) -> str:
@@ -309,7 +323,7 @@ def table(rows: list[Row]) -> str:
         lines.append(
             f"| {row['network']} | {row['encoding']} | {band} | {row['chip_steps']}{ratio['chip_steps']} "
             f"| {row['messages']:,.0f}{ratio['messages']} | {row['operations']:,.0f}{ratio['operations']} | {row['accuracy']:.2%} "
-            f"| {row['distance_max']:.3f}, {row['distance_rms']:.4f} | {row.get('time_ratio', 1.0):.2f} |"
+            f"| {row['distance_max']:.3f}, {row['distance_rms']:.4f} | {time_text(row)} |"
         )
     return "\n".join(lines)
 
