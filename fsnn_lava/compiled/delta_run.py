@@ -213,7 +213,6 @@ def _takes_frames(program: Any, layer: int) -> bool:
 def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: Any, scratch: Any, out: Any) -> None:
     """Run one sample for `steps` steps from rest; `scratch` [M] is zero, `out` are the sample's rows of DeltaOutputs."""
     layers, number_of_layers, slots, neurons = program.layers, len(program.layers), program.slots, len(program.bias)
-    ceiling = np.int64(delta.ceiling)
     constant, constant_drive = np.empty_like(scratch), np.empty(neurons, np.int64)
     sums, total, told = np.zeros(neurons, np.int64), np.zeros(program.largest_layer, np.int64), np.zeros(neurons, np.int64)
     mask = np.zeros(program.largest_layer + 8, np.uint8)
@@ -265,7 +264,7 @@ def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: 
                 sums[offset:end],
                 constant_drive[offset:end],
                 delta.shifts[offset:end],
-                ceiling,
+                delta.ceiling,
                 delta.bands[layer],
                 told[offset:end],
                 sent,

@@ -74,7 +74,8 @@ def read_result(folder: Path, chip: ChipNetwork, steps: int) -> Result:
         seconds=float(found["seconds"]),
         **parts,
         **{name: found[name] for name in _ARRAYS},
-        **{name: found.get(name) for name in _DELTA_ARRAYS},
+        messages=found.get("messages"),
+        cycles=found.get("cycles"),
     )
 
 
