@@ -138,16 +138,14 @@ def _add_to_sums(sums: Any, total: Any, flags: Any) -> int:
     """S <- S + total, clipped; total <- 0. Returns the number of clips."""
     outside = 0
     for i in range(len(sums)):
-        outside |= int(np.abs(sums[i] + total[i]) > STATE_MAX)
-    clips = 0
-    for i in range(len(sums)):
-        wide = sums[i] + total[i]
-        if outside:
-            sums[i] = _limited(wide, flags, i)
-            clips += wide != sums[i]
-        else:
-            sums[i] = wide
+        sums[i] += total[i]
+        outside |= int(np.abs(sums[i]) > STATE_MAX)
         total[i] = 0
+    clips = 0
+    for i in range(len(sums) if outside else 0):
+        wide = sums[i]
+        sums[i] = _limited(wide, flags, i)
+        clips += wide != sums[i]
     return clips
 
 
