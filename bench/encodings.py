@@ -3,12 +3,12 @@
     python bench/encodings.py [--networks digits ...] [--data-dir DIR] [--samples N] [--limit N] [--curve [--figure FILE]] [--stock]
 
 Rate coding runs for the number of steps in its recipe. Dead band and steps of delta encoding are chosen on training images: of those that
-lose at most 0.1 points there, "fewest" sends the fewest messages, and "closest" the fewest among those whose rates are no further from a*
-than with rate coding, in root mean square. Test images are used only for the rows that are printed. A static input counts once
-in both encodings. A network of N layers takes T + N - 1 chip steps. Times are medians of interleaved runs on one thread; only their ratio
-is meaningful. `--curve` adds rows for several dead bands and numbers of steps, which `--figure` draws (docs/encodings.md). `--stock` prints
-instead what Lava's own sigma-delta neurons (--graph stock) make of the "closest" network, on a few test samples, computed by the
-comparator's reference.
+answer at least as many of them correctly as rate coding, "fewest" sends the fewest messages, and "closest" the fewest among those whose
+rates are no further from a* than with rate coding, in root mean square. Test images are used only for the rows that are printed. A static
+input counts once in both encodings. A network of N layers takes T + N - 1 chip steps. Times are processor times of the emulator on one
+thread, medians of interleaved runs. `--curve` adds rows for several dead bands and numbers of steps, which `--figure` draws
+(docs/encodings.md). `--stock` prints instead what Lava's own sigma-delta neurons (--graph stock) make of the "closest" network, on a few
+test samples, computed by the comparator's reference.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,21 +38,27 @@ from fsnn_lava.tuning.held_out import hold_out
 from fsnn_lava.verify.message_reference import MessageReference
 
 MODELS = Path(__file__).resolve().parents[1] / "examples" / "models"
-NETWORKS = {  # data set, training images to choose on
-    "digits": ("digits", 1000),
-    "mnist": ("mnist", 2000),
-    "fashion-mnist-if": ("fashion-mnist", 5000),
-    "fashion-mnist-lif": ("fashion-mnist", 5000),
-    "cifar10": ("cifar10", 500),
+NETWORKS = {  # data set, training images to choose on, samples for which a* is solved
+    "digits": ("digits", 1000, 200),
+    "mnist": ("mnist", 2000, 100),
+    "fashion-mnist-if": ("fashion-mnist", 5000, 200),
+    "fashion-mnist-lif": ("fashion-mnist", 5000, 200),
+    "cifar10": ("cifar10", 500, 20),
 }
 BANDS = (0.02, 0.03, 0.05, 0.07, 0.1, 0.12, 0.15, 0.2, 0.25)  # spikes per step, to choose from
 FURTHER_STEPS = (0, 1, 2, 3, 5)  # beyond those after which every connection has been used
 STEP_SHARES = (0.25, 0.5, 2.0, 4.0)  # of the recipe's steps, for the curve of rate coding
-DROP_MAX = 0.001  # share of the training images that delta encoding may lose
-EQUILIBRIUM_SAMPLES = 200
 BATCH = 100
 TIMED_SAMPLES = 256
 ROUNDS = 7
+LEAST_TIME = 0.1  # seconds of processor time per measurement
+PANELS = tuple((over, what) for what in ("distance_rms", "accuracy") for over in ("messages", "chip_steps"))  # of the figure
+LABELS = {
+    "messages": "messages per sample",
+    "chip_steps": "chip steps",
+    "distance_rms": "rms distance to a*",
+    "accuracy": "accuracy",
+}
 Row = dict[str, Any]
 
 
@@ -79,19 +85,20 @@ def main() -> int:
 
 
 def measure(name: str, args: argparse.Namespace) -> list[Row]:
-    data, samples = NETWORKS[name]
+    data, samples, solved = NETWORKS[name]
     net, dataset = fl.FSNN.load(MODELS / name / "model.pt"), load(data, args.data_dir)
     held = hold_out(dataset.train, net, samples=args.samples or samples, seed=0)
     number = min(args.limit or len(dataset.test), len(dataset.test))
     test = dataset.test.batch(range(number)), np.asarray(dataset.test.labels)[:number]
     rate = fl.quantise(net, calibration=held.calibration)
     delta = fl.quantise(net, encoding="delta", dead_band=1.0, steps=1, calibration=held.calibration)
-    chosen = choose(rate, delta, held.values, held.labels)
+    chosen = choose(rate, delta, held.values, held.labels, solved)
     chips = {f"delta, {which}": with_band(delta, band, steps) for which, (band, steps) in chosen.items()}
     if args.curve:
-        steps = chosen["closest"][1]
-        chips |= {f"delta, {band:g}": with_band(delta, band, steps) for band in BANDS}
-    exact = {"rate": equilibrium(rate, test[0]), "delta": equilibrium(delta, test[0])}
+        band, steps = chosen["closest"]
+        chips |= {f"delta, {other:g}": with_band(delta, other, steps) for other in BANDS}
+        chips |= {f"delta, T = {other}": with_band(delta, band, other) for other in range(1, steps + FURTHER_STEPS[-1])}
+    exact = {"rate": equilibrium(rate, test[0][:solved]), "delta": equilibrium(delta, test[0][:solved])}
     base = {"network": name, "encoding": "rate", **describe(rate, *test, exact["rate"])}
     rows = [base]
     if args.curve:
@@ -100,20 +107,21 @@ def measure(name: str, args: argparse.Namespace) -> list[Row]:
     for which, chip in chips.items():
         row = {"network": name, "encoding": which, **describe(chip, *test, exact["delta"])}
         row |= {f"{what}_ratio": base[what] / row[what] for what in ("messages", "chip_steps", "operations")}
-        row |= {"points": 100 * (row["accuracy"] - base["accuracy"]), "time_ratio": time_ratio(rate, chip, test[0][:TIMED_SAMPLES])}
+        row["points"] = 100 * (row["accuracy"] - base["accuracy"])
+        row["time_ratio"] = time_ratio(rate, chip, test[0][:TIMED_SAMPLES]) if which.removeprefix("delta, ") in chosen else None
         rows.append(row)
     return rows
 
 
 def stock(name: str, args: argparse.Namespace) -> Row:
     """Return how messages, rates and answers change with Lava's own neurons, on the samples whose a* is solved in `measure`."""
-    data, samples = NETWORKS[name]
+    data, samples, solved = NETWORKS[name]
     net, dataset = fl.FSNN.load(MODELS / name / "model.pt"), load(data, args.data_dir)
     held = hold_out(dataset.train, net, samples=args.samples or samples, seed=0)
-    values, labels = dataset.test.batch(range(EQUILIBRIUM_SAMPLES)), np.asarray(dataset.test.labels)[:EQUILIBRIUM_SAMPLES]
+    values, labels = dataset.test.batch(range(solved)), np.asarray(dataset.test.labels)[:solved]
     rate = fl.quantise(net, calibration=held.calibration)
     delta = fl.quantise(net, encoding="delta", dead_band=1.0, steps=1, calibration=held.calibration)
-    chip = with_band(delta, *choose(rate, delta, held.values, held.labels)["closest"])
+    chip = with_band(delta, *choose(rate, delta, held.values, held.labels, solved)["closest"])
     ours, theirs = fl.run(chip, values), MessageReference(chip, stock=True).run(values)
     exact = equilibrium(chip, values)
     found: Row = {"network": name, "samples": len(values), "dead_bands": chip.delta.shares() if chip.delta else None, "steps": chip.steps}
@@ -130,21 +138,74 @@ def stock(name: str, args: argparse.Namespace) -> Row:
 
 
 def choose(
-    rate: fl.ChipNetwork, delta: fl.ChipNetwork, values: NDArray[np.uint8], labels: NDArray[np.int64]
+    rate: fl.ChipNetwork, delta: fl.ChipNetwork, values: NDArray[np.uint8], labels: NDArray[np.int64], solved: int
 ) -> dict[str, tuple[float, int]]:
     """Choose dead band and steps on training images: the fewest messages, and the fewest that come as close to a* as rate coding."""
-    wanted = describe(rate, values, labels, equilibrium(rate, values))
-    exact = equilibrium(delta, values)
+    wanted = describe(rate, values, labels, equilibrium(rate, values[:solved]))
+    exact = equilibrium(delta, values[:solved])
     least = 1 + max([delta.delay(synapse) for synapse in delta.feedback], default=0)
-    pairs = [(band, least + more) for band, more in product(BANDS, FURTHER_STEPS)]
-    rows = {pair: describe(with_band(delta, *pair), values, labels, exact) for pair in pairs}
-    able = [pair for pair in pairs if rows[pair]["accuracy"] >= wanted["accuracy"] - DROP_MAX] or pairs
-    close = [pair for pair in able if rows[pair]["distance_rms"] <= wanted["distance_rms"]] or able
+    trials = [trial for band in BANDS for trial in every_length(delta, band, least, values, labels, exact)]
+    able = [trial for trial in trials if trial.accuracy >= wanted["accuracy"]] or trials
+    close = [trial for trial in able if trial.distance_rms <= wanted["distance_rms"]] or able
 
-    def price(pair: tuple[float, int]) -> tuple[float, int]:
-        return rows[pair]["messages"], pair[1]
+    def price(trial: Trial) -> tuple[float, int]:
+        return trial.messages, trial.steps
 
-    return {"fewest": min(able, key=price), "closest": min(close, key=price)}
+    fewest, closest = min(able, key=price), min(close, key=price)
+    return {"fewest": (fewest.band, fewest.steps), "closest": (closest.band, closest.steps)}
+
+
+class Trial(NamedTuple):
+    """What a dead band and a number of steps gave on training images."""
+
+    band: float
+    steps: int
+    messages: float
+    accuracy: float
+    distance_rms: float
+
+
+def every_length(
+    delta: fl.ChipNetwork, band: float, least: int, values: NDArray[np.uint8], labels: NDArray[np.int64], exact: Rates
+) -> list[Trial]:
+    """Try every number of steps with one dead band, in one run: a shorter run is the beginning of a longer one."""
+    lengths = [least + more for more in FURTHER_STEPS]
+    chip = with_band(delta, band, lengths[-1])
+    messages, right, squares = np.zeros(len(lengths)), np.zeros(len(lengths)), np.zeros(len(lengths))
+    for start in range(0, len(values), BATCH):
+        result = fl.run(chip, values[start : start + BATCH], spikes=True)
+        stars = [star[start : start + BATCH] for star in exact]
+        for at, steps in enumerate(lengths):
+            rates = [rates_after(train, steps, chip) for train in trains_of(result)]
+            messages[at] += 0 if result.messages is None else result.messages[:, :steps].sum()
+            right[at] += np.count_nonzero(answers(chip, rates[-1]) == labels[start : start + BATCH])
+            squares[at] += sum(np.square(rate[: len(star)] - star).sum() for rate, star in zip(rates, stars, strict=True))
+    number = sum(star.size for star in exact)
+    return [
+        Trial(band, steps, float(sent) / len(values), float(correct) / len(values), float(np.sqrt(square / number)))
+        for steps, sent, correct, square in zip(lengths, messages, right, squares, strict=True)
+    ]
+
+
+def trains_of(result: fl.Result) -> tuple[NDArray[np.int16], ...]:
+    """Every message of a run with spikes=True, [B, T, *shape] per layer."""
+    if result.spikes is None:
+        raise ValueError("the run must record its messages")
+    return result.spikes
+
+
+def rates_after(train: NDArray[np.int16], steps: int, chip: fl.ChipNetwork) -> NDArray[np.float64]:
+    """Return the rates of a layer that its messages up to a step add up to."""
+    one = chip.delta.one if chip.delta is not None else 1
+    total: NDArray[np.float64] = train[:, :steps].sum(axis=1, dtype=np.float64) / one
+    return total
+
+
+def answers(chip: fl.ChipNetwork, rates: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the classes that the readout makes of the last layer's rates; all numbers are exact in float64."""
+    readout = chip.readout
+    logits = rates.reshape(len(rates), -1) @ (readout.weight.T.astype(np.float64) * 2.0**readout.exponent) + readout.bias
+    return np.argmax(logits, axis=1)
 
 
 def with_band(chip: fl.ChipNetwork, band: float, steps: int) -> fl.ChipNetwork:
@@ -156,8 +217,8 @@ def with_band(chip: fl.ChipNetwork, band: float, steps: int) -> fl.ChipNetwork:
 
 
 def equilibrium(chip: fl.ChipNetwork, values: NDArray[np.uint8]) -> Rates:
-    """Return a* of the first samples; it depends on neither dead band nor steps."""
-    return RateMap(chip).solve(values[:EQUILIBRIUM_SAMPLES], tol=1e-6).rates
+    """Return a*, which depends on neither dead band nor steps."""
+    return RateMap(chip).solve(values, tol=1e-5, max_steps=200).rates
 
 
 def describe(chip: fl.ChipNetwork, values: NDArray[np.uint8], labels: NDArray[np.int64], exact: Rates) -> Row:
@@ -207,34 +268,45 @@ def static_operations(chip: fl.ChipNetwork, values: NDArray[np.uint8]) -> float:
 
 
 def time_ratio(rate: fl.ChipNetwork, delta: fl.ChipNetwork, values: NDArray[np.uint8]) -> float:
-    """Return the time of delta encoding divided by that of rate coding on the emulator, as the median over interleaved rounds."""
+    """Return the processor time of delta encoding divided by that of rate coding, as the median over interleaved rounds."""
     one, other = Emulator(rate), DeltaEmulator(delta)
-    ratios = []
-    for _ in range(ROUNDS):
-        base = one.run(values).seconds
-        ratios.append(other.run(values).seconds / base)
+    again = int(np.ceil(LEAST_TIME / processor_time(one, values, 1)))
+    ratios = [processor_time(other, values, again) / processor_time(one, values, again) for _ in range(ROUNDS)]
     return float(np.median(ratios))
 
 
+def processor_time(emulator: Emulator | DeltaEmulator, values: NDArray[np.uint8], again: int) -> float:
+    """Return the seconds of processor time that it takes to run `values` so many times."""
+    began = time.process_time()
+    for _ in range(again):
+        emulator.run(values)
+    return time.process_time() - began
+
+
 def draw(rows: list[Row], path: Path) -> None:
-    """Draw the distance to a* over messages and over chip steps, one row of axes per network."""
+    """Draw the distance to a* and the accuracy over messages and over chip steps, one row of axes per network."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     networks = list(dict.fromkeys(row["network"] for row in rows))
-    figure, axes = plt.subplots(len(networks), 2, figsize=(7, 2.6 * len(networks)), squeeze=False, sharey="row", layout="constrained")
-    for name, (left, right) in zip(networks, axes, strict=True):
-        for encoding, mark in (("rate", "o-"), ("delta", "s-")):
+    figure, axes = plt.subplots(len(networks), 4, figsize=(13, 2.6 * len(networks)), squeeze=False, layout="constrained")
+    for name, panels in zip(networks, axes, strict=True):
+        for encoding, mark in (("rate", "o"), ("delta", "s")):
             of_it = [row for row in rows if row["network"] == name and row["encoding"].startswith(encoding)]
-            for panel, what in ((left, "messages"), (right, "chip_steps")):
-                points = sorted((row[what], row["distance_rms"]) for row in of_it)
-                panel.loglog(*zip(*points, strict=True), mark, markersize=4, linestyle="-" if what == "messages" else "", label=encoding)
-        left.set(title=name, xlabel="messages per sample", ylabel="rms distance to a*")
-        right.set(xlabel="chip steps")
-        left.legend()
-    figure.savefig(path, dpi=110)
+            for panel, (over, what) in zip(panels, PANELS, strict=True):
+                panel.plot([row[over] for row in of_it], [row[what] for row in of_it], mark, markersize=4, label=encoding)
+        for panel, (over, what) in zip(panels, PANELS, strict=True):
+            panel.set(xscale="log", yscale="log" if what == "distance_rms" else "linear", xlabel=LABELS[over], ylabel=LABELS[what])
+        panels[0].set_title(name)
+        panels[0].legend()
+    figure.savefig(path, dpi=100)
+
+
+def time_text(row: Row) -> str:
+    ratio = row.get("time_ratio", 1.0)
+    return "" if ratio is None else f"{ratio:.2f}"
 
 
 def table(rows: list[Row]) -> str:
@@ -250,7 +322,7 @@ def table(rows: list[Row]) -> str:
         lines.append(
             f"| {row['network']} | {row['encoding']} | {band} | {row['chip_steps']}{ratio['chip_steps']} "
             f"| {row['messages']:,.0f}{ratio['messages']} | {row['operations']:,.0f}{ratio['operations']} | {row['accuracy']:.2%} "
-            f"| {row['distance_max']:.3f}, {row['distance_rms']:.4f} | {row.get('time_ratio', 1.0):.2f} |"
+            f"| {row['distance_max']:.3f}, {row['distance_rms']:.4f} | {time_text(row)} |"
         )
     return "\n".join(lines)
 

@@ -27,7 +27,6 @@ from fsnn_lava.formats.results import reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate_results
 from fsnn_lava.models.find import MODEL, find_model
-from fsnn_lava.running.backend import require_encoding
 from fsnn_lava.running.evaluation import fit_to_input
 from fsnn_lava.running.job import Job, run_job_in_memory, run_job_to_file
 from fsnn_lava.running.options import RunOptions, run_options
@@ -67,7 +66,6 @@ def run(args: argparse.Namespace) -> int:
         residual=args.residual,
         graph=args.graph,
     )
-    require_encoding(chip, options)
     comparator = None if args.no_compare else _comparator(args, chip, model, options)
     processes = Processes.from_environment()
     job = Job(

@@ -48,6 +48,7 @@ class DeltaProgram(NamedTuple):
     shifts: Any  # [M] int64: s, the threshold of a neuron is 2**s
     bands: Any  # [layers] int64: dead bands, units of 2**-q
     rate_bits: int  # q
+    ceiling: int  # the largest rate, units of 2**-q
     frames: Any  # [T] int64: weights of the frames of an event input, in units of 2**-12; [0] for a static input
     frame_exponents: Any  # [layers] int64: of the sum of the frames that a layer has received
 
@@ -137,25 +138,23 @@ def _add_to_sums(sums: Any, total: Any, flags: Any) -> int:
     """S <- S + total, clipped; total <- 0. Returns the number of clips."""
     outside = 0
     for i in range(len(sums)):
-        outside |= int(np.abs(sums[i] + total[i]) > STATE_MAX)
-    clips = 0
-    for i in range(len(sums)):
-        wide = sums[i] + total[i]
-        if outside:
-            sums[i] = _limited(wide, flags, i)
-            clips += wide != sums[i]
-        else:
-            sums[i] = wide
+        sums[i] += total[i]
+        outside |= int(np.abs(sums[i]) > STATE_MAX)
         total[i] = 0
+    clips = 0
+    for i in range(len(sums) if outside else 0):
+        wide = sums[i]
+        sums[i] = _limited(wide, flags, i)
+        clips += wide != sums[i]
     return clips
 
 
 @compiled
-def _find_changes(sums: Any, drive: Any, shifts: Any, one: int, band: int, told: Any, changes: Any, sent: Any) -> int:
+def _find_changes(sums: Any, drive: Any, shifts: Any, ceiling: int, band: int, told: Any, changes: Any, sent: Any) -> int:
     """changes[i] <- what neuron i sends, 0 if that is less than the dead band; told follows (E14). Returns the number of messages."""
     number = 0
     for i in range(len(sums)):
-        rate = min(max((sums[i] + drive[i]) >> shifts[i], 0), one)
+        rate = min(max((sums[i] + drive[i]) >> shifts[i], 0), ceiling)
         change = rate - told[i]
         send = np.abs(change) >= band
         changes[i] = change * send
@@ -212,7 +211,6 @@ def _takes_frames(program: Any, layer: int) -> bool:
 def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: Any, scratch: Any, out: Any) -> None:
     """Run one sample for `steps` steps from rest; `scratch` [M] is zero, `out` are the sample's rows of DeltaOutputs."""
     layers, number_of_layers, slots, neurons = program.layers, len(program.layers), program.slots, len(program.bias)
-    one = np.int64(1) << delta.rate_bits
     constant, constant_drive = np.empty_like(scratch), np.empty(neurons, np.int64)
     sums, total, told = np.zeros(neurons, np.int64), np.zeros(program.largest_layer, np.int64), np.zeros(neurons, np.int64)
     mask = np.zeros(program.largest_layer + 8, np.uint8)
@@ -257,13 +255,14 @@ def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: 
             elif tau > 0 and out.operations[0] == before:
                 lengths[which] = 0
                 continue
-            out.clip_count[layer] += _add_to_sums(sums[offset:end], received, flags[offset:end])
+            if out.operations[0] != before:
+                out.clip_count[layer] += _add_to_sums(sums[offset:end], received, flags[offset:end])
             sent, at = changes[now * neurons + offset : now * neurons + end], lists[now * neurons + offset : now * neurons + end]
             number = _find_changes(
                 sums[offset:end],
                 constant_drive[offset:end],
                 delta.shifts[offset:end],
-                one,
+                delta.ceiling,
                 delta.bands[layer],
                 told[offset:end],
                 sent,

@@ -72,17 +72,18 @@ def lava_neuron_step(
 
 @compiled
 def lava_delta_step(
-    sums: Any, received: Any, drive: Any, shifts: Any, one: int, band: int, told: Any, changes: Any, flags: Any, clips: Any
+    sums: Any, received: Any, drive: Any, shifts: Any, ceiling: int, band: int, told: Any, changes: Any, flags: Any, clips: Any
 ) -> None:
     """A Lava step of every neuron with delta encoding (E15): sums, told, changes and flags [B, n] are updated, clips [B] added to `clips`.
 
     received, drive [B, n] and sums are in units of 2**-q weight units, told and changes of 2**-q; shifts [n] are s.
+    No rate exceeds `ceiling`.
     """
     for b in range(len(sums)):
         for i in range(sums.shape[1]):
             raw = _clipped(np.int64(sums[b, i]) + np.int64(received[b, i]), b, i, flags, clips)
             sums[b, i] = raw
-            rate = min(max((raw + np.int64(drive[b, i])) >> shifts[i], 0), one)
+            rate = min(max((raw + np.int64(drive[b, i])) >> shifts[i], 0), ceiling)
             change = rate - told[b, i]
             if np.abs(change) < band:
                 change = 0

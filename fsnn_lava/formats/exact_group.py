@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.hdf5 import Hdf5Node, put_array
+from fsnn_lava.ir.delta_encoding import Activation
 from fsnn_lava.ir.graph_checks import is_chain
 from fsnn_lava.ir.network import (
     ChipNetwork,
@@ -31,6 +32,7 @@ FORMAT = "fsnn-lava"
 VERSION = 1
 DELTA_VERSION = 2  # of files with delta encoding, which older versions of fsnn-lava cannot run
 GRAPH_VERSION = 3  # of files with skips, several inputs of a layer or dilation, with either encoding
+RELU_VERSION = 4  # of files with delta encoding and rates above 1
 
 _KINDS: dict[str, type[Synapse]] = {"dense": DenseSynapse, "conv": ConvSynapse, "transposed": TransposedConvSynapse}
 
@@ -56,6 +58,8 @@ def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
         delta.attrs.update(rate_bits=chip.delta.rate_bits, dead_bands=chip.delta.dead_bands)
         if chip.delta.frame_decay:
             delta.attrs["frame_decay"] = chip.delta.frame_decay
+        if chip.delta.activation != "clip":
+            delta.attrs["activation"] = chip.delta.activation
     if chip.host_drive is not None:
         drive = root.create_group("host_drive")
         drive.attrs.update(stride=chip.host_drive.stride, padding=chip.host_drive.padding)
@@ -64,6 +68,8 @@ def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
 
 def _version(chip: ChipNetwork) -> int:
     """The oldest version of the format that holds this network."""
+    if chip.delta is not None and chip.delta.activation != "clip":
+        return RELU_VERSION
     if not is_chain(chip) or any(isinstance(s, ConvSynapse) and s.dilation != (1, 1) for s in chip.synapses):
         return GRAPH_VERSION
     return VERSION if chip.delta is None else DELTA_VERSION
@@ -99,9 +105,9 @@ def read_exact(root: Hdf5Node) -> ChipNetwork:
     if root.text("format") != FORMAT:
         raise root.fail(f"format must be {FORMAT!r}, got {root.text('format')!r}")
     version = root.integer("version")
-    if not VERSION <= version <= GRAPH_VERSION:
-        newer = "install a newer fsnn-lava" if version > GRAPH_VERSION else "export it again"
-        raise root.fail(f"it has format version {version}, but this release reads {VERSION} to {GRAPH_VERSION}: {newer}")
+    if not VERSION <= version <= RELU_VERSION:
+        newer = "install a newer fsnn-lava" if version > RELU_VERSION else "export it again"
+        raise root.fail(f"it has format version {version}, but this release reads {VERSION} to {RELU_VERSION}: {newer}")
     chip = ChipNetwork(
         input=_read_input(root.group("input")),
         layers=tuple(_read_layer(node) for node in root.numbered("layers")),
@@ -165,7 +171,10 @@ def _read_drive(node: Hdf5Node) -> HostDrive:
 
 def _read_delta(node: Hdf5Node) -> DeltaEncoding:
     decay = node.integer("frame_decay") if node.has_attribute("frame_decay") else 0
-    return DeltaEncoding(rate_bits=node.integer("rate_bits"), dead_bands=node.integers("dead_bands"), frame_decay=decay)
+    activation = cast(Activation, node.text("activation") if node.has_attribute("activation") else "clip")
+    return DeltaEncoding(
+        rate_bits=node.integer("rate_bits"), dead_bands=node.integers("dead_bands"), frame_decay=decay, activation=activation
+    )
 
 
 def _read_json(node: Hdf5Node, name: str) -> object:

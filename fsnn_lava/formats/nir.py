@@ -4,7 +4,7 @@ All numbers are in weight units: a connection's weights are integer * 2**exponen
 fires at v > v_threshold and E9 at u >= threshold, with u in steps of 2**-6: v_threshold is half such a step lower. What has no
 node in NIR is in the metadata of a neuron: `reset` ("subtract" or "zero"), `scale` (physical value of a weight unit), and `bias` where
 it differs within a channel (zero padding, E8); the graph's own bias is then that of the channel's centre; and, for delta encoding,
-`encoding`, `rate_bits` and `dead_band` (E15). A transposed convolution,
+`encoding`, `rate_bits` and `dead_band` (E15), and `activation` where rates may exceed 1. A transposed convolution,
 for which NIR has no node, is written as a convolution between grids stored space to depth (`space_to_depth` of a layer: rows, columns).
 Every connection takes one step (`schedule` "pipelined"); a skip over layers has a Delay node with the steps it takes beyond that.
 """
@@ -84,7 +84,9 @@ def _encoding(chip: ChipNetwork, layer: Layer) -> dict[str, Any]:
     """Metadata of a layer with delta encoding; its node is an IF neuron with the same equilibrium, since NIR has no node for E14."""
     if chip.delta is None:
         return {}
-    return {"encoding": "delta", "rate_bits": chip.delta.rate_bits, "dead_band": chip.delta.dead_bands[chip.index(layer.name)]}
+    band, activation = chip.delta.dead_bands[chip.index(layer.name)], chip.delta.activation
+    found = {"encoding": "delta", "rate_bits": chip.delta.rate_bits, "dead_band": band}
+    return found if activation == "clip" else {**found, "activation": activation}
 
 
 def _centre_bias(layer: Layer) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,22 +17,28 @@ if TYPE_CHECKING:
     from fsnn_lava.ir.network import ChipNetwork
 
 
+Activation = Literal["clip", "relu"]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeltaEncoding:
     """Graded messages: each is a change of a rate, an integer in units of 2**-rate_bits spikes per step (E15).
 
     A layer sends the change of its rate y = clip(z >> s, 0, 2**rate_bits) where it is at least the layer's dead band. z is S, the sum of
-    everything received, plus 2**rate_bits times the drive in weight units; 2**s is the layer's threshold.
+    everything received, plus 2**rate_bits times the drive in weight units; 2**s is the layer's threshold. With the activation "relu",
+    rates may exceed 1: they end where a message of 16 bits does.
 
     Attributes:
         rate_bits: q; a rate of 1 is the integer 2**q.
         dead_bands: one per layer, the smallest change that is sent; units of 2**-q.
         frame_decay: for event input: what the weight of a frame loses with every later one (E3), units of 1/4096; 0 for equal weights.
+        activation: "clip" keeps rates between 0 and 1, as spikes do; with "relu" they may exceed 1.
     """
 
     rate_bits: int
     dead_bands: tuple[int, ...]
     frame_decay: int = 0
+    activation: Activation = "clip"
 
     def __post_init__(self) -> None:
         allowed = limits.RATE_BITS
@@ -48,6 +54,10 @@ class DeltaEncoding:
         )
 
         require(
+            self.activation in get_args(Activation),
+            f"delta encoding: activation must be {' or '.join(map(repr, get_args(Activation)))}, got {self.activation!r}",
+        )
+        require(
             0 <= self.frame_decay < limits.DECAY_UNIT,
             f"delta encoding: frame_decay must be between 0 and {limits.DECAY_UNIT - 1} (1/{limits.DECAY_UNIT}), got {self.frame_decay}",
         )
@@ -56,6 +66,16 @@ class DeltaEncoding:
     def one(self) -> int:
         """The integer that stands for a rate of 1."""
         return 1 << self.rate_bits
+
+    @property
+    def rate_max(self) -> float:
+        """The largest rate, spikes per step."""
+        return self.ceiling / self.one
+
+    @property
+    def ceiling(self) -> int:
+        """The largest integer that a rate can be."""
+        return self.one if self.activation == "clip" else limits.CHANGE_MAX
 
     def shares(self) -> tuple[float, ...]:
         """Return the dead bands in spikes per step, one per layer."""

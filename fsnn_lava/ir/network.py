@@ -294,6 +294,8 @@ def _hash_into(state: hashlib._Hash, value: object) -> None:
             del parts["dilation"]  # networks without dilation hash as they did before there was any
         if parts.get("frame_decay") == 0:
             del parts["frame_decay"]  # likewise
+        if parts.get("activation") == "clip":
+            del parts["activation"]
         _hash_into(state, parts)
     elif isinstance(value, dict):
         for key, item in value.items():

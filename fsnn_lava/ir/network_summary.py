@@ -56,7 +56,8 @@ def _neurons(layer: Layer) -> str:
 def _delta_neurons(layer: Layer, delta: DeltaEncoding, position: int) -> str:
     low, high = int(layer.threshold.min()), int(layer.threshold.max())
     threshold = f"threshold {low}" if low == high else f"thresholds {low} to {high}"
-    return f"sigma-delta, {threshold}, dead band {delta.shares()[position]:.4g} ({delta.dead_bands[position]} of {delta.one})"
+    kind = "sigma-delta" if delta.activation == "clip" else "sigma-delta, ReLU"
+    return f"{kind}, {threshold}, dead band {delta.shares()[position]:.4g} ({delta.dead_bands[position]} of {delta.one})"
 
 
 def _connection(chip: ChipNetwork, synapse: Synapse) -> tuple[Cell, ...]:

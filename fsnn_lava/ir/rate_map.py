@@ -39,6 +39,7 @@ class RateMap:
     def __init__(self, chip: ChipNetwork) -> None:
         self.chip = chip
         self._weights = {id(s): torch.from_numpy(s.weight.astype(np.float64)) for s in chip.synapses}
+        self.rate_max = 1.0 if chip.delta is None else chip.delta.rate_max
         self._thresholds = [layer.per_neuron(layer.threshold).astype(np.float64) for layer in chip.layers]
 
     def drive(self, values: NDArray[Any]) -> Drive:
@@ -91,7 +92,7 @@ class RateMap:
     def apply(self, rates: Rates, drive: Drive) -> Rates:
         """f(a), every layer from the rates given (not from those just computed)."""
         found = self.currents(rates, drive)
-        return tuple(np.clip(current / threshold, 0.0, 1.0) for current, threshold in zip(found, self._thresholds, strict=True))
+        return tuple(np.clip(current / threshold, 0.0, self.rate_max) for current, threshold in zip(found, self._thresholds, strict=True))
 
     def forward(self, given: Mapping[int, NDArray[np.float64]], drive: Drive) -> Rates:
         """Rates of all layers, one after the other; `given` are those that feedback carries, by the position of its source."""
@@ -102,7 +103,7 @@ class RateMap:
                 if synapse.source != INPUT:
                     source = self.chip.index(synapse.source)
                     current = current + self.apply_synapse(synapse, done[source] if source < position else given[source])
-            done.append(np.clip(current / threshold, 0.0, 1.0))
+            done.append(np.clip(current / threshold, 0.0, self.rate_max))
         return tuple(done)
 
     def _current(self, position: int, rates: Rates, drive: Drive) -> NDArray[np.float64]:

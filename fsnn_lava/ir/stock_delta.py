@@ -1,7 +1,7 @@
 """Delta encoding with Lava's own sigma-delta neurons: what they compute instead of E15. Integers only; Lava is not imported.
 
-Lava's `SigmaDelta` has no upper clip, so two of them make one neuron: ReLU(z) - ReLU(z - 2**(q + s)). Each keeps z as it last sent it,
-and sends the difference, shifted right by s. The bits that this drops are never sent.
+Lava's `SigmaDelta` has no upper clip, so two of them make one neuron: ReLU(z) - ReLU(z - 2**(q + s)); with the activation "relu" one is
+enough. Each keeps z as it last sent it, and sends the difference, shifted right by s. The bits that this drops are never sent.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadNetwork
-from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer
+from fsnn_lava.ir.network import INPUT, ChipNetwork, DeltaEncoding, Layer
 
 
 def stock_shift(layer: Layer) -> int:
@@ -21,6 +21,11 @@ def stock_shift(layer: Layer) -> int:
     return threshold.bit_length() - 1
 
 
+def stock_neurons(delta: DeltaEncoding) -> int:
+    """How many of Lava's neurons make one of E15."""
+    return 2 if delta.activation == "clip" else 1
+
+
 def stock_delta_differences(chip: ChipNetwork) -> list[str]:
     """How a run with Lava's sigma-delta neurons differs from E15, one sentence per difference."""
     if chip.delta is None:
@@ -28,10 +33,11 @@ def stock_delta_differences(chip: ChipNetwork) -> list[str]:
     said = []
     for layer, share in zip(chip.layers, chip.delta.shares(), strict=True):
         unit = 1.0 / chip.delta.one
-        said.append(
-            f"layer {layer.name!r}: two neurons without an upper clip take the place of one, and both have a dead band, so a rate may be "
-            f"off by up to {2 * share:.3g} instead of {share:.3g}"
-        )
+        if stock_neurons(chip.delta) == 2:
+            said.append(
+                f"layer {layer.name!r}: two neurons without an upper clip take the place of one, and both have a dead band, so a rate may "
+                f"be off by up to {2 * share:.3g} instead of {share:.3g}"
+            )
         if _drops_bits(chip, layer):
             said.append(f"layer {layer.name!r}: every message drops the bits below 2**-{chip.delta.rate_bits}, up to {unit:.2g} each")
     return said
@@ -45,9 +51,9 @@ def _drops_bits(chip: ChipNetwork, layer: Layer) -> bool:
     return chip.host_drive is not None or not whole or any(exponent < shift for exponent in lowest)
 
 
-def dead_band_tolerance(band: int, counts: NDArray[np.int32]) -> NDArray[np.int64]:
-    """By how much the rate that a pair of neurons last sent may differ from clip(z >> s, 0, 2**q), units of 2**-q; less than this.
+def dead_band_tolerance(delta: DeltaEncoding, position: int, counts: NDArray[np.int32]) -> NDArray[np.int64]:
+    """By how much the rates that Lava's neurons of a layer last sent may differ from those of E15, units of 2**-q; less than this.
 
-    Both neurons are within their dead band of their own z, and each of their `counts` messages dropped less than one unit.
+    Each neuron is within its dead band of its own z, and each of the `counts` messages dropped less than one unit.
     """
-    return 2 * band + counts.astype(np.int64) + 1
+    return stock_neurons(delta) * delta.dead_bands[position] + counts.astype(np.int64) + 1

@@ -38,3 +38,16 @@ class ChipWindow:
             f"a run of T = {self.steps} steps takes a window of {self.length} chip steps, since the chip's reset needs a power of two; "
             f"steps after a layer's T are not counted"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeltaWindow(ChipWindow):
+    """One sample with delta encoding, whose neurons the host sets back: no power of two is needed."""
+
+    @property
+    def length(self) -> int:
+        """The steps that are used, and those in which what is still in flight arrives at silenced neurons."""
+        return self.used + self.latency + self.longest
+
+    def __str__(self) -> str:
+        return f"a run of T = {self.steps} steps takes {self.length} chip steps; steps after a layer's T are not counted"

@@ -1,8 +1,10 @@
 """The work that a sample causes on the chip, counted from the messages of a run on any backend and graph.
 
 With rate coding the chip runs stock processes: a static input is written once, as a bias, and costs no synaptic operation; the readout may
-be on the host; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py). Delta encoding has no graph for the
-chip yet; it is counted as if it had one of the same kind, with graded messages.
+be on the host; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py). With delta encoding messages are
+graded, the window has no more steps than it needs, and rates that are clipped at 1 take two neurons, each with its own connections: every
+message touches the weights of both. A run on the emulator has one neuron in the place of two, so what the second one sends where a rate
+exceeds 1 is counted only in a run of the stock graph.
 """
 
 from __future__ import annotations
@@ -20,11 +22,12 @@ from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.relays import relay_chains, relay_name
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.space_to_depth import packed
+from fsnn_lava.ir.stock_delta import stock_neurons
 from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent
 from fsnn_lava.ir.synapse_operator import apply_operator
-from fsnn_lava.placement.chip_window import ChipWindow
+from fsnn_lava.placement.chip_window import ChipWindow, DeltaWindow
 from fsnn_lava.placement.cost import ChipCost, LayerCost
-from fsnn_lava.placement.placement import Placement
+from fsnn_lava.placement.placement import CLIP_PART, Placement
 
 Floats = NDArray[np.float64]
 
@@ -48,8 +51,9 @@ def count_cost_of_messages(
     """The work of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
     graph = _graph(chip, messages, events)
     first = 2 if chip.input.kind == "events" else 1
-    window = ChipWindow(steps=steps, layers=len(chip.layers), first=first, longest=chip.longest_chip_delay)
-    cores = {layer.name: layer.cores for layer in placement.layers}
+    kind = ChipWindow if chip.delta is None else DeltaWindow
+    window = kind(steps=steps, layers=len(chip.layers), first=first, longest=chip.longest_chip_delay)
+    cores = _cores(placement)
     layers = [_layer_cost(graph, layer, window.length, cores.get(layer.name)) for layer in graph.chip.layers]
     classes = chip.readout.classes if placement.readout == "chip" else 0
     if classes:
@@ -66,13 +70,23 @@ def count_cost_of_messages(
     )
 
 
+def _cores(placement: Placement) -> dict[str, int | None]:
+    """Cores by layer, those of both neurons of a pair together; None if a neuron does not fit on a core."""
+    found: dict[str, int | None] = {}
+    for placed in placement.layers:
+        name, before = placed.name.removesuffix(CLIP_PART), found.get(placed.name.removesuffix(CLIP_PART), 0)
+        found[name] = None if before is None or placed.cores is None else before + placed.cores
+    return found
+
+
 @dataclass(frozen=True)
 class _Graph:
-    """The network as the chip holds it, what every population sends, [*shape], and the payload of a message in bits."""
+    """The network as the chip holds it, what every layer sends, [*shape], the payload of a message in bits, and neurons per rate."""
 
     chip: ChipNetwork
     sent: Mapping[str, Floats]
     bits: int
+    parts: int
 
 
 def _chip_network(chip: ChipNetwork) -> ChipNetwork:
@@ -86,15 +100,15 @@ def _chip_network(chip: ChipNetwork) -> ChipNetwork:
 
 
 def _graph(chip: ChipNetwork, messages: Sequence[Floats], events: Floats | None) -> _Graph:
-    """Packed as the stock graph packs its layers; a change of a rate has q bits, one for a rate of 1, and a sign."""
+    """Packed as the stock graph packs its layers; a change of a rate has the bits of the largest rate, and a sign."""
     by_name = {layer.name: np.asarray(each, np.float64) for layer, each in zip(chip.layers, messages, strict=True)}
-    network, bits = _chip_network(chip), 0 if chip.delta is None else chip.delta.rate_bits + 2
-    if chip.delta is None:
-        lowered = lower_to_stock(network)
-        shapes = {layer.name: layer.shape for layer in network.layers}
-        by_name = {name: packed(each[None], shapes[name], lowered.factors[name])[0] for name, each in by_name.items()}
-        network = lowered.chip
-    return _Graph(network, by_name if events is None else {**by_name, INPUT: np.asarray(events, np.float64)}, bits)
+    network, bits, parts = _chip_network(chip), 0, 1
+    if chip.delta is not None:
+        bits, parts = chip.delta.ceiling.bit_length() + 1, stock_neurons(chip.delta)
+    lowered = lower_to_stock(network)
+    shapes = {layer.name: layer.shape for layer in network.layers}
+    by_name = {name: packed(each[None], shapes[name], lowered.factors[name])[0] for name, each in by_name.items()}
+    return _Graph(lowered.chip, by_name if events is None else {**by_name, INPUT: np.asarray(events, np.float64)}, bits, parts)
 
 
 def _layer_cost(graph: _Graph, layer: Layer, steps: int, cores: int | None) -> LayerCost:
@@ -105,8 +119,8 @@ def _layer_cost(graph: _Graph, layer: Layer, steps: int, cores: int | None) -> L
         messages=float(graph.sent[layer.name].sum()),
         message_bits=graph.bits,
         arriving=float(sum(graph.sent[synapse.source].sum() for synapse in sources)),
-        operations=sum(_touched(synapse, graph.sent[synapse.source]) for synapse in sources),
-        updates=layer.size * steps,
+        operations=graph.parts * sum(_touched(synapse, graph.sent[synapse.source]) for synapse in sources),
+        updates=graph.parts * layer.size * steps,
     )
 
 
@@ -124,7 +138,7 @@ def _relay_costs(graph: _Graph, steps: int, cores: Mapping[str, int | None], *, 
                     message_bits=graph.bits,
                     arriving=messages,
                     operations=messages,
-                    updates=size * steps,
+                    updates=graph.parts * size * steps,
                 )
             )
     return found
@@ -149,14 +163,19 @@ def _touched(synapse: Synapse, messages: Floats) -> float:
 
 
 def _host_numbers(chip: ChipNetwork, classes: int) -> tuple[int, int]:
-    """Numbers that the host writes to the chip and reads from it for one sample, messages not counted (backends/lava/loihi2/neuron.py).
+    """Numbers that the host writes to the chip and reads from it for one sample, messages not counted.
 
     Per neuron: mantissa and exponent of the bias to wake it, those and a potential to silence it, those once more at rest; one that
-    subtracts also takes r when it wakes and three states at rest. Its potential is read, of one that subtracts in two parts.
+    subtracts also takes r when it wakes and three states at rest. Its potential is read, of one that subtracts in two parts
+    (backends/lava/loihi2/neuron.py). With delta encoding: sum, activation and residue of every neuron, the second of a pair included, to
+    wake it, to silence it and at rest; the sum is read (backends/lava/loihi2/delta_graph.py).
     """
     written = read = 0
+    if chip.delta is not None:
+        neurons = sum(layer.size for layer in chip.layers)
+        return 9 * stock_neurons(chip.delta) * neurons + 6 * classes, neurons + classes
     for layer in chip.layers:
-        subtracts = layer.reset == "subtract" and chip.delta is None
+        subtracts = layer.reset == "subtract"
         written += prod(layer.shape) * (7 + 4 * subtracts)
         read += prod(layer.shape) * (1 + subtracts)
     return written + 7 * classes, read + classes

@@ -16,7 +16,7 @@ _MOST_BITS = 8
 def obstacles(chip: ChipNetwork) -> list[str]:
     """One sentence for each reason why `chip` cannot run on the chip; empty if none is known."""
     if chip.delta is not None:
-        return ["backend 'loihi2' does not support delta encoding yet; export with --encoding rate"]
+        return _delta_obstacles(chip)
     try:
         network, _ = stock_equivalent(chip)
     except BadNetwork as error:
@@ -35,10 +35,32 @@ def risks(chip: ChipNetwork, *, steps: int | None = None) -> list[str]:
     return [sentence for layer in network.layers for sentence in _risks_of(layer, chip.steps if steps is None else steps)]
 
 
+def _delta_obstacles(chip: ChipNetwork) -> list[str]:
+    """The host writes what is constant into the sums of sigma-delta neurons, so a sequence of frames has no way in."""
+    said = [sentence for layer in chip.layers for sentence in (*_several_thresholds(layer), *_wide_shift(layer))]
+    if chip.input.kind == "events":
+        said.append("backend 'loihi2' supports delta encoding only for a static input; export with --encoding rate")
+    return said
+
+
+def _wide_shift(layer: Layer) -> list[str]:
+    shift, most = int(layer.threshold.max()).bit_length() - 1, limits.STOCK_SHIFT_MAX
+    if shift <= most:
+        return []
+    return [
+        f"layer {layer.name!r}: its sums are shifted right by {shift} bits, but Lava declares the shift of a sigma-delta neuron with "
+        f"3 bits, at most {most}; export with --encoding rate, or run it on another backend"
+    ]
+
+
+def _several_thresholds(layer: Layer) -> list[str]:
+    if not np.any(layer.threshold != layer.threshold.max()):
+        return []
+    return [f"layer {layer.name!r}: the chip has one threshold per layer, but this layer has one per channel; export without --per-channel"]
+
+
 def _obstacles_of(layer: Layer) -> list[str]:
-    what, threshold, said = f"layer {layer.name!r}", int(layer.threshold.max()), []
-    if np.any(layer.threshold != threshold):
-        said.append(f"{what}: the chip has one threshold per layer, but this layer has one per channel; export without --per-channel")
+    what, threshold, said = f"layer {layer.name!r}", int(layer.threshold.max()), _several_thresholds(layer)
     most = limits.CHIP_ATRLIF_THRESHOLD_MAX
     if layer.reset == "subtract" and threshold > most:
         said.append(

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
+from fsnn_lava.ir.network import INPUT, READOUT, ChipNetwork, Synapse, TransposedConvSynapse
 from fsnn_lava.ir.relays import relay_chains, relay_name, waits_in_synapse
 from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.space_to_depth import space_to_depth
+from fsnn_lava.ir.stock_delta import stock_neurons
 from fsnn_lava.ir.stock_network import stored_stock_weights
 from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
@@ -26,6 +27,7 @@ ReadoutPlace = Literal["auto", "chip", "host"]
 Answer = Literal["runs", "runs with loss", "cannot run", "does not fit"]
 _PASSES = 4
 RELAY_BITS = 8  # of the weight of a spike to its relay
+CLIP_PART = ", clip"  # added to the name of a layer for the second neurons of its pairs
 
 MARGIN = 4 / 3  # cores that the compiler uses per core of this model, for the worst layer of the public tables it was fitted to
 DISCLAIMER = (
@@ -294,35 +296,52 @@ class Outline:
 
 
 def _outline_of(chip: ChipNetwork, board: Board) -> Outline:
-    """The outline of a network; a skip over layers waits in relay neurons wherever synapses of the board cannot hold it back."""
+    """The outline of a network; a skip over layers waits in relay neurons wherever synapses of the board cannot hold it back.
+
+    With delta encoding, rates that are clipped at 1 take two neurons (ir/stock_delta.py), each with its own connections.
+    """
     found = []
     relays = relay_chains(chip, delays=board.synapse_delay_max > 0)
+    parts = range(1 if chip.delta is None else stock_neurons(chip.delta))
     for layer in chip.layers:
         synapses = [s for s in chip.into(layer) if s.source != INPUT or chip.input.kind == "events"]
-        inputs = tuple(_connection(chip, s, board) for s in synapses)
-        found.append(Population(name=layer.name, shape=spatial_shape(layer.shape), inputs=inputs))
-        found += [_relay(layer, number) for number in range(1, relays.get(layer.name, 0) + 1)]
+        inputs = tuple(_connection(chip, s, board, part) for s in synapses for part in (parts if s.source != INPUT else [0]))
+        for part in parts:
+            name, shape = part_name(layer.name, part), spatial_shape(layer.shape)
+            found.append(Population(name=name, shape=shape, inputs=inputs))
+            found += [_relay(name, shape, number) for number in range(1, relays.get(layer.name, 0) + 1)]
     last = chip.layers[-1]
-    dense = ConnectionMemory(
-        source=last.name, source_shape=spatial_shape(last.shape), form="dense", bits=weight_memory_bits(chip.readout.weight)
-    )
-    found.append(Population(name=READOUT, shape=(chip.readout.classes, 1, 1), inputs=(dense,)))
+    dense = [
+        ConnectionMemory(
+            source=part_name(last.name, part),
+            source_shape=spatial_shape(last.shape),
+            form="dense",
+            bits=weight_memory_bits(chip.readout.weight),
+        )
+        for part in parts
+    ]
+    found.append(Population(name=READOUT, shape=(chip.readout.classes, 1, 1), inputs=tuple(dense)))
     return Outline(populations=tuple(found), bits=max(c.bits for p in found for c in p.inputs))
 
 
-def _connection(chip: ChipNetwork, synapse: Synapse, board: Board) -> ConnectionMemory:
+def part_name(layer: str, part: int) -> str:
+    """The name of a layer's neurons on the chip: the layer's own, and for the second of a pair, which clips the rate, another."""
+    return layer if part == 0 else layer + CLIP_PART
+
+
+def _connection(chip: ChipNetwork, synapse: Synapse, board: Board, part: int) -> ConnectionMemory:
     memory, beyond = connection_memory(synapse, _source_shape(chip, synapse)), chip.chip_delay(synapse) - 1
+    source = part_name(synapse.source, part)
     if synapse.source == INPUT or beyond == 0 or (board.synapse_delay_max > 0 and waits_in_synapse(synapse)):
-        return memory
-    return replace(memory, source=relay_name(synapse.source, beyond))
+        return replace(memory, source=source)
+    return replace(memory, source=relay_name(source, beyond))
 
 
-def _relay(layer: Layer, number: int) -> Population:
+def _relay(name: str, shape: Shape3, number: int) -> Population:
     """Neurons that repeat those of a layer, or of the relay before: one weight each."""
-    shape = spatial_shape(layer.shape)
-    source = layer.name if number == 1 else relay_name(layer.name, number - 1)
+    source = name if number == 1 else relay_name(name, number - 1)
     alone = ConnectionMemory(source=source, source_shape=shape, form="conv", bits=RELAY_BITS, kernel=(1, 1), groups=shape[0])
-    return Population(name=relay_name(layer.name, number), shape=shape, inputs=(alone,))
+    return Population(name=relay_name(name, number), shape=shape, inputs=(alone,))
 
 
 def place_outline(outline: Outline, board: Board, readout: ReadoutPlace) -> Placement:

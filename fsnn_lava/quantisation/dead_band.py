@@ -91,7 +91,7 @@ class DeadBandSearch:
             then = step - self.chip.delay(synapse)
             if synapse.source != "input" and then > 0:
                 total = total + self.rate_map.apply_synapse(synapse, past[self.chip.index(synapse.source)][then])
-        return np.clip(total / layer.per_neuron(layer.threshold), 0.0, 1.0)
+        return np.clip(total / layer.per_neuron(layer.threshold), 0.0, self.rate_map.rate_max)
 
     def steps_of(self, bands: Sequence[float]) -> int:
         """T: the first step at which the error is within 5 % of that after TURNS turns."""

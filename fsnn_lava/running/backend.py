@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.availability import require_backend
-from fsnn_lava.errors import BackendMissing
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.stock_network import executed_network
@@ -25,7 +24,6 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
 
     Raises BackendMissing if the backend cannot run here.
     """
-    require_encoding(chip, options)
     require_backend(options.backend)
     with _open_simulator(chip, options) as run_batch:
         if not options.residual:
@@ -35,12 +33,6 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
 
         curve = ResidualCurve(executed_network(chip, options.executed_graph))
         yield lambda values: curve.added(run_batch(values), values, keep_spikes=options.spikes)
-
-
-def require_encoding(chip: ChipNetwork, options: RunOptions) -> None:
-    """BackendMissing unless the requested backend supports this network's encoding."""
-    if chip.delta is not None and options.backend == "loihi2":
-        raise BackendMissing("backend 'loihi2' does not support delta encoding; run it on 'emu' or 'sim', or export with encoding 'rate'")
 
 
 @contextmanager

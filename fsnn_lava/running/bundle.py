@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.errors import BackendMissing, BadArgument, BadFile, CheckFailed
+from fsnn_lava.errors import BadArgument, BadFile, CheckFailed
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.run_arguments import check_values_argument, checked_steps
@@ -71,7 +71,7 @@ def write_bundle(
     """
     chip = ChipNetwork.load(chip_path)
     if chip.delta is not None:
-        raise BackendMissing("packages are for backend 'loihi2', which does not support delta encoding")
+        raise BadArgument("a package holds the emulator's results, from which Lava's sigma-delta neurons differ: use encoding 'rate'")
     steps = checked_steps(chip, steps)
     check_values_argument(chip, values, steps)
     _check_board(chip, values, board, steps)

@@ -134,7 +134,7 @@ class Batch:
         if self.chip.delta is not None:  # the messages are rates
             for synapse in incoming_synapses(self.chip, layer):
                 charge = charge + synaptic_sum(synapse, self.rates[self.chip.index(synapse.source)]) * 2.0 ** synaptic_shift(synapse)
-            return np.broadcast_to(np.clip(charge / theta, 0.0, 1.0), (self.samples, *layer.shape))
+            return np.broadcast_to(np.clip(charge / theta, 0.0, self.chip.delta.rate_max), (self.samples, *layer.shape))
         charge = np.array(np.broadcast_to(charge, (self.samples, *layer.shape)))
         for synapse in incoming_synapses(self.chip, layer):
             charge += self.arrived_sum(synapse) * 2.0 ** synaptic_shift(synapse)

@@ -49,7 +49,7 @@ class Loop:
                 k = self.chip.index(synapse.source)
                 current = current + self.rate_map.apply_synapse(synapse, rates[k] if k < position else given[k])
             inputs.append(current / self.thresholds[position])
-            rates.append(np.clip(inputs[-1], 0.0, 1.0))
+            rates.append(np.clip(inputs[-1], 0.0, self.rate_map.rate_max))
         return tuple(rates), tuple(inputs)
 
     def weight(self, synapse: Synapse) -> Tensor:

@@ -20,7 +20,8 @@ from fsnn_lava.verify.reference_run import TOP, Ints, host_current, shifted, syn
 class MessageReference:
     """Runs samples step by step: each layer in its own time, feedback `delay` steps late.
 
-    `stock`: each neuron is a pair of Lava's SigmaDelta neurons (ir/stock_delta.py), which drop bits and do not clip their sum.
+    `stock`: each neuron is a pair of Lava's SigmaDelta neurons (ir/stock_delta.py), which drop bits and do not clip their sum; with the
+    activation "relu" it is one of them.
     """
 
     def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
@@ -31,7 +32,7 @@ class MessageReference:
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
         """The Result, without cycles, operations and updates; the changes are kept if `spikes`."""
         chip, steps = self.chip, self.chip.steps if steps is None else steps
-        kind = _Pair if self.stock else _Neuron
+        kind = _LavaNeurons if self.stock else _Neuron
         neurons = [kind(layer, band, self.delta, self._drive(layer, values)) for layer, band in zip(chip.layers, self.delta.dead_bands)]
         changes = [np.zeros((len(values), steps, *layer.shape), np.int64) for layer in chip.layers]
         sent = [np.zeros_like(train) for train in changes]  # messages: 0, 1, or 2 of a pair
@@ -113,7 +114,8 @@ class _Neuron:
     """S, the rate and what was told of one layer (E15)."""
 
     def __init__(self, layer: Layer, band: int, delta: DeltaEncoding, drive: Ints) -> None:
-        self.band, self.one, self.drive = band, 2**delta.rate_bits, drive
+        self.band, self.drive = band, drive
+        self.relu, self.one = delta.activation == "relu", 2**delta.rate_bits
         self.threshold = layer.per_neuron(layer.threshold).astype(np.int64)
         self.sums, self.told = np.zeros_like(drive), np.zeros_like(drive)
         self.flags, self.clips = np.zeros_like(drive), np.zeros(len(drive), np.int64)
@@ -127,7 +129,7 @@ class _Neuron:
     def step(self, received: Ints | int) -> tuple[Ints, Ints]:
         """The change that every neuron sends, and the number of its messages."""
         self.sums = self._clip(self.sums + received)
-        rate = np.clip((self.sums + self.drive) // self.threshold, 0, self.one)
+        rate = np.clip((self.sums + self.drive) // self.threshold, 0, 2**15 - 1 if self.relu else self.one)
         sends = np.abs(rate - self.told) >= self.band
         change = np.where(sends, rate - self.told, 0)
         self.told = self.told + change
@@ -140,12 +142,13 @@ class _Neuron:
         return np.clip(values, -TOP, TOP)
 
 
-class _Pair(_Neuron):
-    """Two of Lava's neurons: ReLU(z) - ReLU(z - one). Each sends the change of its own activation, shifted, and forgets what that drops."""
+class _LavaNeurons(_Neuron):
+    """ReLU(z) - ReLU(z - one), or ReLU(z) alone. Each sends the change of its own activation, shifted, and forgets what that drops."""
 
     def __init__(self, layer: Layer, band: int, delta: DeltaEncoding, drive: Ints) -> None:
         super().__init__(layer, band, delta, drive)
-        self.before = [np.zeros_like(drive), np.zeros_like(drive)]
+        self.starts = [0] if self.relu else [0, self.one]  # rates above which a neuron is active
+        self.before = [np.zeros_like(drive) for _ in self.starts]
 
     def take(self, drive: Ints | None) -> None:
         if drive is not None:
@@ -154,12 +157,12 @@ class _Pair(_Neuron):
     def step(self, received: Ints | int) -> tuple[Ints, Ints]:
         self.sums = self.sums + received
         change, number = np.zeros_like(self.sums), np.zeros_like(self.sums)
-        for which, sign in enumerate((1, -1)):
-            activation = np.maximum(self.sums + self.drive - which * self.one * self.threshold, 0)
+        for which, start in enumerate(self.starts):
+            activation = np.maximum(self.sums + self.drive - start * self.threshold, 0)
             moved = activation - self.before[which]
             sends = np.abs(moved) >= self.band * self.threshold
             self.before[which] = np.where(sends, activation, self.before[which])
-            change += sign * np.where(sends, moved // self.threshold, 0)
+            change += (1 - 2 * which) * np.where(sends, moved // self.threshold, 0)
             number += sends
         outside = (np.abs(self.sums) > TOP) | (np.abs(self.drive) > TOP)
         self.flags = (self.sums > TOP) * 2 | (self.sums < -TOP) * 1 | (self.drive > TOP) * 2 | (self.drive < -TOP) * 1

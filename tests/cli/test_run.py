@@ -195,16 +195,6 @@ def test_a_run_with_delta_encoding_is_judged_and_prints_its_messages(tmp_path: P
     assert found["encoding"] == "delta" and len(found["messages_per_step"]) == chip.steps
 
 
-def test_a_backend_without_delta_encoding_exits_with_three(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("fsnn_lava.backends.availability.missing_for_backend", lambda backend: ())
-    as_delta(dense_network(1)).save(tmp_path / "net.h5")
-    np.savez(tmp_path / "own.npz", x=np.zeros((5, 7), np.uint8), y=np.zeros(5, np.int64))
-    assert main(arguments(tmp_path, backend="loihi2")) == 3
-    assert capsys.readouterr().err.startswith("fsnn-run: backend 'loihi2' does not support delta encoding")
-
-
 def test_an_aborted_run_leaves_no_file(files: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
     from fsnn_lava.backends.emulator.run import Emulator
 

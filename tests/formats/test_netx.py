@@ -78,8 +78,8 @@ def test_an_unwritable_folder_is_reported(tmp_path):
 DAMAGE = {
     "no format": (lambda f: f["fsnn"].attrs.__delitem__("format"), "attribute 'format' is missing"),
     "newer": (
-        lambda f: f["fsnn"].attrs.__setitem__("version", 4),
-        "it has format version 4, but this release reads 1 to 3: install a newer",
+        lambda f: f["fsnn"].attrs.__setitem__("version", 5),
+        "it has format version 5, but this release reads 1 to 4: install a newer",
     ),
     "no layers": (lambda f: f["fsnn"].__delitem__("layers"), "'layers' is missing"),
     "a gap": (lambda f: f["fsnn/layers"].move("0", "3"), "must be numbered"),

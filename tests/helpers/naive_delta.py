@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.ir.delta_encoding import Activation
 from fsnn_lava.ir.network import ChipNetwork, DeltaEncoding
 from fsnn_lava.ir.result import Result
 from tests.helpers.naive_simulator import TOP, Array, host_drive, matrix_of, touched
@@ -119,7 +120,7 @@ def simulate_delta(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int |
                 clip_count[:, number - 1] += (np.abs(drive) > TOP).sum(axis=1)
                 drive = np.clip(drive, -TOP, TOP)
             z = sums[number - 1] + drive
-            rate = faults.rate(number - 1, tau, z, np.clip(z // 2**shift, 0, one))
+            rate = faults.rate(number - 1, tau, z, np.clip(z // 2**shift, 0, one if delta.activation == "clip" else 2**15 - 1))
             change = rate - told[number - 1]
             change = np.where(np.abs(change) >= faults.band(number - 1, delta.dead_bands[number - 1]), change, 0)
             change = faults.sent(number - 1, tau, change)
@@ -176,10 +177,11 @@ def _cycles(chip: ChipNetwork, trains: list[Array], T: int) -> NDArray[np.int32]
     return found
 
 
-def as_delta(chip: ChipNetwork, *, rate_bits: int = 8, band: int = 5) -> ChipNetwork:
+def as_delta(chip: ChipNetwork, *, rate_bits: int = 8, band: int = 5, activation: Activation = "clip") -> ChipNetwork:
     """A rate network with thresholds of 512 and delta encoding."""
     layers = tuple(replace(layer, threshold=np.array(512)) for layer in chip.layers)
-    return replace(chip, layers=layers, delta=DeltaEncoding(rate_bits=rate_bits, dead_bands=(band,) * len(layers)))
+    delta = DeltaEncoding(rate_bits=rate_bits, dead_bands=(band,) * len(layers), activation=activation)
+    return replace(chip, layers=layers, delta=delta)
 
 
 def random_delta_network(
@@ -192,12 +194,13 @@ def random_delta_network(
     )
 
 
-def with_random_delta(rng: np.random.Generator, chip: ChipNetwork, *, wild: bool = False) -> ChipNetwork:
+def with_random_delta(rng: np.random.Generator, chip: ChipNetwork, *, wild: bool = False, activation: Activation = "clip") -> ChipNetwork:
     """A rate network without leak with the thresholds, exponents and dead bands of delta encoding."""
     delta = DeltaEncoding(
         rate_bits=int(rng.integers(6, 13)),
         dead_bands=tuple(int(b) for b in rng.integers(1, int(rng.choice([3, 30])), len(chip.layers))),
         frame_decay=int(rng.choice([0, 205])) if chip.input.kind == "events" else 0,
+        activation=activation,
     )
     parts = [replace(layer, threshold=2 ** np.ceil(np.log2(layer.threshold + 1)).astype(np.int64).clip(1, 16)) for layer in chip.layers]
     highest = 12 if wild else 2

@@ -30,7 +30,7 @@ def network_graphs(draw: st.DrawFn, *, delta: bool) -> tuple[ChipNetwork, np.nda
     options = {"layers": draw(st.integers(1, 6)), "feedbacks": draw(st.integers(0, 4)), "skips": draw(st.integers(0, 4))}
     if delta:
         chip = random_graph(rng, kind=draw(st.sampled_from(["pixels", "current", "events"])), reset="subtract", strict=False, **options)
-        chip = with_random_delta(rng, chip)
+        chip = with_random_delta(rng, chip, activation=draw(st.sampled_from(["clip", "clip", "relu"])))
     else:
         kind, decay = draw(st.sampled_from(["pixels", "events", "current"])), draw(st.sampled_from([0, 0, 205]))
         chip = random_graph(rng, kind=kind, decay=decay, wild=draw(st.booleans()), **options)

@@ -36,6 +36,15 @@ def test_dead_bands_in_spikes_per_step():
     assert DeltaEncoding(rate_bits=6, dead_bands=(16, 64)).shares() == (0.25, 1.0)
 
 
+def test_rates_are_clipped_at_one_unless_they_are_relus():
+    clipped = DeltaEncoding(rate_bits=6, dead_bands=(16,))
+    relu = replace(clipped, activation="relu")
+    assert (clipped.ceiling, clipped.rate_max) == (64, 1.0)
+    assert (relu.ceiling, relu.rate_max) == (2**15 - 1, (2**15 - 1) / 64)
+    with pytest.raises(BadNetwork, match="activation must be 'clip' or 'relu', got 'tanh'"):
+        replace(clipped, activation="tanh")
+
+
 def test_every_layer_needs_a_dead_band():
     with pytest.raises(BadNetwork, match=r"one dead band per layer \(2\)"):
         replace(network(), delta=DeltaEncoding(rate_bits=8, dead_bands=(3,)))

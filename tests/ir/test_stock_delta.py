@@ -31,6 +31,10 @@ def test_whole_rates_drop_nothing():
     chip = toy(1)
     layer = replace(chip.layers[0], threshold=np.array(1))
     assert len(stock_delta_differences(replace(chip, layers=(layer,)))) == 1
+    relu = replace(chip.delta, activation="relu")
+    whole = replace(chip.layers[0], threshold=np.array(512), bias=512 * np.ones_like(chip.layers[0].bias))
+    synapses = tuple(replace(s, exponent=9) for s in chip.synapses)
+    assert stock_delta_differences(replace(chip, layers=(whole,), synapses=synapses, delta=relu)) == []
     assert stock_shift(layer) == 0 and stock_shift(chip.layers[0]) == 2
 
 
@@ -47,10 +51,12 @@ def test_what_a_pair_last_sent_is_within_its_tolerance_of_the_rate(seed):
     batch = Batch(chip=chip, result=result, values=values, labels=None, offset=0)
     for index, layer in enumerate(chip.layers):
         off = np.abs(reached_rates(batch, layer) - result.traces[index])
-        within = off < dead_band_tolerance(delta.dead_bands[index], result.counts[index])
+        within = off < dead_band_tolerance(delta, index, result.counts[index])
         assert within[result.clipped[index] == 0].all()
 
 
 def test_a_dropped_bit_per_message_and_two_dead_bands():
-    assert dead_band_tolerance(5, np.array([0, 3])).tolist() == [11, 14]
+    clipped = DeltaEncoding(rate_bits=8, dead_bands=(1, 5))
+    assert dead_band_tolerance(clipped, 1, np.array([0, 3])).tolist() == [11, 14]
+    assert dead_band_tolerance(replace(clipped, activation="relu"), 1, np.array([0, 3])).tolist() == [6, 9]
     assert np.abs(MessageReference(toy(1, band=3), stock=True).run(pixels((20, 0))).traces[0]).max() > 0

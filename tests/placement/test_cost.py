@@ -20,6 +20,8 @@ from fsnn_lava.placement.placement import place
 from fsnn_lava.placement.range import Range
 from fsnn_lava.running.run import run
 from hw_tests.networks import one_neuron, ring, with_synapse
+from tests.helpers.chip_networks import conv_network
+from tests.helpers.naive_delta import as_delta
 from tests.helpers.naive_simulator import simulate
 
 CONSTANTS = """
@@ -159,10 +161,27 @@ def test_graded_messages_are_counted_with_their_bits():
     assert result.counts[0].tolist() == [[1]]
     cost = count_cost(delta, result, place(delta))
     neuron, readout = cost.layers
-    assert (neuron.messages, neuron.message_bits, neuron.operations, neuron.updates) == (1, 8, 0, 8)  # 6 bits, one for 1.0, and a sign
+    assert (neuron.messages, neuron.message_bits, neuron.operations, neuron.updates) == (
+        1,
+        8,
+        0,
+        12,
+    )  # 6 bits, one for 1.0, a sign
     assert (readout.arriving, readout.operations) == (1, 2)
-    assert (cost.written, cost.read) == (7 + 2 * 7, 1 + 2 + 1)
+    assert (cost.written, cost.read) == (2 * 9 + 2 * 6, 1 + 2 + 1)
     assert "of 8 bits" in cost_table(cost)
+
+
+def test_clipped_rates_take_two_neurons_and_relus_one():
+    found = {}
+    for activation in ("clip", "relu"):
+        chip = as_delta(conv_network(2), activation=activation)
+        values = np.random.default_rng(1).integers(0, 256, (2, *chip.input.shape), dtype=np.uint8)
+        found[activation] = count_cost(chip, run(chip, values), place(chip))
+    pairs, single = (found[name].layers for name in ("clip", "relu"))
+    assert [layer.updates for layer in pairs[:-1]] == [2 * layer.updates for layer in single[:-1]]
+    assert pairs[0].message_bits == 10 and single[0].message_bits == 16
+    assert found["clip"].cores > found["relu"].cores
 
 
 # --- PilotNet on one Loihi 2 chip: boards/loihi2.toml says where the figures were published -----------------------------------------

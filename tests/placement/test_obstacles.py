@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from fsnn_lava.limits import CHIP_ATRLIF_THRESHOLD_MAX
 from fsnn_lava.placement.obstacles import obstacles, risks
 from hw_tests.networks import one_neuron
-from tests.helpers.chip_networks import conv_network
+from tests.helpers.chip_networks import conv_network, dense_network
+from tests.helpers.naive_delta import as_delta
 
 
 @pytest.mark.parametrize(("threshold", "bits"), [(CHIP_ATRLIF_THRESHOLD_MAX + 1, 7), (4 * CHIP_ATRLIF_THRESHOLD_MAX, 6)])
@@ -34,3 +38,14 @@ def test_a_leak_is_a_risk_and_no_obstacle():
     leaky = one_neuron(threshold=10, decay=205)
     assert obstacles(leaky) == []
     assert "a leaky neuron that resets by subtraction may need a bias of more than 13 bits" in risks(leaky)[0]
+
+
+def test_delta_encoding_takes_a_static_input_and_may_need_a_wider_shift_than_lava_declares():
+    chip = as_delta(dense_network(1))
+    (sentence,) = obstacles(chip)
+    assert "shifted right by 9 bits" in sentence and "with 3 bits, at most 7; export with --encoding rate" in sentence
+    low = replace(chip, layers=tuple(replace(layer, threshold=np.array(128)) for layer in chip.layers))
+    assert obstacles(low) == risks(low) == []
+    mixed = replace(low, layers=tuple(replace(layer, threshold=2 ** (1 + np.arange(layer.shape[0]) % 2)) for layer in low.layers))
+    assert "one threshold per layer" in obstacles(mixed)[0]
+    assert "only for a static input" in obstacles(as_delta(dense_network(1, kind="events")))[-1]

@@ -69,6 +69,7 @@ class Network:
             about = root["delta"].attrs
             self.delta = int(about["rate_bits"]), [int(band) for band in about["dead_bands"]]
             self.frame_decay = int(about.get("frame_decay", 0))
+            self.activation = str(about.get("activation", "clip"))
         self.drive = None
         if "host_drive" in root:
             drive = root["host_drive"]
@@ -196,7 +197,9 @@ def _run_delta(network: Network, values: np.ndarray, steps: int) -> Outcome:
                     sums[index] = sums[index] + (synapse.apply(messages, layer.shape) << synapse.exponent)
             sums[index] = np.clip(sums[index], -TOP, TOP)
             drive = np.clip(drives[index] + _frames(network, layer, values, step), -TOP, TOP) if events else drives[index]
-            rate = np.clip((sums[index] + drive) >> np.log2(layer.threshold).astype(np.int64), 0, one)
+            rate = np.clip(
+                (sums[index] + drive) >> np.log2(layer.threshold).astype(np.int64), 0, one if network.activation == "clip" else 2**15 - 1
+            )
             change = np.where(np.abs(rate - told[index]) >= bands[index], rate - told[index], 0)
             changes[index][:, step] = change
             told[index] = told[index] + change

@@ -67,6 +67,7 @@ def _delta_program(chip: ChipNetwork, delta: DeltaEncoding) -> DeltaProgram:
         shifts=shifts,
         bands=np.array(delta.dead_bands, dtype=np.int64),
         rate_bits=delta.rate_bits,
+        ceiling=delta.ceiling,
         frames=np.zeros(0, np.int64),
         frame_exponents=np.array([frame_exponent(chip, layer) for layer in chip.layers], dtype=np.int64),
     )
@@ -76,4 +77,4 @@ def _largest_change(chip: ChipNetwork, delta: DeltaEncoding) -> int:
     """An upper bound of |weight @ changes| in one step, the readout's included."""
     readout = int(np.abs(chip.readout.weight.astype(np.int64)).sum(axis=1).max(initial=0))
     inner = [largest_sum(synapse) for synapse in chip.synapses if synapse.source != "input"]
-    return delta.one * max([readout, *inner])
+    return delta.ceiling * max([readout, *inner])

@@ -39,6 +39,7 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
             layer=layer,
             order=channels_last_order(layer.shape),
             rate_bits=self.delta.rate_bits,
+            ceiling=self.delta.ceiling,
             band=self.delta.dead_bands[index],
             window=self._window(index + 1),
             record=self.records[index],

@@ -1,8 +1,9 @@
 """A network with delta encoding as stock processes of lava-nc, for one sample: Delta, SigmaDelta, Sigma, Dense, Conv, Sparse.
 
 Two SigmaDelta processes take the place of a layer, ReLU(z) - ReLU(z - 2**(q + s)) (see ir/stock_delta.py). Both receive the same, and
-the targets receive W times the changes of the first and -W times those of the second. What is constant is sent once, when the layer's
-window opens: pixels by a Delta process and a synapse, biases and the host's current by a RingBuffer.
+the targets receive W times the changes of the first and -W times those of the second. With the activation "relu" there is only the first.
+What is constant is sent once, when the layer's window opens: pixels by a Delta process and a synapse, biases and the host's current by a
+RingBuffer.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.relays import relay_name, waits_in_synapse
 from fsnn_lava.ir.space_to_depth import packed, unpacked
-from fsnn_lava.ir.stock_delta import stock_shift
+from fsnn_lava.ir.stock_delta import stock_neurons, stock_shift
 from fsnn_lava.ir.stock_network import Lowered
 from fsnn_lava.limits import STATE_FRACTION_BITS
 
 FIRST = 2  # the Lava step at which layer 1's window opens: a source takes one step
 CHANGE_BITS = 24  # of a message
-SIGNS = (1, -1)  # with which the two neurons of a pair enter
+SIGNS = (1, -1)  # with which the neurons of a layer enter: ReLU(z) and, where rates are clipped, ReLU(z - 1)
 
 
 class StockDeltaGraph:
@@ -50,7 +51,8 @@ class StockDeltaGraph:
         self._total = FIRST + len(chip.layers) + steps - 1
         self._beat = shared_array((1,), np.int64)
         self.processes: list[Any] = []
-        self._pairs = {layer.name: self._pair(index, layer) for index, layer in enumerate(chip.layers)}
+        self._signs = SIGNS[: stock_neurons(chip.delta)]
+        self._neurons = {layer.name: self._layer(index, layer) for index, layer in enumerate(chip.layers)}
         self._delayed: dict[tuple[str, int, int], Any] = {}  # ports that repeat a neuron's changes some steps later
         for synapse in chip.synapses:
             if synapse.source == INPUT:
@@ -61,7 +63,7 @@ class StockDeltaGraph:
             given = current is not None and index == 0
             constant = self._packed_current(current, layer) if current is not None and given else layer.bias.astype(np.int64) << 6
             self._send_constants(index, layer, constant << (self._delta.rate_bits - STATE_FRACTION_BITS))
-        self._probes = [[self._probe(index, neuron) for neuron in self._pairs[layer.name]] for index, layer in enumerate(chip.layers)]
+        self._probes = [[self._probe(index, neuron) for neuron in self._neurons[layer.name]] for index, layer in enumerate(chip.layers)]
         self._readout = self._classifier()
 
     def heartbeat(self) -> int:
@@ -77,7 +79,8 @@ class StockDeltaGraph:
     def recorded(self, chip: ChipNetwork) -> RecordedChanges:
         """What the probes recorded, in the network's own layout."""
         found: list[list[NDArray[Any]]] = [[], [], []]
-        for layer, ((lower, state), (upper, _)) in zip(chip.layers, self._probes, strict=True):
+        for layer, ((lower, state), *other) in zip(chip.layers, self._probes, strict=True):
+            upper = other[0][0] if other else np.zeros_like(lower)
             for parts, values in zip(found, (lower, upper, state), strict=True):
                 parts.append(unpacked(_network_order(values), layer.shape, self._factors[layer.name]))
         return RecordedChanges(lower=found[0], upper=found[1], states=found[2], readout=self._readout.copy())
@@ -88,22 +91,22 @@ class StockDeltaGraph:
     def _window(self, index: int) -> Window:
         return Window(opens=self._opens(index), steps=self._steps, period=self._total)
 
-    def _pair(self, index: int, layer: Layer) -> tuple[SigmaDelta, SigmaDelta]:
+    def _layer(self, index: int, layer: Layer) -> list[SigmaDelta]:
         shape, band = stock_shape(layer.shape), self._delta.dead_bands[index]
         made = [
             SigmaDelta(shape=shape, vth=band, state_exp=stock_shift(layer), name=f"neuron {layer.name}, {which}")
-            for which in ("ReLU(z)", "ReLU(z - 1)")
+            for which in ("ReLU(z)", "ReLU(z - 1)")[: len(self._signs)]
         ]
         self.processes += made
-        return made[0], made[1]
+        return made
 
     def _packed_current(self, current: NDArray[np.int32], layer: Layer) -> NDArray[np.int64]:
         return packed(current.astype(np.int64), current.shape, self._factors[layer.name])
 
     def _send_constants(self, index: int, layer: Layer, drive: NDArray[np.int64]) -> None:
-        """Send the drive to both neurons of a layer when its window opens; the second is one rate lower."""
+        """Send the drive to the neurons of a layer when its window opens; the second is one rate lower."""
         one = layer.per_neuron(layer.threshold).astype(np.int64) << self._delta.rate_bits
-        for neuron, constant in zip(self._pairs[layer.name], (drive, drive - one), strict=True):
+        for neuron, constant in zip(self._neurons[layer.name], (drive, drive - one), strict=False):
             self._send_once(to_stock_order(constant), neuron.a_in, step=self._opens(index), name=f"constants of {neuron.name}")
 
     def _send_once(self, constant: NDArray[np.int64], port: Any, *, step: int, name: str) -> None:
@@ -126,7 +129,7 @@ class StockDeltaGraph:
         encoder = Delta(shape=values.shape, vth=1, spike_exp=self._delta.rate_bits + synapse.exponent)
         encoder.name = f"encoder for {synapse.target}"
         source.s_out.connect(encoder.a_in)
-        after = [neuron.a_in for neuron in self._pairs[target.name]]
+        after = [neuron.a_in for neuron in self._neurons[target.name]]
         plain, shape = replace(synapse, exponent=0), self._chip.input.shape
         process = connect_stock(plain, before=encoder.s_out, after=after, source=shape, target=target.shape, bits=CHANGE_BITS)
         self.processes += [source, encoder, process]
@@ -134,11 +137,11 @@ class StockDeltaGraph:
     def _connect(self, synapse: Synapse) -> None:
         chip, delay = self._chip, self._chip.chip_delay(synapse)
         waits = waits_in_synapse(synapse)
-        for which, sign in enumerate(SIGNS):
+        for which, sign in enumerate(self._signs):
             process = connect_stock(
                 replace(synapse, weight=(sign * synapse.weight).astype(np.int8)),
                 before=self._port(synapse.source, which, 0 if waits else delay - 1),
-                after=[neuron.a_in for neuron in self._pairs[synapse.target]],
+                after=[neuron.a_in for neuron in self._neurons[synapse.target]],
                 source=chip.layer(synapse.source).shape,
                 target=chip.layer(synapse.target).shape,
                 bits=CHANGE_BITS,
@@ -149,7 +152,7 @@ class StockDeltaGraph:
     def _port(self, name: str, which: int, late: int) -> Any:
         """Where the changes of a neuron can be received `late` steps after they were sent: behind as many relays."""
         if late == 0:
-            return self._pairs[name][which].s_out
+            return self._neurons[name][which].s_out
         if (name, which, late) not in self._delayed:
             before, shape = self._port(name, which, late - 1), self._chip.layer(name).shape
             relay = GradedRelay(before, shape, f"{relay_name(name, late)}, {which}", bits=CHANGE_BITS)
@@ -172,7 +175,7 @@ class StockDeltaGraph:
         chip, last, index = self._chip, self._chip.layers[-1], len(self._chip.layers)
         classes = Sigma(shape=(chip.readout.classes,))
         classes.name = "readout"
-        for sign, neuron in zip(SIGNS, self._pairs[last.name], strict=True):
+        for sign, neuron in zip(self._signs, self._neurons[last.name], strict=True):
             weight = (sign * chip.readout.weight).astype(np.int8)
             synapse = stock_dense_process(weight, chip.readout.exponent, last.shape, CHANGE_BITS, f"synapse {neuron.name} to readout")
             neuron.s_out.reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)

@@ -22,10 +22,10 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads the indices of neurons over 64 b
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecordedChanges:
-    """One sample, each layer in its own time; every layer is a pair of neurons."""
+    """One sample, each layer in its own time; every layer is a pair of neurons, or a single one with the activation "relu"."""
 
     lower: Sequence[NDArray[Any]]  # [T, *shape] per layer: messages of ReLU(z), units of 2**-q
-    upper: Sequence[NDArray[Any]]  # and of ReLU(z - 1), which are subtracted
+    upper: Sequence[NDArray[Any]]  # and of ReLU(z - 1), which are subtracted; 0 where there is no such neuron
     states: Sequence[NDArray[Any]]  # [*shape] per layer: S + D
     readout: NDArray[np.int32]  # [classes]
 

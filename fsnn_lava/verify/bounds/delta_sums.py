@@ -79,7 +79,7 @@ def _frame_sums(batch: Batch, layer: Layer) -> Ints:
 
 
 def reached_rates(batch: Batch, layer: Layer) -> Ints:
-    """y = clip(z >> s, 0, 2**q) of the sums that the backend recorded, [B, *shape]."""
+    """y = clip(z >> s, 0, the largest rate) of the sums that the backend recorded, [B, *shape]."""
     sums = batch.result.potentials[batch.chip.index(layer.name)].astype(np.int64)
     z = sums + np.clip(drive_sums(batch, layer), -STATE_MAX, STATE_MAX)
-    return np.clip(z // layer.per_neuron(layer.threshold).astype(np.int64), 0, batch.delta.one)
+    return np.clip(z // layer.per_neuron(layer.threshold).astype(np.int64), 0, batch.delta.ceiling)

@@ -62,7 +62,7 @@ class LocalCertifier:
         loop, start = self.loop, self.loop.join(centre)
         swept, inputs = loop.sweep(start, drive)
         residual = _lengths(loop.join(swept) - start) + _ROUNDING * np.sqrt(loop.size)
-        jacobian = LinearisedLoop(loop, tuple((z > 0) & (z < 1) for z in inputs))
+        jacobian = LinearisedLoop(loop, tuple((z > 0) & (z < loop.rate_map.rate_max) for z in inputs))
         found = self._inverse(jacobian, samples, powers, lambda inverse: self._radius(inputs, inverse, residual))
         inverse = found.inverse
         radius = self._radius(inputs, inverse, residual)
@@ -115,11 +115,11 @@ class LocalCertifier:
         return norm_bounds(operator.apply, operator.transpose, start, failure=FAILURE, max_steps=max(1, steps), enough=enough).upper
 
     def _undecided(self, inputs: Rates, radius: Floats) -> list[NDArray[np.bool_]]:
-        """Neurons whose input may cross 0 or 1 while the sources stay within `radius` [B] of the centre."""
+        """Neurons whose input may cross 0 or the largest rate while the sources stay within `radius` [B] of the centre."""
         found = []
         for value, row in zip(inputs, self.gains.rows, strict=True):
             reach = row * radius.reshape(-1, *[1] * row.ndim)
-            found.append((np.abs(value) <= reach) | (np.abs(value - 1.0) <= reach))
+            found.append((np.abs(value) <= reach) | (np.abs(value - self.loop.rate_map.rate_max) <= reach))
         return found
 
     def _left(self, inputs: Rates, inverse: Floats, radius: Floats) -> Floats:
@@ -143,7 +143,8 @@ class LocalCertifier:
 
     def _unique_radius(self, inputs: Rates, inverse: Floats, least: Floats) -> Floats:
         """[B] the largest R found with left(R) > 0, at least `least`: two equilibria within it would be the same."""
-        low, high = np.maximum(least, np.finfo(float).tiny), np.full(len(least), 2.0 * np.sqrt(self.loop.size))
+        furthest = 2.0 * self.loop.rate_map.rate_max * np.sqrt(self.loop.size)
+        low, high = np.maximum(least, np.finfo(float).tiny), np.full(len(least), furthest)
         everywhere = self._left(inputs, inverse, high) > 0.0
         for _ in range(30):
             middle = np.sqrt(low * high)

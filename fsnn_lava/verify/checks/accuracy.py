@@ -58,7 +58,7 @@ class AccuracyCheck(MergedFindings):
         self.clips += int(result.clip_count.sum())
         for index, counts in enumerate(result.counts):
             self.spiked[index] |= (counts > 0).any(axis=0)
-            full = batch.rates[index] >= 1.0 if self.chip.delta is not None else counts >= batch.steps
+            full = batch.rates[index] >= self.chip.delta.rate_max if self.chip.delta is not None else counts >= batch.steps
             self.paused[index] |= (~full).any(axis=0)
             self.rate_sums[index] += float(batch.rates[index].mean(axis=tuple(range(1, counts.ndim))).sum())
         self._add_errors(batch, answers, float_answers, margins)

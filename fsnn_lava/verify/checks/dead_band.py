@@ -16,7 +16,7 @@ LINK = "integer spikes → backend"
 
 
 class DeadBandCheck(MergedFindings):
-    """|y - told| is less than the dead band for every neuron of every sample, and the rate sent lies in [0, 1].
+    """|y - told| is less than the dead band for every neuron of every sample, and the rate sent lies between 0 and the largest rate.
 
     With `stock` neurons it may differ by what their two dead bands and the bits they drop account for (ir/stock_delta.py).
     """
@@ -38,10 +38,10 @@ class DeadBandCheck(MergedFindings):
         delta = batch.delta
         for index, layer in enumerate(self.chip.layers):
             told, reached, band = told_rates(batch, index), reached_rates(batch, layer), delta.dead_bands[index]
-            off, most = np.abs(reached - told), dead_band_tolerance(band, batch.result.counts[index]) if self.stock else band
+            off, most = np.abs(reached - told), dead_band_tolerance(delta, index, batch.result.counts[index]) if self.stock else band
             wrong = (off >= most) & (batch.result.clipped[index] == 0)
             if not self.stock:
-                wrong |= ((told < 0) | (told > delta.one)) & (batch.result.clipped[index] == 0)
+                wrong |= ((told < 0) | (told > delta.ceiling)) & (batch.result.clipped[index] == 0)
             self.neurons += off.size
             self.violated += int(np.count_nonzero(wrong))
             self.share = max(self.share, float((off / most).max(initial=0.0)))

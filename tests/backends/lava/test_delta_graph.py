@@ -29,11 +29,16 @@ def _threads():
 
 
 @settings(max_examples=12)
-@given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(["pixels", "current", "events"]), wild=st.booleans())
-def test_a_random_graph_is_the_plain_reference_bit_by_bit(seed, kind, wild):
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    kind=st.sampled_from(["pixels", "current", "events"]),
+    wild=st.booleans(),
+    activation=st.sampled_from(["clip", "clip", "relu"]),
+)
+def test_a_random_graph_is_the_plain_reference_bit_by_bit(seed, kind, wild, activation):
     rng = np.random.default_rng(seed)
     shape = {"layers": int(rng.integers(1, 7)), "feedbacks": int(rng.integers(0, 5)), "skips": int(rng.integers(0, 5))}
-    chip = with_random_delta(rng, random_graph(rng, kind=kind, reset="subtract", strict=False, **shape), wild=wild)
+    chip = with_random_delta(rng, random_graph(rng, kind=kind, reset="subtract", strict=False, **shape), wild=wild, activation=activation)
     emulator = DeltaEmulator(chip)
     with DeltaSimulator(chip, batch=2, spikes=True) as simulator:
         for samples in (2, 1):  # the second batch starts from rest

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fsnn_lava as fl
 from fsnn_lava.errors import BadArgument, BadNetwork
+from fsnn_lava.ir.delta_encoding import Activation
 from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.stock_delta import stock_delta_differences
 from fsnn_lava.ir.stock_network import lower_to_stock
 from fsnn_lava.verify.message_reference import MessageReference
 from tests.backends.emulator.test_delta import pixels, toy
@@ -35,11 +37,11 @@ def _threads(monkeypatch):
     monkeypatch.setattr(stock_simulator, "Session", ThreadSession)
 
 
-def stock_graph(seed: int, kind: str) -> ChipNetwork:
+def stock_graph(seed: int, kind: str, activation: Activation) -> ChipNetwork:
     """A random graph with one threshold per layer, so large that what a message adds stays below 2**24: Lava's Conv is in float32."""
     rng = np.random.default_rng(seed)
     shape = {"layers": int(rng.integers(1, 5)), "feedbacks": int(rng.integers(0, 4)), "skips": int(rng.integers(0, 4))}
-    chip = with_random_delta(rng, random_graph(rng, kind=kind, reset="subtract", strict=False, **shape))
+    chip = with_random_delta(rng, random_graph(rng, kind=kind, reset="subtract", strict=False, **shape), activation=activation)
     return replace(chip, layers=tuple(replace(layer, threshold=np.array(2**10)) for layer in chip.layers))
 
 
@@ -50,9 +52,9 @@ def assert_equal(got: fl.Result, expected: fl.Result) -> None:
 
 @pytest.mark.usefixtures("_threads")
 @settings(max_examples=10)
-@given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(["pixels", "current"]))
-def test_a_random_graph_is_the_reference_bit_by_bit(seed, kind):
-    chip = stock_graph(seed, kind)
+@given(seed=st.integers(0, 2**32 - 1), kind=st.sampled_from(["pixels", "current"]), activation=st.sampled_from(["clip", "relu"]))
+def test_a_random_graph_is_the_reference_bit_by_bit(seed, kind, activation):
+    chip = stock_graph(seed, kind, activation)
     values = random_values(np.random.default_rng(seed), chip, 1)
     got = StockSimulator(chip, steps=chip.steps, spikes=True).run(values)
     assert_equal(got, MessageReference(chip, stock=True).run(values, steps=chip.steps, spikes=True))
@@ -79,6 +81,33 @@ def test_without_lost_bits_and_rates_above_one_it_is_the_emulator_bit_by_bit(see
     expected = simulate_delta(chip, values)
     assert 0 < max(float(rate.max()) for rate in expected.rates) < 1
     assert_same(StockSimulator(chip, steps=chip.steps, spikes=True).run(values), expected)
+
+
+def relu_graph_without_lost_bits(seed: int) -> ChipNetwork:
+    """A random graph of ReLUs whose sums are multiples of the threshold, 2**9: weights of 0 and +-1 times that."""
+    rng = np.random.default_rng(seed)
+    shape = {"layers": int(rng.integers(1, 5)), "feedbacks": int(rng.integers(0, 4)), "skips": int(rng.integers(0, 4))}
+    chip = random_graph(rng, kind="pixels", reset="subtract", strict=False, **shape)
+    layers = tuple(replace(layer, bias=layer.bias // 2 * 2) for layer in chip.layers)
+    synapses = tuple(
+        replace(s, weight=np.sign(s.weight) * (rng.random(s.weight.shape) < 0.2), exponent=1 if s.source == "input" else 9)
+        for s in chip.synapses
+    )
+    chip = replace(chip, layers=layers, synapses=synapses, readout=replace(chip.readout, exponent=0))
+    return as_delta(chip, rate_bits=8, band=2, activation="relu")
+
+
+@pytest.mark.usefixtures("_threads")
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_random_graph_of_relus_without_lost_bits_is_the_emulator_bit_by_bit(seed):
+    chip = relu_graph_without_lost_bits(seed)
+    assert stock_delta_differences(chip) == []
+    values = np.random.default_rng(seed).integers(0, 256, (1, *chip.input.shape), dtype=np.uint8)
+    expected = simulate_delta(chip, values, steps=4)
+    assume(not expected.clip_count.any())
+    assert_same(StockSimulator(chip, steps=4, spikes=True).run(values), expected)
+    assert_same(fl.run(chip, values, steps=4, spikes=True), expected)
 
 
 @pytest.mark.usefixtures("_threads")

@@ -47,6 +47,8 @@ def run_on_loihi2(
 ) -> Result:
     """Backend 'loihi2': run `stock_equivalent(chip)` on a chip, sample by sample; the Result has that network's digest. No fallback.
 
+    With delta encoding the chip runs Lava's sigma-delta neurons, as the stock graph does (ir/stock_delta.py).
+
     `timeout` is the number of seconds without a finished sample after which the job is stopped (default: FSNN_TIMEOUT, or 600).
     `profile` names a JSON file for the measurements of the vendor's profilers (default: FSNN_PROFILE, or none).
     `partition`, `board`, `address` and `generation` select the board (default: PARTITION, BOARD, NXSDKHOST and LOIHI_GEN).

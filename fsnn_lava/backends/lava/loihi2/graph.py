@@ -49,7 +49,7 @@ class ChipGraph:
             steps=steps,
             layers=len(network.layers),
             first=2 + _latency("FSNN_INPUT_LATENCY") if self._events else 1,
-            latency=_latency("FSNN_OUTPUT_LATENCY"),
+            latency=output_latency(),
             longest=network.longest_chip_delay,
         )
         length = self.window.length
@@ -218,6 +218,11 @@ def _wake_neuron(neuron: ChipNeuron, bias: NDArray[np.int64]) -> Action:
 
 def _ordered(values: NDArray[Any]) -> NDArray[Any]:
     return from_stock_order(values) if values.ndim >= 3 else values
+
+
+def output_latency() -> int:
+    """Steps that a message takes from the chip to the host's record, as the user has measured them."""
+    return _latency("FSNN_OUTPUT_LATENCY")
 
 
 def _latency(name: str) -> int:

@@ -17,6 +17,7 @@ from fsnn_lava.ir.result import Result
 
 _TUPLES = ("counts", "traces", "late", "late_traces", "potentials", "clipped", "spikes")
 _ARRAYS = ("readout", "clip_count", "operations", "updates")
+_DELTA_ARRAYS = ("messages", "cycles")  # only with delta encoding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ def read_job(folder: Path) -> tuple[ChipJob, ChipNetwork, NDArray[np.uint8]]:
 
 def write_result(folder: Path, result: Result) -> None:
     """Write the Result of a finished job to the job's folder."""
-    arrays = {name: getattr(result, name) for name in _ARRAYS}
+    arrays = {name: getattr(result, name) for name in (*_ARRAYS, *_DELTA_ARRAYS) if getattr(result, name) is not None}
     for name in _TUPLES:
         for number, array in enumerate(getattr(result, name) or ()):
             arrays[f"{name}.{number}"] = array
@@ -69,10 +70,12 @@ def read_result(folder: Path, chip: ChipNetwork, steps: int) -> Result:
         steps=steps,
         digest=chip.digest(),
         weight_sum=chip.weight_sum(steps),
-        readout_scale=float(chip.readout.scale),
+        readout_scale=chip.readout_scale,
         seconds=float(found["seconds"]),
         **parts,
         **{name: found[name] for name in _ARRAYS},
+        messages=found.get("messages"),
+        cycles=found.get("cycles"),
     )
 
 

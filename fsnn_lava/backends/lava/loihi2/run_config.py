@@ -12,11 +12,12 @@ from lava.proc.atrlif.process import ATRLIF
 from lava.proc.conv.process import Conv
 from lava.proc.dense.process import Dense
 from lava.proc.lif.process import LIFReset
+from lava.proc.sdn.process import SigmaDelta
 from lava.proc.sparse.process import Sparse
 
 from fsnn_lava.errors import BackendMissing, BadArgument
 
-ON_CHIP = (LIFReset, ATRLIF, Dense, Sparse, Conv)
+ON_CHIP = (LIFReset, ATRLIF, SigmaDelta, Dense, Sparse, Conv)
 MODEL_VARIABLE = "FSNN_NEURON_MODEL"
 
 

@@ -21,6 +21,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate_results
 
 if TYPE_CHECKING:  # imports Lava
+    from fsnn_lava.backends.lava.stock_delta_result import RecordedChanges
     from fsnn_lava.backends.lava.stock_result import Recorded
 
 _STOP_LIMIT = 30  # seconds that the vendor's runtime may take to stop, once the results are written
@@ -46,13 +47,15 @@ def _work(folder: Path, job: ChipJob, network: ChipNetwork, values: NDArray[np.u
     from lava.magma.core.run_conditions import RunSteps
     from lava.proc import embedded_io
 
+    from fsnn_lava.backends.lava.loihi2.delta_graph import ChipDeltaGraph
     from fsnn_lava.backends.lava.loihi2.graph import ChipGraph
     from fsnn_lava.backends.lava.loihi2.profile import make_profilers, measured_profile
     from fsnn_lava.backends.lava.loihi2.run_config import OnChip
     from fsnn_lava.backends.lava.quiet_logging import quiet_logging
 
     with quiet_logging():
-        graph = ChipGraph(network, embedded_io.spike, steps=job.steps)
+        kind = ChipGraph if network.delta is None else ChipDeltaGraph
+        graph = kind(network, embedded_io.spike, steps=job.steps)
     _say(f"note {host}: {graph.window}")
     profilers = make_profilers(graph.window.length * (len(values) + 1)) if job.profile else {}
     config = OnChip(callbacks=list(profilers.values()))
@@ -76,10 +79,14 @@ def _work(folder: Path, job: ChipJob, network: ChipNetwork, values: NDArray[np.u
     signal.alarm(0)
 
 
-def _result(network: ChipNetwork, sample: NDArray[np.uint8], recorded: Recorded, job: ChipJob, seconds: float) -> Result:
+def _result(network: ChipNetwork, sample: NDArray[np.uint8], recorded: Recorded | RecordedChanges, job: ChipJob, seconds: float) -> Result:
+    from fsnn_lava.backends.lava.stock_delta_result import RecordedChanges, stock_delta_result
     from fsnn_lava.backends.lava.stock_result import stock_result
 
-    found = stock_result(network, sample[None], recorded, steps=job.steps, spikes=job.spikes, seconds=seconds)
+    if isinstance(recorded, RecordedChanges):
+        found = stock_delta_result(network, sample[None], recorded, steps=job.steps, spikes=job.spikes, seconds=seconds)
+    else:
+        found = stock_result(network, sample[None], recorded, steps=job.steps, spikes=job.spikes, seconds=seconds)
     return replace(found, backend="loihi2")
 
 

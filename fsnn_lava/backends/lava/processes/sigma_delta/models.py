@@ -31,7 +31,7 @@ class _Model(PyLoihiProcessModel):
         layer: Layer = proc_params["layer"]
         self._window: Window = proc_params["window"]
         self._record: DeltaRecord = proc_params["record"]
-        self._rate_bits, self._band = int(proc_params["rate_bits"]), int(proc_params["band"])
+        self._rate_bits, self._ceiling, self._band = (int(proc_params[name]) for name in ("rate_bits", "ceiling", "band"))
         order: NDArray[np.int64] = proc_params["order"]
         bias = layer.bias.reshape(-1)[order].astype(np.int64) << self._rate_bits
         self._bias = np.zeros_like(bias) if proc_params["driven"] else bias
@@ -59,7 +59,7 @@ class _Model(PyLoihiProcessModel):
                 received.astype(np.int64, copy=False),
                 self._drive,
                 self._shifts,
-                1 << self._rate_bits,
+                self._ceiling,
                 self._band,
                 record.told,
                 self._changes,

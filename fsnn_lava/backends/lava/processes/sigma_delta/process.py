@@ -15,7 +15,7 @@ class SigmaDeltaNeuron(AbstractProcess):
 
     `a_in` is what a step adds to the sum S, `d_in` the input in units of 2**-6 weight units, read in the first step of the window: a
     static input is sent once. With `frames`, `d_in` is what a frame of events adds, in whole units of its own, in every step. `driven` is
-    set if `d_in` already includes the bias. The results are written to `record`.
+    set if `d_in` already includes the bias. No rate exceeds `ceiling`, units of 2**-q. The results are written to `record`.
     """
 
     def __init__(
@@ -24,6 +24,7 @@ class SigmaDeltaNeuron(AbstractProcess):
         layer: Layer,
         order: np.ndarray,
         rate_bits: int,
+        ceiling: int,
         band: int,
         window: Window,
         record: DeltaRecord,
@@ -36,6 +37,7 @@ class SigmaDeltaNeuron(AbstractProcess):
             layer=layer,
             order=order,
             rate_bits=rate_bits,
+            ceiling=ceiling,
             band=band,
             window=window,
             record=record,

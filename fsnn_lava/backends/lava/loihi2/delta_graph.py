@@ -1,0 +1,226 @@
+"""A network with delta encoding on the chip: the processes of the stock graph, used for one sample after another.
+
+What is constant is written into the sums of a layer right before its window opens: 2**q times bias and input, which the host computes. Its
+neurons are at rest until then. Changes come back through the vendor's adapters, and sums are read while the run is paused at the end of
+each window. Before the next sample all sums are set so low that no change in flight has an effect, and then to zero; nothing depends on
+the chip's own reset, so a sample takes only the steps that it needs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from lava.proc.sdn.process import ActivationMode, SigmaDelta
+from numpy.typing import NDArray
+
+from fsnn_lava.backends.lava.loihi2.graph import RELAYS_VARIABLE, RunSteps, output_latency
+from fsnn_lava.backends.lava.processes.recorder.process import Recorder
+from fsnn_lava.backends.lava.shared_memory import shared_array
+from fsnn_lava.backends.lava.stock_delta_graph import CHANGE_BITS, SIGNS
+from fsnn_lava.backends.lava.stock_delta_result import RecordedChanges
+from fsnn_lava.backends.lava.stock_order import from_stock_order, stock_shape, to_stock_order
+from fsnn_lava.backends.lava.stock_synapse import GradedRelay, connect_stock, stock_dense_process
+from fsnn_lava.backends.lava.window import Window
+from fsnn_lava.errors import BackendFailed, BadArgument
+from fsnn_lava.ir.input_current import input_current
+from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
+from fsnn_lava.ir.relays import relay_name, waits_in_synapse
+from fsnn_lava.ir.space_to_depth import packed, unpacked
+from fsnn_lava.ir.stock_delta import stock_neurons, stock_shift
+from fsnn_lava.ir.stock_network import lower_to_stock
+from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
+from fsnn_lava.placement.chip_window import DeltaWindow
+
+_DEEP = 2**22  # half of a sum's range: no change in flight lifts a neuron above zero from there
+Sums = dict[int, NDArray[np.int64]]  # per layer, from 1, in Lava's order
+Action = Callable[[Sums], None]
+
+
+class ChipDeltaGraph:
+    """Processes of one network with delta encoding and a static input."""
+
+    def __init__(self, network: ChipNetwork, adapters: Any, *, steps: int) -> None:
+        if network.delta is None or network.input.kind == "events":
+            raise BadArgument("this graph is for delta encoding of a static input; use ChipGraph for rate coding")
+        lowered = lower_to_stock(network)
+        self._network, self._chip, self._factors = network, lowered.chip, lowered.factors
+        self._delta, self._signs = network.delta, SIGNS[: stock_neurons(network.delta)]
+        self._adapters = adapters  # the vendor's lava.proc.embedded_io.spike
+        self.window = DeltaWindow(steps=steps, layers=len(network.layers), latency=output_latency(), longest=network.longest_chip_delay)
+        self._beat = shared_array((1,), np.int64)
+        self.neurons = [
+            [self._neuron(layer, band, which) for which in range(len(self._signs))]
+            for layer, band in zip(self._chip.layers, self._delta.dead_bands, strict=True)
+        ]
+        classes = self._chip.readout.classes
+        self.readout = SigmaDelta(shape=(classes,), vth=STATE_MAX, act_mode=ActivationMode.UNIT, name="readout")  # it never sends
+        self.synapses: list[Any] = []
+        self._relays: list[Any] = []
+        self._delayed: dict[tuple[str, int, int], Any] = {}  # ports that repeat a neuron's changes some steps later
+        for synapse in self._chip.synapses:
+            if synapse.source != INPUT:
+                self._connect(synapse)
+        self._connect_readout()
+        self._records = [[self._record(neuron) for neuron in neurons] for neurons in self.neurons]
+
+    @property
+    def process(self) -> Any:
+        """One of the graph's connected processes; running it runs all of them."""
+        return self.neurons[0][0]
+
+    def idle(self, run: RunSteps) -> None:
+        """Run the graph as long as a sample takes without input or bias, in which nothing may be sent; then a sample can start."""
+        run(self.window.length)
+        self._check_silence(0, "a network at rest")
+        self._rest()
+
+    def sample(self, values: NDArray[np.uint8], run: RunSteps) -> RecordedChanges:
+        """Run the graph on one sample, [*shape], and leave the network silent and at rest."""
+        stops, sums = self._stops(self._drives(values)), Sums()
+        done = 0
+        for stop in sorted(stops):
+            if stop > done:
+                run(stop - done)
+            done = stop
+            for action in stops[stop]:
+                action(sums)
+        if self.window.used > done:
+            run(self.window.used - done)
+        for neuron in (neuron for neurons in self.neurons for neuron in neurons):
+            _write(neuron, sigma=-_DEEP)
+        run(self.window.length - self.window.used)
+        self._check_silence(self.window.used + self.window.latency, "after a sample")
+        recorded = self._recorded(sums)
+        self._rest()
+        return recorded
+
+    # --- building ----------------------------------------------------------------------------------------------------------
+
+    def _neuron(self, layer: Layer, band: int, which: int) -> SigmaDelta:
+        name = f"neuron {layer.name}, {('ReLU(z)', 'ReLU(z - 1)')[which]}"
+        return SigmaDelta(shape=stock_shape(layer.shape), vth=band, state_exp=stock_shift(layer), name=name)
+
+    def _of(self, name: str) -> list[SigmaDelta]:
+        return self.neurons[self._chip.index(name)]
+
+    def _connect(self, synapse: Synapse) -> None:
+        chip, delay = self._chip, self._chip.chip_delay(synapse)
+        waits = waits_in_synapse(synapse) and os.environ.get(RELAYS_VARIABLE) != "1"
+        for which, sign in enumerate(self._signs):
+            process = connect_stock(
+                replace(synapse, weight=(sign * synapse.weight).astype(np.int8)),
+                before=self._port(synapse.source, which, 0 if waits else delay - 1),
+                after=[neuron.a_in for neuron in self._of(synapse.target)],
+                source=chip.layer(synapse.source).shape,
+                target=chip.layer(synapse.target).shape,
+                bits=CHANGE_BITS,
+                delay=delay if waits else 1,
+            )
+            self.synapses.append(process)
+
+    def _port(self, name: str, which: int, late: int) -> Any:
+        """Where the changes of a neuron can be received `late` steps after they were sent: behind as many relays."""
+        if late == 0:
+            return self._of(name)[which].s_out
+        if (name, which, late) not in self._delayed:
+            before, shape = self._port(name, which, late - 1), self._chip.layer(name).shape
+            relay = GradedRelay(before, shape, f"{relay_name(name, late)}, {which}", bits=CHANGE_BITS)
+            self._delayed[name, which, late] = relay.port
+            self._relays.append(relay.neuron)
+            self.synapses.append(relay.synapse)
+        return self._delayed[name, which, late]
+
+    def _connect_readout(self) -> None:
+        last, readout = self._chip.layers[-1], self._chip.readout
+        for sign, neuron in zip(self._signs, self._of(last.name), strict=True):
+            weight = (sign * readout.weight).astype(np.int8)
+            synapse = stock_dense_process(weight, readout.exponent, last.shape, CHANGE_BITS, f"synapse {neuron.name} to readout")
+            neuron.s_out.reshape(new_shape=synapse.s_in.shape).connect(synapse.s_in)
+            synapse.a_out.connect(self.readout.a_in)
+            self.synapses.append(synapse)
+
+    def _record(self, neuron: SigmaDelta) -> NDArray[np.int32]:
+        """[window, *Lava's shape]: every change of the current sample."""
+        length = self.window.length
+        changes = shared_array((length, *neuron.s_out.shape), np.int32)
+        adapter = self._adapters.NxToPyAdapter(shape=neuron.s_out.shape, num_message_bits=CHANGE_BITS)
+        whole = Window(opens=1, steps=length, period=length)
+        recorder = Recorder(spikes=changes, beat=self._beat, window=whole, tag="stock", name=f"recorder {neuron.name}")
+        neuron.s_out.connect(adapter.inp)
+        adapter.out.connect(recorder.s_in)
+        return changes
+
+    # --- running -----------------------------------------------------------------------------------------------------------
+
+    def _drives(self, values: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
+        """D of E15 of every layer and of the readout, in Lava's order."""
+        bits, found = self._delta.rate_bits, []
+        for position, layer in enumerate(self._network.layers):
+            current = input_current(self._network, values[None], position=position)[0].astype(np.int64)
+            drive = packed(current << (bits - STATE_FRACTION_BITS), layer.shape, self._factors[layer.name])
+            found.append(to_stock_order(drive))
+        return [*found, self._chip.readout.bias.astype(np.int64) << bits]
+
+    def _stops(self, drives: list[NDArray[np.int64]]) -> dict[int, list[Action]]:
+        """Actions by the step they follow: read sums when a window closes, wake neurons before their window opens."""
+        stops: dict[int, list[Action]] = {}
+        for number, (neurons, drive) in enumerate(zip([*self.neurons, [self.readout]], drives, strict=True), start=1):
+            stops.setdefault(self.window.closes(number), []).append(_read_sums(number, neurons[0]))
+            ones = [0] if number > len(self.neurons) else self._ones(number - 1)
+            stops.setdefault(self.window.opens(number) - 1, []).append(_wake(neurons, drive, ones))
+        return stops
+
+    def _ones(self, position: int) -> list[int]:
+        """What is taken off the drive of each neuron of a layer: nothing, and a rate of 1 for the second."""
+        one = self._delta.one << stock_shift(self._chip.layers[position])
+        return [which * one for which in range(len(self._signs))]
+
+    def _rest(self) -> None:
+        for neuron in (*(neuron for neurons in self.neurons for neuron in neurons), *self._relays, self.readout):
+            _write(neuron, sigma=0)
+
+    def _check_silence(self, first: int, when: str) -> None:
+        for layer, records in zip(self._chip.layers, self._records, strict=True):
+            sent = sum(int(np.count_nonzero(record[first:])) for record in records)
+            if sent:
+                raise BackendFailed(
+                    f"backend 'loihi2': layer {layer.name!r} sends {sent} messages {when}; these would leak into the next sample"
+                )
+
+    def _recorded(self, sums: Sums) -> RecordedChanges:
+        changes: list[list[NDArray[Any]]] = [[], []]
+        states = []
+        for number, (layer, records) in enumerate(zip(self._network.layers, self._records, strict=True), start=1):
+            start, factor = self.window.opens(number) - 1 + self.window.latency, self._factors[layer.name]
+            parts = [unpacked(_ordered(r[start : start + self.window.steps].copy()), layer.shape, factor) for r in records]
+            changes[0].append(parts[0])
+            changes[1].append(parts[1] if len(parts) == 2 else np.zeros_like(parts[0]))
+            states.append(unpacked(_ordered(sums[number]), layer.shape, factor))
+        readout = sums[len(self._network.layers) + 1].astype(np.int32)
+        return RecordedChanges(lower=changes[0], upper=changes[1], states=states, readout=readout)
+
+
+def _write(neuron: SigmaDelta, *, sigma: Any) -> None:
+    """Set the sum; the neuron forgets what it has sent."""
+    for variable, value in ((neuron.sigma, sigma), (neuron.act, 0), (neuron.residue, 0)):
+        variable.set(np.broadcast_to(np.asarray(value, dtype=np.int32), variable.shape).copy())
+
+
+def _read_sums(number: int, neuron: SigmaDelta) -> Action:
+    return lambda found: found.update({number: np.asarray(neuron.sigma.get()).astype(np.int64)})
+
+
+def _wake(neurons: list[SigmaDelta], drive: NDArray[np.int64], ones: list[int]) -> Action:
+    def wake(found: Sums) -> None:
+        for neuron, one in zip(neurons, ones, strict=True):
+            _write(neuron, sigma=drive - one)
+
+    return wake
+
+
+def _ordered(values: NDArray[Any]) -> NDArray[Any]:
+    return from_stock_order(values) if values.ndim >= 3 else values
