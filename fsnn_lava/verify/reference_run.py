@@ -118,7 +118,8 @@ def _constant_current(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8]
 def synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
     """weight @ messages, [B, *target] from [B, *source], tap by tap; every partial sum is an integer that the floats hold exactly."""
     kind = np.float32 if _largest_sum(synapse, messages) < 2**24 else np.float64
-    weight, sent = synapse.weight.astype(kind), messages.astype(kind)
+    weight: NDArray[Any] = synapse.weight.astype(kind)
+    sent: NDArray[Any] = messages.astype(kind)
     if isinstance(synapse, (DenseSynapse, Readout)):
         return np.rint(sent.reshape(len(sent), -1) @ weight.T).astype(np.int64)
     total = _convolved(synapse, weight, sent) if isinstance(synapse, ConvSynapse) else _spread(synapse, weight, sent)
