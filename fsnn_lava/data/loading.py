@@ -63,6 +63,8 @@ def _load(text: str, root: str | Path | None, *, download: bool, targets: bool) 
     folder = Path(source.name).expanduser()
     if source.name not in NAMES and folder.is_dir():
         return _load_folder(source, folder)
+    if "/" in source.name:
+        raise BadData(f"there is no folder {source.name}")
     read = _reader(source.name)
     source.check_keys(())
     try:

@@ -85,6 +85,6 @@ def with_thresholds(architecture: Architecture, vth: float | Sequence[float]) ->
         return architecture
     layers = architecture.layers
     if not isinstance(vth, Sequence) or isinstance(vth, str) or len(vth) != len(layers):
-        raise BadArgument(f"vth must be one number, or one for each of {len(layers)} layers, got {vth!r}")
+        raise BadArgument(f"vth must be one number, or one for each layer ({len(layers)} here), got {vth!r}")
     graph = replace(architecture.graph, layers=[replace(layer, vth=one) for layer, one in zip(layers, vth, strict=True)])
     return Architecture(graph, architecture.classes)

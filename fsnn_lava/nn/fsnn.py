@@ -29,6 +29,7 @@ from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.graph import INPUT, Graph
 from fsnn_lava.nn.graph_checks import check_single_loop
 from fsnn_lava.nn.layer_rates import graph_layer_rates, layer_rates
+from fsnn_lava.nn.layer_shape import layer_shape
 from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
 from fsnn_lava.nn.network_dynamics import network_dynamics
 from fsnn_lava.nn.network_gains import network_gains
@@ -59,7 +60,7 @@ class FSNN(nn.Module):
         architecture: a `Graph`, or the paper's notation. "64C5s (F64C5)" is a convolution with 64 channels, kernel 5 and stride 2, and such
             a feedback; "400 (F400)" is dense; "-" joins layers, "P2" averages 2 x 2, a final "u" makes a feedback transposed. Several
             loops, recurrence and skips: "16C3s-16C3-16C3 (F16C3, R2:16C3, S1>3)".
-        input_shape: (N,) or (C, H, W), without batch and time; a graph has its own.
+        input_shape: (N,) or N, or (C, H, W), without batch and time; a graph has its own.
         classes: outputs of the readout.
         neuron: `IF()` (the default: its residual falls as 1/T) or `LIF(leak)`.
         vth: threshold; 2 is the paper's. One for each layer, or one for all layers that have none of their own.
@@ -102,7 +103,7 @@ class FSNN(nn.Module):
         self,
         architecture: str | Graph,
         *,
-        input_shape: Sequence[int] | None = None,
+        input_shape: Sequence[int] | int | None = None,
         classes: int,
         neuron: LIF | None = None,
         vth: float | Sequence[float] = 2.0,
@@ -118,7 +119,7 @@ class FSNN(nn.Module):
     ) -> None:
         super().__init__()
         check_options(neuron=neuron, steps=steps, schedule=schedule, dropout=dropout, normalisation=normalisation)
-        shape = None if input_shape is None else tuple(input_shape)
+        shape = None if input_shape is None else layer_shape(input_shape, "the input")
         self.architecture = with_thresholds(parse_architecture(architecture, input_shape=shape, classes=classes), vth)
         self.graph = self.architecture.graph
         self.neuron = neuron if neuron is not None else IF()

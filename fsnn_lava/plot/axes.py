@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,6 @@ def layer_arrays(source: object, name: str) -> tuple[NDArray[Any], ...]:
 
 def chosen_layer(arrays: Sequence[NDArray[Any]], layer: int) -> NDArray[Any]:
     """The array of the layer to draw, counted from 0; negative numbers count from the end."""
-    if not -len(arrays) <= layer < len(arrays):
-        raise BadArgument(f"layer must be between {-len(arrays)} and {len(arrays) - 1}, got {layer}")
+    if not isinstance(layer, Integral) or not -len(arrays) <= layer < len(arrays):
+        raise BadArgument(f"layer must be an integer between {-len(arrays)} and {len(arrays) - 1}, got {layer!r}")
     return arrays[layer]

@@ -41,6 +41,8 @@ def confusion(answers: Result | ArrayLike, labels: ArrayLike, *, class_names: Se
     """
     given = np.asarray(answers.predictions if isinstance(answers, Result) else answers)
     wanted = np.asarray(labels)
+    if given.dtype.kind not in "iu":
+        raise BadArgument(f"answers must be the Result of a run, or class numbers [B], got {type(answers).__name__} of {given.dtype}")
     if given.ndim != 1 or given.shape != wanted.shape or not given.size:
         raise BadArgument(f"answers and labels must both have shape [B], got {list(given.shape)} answers and {list(wanted.shape)} labels")
     classes = max(1 + int(max(given.max(), wanted.max())), len(class_names))

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 from fsnn_lava.data import load
-from fsnn_lava.errors import BadArgument
+from fsnn_lava.errors import BadArgument, BadData
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(BadArgument, match=r"unknown data set 'minst' \(did you mean 'mnist'\?\): use one of digits, mnist"):
         load("minst")
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(BadData, match=r"there is no folder .*/nowhere$"):
+        load(f"{tmp_path}/nowhere,size=32")

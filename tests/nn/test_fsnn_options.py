@@ -19,7 +19,7 @@ def network(**options):
         ({"neuron": "lif"}, r"neuron must be IF\(\) or LIF\(leak\), for example fsnn_lava\.LIF\(0\.95\), got 'lif'"),
         ({"neuron": fl.LIF}, r"neuron must be IF\(\) or LIF\(leak\)"),
         ({"neuron": [fl.LIF(0.9), fl.IF()]}, r"all layers share one leak: different ones would need a trace per target's leak \(E10\)"),
-        ({"vth": [1, 2]}, r"vth must be one number, or one for each of 1 layers, got \[1, 2\]"),
+        ({"vth": [1, 2]}, r"vth must be one number, or one for each layer \(1 here\), got \[1, 2\]"),
         ({"vth": [-1]}, r"layer 'l1': vth must be a positive number, got -1"),
         ({"vth": float("nan")}, "vth must be positive and finite, got nan"),
         ({"normalisation": 255}, r"normalisation must be a Normalisation, for example fsnn_lava\.Normalisation\(255\.0\), got 255"),
@@ -38,3 +38,10 @@ def test_an_array_is_not_taken_for_a_tensor():
     with pytest.raises(fl.BadArgument, match=r"got list: pass torch\.as_tensor\(images\)"):
         net([[0, 1, 2]])
     assert net(torch.zeros(2, 3)).shape == (2, 2)
+
+
+def test_a_number_is_short_for_the_shape_of_a_vector_and_other_shapes_are_named():
+    assert fl.FSNN("4 (F4)", input_shape=3, classes=2).architecture.input_shape == (3,)
+    for shape in (2.5, (28, 28), "3", (3, 0, 3)):
+        with pytest.raises(fl.BadArchitecture, match=r"the input must have the shape \(N,\) or \(C, H, W\) of positive sizes, got "):
+            fl.FSNN("4 (F4)", input_shape=shape, classes=2)

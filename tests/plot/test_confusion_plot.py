@@ -26,5 +26,7 @@ def test_a_row_is_a_label_and_a_column_an_answer():
 def test_answers_without_labels_and_labels_without_names_are_refused():
     with pytest.raises(fl.BadArgument, match=r"answers and labels must both have shape \[B\], got \[2\] answers and \[3\] labels"):
         fl.plot.confusion([0, 1], [0, 1, 2])
+    with pytest.raises(fl.BadArgument, match=r"answers must be the Result of a run, or class numbers \[B\], got list of float64"):
+        fl.plot.confusion([0.1, 0.9], [0, 1])
     with pytest.raises(fl.BadArgument, match="class numbers must be between 0 and 1"):
         fl.plot.confusion([0, 2], [0, 1], class_names=["cat", "dog"])

@@ -39,7 +39,9 @@ def test_the_histogram_counts_every_neuron_of_the_layer():
 def test_what_has_no_rates_or_other_ones_is_refused():
     with pytest.raises(fl.BadArgument, match="str has no rates to draw"):
         fl.plot.rates("rates")
-    with pytest.raises(fl.BadArgument, match="layer must be between -2 and 1, got 2"):
+    with pytest.raises(fl.BadArgument, match="layer must be an integer between -2 and 1, got 2"):
         fl.plot.rates(points(0.5), layer=2)
+    with pytest.raises(fl.BadArgument, match="layer must be an integer between -2 and 1, got 'l1'"):
+        fl.plot.rates(points(0.5), layer="l1")
     with pytest.raises(fl.BadArgument, match=r"same shape, got \[1, 1\] and \[1, 2\]"):
         fl.plot.rates(points(0.5), points(0.5, 0.5))
