@@ -1,8 +1,12 @@
-"""python examples/models/make_catalogue.py: write fsnn_lava/models/catalogue.toml, the hashes of the trained networks in this folder."""
+"""python examples/models/make_catalogue.py: write fsnn_lava/models/catalogue.toml, the hashes of the trained networks in this folder.
+
+It also links their net.h5 into the package, so that the wheel contains them.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -21,5 +25,13 @@ def catalogue() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def link_networks() -> None:
+    for network in sorted(HERE.glob("*/net.h5")):
+        link = CATALOGUE.parent / f"{network.parent.name}.h5"
+        if not link.exists():
+            link.symlink_to(os.path.relpath(network, link.parent))
+
+
 if __name__ == "__main__":
     CATALOGUE.write_text(catalogue(), encoding="utf-8")
+    link_networks()

@@ -18,7 +18,7 @@ DOWNLOADED = "models"  # inside the folder of the data sets
 def shipped_models(file: str = NETWORK) -> dict[str, Path]:
     """The files of the trained networks that can be found on this machine, by name."""
     found = {path.parent.name: path for folder in (downloads_folder(), EXAMPLES) for path in sorted(folder.glob(f"*/{file}"))}
-    inside = {path.stem: path for path in sorted(PACKAGED.glob("*.h5"))} if file == NETWORK else {}
+    inside = {path.stem: path for path in sorted(PACKAGED.glob(f"*{Path(file).suffix}"))}
     return {**inside, **found}
 
 
@@ -31,7 +31,8 @@ def find(name_or_path: str | Path, *, file: str = NETWORK) -> Path:
     """Find the file of a trained network by its name.
 
     Args:
-        name_or_path: "digits", which comes with the package, or the name of another shipped network; a path is returned unchanged.
+        name_or_path: the name of a shipped network, such as "digits"; a path is returned unchanged. The package contains net.h5 of all
+            shipped networks, and model.pt of digits.
         file: "net.h5" for the integer network, "model.pt" for the float network that it was made from.
 
     Returns:

@@ -115,7 +115,8 @@ def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArra
     (folder / "README.txt").write_text(
         _READ_ME.replace("@MADE@", platform.python_version()).replace("@CHIP@", _CHIP_PYTHON), encoding="utf-8"
     )
-    shutil.copytree(Path(__file__).parents[1], folder / "lib" / "fsnn_lava", ignore=shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc"))
+    unneeded = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc", "*.h5", "*.pt")  # the shipped networks too
+    shutil.copytree(Path(__file__).parents[1], folder / "lib" / "fsnn_lava", ignore=unneeded)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     sums = {str(path.relative_to(folder)): _sha256(path) for path in files}
     (folder / MANIFEST).write_text(json.dumps(sums, indent=1) + "\n", encoding="utf-8")

@@ -21,24 +21,24 @@ def installed(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_small_networks_are_inside_the_package(installed):
-    for name in ("digits", "mnist"):
+def test_every_network_is_inside_the_package(installed):
+    for name in catalogue_names():
         assert fl.find(name).read_bytes() == (ROOT / "examples" / "models" / name / "net.h5").read_bytes()
-        assert fl.ChipNetwork.load(fl.find(name)).readout.classes == 10
+    assert fl.ChipNetwork.load(fl.find("cifar10")).readout.classes == 10
+    assert fl.FSNN.load(fl.find("digits", file="model.pt")).architecture.classes == 10
 
 
 def test_a_network_that_is_not_here_says_how_to_get_it(installed):
-    with pytest.raises(fl.BadFile, match="not on this machine: fsnn get fashion-mnist-if copies it from the folder or URL in FSNN_MODELS"):
-        fl.find("fashion-mnist-if")
-    with pytest.raises(fl.BadFile, match=r"model\.pt of the shipped network digits is not on this machine"):
-        fl.find("digits", file="model.pt")
+    sentence = r"model\.pt of the shipped network mnist is not on this machine: fsnn get mnist copies it from the folder or URL in FSNN_MODELS"
+    with pytest.raises(fl.BadFile, match=sentence):
+        fl.find("mnist", file="model.pt")
 
 
 def test_a_downloaded_network_and_a_file_are_found(installed):
-    path = installed / "data" / "models" / "fashion-mnist-if" / "net.h5"
+    path = installed / "data" / "models" / "fashion-mnist-if" / "model.pt"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"")
-    assert fl.find("fashion-mnist-if") == path == fl.find(path)
+    assert fl.find("fashion-mnist-if", file="model.pt") == path == fl.find(path)
 
 
 def test_a_name_that_does_not_exist_is_answered_with_those_that_do(installed):

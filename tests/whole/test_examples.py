@@ -123,11 +123,6 @@ def test_the_packaged_digits_network_runs_on_the_smallest_board():
     assert fl.place(fl.ChipNetwork.load(find_model("digits")), board="oheo-gulch").answer == "runs"
 
 
-def test_the_packaged_digits_network_is_the_one_in_the_examples():
-    packaged = ROOT / "fsnn_lava" / "models" / "digits.h5"
-    assert fl.ChipNetwork.load(packaged).digest() == fl.ChipNetwork.load(EXAMPLES / "models" / "digits" / "net.h5").digest()
-
-
 def test_the_model_maker_measures_what_it_writes():
     make = runpy.run_path(str(EXAMPLES / "models" / "make.py"))
     from fsnn_lava.data import load
