@@ -21,9 +21,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(args: argparse.Namespace) -> int:
     """fsnn-get after parsing: download a network, or list all of them."""
     if args.list:
-        here = shipped_models()
         for name, files in catalogue().items():
-            print(f"{name:<20}{sum(file.bytes for file in files) / 1e6:6.1f} MB  {here.get(name, '-')}")
+            here = {file.name: name in shipped_models(file.name) for file in files}
+            found, missing = (", ".join(file for file, is_here in here.items() if is_here == wanted) for wanted in (True, False))
+            size = sum(file.bytes for file in files) / 1e6
+            print(f"{name:<20}{size:6.1f} MB  here: {found or 'nothing'}" + (f"; missing: {missing}" if missing else ""))
         return 0
     if args.network is None:
         raise BadArgument("no network given: give a name (--list shows all of them)")

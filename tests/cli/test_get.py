@@ -19,8 +19,9 @@ def test_a_network_that_was_got_is_found_by_its_name(tmp_path, monkeypatch, caps
     assert fl.find("fashion-mnist-if", file="model.pt") == tmp_path / "models" / "fashion-mnist-if" / "model.pt"
     assert capsys.readouterr().out.count("size and SHA-256 match this release") == 2
     assert main(["--list"]) == 0
-    listed = {line.split()[0]: line.split()[-1] for line in capsys.readouterr().out.splitlines()}
-    assert listed["fashion-mnist-if"].startswith(str(tmp_path)) and listed["fashion-mnist-lif"] == "-"
+    listed = {line.split()[0]: line.partition(" MB  ")[2] for line in capsys.readouterr().out.splitlines()}
+    assert listed["fashion-mnist-if"] == "here: net.h5, model.pt"
+    assert listed["fashion-mnist-lif"] == "here: net.h5; missing: model.pt"
 
 
 def test_no_name_and_a_wrong_one_are_reported(capsys):

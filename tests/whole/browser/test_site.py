@@ -14,7 +14,7 @@ from tests.whole.browser.chromium import Chromium, find
 PROGRAM = find()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine (Debian: apt-get install chromium)")
 
-PHONE, DESKTOP = 390, 1280
+PHONE, DESKTOP, PAPER = 390, 1280, 718  # pixels; A4 between its margins
 ASK = """(word => {
     const field = document.querySelector('.md-search__input')
     field.focus(); field.value = word; field.dispatchEvent(new KeyboardEvent('keyup'))
@@ -61,3 +61,41 @@ def test_dark_is_dark(browser, site):
         browser.open(site / "equations.html", width=DESKTOP, dark=dark)
         colours.append(browser.ask("getComputedStyle(document.body).backgroundColor"))
     assert colours[0] != colours[1]
+
+
+CUT = """[...document.querySelectorAll('article pre, article table, article img')]
+    .filter(e => e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"""
+COMMENT = "getComputedStyle(document.querySelector('pre .c1, pre .c')).color"
+
+
+@pytest.mark.parametrize("page", ["index", "verified", "commands", "notebook-04_verify", "report"])
+def test_paper_shows_whole_lines_and_tables_in_dark_ink(browser, site, page):
+    browser.open(site / f"{page}.html", width=PAPER)
+    ink = browser.ask("getComputedStyle(document.querySelector('article p')).color")
+    browser.open(site / f"{page}.html", width=PAPER, dark=True)
+    browser.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    try:
+        assert browser.ask(CUT) == []
+        assert browser.ask("getComputedStyle(document.querySelector('article p')).color") == ink
+    finally:
+        browser.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_code_is_printed_in_the_colours_of_light_pages(browser, site):
+    browser.open(site / "index.html", width=PAPER)
+    light = browser.ask(COMMENT)
+    browser.open(site / "index.html", width=PAPER, dark=True)
+    assert browser.ask(COMMENT) != light
+    browser.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    assert browser.ask(COMMENT) == light
+    browser.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_without_scripts_pages_are_complete_and_the_menu_opens(browser, site):
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(site / "verified.html", width=PHONE)
+        assert browser.complaints() == []
+        assert len(browser.pdf()) > 50_000
+    finally:
+        browser.call("Emulation.setScriptExecutionDisabled", value=False)
