@@ -16,7 +16,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = (
-    *("models/digits.h5", "models/digits.pt", "models/cifar10.h5", "models/catalogue.toml", "training/recipes/digits.toml", "placement/boards/loihi2.toml"),
+    *(
+        "models/digits.h5",
+        "models/digits.pt",
+        "models/cifar10.h5",
+        "models/catalogue.toml",
+        "training/recipes/digits.toml",
+        "placement/boards/loihi2.toml",
+    ),
     *("report/style.css", "backends/lava/pins/lava-nc.txt", "py.typed"),
 )
 COMMANDS = (

@@ -45,7 +45,9 @@ def load_event_folder(source: Source, folder: Path, files: LabelledFiles) -> Dat
 def _sensor(source: Source, first: Path) -> tuple[int, int]:
     known = read_event_file(first)[1]
     if known is None:
-        raise BadArgument(f"{first.name} does not contain the size of its sensor: specify it, for example --data {source.name},sensor=640x480")
+        raise BadArgument(
+            f"{first.name} does not contain the size of its sensor: specify it, for example --data {source.name},sensor=640x480"
+        )
     return known
 
 
@@ -53,9 +55,7 @@ def _split(
     files: tuple[tuple[Path, int], ...], framing: Framing, cache: FrameCache | None, sensor: tuple[int, int] | None
 ) -> RecordingSplit:
     paths = tuple(path for path, _ in files)
-    return RecordingSplit(
-        lambda index: _events(paths[index], sensor), tuple(map(str, paths)), class_folder_labels(files), framing, cache
-    )
+    return RecordingSplit(lambda index: _events(paths[index], sensor), tuple(map(str, paths)), class_folder_labels(files), framing, cache)
 
 
 def _events(path: Path, sensor: tuple[int, int] | None) -> np.ndarray:

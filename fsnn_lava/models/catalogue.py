@@ -63,8 +63,8 @@ def _fetched(relative: str, file: ShippedFile) -> bytes:
     base = os.environ.get(VARIABLE) or ADDRESS
     if not base:
         raise BadFile(
-            f"cannot get {relative}: the package contains net.h5 of every network and model.pt of digits, and the other files have no public address yet; "
-            f"set {VARIABLE} to the folder examples/models of a clone, or to its URL"
+            f"cannot get {relative}: the package contains net.h5 of every network and model.pt of digits, and the other "
+            f"files have no public address yet; set {VARIABLE} to the folder examples/models of a clone, or to its URL"
         )
     where = f"{base.rstrip('/')}/{relative}"
     try:

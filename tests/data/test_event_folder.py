@@ -59,6 +59,8 @@ def test_recordings_of_another_sensor_are_refused_unless_the_sensor_is_given(tmp
     monkeypatch.setattr(event_folder, "read_event_file", lambda path: (event, sensors[path.name]))
     data = load(f"{tmp_path}/cameras,frames=1,cache=no")
     assert data.test.batch([0, 1]).shape == (2, 1, 2, 48, 64)
-    with pytest.raises(BadData, match=r"1\.es: its sensor has 32 x 24 pixels, but that of the first recording has 64 x 48; all must be equal"):
+    with pytest.raises(
+        BadData, match=r"1\.es: its sensor has 32 x 24 pixels, but that of the first recording has 64 x 48; all must be equal"
+    ):
         data.test.batch([2])
     assert load(f"{tmp_path}/cameras,frames=1,cache=no,sensor=64x48").test.batch([2]).sum() == 1

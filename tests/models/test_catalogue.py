@@ -42,7 +42,9 @@ def test_a_file_of_another_release_is_not_kept(tmp_path, monkeypatch):
 
 def test_what_cannot_be_downloaded_is_reported(tmp_path, monkeypatch):
     monkeypatch.delenv("FSNN_MODELS", raising=False)
-    with pytest.raises(BadFile, match="of every network and model.pt of digits, and the other files have no public address yet; set FSNN_MODELS"):
+    with pytest.raises(
+        BadFile, match=r"of every network and model\.pt of digits, and the other files have no public address yet; set FSNN_MODELS"
+    ):
         download_network("digits", tmp_path)
     monkeypatch.setenv("FSNN_MODELS", str(tmp_path / "absent"))
     with pytest.raises(BadFile, match=r"cannot download .*absent/digits/net\.h5: No such file"):

@@ -29,7 +29,9 @@ def test_every_network_is_inside_the_package(installed):
 
 
 def test_a_network_that_is_not_here_says_how_to_get_it(installed):
-    sentence = r"model\.pt of the shipped network mnist is not on this machine: fsnn get mnist copies it from the folder or URL in FSNN_MODELS"
+    sentence = (
+        r"model\.pt of the shipped network mnist is not on this machine: fsnn get mnist copies it from the folder or URL in FSNN_MODELS"
+    )
     with pytest.raises(fl.BadFile, match=sentence):
         fl.find("mnist", file="model.pt")
 

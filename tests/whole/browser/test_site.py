@@ -20,7 +20,8 @@ ASK = """(word => {
     field.focus(); field.value = word; field.dispatchEvent(new KeyboardEvent('keyup'))
 })"""
 CUT = """[...document.querySelectorAll('article pre, article table, article img')]
-    .filter(e => e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"""
+    .filter(e => e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > innerWidth + 1)
+    .map(e => e.outerHTML.slice(0, 80))"""
 COMMENT = "getComputedStyle(document.querySelector('pre .c1, pre .c')).color"
 FOUND = "[...document.querySelectorAll('.md-search-result__item > a')].map(a => a.getAttribute('href'))"
 
