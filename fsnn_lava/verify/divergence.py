@@ -28,6 +28,8 @@ def differing_samples(got: Result, expected: Result) -> NDArray[np.bool_]:
             wrong |= (a != b).reshape(len(a), -1).any(axis=1)
     if expected.messages is not None:
         wrong |= True if got.messages is None else (got.messages != expected.messages).any(axis=1)
+    if got.cycles is not None and expected.cycles is not None:
+        wrong |= got.cycles != expected.cycles
     tolerance = 4 * got.steps * 2.0**-53 * max(1.0, got.weight_sum)
     for name in ("traces", "late_traces"):
         for a, b in zip(getattr(got, name), getattr(expected, name), strict=True):

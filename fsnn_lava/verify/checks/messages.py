@@ -72,7 +72,7 @@ class MessagesCheck(ReferencedRun):
             flat = int(wrong[0])
             what = f"ends with a sum of {int(got.readout[0, flat])}, {against} with {int(expected.readout[0, flat])}"
             return {"layer": READOUT, "neuron": [flat], "what": what}
-        return {"what": "messages in flight, clip counts or the steps of messages differ; rates and sums do not"}
+        return {"what": "messages in flight, clip counts, the steps of messages or limit cycles differ; rates and sums do not"}
 
     def check(self) -> Check:
         numbers = {
