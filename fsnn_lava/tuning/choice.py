@@ -45,7 +45,7 @@ def cheapest(trials: Sequence[Trial], *, max_drop: float, emulated: bool = False
 
 
 def confidence(trial: Trial, *, max_drop: float) -> float:
-    """The probability that new samples of the same kind show a drop of at most `max_drop` percentage points.
+    """How likely it is that the drop over all samples of the same kind is at most `max_drop` percentage points.
 
     Answers are paired, so only lost and gained ones vary: their difference has a variance of at most their number, to which one is added
     in case there are few. This is a normal approximation for one trial and ignores the choice among many.
