@@ -294,6 +294,6 @@ def outcomes(which: Callable[[int], bool] = lambda number: True, *, trains: bool
                 broken = fault.run(case) if which(number) else None
                 if broken is None or not has_effect(broken, case.right):
                     continue
-                offset = 1000 if fault.rule == "record" else 0  # beyond the samples that are emulated again
+                offset = 1001 if fault.rule == "record" else 0  # beyond the samples that are emulated again
                 verdict = case.judge(broken if trains else replace(broken, spikes=None), offset=offset)
                 yield DeltaOutcome(fault, graph, backend, not verdict.faithful, tuple(check.name for check in verdict.failed))

@@ -96,7 +96,7 @@ def test_a_residual_that_does_not_match_the_rates_is_found():
 
 def test_a_sum_of_more_than_24_bits_needs_a_clip():
     chip, values, result = run_of()
-    bent = replace(result, potentials=changed(result.potentials, 1, (1, 0, 2, 3), 2**23))
+    bent = replace(result, potentials=changed(result.potentials, 1, (1, 0, 2, 3), 2**24))
     assert "exceeds 8388607, but no clip was recorded" in verdict_of(chip, bent, values)[0].offenders[0]["what"]
-    bent = replace(result, readout=result.readout + 2**23)
+    bent = replace(result, readout=result.readout + 2**24)
     assert "readout exceeds 8388607, but no clip was recorded" in verdict_of(chip, bent, values)[0].offenders[0]["what"]
