@@ -114,8 +114,7 @@ def _at_end(chip: ChipNetwork, got: Result, expected: Result, against: str) -> O
         what = f"{sides}; {len(wrong[origin])} neurons of the layer differ{hint}"
         return {"layer": layer.name, "neuron": neuron_index(layer, flat), "backend": theirs, "emulator": ours, "what": what}
     if wrong:
-        names = ", ".join(repr(chip.layers[i].name) for i in wrong)
-        return {"what": f"not localised: layers {names} end differently from {against}, and they feed each other{hint}"}
+        return {"what": not_localised(chip, list(wrong), against) + hint}
     readout = np.flatnonzero(got.readout[0] != expected.readout[0])
     if len(readout):
         flat = int(readout[0])
@@ -134,6 +133,12 @@ def first_divergent_layer(chip: ChipNetwork, different: list[int]) -> int | None
     reached = {i: _reached_from(chip, i) for i in different}
     origins = [i for i in different if not any(i in reached[other] for other in different if other != i)]
     return origins[0] if len(origins) == 1 else None
+
+
+def not_localised(chip: ChipNetwork, different: list[int], against: str) -> str:
+    """What is known where `first_divergent_layer` finds none."""
+    names = ", ".join(repr(chip.layers[i].name) for i in different)
+    return f"not localised: layers {names} end differently from {against}, and they feed each other"
 
 
 def _reached_from(chip: ChipNetwork, layer: int) -> set[int]:

@@ -10,7 +10,7 @@ from fsnn_lava.ir.rate_map import Rates
 from fsnn_lava.ir.stock_delta import stock_neurons
 from fsnn_lava.limits import STATE_MAX
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.checks.record import RecordCheck
+from fsnn_lava.verify.checks.record import RecordCheck, Rows
 
 
 class DeltaRecordCheck(RecordCheck):
@@ -72,6 +72,12 @@ class DeltaRecordCheck(RecordCheck):
         if result.spikes is not None and not self.stock:
             each = sum((train != 0).reshape(batch.samples, batch.steps, -1).sum(axis=2) for train in result.spikes)
             self._note(batch, (result.messages != each).any(axis=1), "the messages per step are not those of the recorded changes")
+
+    def add_rows(self, rows: Rows, *, steps: int, first: int, readout_scale: float) -> None:
+        """Check the columns of samples `first` … against each other; `rows` has the messages of every step too."""
+        super().add_rows(rows, steps=steps, first=first, readout_scale=readout_scale)
+        wrong = rows["messages"].sum(axis=1, dtype=np.int64) != rows["layer_spikes"].sum(axis=1)
+        self._note_rows(wrong, "the messages per step do not add up to those of the layers", first)
 
     def _missed(self, batch: Batch, position: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The fewest and the most messages of a feedback synapse that can have been in flight at the end, [B, *source] each."""
