@@ -39,7 +39,7 @@ FILES = {  # what is changed, by folder
         *("readout_rounding", "rounding"),
     ],
     "importing": ["balance", "ide_fsnn", "linear_path", "neuron_facts", "nir_neurons", "probe", "spiking"],
-    "backends/emulator": ["delta", "laid_out", "layout", "run"],
+    "backends/emulator": ["delta", "laid_out", "layout", "limit_cycle", "run"],
     "verify": [],  # all of it
 }
 TESTS = [  # that are watched: which of them runs a line is asked when that line is changed; compiled lines cannot be watched
