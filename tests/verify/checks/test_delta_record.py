@@ -19,7 +19,7 @@ OFFSET = 1001  # beyond the samples that the emulator runs again
 
 
 def run_of() -> tuple[ChipNetwork, np.ndarray, Result]:
-    chip = replace(as_delta(conv_network(3)), steps=8)
+    chip = replace(as_delta(conv_network(3)), steps=4)
     values = np.random.default_rng(5).integers(0, 256, (3, *chip.input.shape), dtype=np.uint8)
     return chip, values, replace(simulate_delta(chip, values), backend="emu")
 
