@@ -228,7 +228,7 @@ class Connection:
         if self.kind == "pool" and target[0] != source[0]:
             raise BadArchitecture(f"{self}: pooling keeps the {source[0]} channels of its source, but the target has {target[0]}")
         if source[0] % groups or target[0] % groups:
-            raise BadArchitecture(f"{self}: {groups} groups divide neither {source[0]} source nor {target[0]} target channels evenly")
+            raise BadArchitecture(f"{self}: {groups} groups must divide both the {source[0]} source and the {target[0]} target channels")
         dilation = cast(Pair, self.dilation)
         return Convolution(
             in_shape=source, channels=target[0], kernel=kernel, stride=stride, padding=padding, groups=groups, dilation=dilation

@@ -29,6 +29,12 @@ class SpikingJelly(Framework):
 
         return isinstance(module, (layer.Linear, layer.Conv2d, layer.BatchNorm1d, layer.BatchNorm2d, layer.AvgPool2d, layer.Flatten))
 
+    def is_idle(self, module: nn.Module) -> bool:
+        """Whether it is dropout, which keeps its mask for all steps and is not torch's."""
+        from spikingjelly.activation_based import layer
+
+        return isinstance(module, layer.Dropout)
+
     def apply(self, module: nn.Module, values: Tensor) -> Tensor:
         """Step by step, whatever its step_mode."""
         from spikingjelly.activation_based import functional
