@@ -175,7 +175,7 @@ def _layer(
     check_neurons(block, facts, said_by=habits.reading, remedy=_REMEDY)
     own = [path for path in into if path.source == name]
     if len(own) > 1:
-        raise BadArgument(f"{node}: it has {len(own)} connections to itself; add their weights")
+        raise BadArgument(f"{node}: it has {len(own)} connections to itself; sum their weights into one")
     recurrence = None if not own else Recurrence(fold_path(linear_links(own[0].nodes), folded.shape, where=str(node)).module())
     return KnownLayer(block, facts, recurrence)
 
@@ -197,7 +197,7 @@ def _further(found: NirPaths, layers: dict[str, KnownLayer], shape: Shape) -> di
             _move_bias(module, layers, path)
         source = INPUT if path.source == found.source else layers[path.source].block.name
         if (source, target.name) in connections:
-            raise BadArgument(f"{target}: there are several connections to it from {path.source!r}; add their weights")
+            raise BadArgument(f"{target}: there are several connections to it from {path.source!r}; sum their weights into one")
         connections[source, target.name] = module
     return connections
 
