@@ -14,8 +14,8 @@ growth of the peak over idle, each in a new process whose allocator returns ever
 figure does not depend on what was freed before.
 
 --deep instead measures AlexNet-F with inputs in the shape of CIFAR-10 (batch 16, T = 30): ours with GMRES to 2e-2, the same with dense
-products, and the reference; the distance of our gradient from that of the same system solved to 1e-6; and our memory at T = 30 and T = 100. train_profile.py
-shows where the time goes, and how close that is to what the machine can do.
+products, and the reference; the distance of our gradient from that of the same system solved to 1e-6; and our memory at T = 30 and
+T = 100. train_profile.py shows where the time goes, and how close that is to what the machine can do.
 """
 
 from __future__ import annotations

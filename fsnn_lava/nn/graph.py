@@ -240,8 +240,8 @@ class Connection:
         if len(source) == 1:
             if source[0] > DIAGONAL_MAX:
                 raise BadArchitecture(
-                    f"{self}: an identity between layers without channels is stored as a diagonal matrix, for at most {DIAGONAL_MAX} neurons, "
-                    f"got {source[0]}; give both layers the shape ({source[0]}, 1, 1)"
+                    f"{self}: an identity between layers without channels is stored as a diagonal matrix, for at most {DIAGONAL_MAX} "
+                    f"neurons, got {source[0]}; give both layers the shape ({source[0]}, 1, 1)"
                 )
             return Dense(in_shape=source, channels=source[0])
         return Convolution(in_shape=source, channels=source[0], kernel=(1, 1), groups=source[0])

@@ -39,7 +39,6 @@ OWN = (
     "digits",
     "digits-deep",
     "cifar10-feedback",
-    "cifar10-pipelined",
     "cifar10-small",
     "fashion-mnist-frugal",
     "fashion-mnist-recurrent",
