@@ -13,6 +13,7 @@ import torch
 import fsnn_lava as fl
 from fsnn_lava.cli.run import main as run_command
 from fsnn_lava.models.find import find_model, shipped_models
+from tests.backends.lava.needs import needs_lava
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -53,10 +54,12 @@ def test_your_own_architecture_passes_through_the_whole_pipeline_in_python(scrip
     assert float(accuracy.split("%")[0].split()[-1]) > 85
 
 
-def test_network_graphs_go_the_whole_way_in_python(script):
-    printed = script("network_graphs.py")
+def test_network_graphs_go_the_whole_way_in_python_to_lava_processes_and_a_board(script):
+    needs_lava()
+    printed = script("network_graphs.py", "sim")
     assert printed.count("PASS  faithful") == 2
     assert printed.count("spectral radius of the gains ") == 2
+    assert printed.count("oheo-gulch") >= 2
 
 
 def test_the_first_network_of_a_snntorch_user_takes_no_more_lines_than_there(script):
