@@ -25,9 +25,9 @@ class Settled:
         level: what the residual is compared with: the user's `residual_max`, by default `resolution`; with delta encoding every layer by
             default with its own, of which these are the largest.
         beyond: share of the rates of neurons that fire or should whose residual is above `level`, 0 to 1.
+        samples_settled: share of the samples without a rate beyond `level`, 0 to 1.
         unexplained: share of these rates whose residual is also above what spikes under way and the phases of their sources explain in a
             run that has reached its equilibrium (E11), 0 to 1; None with delta encoding.
-        samples_settled: share of the samples without a rate beyond `level`, 0 to 1.
         demanded: whether `level` is the user's.
         slope: of log ||f(a) - a|| over log T, measured between T/4 and T steps; None for fewer than 8 steps or a residual of 0.
         slope_samples: number of first samples that it was measured on.

@@ -29,7 +29,7 @@ SMALL = ["--set", "epochs=1", "--set", "train_samples=40", "--set", "test_sample
 
 # What is not run here, and why; it must still name things that exist.
 ELSEWHERE = {
-    r"make \w+": "it sets up an environment; tests/whole/test_demo.py and tests/whole/test_setup.py run its parts",
+    r"(FSNN_GRAPHS=\d+ )?make \w+": "it sets up an environment; tests/whole/test_demo.py and tests/whole/test_setup.py run its parts",
     r"git clone": "the address is the reader's",
     r"\. \S+/activate": "the environment is the one that the tests run in",
     r"python3\.1\d -m venv|(env/bin/)?pip install|scp ": "makes another environment, or needs the machine with the board",

@@ -36,7 +36,7 @@ def test_on_the_digits_no_sample_has_a_bound_above_that_of_the_gains():
             (40, 55),
             "1 of 1 samples examined have a certified equilibrium, which is unique: ||a - a*||",
         ),
-        ([[127, 0], [0, 127]], (0, 0), "none of the 1 samples examined has a certified equilibrium; one pass around the loop"),
+        ([[127, 0], [0, 127]], (0, 0), "the one sample examined does not have a certified equilibrium; one pass around the loop"),
     ],
 )
 def test_the_sentence_says_how_many_samples_and_how_sure(weight, bias, begins):
