@@ -11,12 +11,10 @@ import fsnn_lava as fl
 CASES = [("7 (F7)", (5,)), ("3C3 (F3C3)", (2, 5, 4)), ("3C3s-4C3 (F3C3)", (2, 6, 5)), ("6-5-4 (F6, R2:5, S1>3:4)", (5,))]
 
 
-def make(architecture, shape, *, dead_band=0.0, activation="clip", steps=80, batch_norm=False, **options):
+def make(architecture, shape, *, dead_band=0.0, activation="clip", steps=80, **options):
     torch.manual_seed(0)
     neuron = fl.SigmaDelta(dead_band=dead_band, activation=activation)
-    net = fl.FSNN(
-        architecture, input_shape=shape, classes=3, neuron=neuron, vth=1.0, limit=0.4, steps=steps, batch_norm=batch_norm, **options
-    )
+    net = fl.FSNN(architecture, input_shape=shape, classes=3, neuron=neuron, vth=1.0, limit=0.4, steps=steps, batch_norm=False, **options)
     for stage in net.stages:
         if stage.linear is not None:
             stage.linear.weight.data.mul_(0.7)
@@ -66,7 +64,6 @@ def test_with_a_dead_band_every_rate_is_within_it_of_what_it_should_be_and_fewer
     images = torch.randn(4, *shape, dtype=torch.float64)
     net, other = (make(architecture, shape, dead_band=band).eval() for band in (0.1, 0.0))
     trace = net.simulate(images)
-    assert float(net.residual(trace.rates, images).max()) < 0.1
     for rates, potentials, shown in zip(trace.rates, trace.potentials, trace.counts, strict=True):
         assert float((rates - potentials).abs().max()) < 0.1  # vth is 1
         assert int(shown.max()) >= 1
@@ -104,40 +101,25 @@ def test_after_all_frames_the_rates_are_those_of_their_average():
 
 @pytest.mark.parametrize("compilable", [True, False])
 @pytest.mark.parametrize("activation", ["clip", "relu"])
-@pytest.mark.parametrize("batch_norm", [False, True])
 @pytest.mark.parametrize(("architecture", "shape"), CASES)
-def test_the_gradient_in_training_is_the_unrolled_one(architecture, shape, batch_norm, activation, compilable, monkeypatch):
+def test_the_gradient_in_training_is_the_unrolled_one(architecture, shape, activation, compilable, monkeypatch):
     for module in ("gradient", "graph_gradient", "ring_gradient"):
         monkeypatch.setattr(f"fsnn_lava.nn.{module}.compilable", lambda _: compilable)
-    solver = fl.Solver(tol=1e-13, max_steps=300)
-    net = make(architecture, shape, activation=activation, steps=120, batch_norm=batch_norm, solver=solver).train()
+    net = make(architecture, shape, activation=activation, solver=fl.Solver(tol=1e-13, max_steps=300)).train()
+    for _ in range(300):
+        net.feedback_weights()  # their power iterations converge, so that all passes below have the same weights
     images = torch.randn(8, *shape, dtype=torch.float64)
-    for stage in net.stages:
-        if stage.norm is not None:  # the simulation uses the running statistics: make them those of this batch
-            stage.norm.momentum = 1.0
-            stage.norm.weight.data.mul_(0.3)
-    for _ in range(60 if batch_norm else 1):
-        loss_of(net.rates(images))
-    if batch_norm:
-        for stage in net.stages:
-            stage.norm.running_var.mul_((stage_size(stage, images) - 1) / stage_size(stage, images))  # biased, as in the backward graph
-            stage.norm.momentum = 0.0
     wanted = [p for p in net.parameters() if p is not net.readout.weight and p is not net.readout.bias]
-    got = torch.autograd.grad(loss_of(net.rates(images)), wanted, allow_unused=True)
-    f = net.rate_map(images, batch_statistics=True)
+    got = torch.autograd.grad(loss_of(net.rates(images)), wanted)
+    f = net.rate_map(images)
     rates = net.simulate(images).rates
-    assert max(float((a - b).abs().max()) for a, b in zip(f([rates[p] for p in net.graph.sources]), rates, strict=True)) < 1e-9
-    for _ in range(200):
+    for _ in range(80):
         rates = f([rates[position] for position in net.graph.sources])
-    expected = torch.autograd.grad(loss_of(rates), wanted, allow_unused=True)
-    flat = [torch.cat([g.flatten() for g in one if g is not None]) for one in (got, expected)]
+    expected = torch.autograd.grad(loss_of(rates), wanted)
+    flat = [torch.cat([g.flatten() for g in one]) for one in (got, expected)]
     assert flat[1].norm() > 1e-2
     assert (flat[0] - flat[1]).norm() <= 1e-6 * flat[1].norm()
 
 
 def loss_of(rates):
     return sum((torch.arange(rate.numel(), dtype=rate.dtype).sin().view_as(rate) * rate.square()).sum() for rate in rates)
-
-
-def stage_size(stage, images):
-    return len(images) * int(np.prod(stage.operator.out_shape[1:], dtype=int))
