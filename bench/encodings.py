@@ -106,9 +106,11 @@ def measure(name: str, args: argparse.Namespace) -> list[Row]:
     if args.curve:
         others = [max(1, round(share * rate.steps)) for share in STEP_SHARES]
         rows += [{"network": name, "encoding": "rate", **describe(replace(rate, steps=t), *test, exact["rate"])} for t in others]
-    if name in TRAINED:
-        trained = fl.FSNN.load(MODELS / TRAINED[name] / "model.pt")
-        chips["delta, trained"] = fl.quantise(trained, calibration=held.calibration)
+    trained = MODELS / TRAINED.get(name, name) / "model.pt"
+    if name in TRAINED and not trained.exists():
+        print(f"note: {trained} does not exist yet", file=sys.stderr)
+    elif name in TRAINED:
+        chips["delta, trained"] = fl.quantise(fl.FSNN.load(trained), calibration=held.calibration)
     for which, chip in chips.items():
         own = equilibrium(chip, test[0][:solved]) if which == "delta, trained" else exact["delta"]
         row = {"network": name, "encoding": which, **describe(chip, *test, own)}
