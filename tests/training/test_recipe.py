@@ -40,6 +40,7 @@ OWN = (
     "digits-deep",
     "cifar10-feedback",
     "cifar10-small",
+    "fashion-mnist-delta",
     "fashion-mnist-frugal",
     "fashion-mnist-recurrent",
     "fashion-mnist-resnet",
