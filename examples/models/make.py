@@ -1,10 +1,12 @@
 """Make examples/models/NAME from a training run: model.pt, net.h5, and a card with figures measured on the whole test set.
 
-    python examples/models/make.py NAME RUN [--recipe train/NAME.toml] [--also 8 12 16] [--steps T] [--bits N] [--note "…"] [--data DIR]
+    python examples/models/make.py NAME RUN [--recipe train/NAME.toml] [--also 8 12 16] [--steps T] [--schedule pipelined]
+                                    [--bits N] [--note "…"] [--data DIR]
 
 RUN is the folder of a training, of which best.pt is taken and log.jsonl is copied to train/logs/NAME.jsonl, or a model.pt alone. The
-catalogue of shipped networks (make_catalogue.py) is written anew at the end. --out writes to another folder instead, and then neither
-log nor catalogue; --samples takes only the first test samples: for a trial.
+catalogue of shipped networks (make_catalogue.py) is written anew at the end. --schedule pipelined ships a network that was trained with
+the sequential schedule under that of the chip, so that float and integers differ by the rounding alone; the card has both. --out writes to
+another folder instead, and then neither log nor catalogue; --samples takes only the first test samples: for a trial.
 """
 
 from __future__ import annotations
@@ -39,12 +41,12 @@ CALIBRATION_SAMPLES = 128
 CERTIFIED_SAMPLES = 8  # whose equilibria are certified one by one, where the network as a whole is not
 CARD = """# {name}
 
-`{architecture}`, {neuron}, {steps} steps, trained on {data} ({recipe}{note}). Run it with `fsnn-run {name} --backend emu`.
+`{architecture}`, {neuron}, {steps} steps{schedule}, trained on {data} ({recipe}{note}). Run it with `fsnn-run {name} --backend emu`.
 
 | | |
 |---|---|
 | accuracy, float | {float:.2%} ({samples} test samples; 95 % interval {low:.2%} – {high:.2%}) |
-| accuracy, {bits}-bit integers | {integer:.2%} |
+{as_trained}| accuracy, {bits}-bit integers | {integer:.2%} |
 | same answer in float and integers | {alike:.2%} |
 | synaptic operations | {operations:.0f} per sample on the emulator, {chip_operations:.0f} on the chip, which gets a static input once |
 | messages | {messages:.0f} per sample |
@@ -69,8 +71,9 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     source = args.run / run_folder.BEST if args.run.is_dir() else args.run
     net = fl.FSNN.load(source)
-    if args.steps:
-        net.steps = args.steps
+    trained = net.schedule
+    if args.steps or args.schedule:
+        net.steps, net.schedule = args.steps or net.steps, args.schedule or net.schedule
         net.save(folder / "model.pt")
     elif source.resolve() != (folder / "model.pt").resolve():
         shutil.copyfile(source, folder / "model.pt")
@@ -79,9 +82,14 @@ def main() -> None:
     made = quantise_in_full(net, bits=args.bits, calibration=values)
     made.chip.notes.update({"data": data.name, "model": args.name})
     made.chip.save(folder / "net.h5")
-    figures = measure(net, made.chip, data, samples=args.samples)
+    local = local_certificates(made, data)
+    figures = {**measure(net, made.chip, data, samples=args.samples), "local": local}
     figures["by steps"] = [accuracy_at(net, made.chip, data, steps, samples=args.samples) for steps in args.also]
-    figures["local"] = local_certificates(made, data)
+    figures["trained"] = None
+    if net.schedule != trained:
+        kept, net.schedule = net.schedule, trained
+        figures["trained"] = (trained, float_accuracy(net, data, samples=args.samples))
+        net.schedule = kept
     digest = hashlib.sha256((folder / "model.pt").read_bytes()).hexdigest()
     (folder / "card.md").write_text(card(args, net, made, figures, data.name, digest))
     if args.out is None:
@@ -98,6 +106,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--recipe", help="what the card names (default: train/NAME.toml)")
     parser.add_argument("--also", type=int, nargs="+", default=[], metavar="T", help="measure the accuracy with these steps too")
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--schedule", choices=("sequential", "pipelined"), help="if not that of the training")
     parser.add_argument("--bits", type=int, default=8)
     parser.add_argument("--note", default="")
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder with the data sets (default: $FSNN_DATA)")
@@ -166,6 +175,11 @@ def frames(values: np.ndarray, steps: int, chip: ChipNetwork) -> np.ndarray:
     return values[:, :steps] if chip.input.kind == "events" else values
 
 
+def float_accuracy(net: fl.FSNN, data: Dataset, *, samples: int | None = None) -> float:
+    number = min(samples or len(data.test), len(data.test))
+    return sum(int((answers(net, values, net.steps) == labels).sum()) for values, labels in batches(data, number)) / number
+
+
 def accuracy_at(net: fl.FSNN, chip: ChipNetwork, data: Dataset, steps: int, *, samples: int | None = None) -> dict[str, float]:
     """Accuracy with another number of steps, in float and in integers."""
     number = min(samples or len(data.test), len(data.test))
@@ -186,18 +200,21 @@ def local_certificates(made: Quantised, data: Dataset) -> str:
     rates, rate_map = fl.run(made.chip, values, backend="emu").rates, RateMap(made.chip)
     drive = rate_map.drive(values)
     solved = solve_equilibria(rate_map, drive, rates)
-    found = LocalCertifier(rate_map).certify(solved.rates, rates, drive)
+    found = LocalCertifier(rate_map).certify(solved.rates, rates, drive, samples=np.arange(len(values)))
     return f"{int(found.certified.sum())} of {len(values)}; ‖J‖ at the equilibrium at most {float(found.norm.max()):.3g}"
 
 
 def card(args: argparse.Namespace, net: fl.FSNN, made: Quantised, figures: dict[str, Any], data: str, digest: str) -> str:
     placement = fl.place(made.chip)
     rows = zip(made.chip.layers, figures["rates"], figures["layer operations"], strict=False)  # the readout may be one layer more
+    trained = figures["trained"]
     layers = "\n".join(f"| {layer.name} | {layer.size} | {rate:.4f} | {caused:.0f} |" for layer, rate, caused in rows)
     return CARD.format(
         name=args.name, bits=args.bits, board=placement.board.name, answer=placement.verdict, architecture=net.architecture,
         steps=net.steps, data=data, recipe=args.recipe, note=f"; {args.note}" if args.note else "",
         neuron="IF" if net.neuron.leak == 1 else f"LIF {net.neuron.leak}", before=made.gain_before, after=made.gain_after,
+        schedule=f" in the {net.schedule} schedule" if trained else "",
+        as_trained=f"| accuracy, float, in the {trained[0]} schedule it was trained with | {trained[1]:.2%} |\n" if trained else "",
         certified="certified" if made.gain_after < 1 else "not certified", digest=made.chip.digest(), model_hash=digest,
         layers=layers, steps_table=steps_table(figures["by steps"]), **figures,
     )  # fmt: skip

@@ -101,9 +101,9 @@ def _compare_file(reader: ResultsReader, *, model: FSNN | None, wanted: Threshol
 def _judge_rows(comparator: Comparator, reader: ResultsReader, end: int) -> None:
     """Check what the file keeps of every sample: is it unchanged, and is it consistent?"""
     comparator.record.add_changed(reader.changed_columns())
-    scale = comparator.chip.readout_scale
+    scale, names = comparator.chip.readout_scale, (*JUDGED_ROWS, *(("messages",) if reader.chip.delta is not None else ()))
     for first in range(0, end, ROWS_AT_ONCE):
-        rows = {name: reader.row(name, first, min(end, first + ROWS_AT_ONCE)) for name in JUDGED_ROWS}
+        rows = {name: reader.row(name, first, min(end, first + ROWS_AT_ONCE)) for name in names}
         comparator.record.add_rows(rows, steps=reader.provenance.steps, first=first, readout_scale=scale)
 
 

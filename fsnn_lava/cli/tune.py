@@ -26,6 +26,7 @@ from fsnn_lava.formats.netx import read_netx, write_netx
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.limits import WEIGHT_BITS
 from fsnn_lava.models.find import MODEL, find_model
+from fsnn_lava.nn.dynamics import own_delay
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.board import load_board
 from fsnn_lava.tuning.bench import Bench
@@ -96,7 +97,9 @@ def _dataset(args: argparse.Namespace, net: FSNN) -> Dataset:
 def _wanted(args: argparse.Namespace, net: FSNN) -> tuple[Candidate, ...]:
     trained = net.metrics.get("bits")
     bits = args.bits or ([int(trained)] if isinstance(trained, (int, float)) else BITS)
-    return candidates(steps=net.steps, layers=len(net.architecture.layers), encodings=args.encodings, bits=bits)
+    ends = [net.graph.ends(one) for one in net.graph.feedback]
+    loop = max((own_delay(source, target, "pipelined") for source, target in ends), default=None)
+    return candidates(steps=net.steps, layers=len(net.architecture.layers), encodings=args.encodings, bits=bits, loop=loop)
 
 
 @torch.no_grad()

@@ -1,6 +1,6 @@
 """The emulator's event-driven run with delta encoding (E15): one thread per sample, every message adds its weights times the change.
 
-S is the sum of everything received; a layer that receives nothing in a step cannot change, so it is skipped. Times are each layer's
+S is the sum of everything received; a layer that receives nothing in a later step cannot change, so it is skipped. Times are each layer's
 own (see ir/network.py).
 """
 
@@ -39,8 +39,6 @@ from fsnn_lava.compiled.row_sums import add_rows_graded
 from fsnn_lava.compiled.scatter import scatter, scatter_graded
 from fsnn_lava.limits import FRAME_BITS, STATE_FRACTION_BITS, STATE_MAX
 
-ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads the indices of neurons over 64 bits
-
 
 class DeltaProgram(NamedTuple):
     """What delta encoding adds to a Program."""
@@ -51,6 +49,7 @@ class DeltaProgram(NamedTuple):
     ceiling: int  # the largest rate, units of 2**-q
     frames: Any  # [T] int64: weights of the frames of an event input, in units of 2**-12; [0] for a static input
     frame_exponents: Any  # [layers] int64: of the sum of the frames that a layer has received
+    keys: Any  # [M] uint64, odd: what the rates are multiplied by in a hash
 
 
 class DeltaOutputs(NamedTuple):
@@ -178,11 +177,11 @@ def _note_messages(indices: Any, order: Any, counts: Any) -> None:
 
 
 @compiled
-def _hash_changes(indices: Any, changes: Any, offset: int) -> Any:
-    """The sum over neurons of change times a number that is specific to the neuron, modulo 2**64, so that equal rates have equal sums."""
+def _hash_changes(indices: Any, changes: Any, keys: Any) -> Any:
+    """The sum over neurons of change times key, modulo 2**64, so that equal rates have equal sums."""
     total = np.uint64(0)
     for i in indices:
-        total += np.uint64(changes[i]) * (np.uint64(2 * (offset + i) + 1) * ODD)
+        total += np.uint64(changes[i]) * keys[i]
     return total
 
 
@@ -270,7 +269,7 @@ def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: 
             )
             events = at[: list_spikes(mask[:size], words[: (size + 7) // 8], at, NO)]
             lengths[which] = number
-            state_hash += _hash_changes(events, sent, offset)
+            state_hash += _hash_changes(events, sent, delta.keys[offset:end])
             _note_layer(program, layer, tau, steps, events, sent, out)
         which = now * number_of_layers + number_of_layers - 1
         if lengths[which] > 0:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import torch
 from torch import nn
@@ -20,6 +21,7 @@ from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Dense, Shape
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_MARGIN = 1.01  # of the limit of feedback over the norms that it must admit
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,7 @@ def split(chain: Sequence[Link], input_shape: Shape, is_neuron: Callable[[nn.Mod
             pending.append(link)
             continue
         path = fold_path(pending, shape, where=str(link))
-        layers.append(Block(layer_name(link, layers), link, path))
+        layers.append(Block(layer_name(link.name.rpartition(".")[2], [block.name for block in layers]), link, path))
         pending, shape = [], path.shape
     if not layers:
         raise BadArgument("the network has neither nn.ReLU nor a spiking neuron: there is nothing to convert to a layer of neurons")
@@ -86,11 +88,12 @@ def fold_readout(path: Sequence[Link], shape: Shape) -> Path | None:
     return folded
 
 
-def layer_name(link: Link, before: Sequence[Block]) -> str:
-    """The module's own name where it is allowed and new, else l1, l2, …"""
-    last = link.name.rpartition(".")[2]
-    taken = {INPUT, READOUT, *(block.name for block in before)}
-    return last if _NAME.fullmatch(last) and last not in taken else f"l{len(before) + 1}"
+def layer_name(wanted: str, before: Sequence[str]) -> str:
+    """The name that the source gives a layer where it is allowed and new, else l1, l2, … by position, or the next one that is free."""
+    taken = {INPUT, READOUT, *before}
+    if _NAME.fullmatch(wanted) and wanted not in taken:
+        return wanted
+    return next(name for name in (f"l{number}" for number in count(len(before) + 1)) if name not in taken)
 
 
 def assemble(
@@ -116,13 +119,13 @@ def assemble(
         neuron=neuron,
         vth=list(vths),
         steps=steps,
-        limit=max([1.0, *(1.01 * _norm(module) for module in further.values())]),
+        limit=feedback_limit(further.values()),
         normalisation=normalisation,
         class_names=class_names,
     ).eval()
 
 
-def _norm(module: nn.Module) -> float:
-    """The largest singular value of a weight as a matrix, as the feedback's norm "kernel"."""
-    weight = next(module.parameters()).detach()
-    return float(torch.linalg.matrix_norm(weight.flatten(1), 2))
+def feedback_limit(modules: Iterable[nn.Module]) -> float:
+    """A limit that admits the weights of all these modules (norm "kernel": the largest singular value of a weight as a matrix)."""
+    weights = [next(module.parameters()).detach() for module in modules]
+    return max([1.0, *(_MARGIN * float(torch.linalg.matrix_norm(weight.flatten(1), 2)) for weight in weights)])

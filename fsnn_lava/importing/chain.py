@@ -40,18 +40,19 @@ def _never(_module: nn.Module) -> bool:
 
 @dataclass(frozen=True)
 class Kinds:
-    """Which modules of a framework are a layer of neurons, call their children in order, or do what their torch base class does."""
+    """Which modules of a framework are a layer of neurons, call their children in order, do as their torch base class does, or nothing."""
 
     is_neuron: Test = _never
     is_container: Test = _never
     is_plain: Test = _never
+    is_idle: Test = _never
 
 
 TORCH = Kinds()
 
 
 def links(module: nn.Module, kinds: Kinds = TORCH) -> tuple[Link, ...]:
-    """Every module of a network in order, a layer of neurons as one; BadArgument for what cannot be converted."""
+    """Every module of a network in order, a layer of neurons as one, idle ones left out; BadArgument for what cannot be converted."""
     if not isinstance(module, nn.Module):
         raise BadArgument(f"the network must be an nn.Module, got {type(module).__name__}: pass nn.Sequential(…) of its layers")
     if not _is_sequential(module, kinds):
@@ -69,7 +70,7 @@ def _links(module: nn.Module, prefix: str, kinds: Kinds) -> Iterator[Link]:
             yield link
         elif _is_sequential(child, kinds):
             yield from _links(child, f"{link.name}.", kinds)
-        else:
+        elif not kinds.is_idle(child):
             _check(link, kinds)
             yield link
 
@@ -94,7 +95,7 @@ def _reason(module: nn.Module) -> str:
         return "cannot be computed by spiking neurons: leave it out at the end, where the largest output stays, and elsewhere use nn.ReLU"
     if isinstance(module, _RECURRENT):
         return "has gates or attention, which spiking neurons do not compute: use recurrent spiking layers instead"
-    if "activation" in type(module).__module__:
+    if type(module).__module__ == "torch.nn.modules.activation":
         return "is not a rectified linear function, and rates are nothing else: train with nn.ReLU"
     if isinstance(module, (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d)):
         return "chooses its window by the size of its input: replace it by nn.AvgPool2d with that window"

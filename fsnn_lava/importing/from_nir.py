@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from fsnn_lava.errors import BadArgument, BadFile, FsnnError
-from fsnn_lava.importing.blocks import Block, Blocks, fold_readout
+from fsnn_lava.importing.blocks import Block, Blocks, fold_readout, layer_name
 from fsnn_lava.importing.chain import Link
 from fsnn_lava.importing.linear_path import Affine, fold_path
 from fsnn_lava.importing.nir_file import NirGraph, NirNode, read_nir_graph
@@ -23,6 +23,7 @@ from fsnn_lava.importing.nir_paths import NirPath, NirPaths, nir_paths
 from fsnn_lava.importing.sources.framework import Recurrence
 from fsnn_lava.importing.spiking import KnownLayer, check_neurons, convert, sentences
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.graph import INPUT
 from fsnn_lava.nn.layer_shape import layer_shape
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Shape
@@ -95,7 +96,7 @@ def _habits(graph: NirGraph, written_by: Writer | None, dt: float | None, reset:
     known = graph.dt if dt is None else dt
     if known is None:
         raise BadArgument("the file does not say how long a time step is: give written_by (the framework that wrote it) or dt")
-    return Habits(f"dt = {known:g}", euler(float(known)))
+    return Habits(f"dt = {known:g}", euler(float(known)), framework=False)
 
 
 def _network(
@@ -113,7 +114,8 @@ def _network(
     layers: dict[str, KnownLayer] = {}
     before, before_shape = found.source, shape
     for name in found.layers:
-        layers[name] = _layer(graph, found, name, before, before_shape, habits, reset, len(layers))
+        taken = [layer.block.name for layer in layers.values()]
+        layers[name] = _layer(graph, found, name, before, before_shape, habits, reset, taken)
         before, before_shape = name, layers[name].block.path.shape
     connections = _further(found, layers, shape)
     known = tuple(layers.values())
@@ -131,7 +133,7 @@ def _network(
         dtype=torch.float32,
         precision=PRECISION,
     )
-    net.metrics["imported"] = f"as {habits.title} writes it: {sentences(known)}; read as data, not compared with its source"
+    net.metrics["imported"] = f"{habits.reading}: {sentences(known)}; read as data, not compared with its source"
     return net.float().eval()
 
 
@@ -156,7 +158,7 @@ def _layer(
     shape: Shape,
     habits: Habits,
     reset: Reset | None,
-    number: int,
+    taken: Sequence[str],
 ) -> KnownLayer:
     """A layer, with the path from the one before it and its own recurrent connection."""
     node, into = graph.nodes[name], found.into(name)
@@ -168,12 +170,12 @@ def _layer(
     size = node.numbers["v_threshold"].size if "v_threshold" in node.numbers else 1
     if size not in (1, prod(folded.shape)):
         raise BadArgument(f"{node}: it has {size} neurons, but its input has shape {folded.shape}")
-    block = Block(_name(name, number), Link(name, nn.Identity(), node.kind), folded)
+    block = Block(layer_name(re.sub(r"[^A-Za-z0-9_-]", "_", name), taken), Link(name, nn.Identity(), node.kind), folded)
     facts = neuron_facts(node, habits, reset)
-    check_neurons(block, facts, said_by=f"as {habits.title} writes it", remedy=_REMEDY)
+    check_neurons(block, facts, said_by=habits.reading, remedy=_REMEDY)
     own = [path for path in into if path.source == name]
     if len(own) > 1:
-        raise BadArgument(f"{node}: it has {len(own)} connections to itself; add their weights")
+        raise BadArgument(f"{node}: it has {len(own)} connections to itself; sum their weights into one")
     recurrence = None if not own else Recurrence(fold_path(linear_links(own[0].nodes), folded.shape, where=str(node)).module())
     return KnownLayer(block, facts, recurrence)
 
@@ -193,9 +195,9 @@ def _further(found: NirPaths, layers: dict[str, KnownLayer], shape: Shape) -> di
         module = folded.module()
         if path.source != found.source and module.bias is not None:
             _move_bias(module, layers, path)
-        source = "input" if path.source == found.source else layers[path.source].block.name
+        source = INPUT if path.source == found.source else layers[path.source].block.name
         if (source, target.name) in connections:
-            raise BadArgument(f"{target}: there are several connections to it from {path.source!r}; add their weights")
+            raise BadArgument(f"{target}: there are several connections to it from {path.source!r}; sum their weights into one")
         connections[source, target.name] = module
     return connections
 
@@ -237,10 +239,3 @@ def _check_integrator(node: NirNode, habits: Habits, leak: float) -> None:
             raise BadArgument(f"{node}: tau differs between its neurons; all neurons must share it")
     if abs(own - leak) > PRECISION:
         raise BadArgument(f"{node}: it keeps {own:g} of its potential per step, but rates are weighted with the layers' leak, {leak:g}")
-
-
-def _name(name: str, number: int) -> str:
-    """The node's name where it is allowed for a layer, else l1, l2, …"""
-    plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
-    good = re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", plain) and plain not in ("input", "readout")
-    return plain if good else f"l{number + 1}"

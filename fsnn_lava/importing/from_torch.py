@@ -65,7 +65,7 @@ def from_torch(
     """
     shape = layer_shape(tuple(input_shape), "the input")
     framework = framework_of(module) if isinstance(module, nn.Module) else None
-    values = _inputs(calibration, shape, normalisation, sequences=framework is not None)
+    values = _inputs(calibration, shape, normalisation, frames=None if framework is None else steps)
     chain = links(module, TORCH if framework is None else framework.kinds)
     if framework is None:
         blocks = split(chain, shape, lambda one: isinstance(one, nn.ReLU))
@@ -85,12 +85,15 @@ def from_torch(
     return net.eval()
 
 
-def _inputs(calibration: Tensor, shape: Shape, normalisation: Normalisation | None, *, sequences: bool) -> Tensor:
-    """The calibration batch as the module takes it, in float64."""
+def _inputs(calibration: Tensor, shape: Shape, normalisation: Normalisation | None, *, frames: int | None) -> Tensor:
+    """The calibration batch as the module takes it, in float64; a sequence needs this many frames, None allows no sequences."""
     good = isinstance(calibration, Tensor) and len(calibration) > 0
-    if not good or not (tuple(calibration.shape[1:]) == shape or (sequences and tuple(calibration.shape[2:]) == shape)):
+    sequence = good and frames is not None and tuple(calibration.shape[2:]) == shape
+    if not good or not (sequence or tuple(calibration.shape[1:]) == shape):
         got = list(calibration.shape) if isinstance(calibration, Tensor) else type(calibration).__name__
         raise BadArgument(f"calibration must be a tensor [B, {', '.join(map(str, shape))}] of at least one sample, got {got}")
+    if sequence and frames is not None and calibration.shape[1] < frames:
+        raise BadArgument(f"calibration has {calibration.shape[1]} frames per sample, fewer than steps = {frames}: change either")
     values = calibration.double()
     if calibration.dtype != torch.uint8 or normalisation is None:
         return values

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument, BadFile, FsnnError
 from fsnn_lava.files.torch_archive import unpack_torch_archive
+from fsnn_lava.importing.blocks import feedback_limit
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.layer_shape import layer_shape
 from fsnn_lava.nn.modules import from_modules
@@ -74,7 +75,7 @@ def from_ide_fsnn(
     neuron = IF() if leak == 1.0 else LIF(leak)
     try:
         layers, feedback = _modules(state, input_shape)
-        readout = _linear(state, "classifier", bias=True)
+        readout = _linear(state, "classifier")
         net = from_modules(
             layers,
             input_shape=_input_shape(state, input_shape),
@@ -84,7 +85,7 @@ def from_ide_fsnn(
             neuron=neuron,
             vth=vth,
             steps=steps,
-            limit=max(ALPHA_MAX, 1.01 * float(torch.linalg.matrix_norm(feedback.weight.flatten(1), 2))),
+            limit=feedback_limit([feedback]),
             normalisation=normalisation,
             class_names=class_names,
         )
@@ -122,7 +123,7 @@ def _state(path: Path) -> State:
 def _modules(state: State, input_shape: Sequence[int] | None) -> tuple[dict[str, nn.Sequential], Feedback]:
     """The module that leads into every layer, and the feedback from the last layer to the first."""
     if "network_x.fc.weight" in state:
-        first = nn.Sequential(_linear(state, "network_x.fc", bias=True), _norm(state, "network_x.bn", nn.BatchNorm1d))
+        first = nn.Sequential(_linear(state, "network_x.fc"), _norm(state, "network_x.bn", nn.BatchNorm1d))
         weight = _feedback(state, "network_s.fc")
         return {"l1": first}, _filled(nn.Linear(weight.shape[1], weight.shape[0], bias=False), weight)
     if input_shape is None:
@@ -189,9 +190,9 @@ def _same(weight: Tensor) -> int:
     return (int(weight.shape[2]) - 1) // 2
 
 
-def _linear(state: State, name: str, *, bias: bool) -> nn.Linear:
+def _linear(state: State, name: str) -> nn.Linear:
     weight = state[f"{name}.weight"]
-    return _filled(nn.Linear(weight.shape[1], weight.shape[0], bias=bias), weight, state[f"{name}.bias"] if bias else None)
+    return _filled(nn.Linear(weight.shape[1], weight.shape[0]), weight, state[f"{name}.bias"])
 
 
 def _filled(module: Any, weight: Tensor, bias: Tensor | None = None) -> Any:

@@ -66,6 +66,8 @@ def _unpack(graph: Hdf5Node, prefix: str, nodes: dict[str, NirNode], edges: list
     for name, member in members.items():
         if name in inner:
             _unpack(member, f"{prefix}{name}.", nodes, edges, depth=depth + 1)
+        elif prefix + name in nodes:
+            raise graph.fail(f"two nodes have the name {prefix + name!r}")
         else:
             nodes[prefix + name] = _node(member, prefix + name)
         if len(nodes) > NODES_MAX:

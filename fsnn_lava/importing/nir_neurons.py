@@ -38,6 +38,7 @@ class Habits:
         strict: it fires at u > threshold, not at u >= threshold.
         late: a reset by subtraction acts after the leak of the next step.
         soft: it writes networks that reset by subtraction at all.
+        framework: `title` is that of a framework, and not a time step.
     """
 
     title: str
@@ -45,6 +46,12 @@ class Habits:
     strict: bool = True
     late: bool = False
     soft: bool = True
+    framework: bool = True
+
+    @property
+    def reading(self) -> str:
+        """How a file is read, for sentences."""
+        return f"as {self.title} writes it" if self.framework else f"with {self.title}"
 
 
 def euler(dt: float) -> Callable[[float, float], Membrane]:
@@ -95,17 +102,19 @@ def neuron_facts(node: NirNode, habits: Habits, reset: Reset | None) -> NeuronFa
         raise BadArgument(f"{node}: {error}") from error
     if not 0.0 < membrane.leak <= 1.0 or not 0.0 < membrane.gain < math.inf:
         raise BadArgument(
-            f"{node}: with the time step of {habits.title} it would keep {membrane.leak:g} of its potential per step, which must lie in "
-            "(0, 1]: was the file written by another framework?"
+            f"{node}: {habits.reading}, it would keep {membrane.leak:g} of its potential per step, which must lie in (0, 1]: was the file "
+            "written by another framework, or with another time step?"
         )
     threshold = theta / membrane.gain
-    known = reset or node.notes.get("reset", "zero")
+    subtracts = (reset or node.notes.get("reset")) == "subtract"
+    if subtracts and np.any(node.numbers.get("v_reset", np.zeros(1)) != 0.0):
+        raise BadArgument(f"{node}: a spike subtracts the threshold and v_reset is not 0; only one of the two can be meant")
     return NeuronFacts(
         threshold=threshold,
         strict=habits.strict,
         leak=membrane.leak,
-        reset="subtract" if known == "subtract" else "zero",
-        removed=(threshold if habits.late else membrane.leak * threshold) if known == "subtract" else 0.0,
+        reset="subtract" if subtracts else "zero",
+        removed=(threshold if habits.late else membrane.leak * threshold) if subtracts else 0.0,
         delay=0,
         gain=membrane.gain,
     )

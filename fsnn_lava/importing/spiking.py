@@ -11,14 +11,13 @@ from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.importing.blocks import Block, Blocks, assemble
+from fsnn_lava.importing.linear_path import Affine
 from fsnn_lava.importing.neuron_facts import CLOSE, NeuronFacts
 from fsnn_lava.importing.probe import probe
 from fsnn_lava.importing.sources.framework import Framework, Recurrence, single_neuron
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
-
-Affine = nn.Linear | nn.Conv2d
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +156,8 @@ def _recurrent(layer: KnownLayer) -> Affine | None:
     own = None if layer.recurrence is None else layer.recurrence.own
     if own is None and excess == 0.0:
         return None
+    if not (own is None or isinstance(own, (nn.Linear, nn.Conv2d, Tensor))):
+        raise BadArgument(f"{layer.block}: its recurrent connection is {type(own).__name__}; it must be nn.Linear or nn.Conv2d")
     if isinstance(own, nn.Conv2d):
         return _copied_convolution(own, excess, layer.block)
     made: Affine

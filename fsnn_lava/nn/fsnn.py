@@ -10,7 +10,6 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -28,6 +27,7 @@ from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.graph import INPUT, Graph
 from fsnn_lava.nn.graph_checks import check_single_loop
+from fsnn_lava.nn.images import check_images, is_sequence
 from fsnn_lava.nn.layer_rates import graph_layer_rates, layer_rates
 from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
 from fsnn_lava.nn.network_dynamics import network_dynamics
@@ -345,7 +345,7 @@ class FSNN(nn.Module):
             values: normalised input, [B, *input_shape] or [B, T, *input_shape].
             steps: how many frames to average.
         """
-        if not self._is_sequence(values):
+        if not is_sequence(values, self.architecture.input_shape):
             return values
         weights = values.new_tensor(self.neuron.weights(steps))
         return torch.einsum("t,bt...->b...", weights, values[:, :steps])
@@ -374,21 +374,9 @@ class FSNN(nn.Module):
         """The threshold of every layer."""
         return tuple(self.vth if layer.vth is None else layer.vth for layer in self.graph.layers)
 
-    def _is_sequence(self, values: Tensor) -> bool:
-        return values.dim() == len(self.architecture.input_shape) + 2
-
     def _checked(self, images: Tensor, steps: int | None) -> tuple[Tensor, int]:
         steps = self.steps if steps is None else steps
-        if steps < 1:
-            raise BadArgument(f"steps must be at least 1, got {steps}")
-        if not isinstance(images, Tensor):
-            remedy = "torch.from_numpy(images)" if isinstance(images, np.ndarray) else "torch.as_tensor(images)"
-            raise BadArgument(f"images must be a torch.Tensor, got {type(images).__name__}: pass {remedy}")
-        shape, sequence = self.architecture.input_shape, self._is_sequence(images)
-        if tuple(images.shape[1:]) != shape and not (sequence and tuple(images.shape[2:]) == shape):
-            raise BadArgument(f"images must be [B, {', '.join(map(str, shape))}], or [B, T, …] for a sequence; got {list(images.shape)}")
-        if sequence and images.shape[1] < steps:
-            raise BadArgument(f"a sequence of {images.shape[1]} frames is too short for {steps} steps")
+        check_images(images, self.architecture.input_shape, steps)
         return self.normalise(images), steps
 
     def _note_inputs(self, images: Tensor) -> None:

@@ -228,7 +228,7 @@ class Connection:
         if self.kind == "pool" and target[0] != source[0]:
             raise BadArchitecture(f"{self}: pooling keeps the {source[0]} channels of its source, but the target has {target[0]}")
         if source[0] % groups or target[0] % groups:
-            raise BadArchitecture(f"{self}: {groups} groups divide neither {source[0]} source nor {target[0]} target channels evenly")
+            raise BadArchitecture(f"{self}: {groups} groups must divide both the {source[0]} source and the {target[0]} target channels")
         dilation = cast(Pair, self.dilation)
         return Convolution(
             in_shape=source, channels=target[0], kernel=kernel, stride=stride, padding=padding, groups=groups, dilation=dilation
@@ -240,8 +240,8 @@ class Connection:
         if len(source) == 1:
             if source[0] > DIAGONAL_MAX:
                 raise BadArchitecture(
-                    f"{self}: an identity of {source[0]} neurons without channels is a diagonal matrix, at most {DIAGONAL_MAX}; give both "
-                    f"layers the shape ({source[0]}, 1, 1)"
+                    f"{self}: an identity between layers without channels is stored as a diagonal matrix, for at most {DIAGONAL_MAX} "
+                    f"neurons, got {source[0]}; give both layers the shape ({source[0]}, 1, 1)"
                 )
             return Dense(in_shape=source, channels=source[0])
         return Convolution(in_shape=source, channels=source[0], kernel=(1, 1), groups=source[0])

@@ -28,7 +28,7 @@ from fsnn_lava.nn.operators import Pair, Shape
 
 _ITEM = re.compile(r"(?P<channels>\d+)C(?P<kernel>\d+)|P(?P<pool>\d+)|(?P<dense>\d+)")
 _SUFFIX = re.compile(r"(?P<letter>[a-z])(?P<number>\d*)|@(?P<vth>\d+(?:\.\d*)?|\.\d+)")
-_EXTRA = re.compile(r"F(?:(?P<source>\d+)>(?P<target>\d+):)?|R(?P<own>\d+):|S(?P<from>\d+)>(?P<to>\d+):?")
+_EXTRA = re.compile(r"F(?:(?P<source>\d+)>(?P<target>\d+)(?::|$))?|R(?P<own>\d+):|S(?P<from>\d+)>(?P<to>\d+):?")
 _MEANINGS = {"s": "stride", "u": "transposed", "p": "padding", "d": "dilation", "g": "groups", "@": "threshold"}
 
 
@@ -115,6 +115,8 @@ def _split(text: str) -> tuple[list[_Item], list[_Item]]:
 def _operation(item: _Item, allowed: str) -> _Operation:
     """The item with its suffixes; `allowed` letters follow a convolution, '@' also a dense layer."""
     match = _ITEM.match(item.text)
+    if match is None and re.match(r"M(?:ax)?P?\d", item.text):
+        raise item.fail("maximum pooling is not supported, because no sum of spikes computes it; use average pooling (P2)")
     if match is None:
         raise item.fail("a layer is written like 400, 64C5 or P2")
     for name in ("dense", "channels", "kernel", "pool"):
@@ -154,6 +156,8 @@ def _suffixes(item: _Item, start: int, allowed: str) -> dict[str, str]:
     while start < len(item.text):
         match = _SUFFIX.match(item.text, start)
         letter = "" if match is None else match["letter"] or "@"
+        if match is None and "@" in allowed and item.text[start] == "@":
+            raise item.fail("a threshold (@) needs a number, as in 100@1.5", start)
         if match is None or letter not in allowed or letter in found:
             known = ", ".join(f"{one} ({_MEANINGS[one]})" for one in allowed)
             raise item.fail(f"unknown suffix {item.text[start:]!r}", start, f"; known here: {known}" if known else "")
@@ -213,7 +217,7 @@ def _extra(item: _Item, layers: list[Neurons], input_shape: Shape) -> Connection
     inner = _Item(item.text[match.end() :], item.column + match.end())
     if not inner.text:
         if not skip:
-            raise inner.fail("feedback needs an operation, such as F64C5")
+            raise item.fail("feedback needs an operation, such as F64C5 or F3>1:64C5")
         return _fitting(item, Connection(source=names[0], target=names[1], kind="identity"), *shapes)
     operation = _operation(inner, "supdg")
     connection = operation.connection(*names)
@@ -244,7 +248,7 @@ def _check_feedback(operation: _Operation, connection: Connection, source: Shape
             )
         return
     if len(source) != 3 or len(target) != 3:
-        raise item.fail("convolutional feedback needs a convolution as first and as last layer")
+        raise item.fail(f"convolutional feedback needs channels at both ends, but leads from shape {source} to {name} of shape {target}")
     if operation.channels != target[0]:
         raise item.fail(f"feedback must have {name}'s {target[0]} channels, got {operation.channels}")
     made = connection.made_shape(source, operation.channels)

@@ -114,7 +114,10 @@ class DeadBandSearch:
         return Chosen(tuple(chosen), reached[0] if reached else steps_max)
 
     def _largest(self, error_max: float, steps: int) -> float:
-        """The largest of BANDS, for all layers, that reaches `error_max`; found by bisection, since a larger band has a larger error."""
+        """The largest of BANDS, for all layers, that reaches `error_max`, or the smallest if none does.
+
+        Found by bisection: a larger band nearly always has a larger error.
+        """
         low, high = 0, len(BANDS) - 1
         while low < high:
             middle = (low + high) // 2

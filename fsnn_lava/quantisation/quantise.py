@@ -10,37 +10,27 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from fsnn_lava import limits
-from fsnn_lava.errors import BadArgument, BadNetwork
-from fsnn_lava.ir.network import (
-    INPUT,
-    ChipNetwork,
-    ConvSynapse,
-    DeltaEncoding,
-    DenseSynapse,
-    HostDrive,
-    Input,
-    Layer,
-    Synapse,
-    TransposedConvSynapse,
-)
+from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.network import INPUT, ChipNetwork, DeltaEncoding, Input
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.neurons import IF, LIF, SigmaDelta
 from fsnn_lava.nn.operator_norm import spectral_radius
-from fsnn_lava.nn.operators import Convolution, Dense, TransposedConvolution
 from fsnn_lava.quantisation.calibration import (
     affordable_calibration_samples,
     checked_calibration,
     largest_potentials,
     synthetic_calibration,
 )
+from fsnn_lava.quantisation.chip_parts import chip_layer, chip_synapses, host_drive_of
 from fsnn_lava.quantisation.dead_band import DeadBandSearch, checked_bands, rate_coding_error
 from fsnn_lava.quantisation.delta_rounding import round_delta_layer, round_delta_readout
 from fsnn_lava.quantisation.fold import fold
-from fsnn_lava.quantisation.folded_network import FoldedConnection, FoldedNetwork
+from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.quantisation.layer_problem import LayerProblem
+from fsnn_lava.quantisation.quantise_options import check_encoding, check_options, check_trained_range, checked_network
 from fsnn_lava.quantisation.readout_rounding import round_readout
-from fsnn_lava.quantisation.rounding import IntArray, RoundedLayer, round_layer
+from fsnn_lava.quantisation.rounding import round_layer
 from fsnn_lava.quantisation.state_range import StepBound, check_step_bounds, step_bounds
 from fsnn_lava.version import __version__
 
@@ -148,10 +138,10 @@ def quantise_in_full(
     If the float network is a contraction and the rounded one is not, the feedback is shrunk a little until it is again
     (`shrunk` says by how much).
     """
-    _check_options(bits, reset, steps)
-    folded = net if isinstance(net, FoldedNetwork) else fold(_checked_network(net))
+    check_options(bits, reset, steps)
+    folded = net if isinstance(net, FoldedNetwork) else fold(checked_network(net))
     encoding = encoding or own_encoding(folded.neuron)
-    _check_encoding(encoding, dead_band, reset=reset, per_channel=per_channel)
+    check_encoding(encoding, dead_band, reset=reset, per_channel=per_channel)
     bands = checked_bands(dead_band, len(folded.layers))
     if encoding == "rate":
         folded = in_spikes(folded)
@@ -161,7 +151,7 @@ def quantise_in_full(
         values = synthetic_calibration(folded, events=input == "events")
     else:
         values = checked_calibration(calibration, folded)
-        _check_range(net, values)
+        check_trained_range(net, values)
     kind = _input_kind(input, values, folded)
     folded = _limit_steps(folded, values, kind)
     if bands is None and isinstance(folded.neuron, SigmaDelta):
@@ -208,53 +198,6 @@ def in_spikes(folded: FoldedNetwork) -> FoldedNetwork:
 def _trained_steps(net: FSNN | FoldedNetwork, folded: FoldedNetwork) -> int | None:
     """The network's own steps if they are those of the chip, whose schedule a single layer always has; otherwise None."""
     return folded.steps if len(folded.layers) == 1 or (isinstance(net, FSNN) and net.schedule == "pipelined") else None
-
-
-def _checked_network(net: FSNN) -> FSNN:
-    """BadArgument unless `net` is an FSNN whose inputs raw uint8 values can reproduce."""
-    if not isinstance(net, FSNN):
-        raise BadArgument(f"net must be an FSNN, got {type(net).__name__}; build the network as an FSNN, train it, then quantise it")
-    if net.normalisation is None and net.trained_range is not None:
-        low, high = net.trained_range
-        unit = low >= 0.0 and high <= 1.0
-        remedy = "Normalisation(255.0) if they are pixels divided by 255" if unit else "Normalisation(255.0, mean, std)"
-        raise BadArgument(
-            f"the network has no `normalisation` and was trained on floats from {low:.3g} to {high:.3g}, but the chip takes raw uint8 "
-            f"values: say how those floats were made from pixels, for example net.normalisation = fsnn_lava.{remedy}"
-        )
-    return net
-
-
-def _check_range(net: FSNN | FoldedNetwork, calibration: NDArray[np.uint8]) -> None:
-    """BadArgument if a normalisation that was set after training turns raw samples into other floats than those of training."""
-    if not isinstance(net, FSNN) or net.trained_range is None:
-        return
-    low, high = (float(bound) for bound in torch.aminmax(net.normalise(torch.from_numpy(calibration))))
-    trained_low, trained_high = net.trained_range
-    trained = trained_high - trained_low
-    if not trained / 2.0 <= high - low <= trained * 2.0:
-        raise BadArgument(
-            f"the network was trained on floats from {trained_low:.3g} to {trained_high:.3g}, but its `normalisation` turns the "
-            f"calibration samples into {low:.3g} to {high:.3g}: set its divisor, mean and std as in training, or calibrate on more samples"
-        )
-
-
-def _check_options(bits: int, reset: str, steps: int | None) -> None:
-    if bits not in limits.WEIGHT_BITS:
-        raise BadArgument(f"bits must be between {limits.WEIGHT_BITS[0]} and {limits.WEIGHT_BITS[-1]}, got {bits}")
-    if reset not in ("subtract", "zero"):
-        raise BadArgument(f"reset must be 'subtract' or 'zero', got {reset!r}")
-    if steps is not None and not 1 <= steps <= limits.STEPS_MAX:
-        raise BadArgument(f"steps must be between 1 and {limits.STEPS_MAX}, got {steps}")
-
-
-def _check_encoding(encoding: str, dead_band: ArrayLike | None, *, reset: str, per_channel: bool) -> None:
-    if encoding not in ("rate", "delta"):
-        raise BadArgument(f"encoding must be 'rate' or 'delta', got {encoding!r}")
-    if encoding == "rate" and dead_band is not None:
-        raise BadArgument("dead_band only applies to encoding 'delta'")
-    if encoding == "delta" and (reset != "subtract" or per_channel):
-        raise BadArgument("encoding 'delta' has no reset, and its thresholds are powers of two: leave out reset and per_channel")
 
 
 def _with_dead_bands(
@@ -321,8 +264,8 @@ def _round_network(
         else:
             found = round_delta_layer(problem, tuple(one for one in problem.connections if one.source == INPUT), bits=bits)
             rounded, rate_bits = found.rounded, min(rate_bits, found.rate_bits)
-        layers.append(_layer(layer.name, layer.shape, rounded, decay, reset))
-        synapses.extend(_synapses(folded, problem, rounded))
+        layers.append(chip_layer(layer.name, layer.shape, rounded, decay, reset))
+        synapses.extend(chip_synapses(folded, problem, rounded))
     exact = folded.readout_weight.numpy(), folded.readout_bias.numpy(), rates[-1].flatten(1).numpy()
     if encoding == "rate":
         readout = round_readout(*exact, bits=bits, decay=decay, weight_sum=folded.neuron.weight_sum(folded.steps))
@@ -335,7 +278,7 @@ def _round_network(
         synapses=tuple(synapses),
         readout=readout,
         steps=folded.steps,
-        host_drive=_host_drive(folded) if kind == "current" else None,
+        host_drive=host_drive_of(folded) if kind == "current" else None,
         class_names=folded.class_names,
         notes={"architecture": folded.architecture, "bits": str(bits), "made by": f"fsnn-lava {__version__}"},
         delta=_encoding(folded, kind, rate_bits, len(layers)) if encoding == "delta" else None,
@@ -374,69 +317,3 @@ def _problem(
         message_max=tuple(float(message_max) if one.source == INPUT else 1.0 for one in connections),
         rate_max=folded.neuron.rate_max,
     )
-
-
-def _layer(name: str, shape: tuple[int, ...], rounded: RoundedLayer, decay: int, reset: Reset) -> Layer:
-    largest = int(np.abs(rounded.bias).max(initial=0))
-    if largest > limits.BIAS_MAX or int(rounded.threshold.max()) > limits.THRESHOLD_MAX:
-        raise BadNetwork(
-            f"layer {name!r}: bias {largest} and threshold {int(rounded.threshold.max())} must be at most {limits.BIAS_MAX} weight units; "
-            "the weights of this layer are too small compared with its biases"
-        )
-    return Layer(name=name, shape=shape, threshold=rounded.threshold, bias=rounded.bias, scale=rounded.scale, decay=decay, reset=reset)
-
-
-def _synapses(folded: FoldedNetwork, problem: LayerProblem, rounded: RoundedLayer) -> list[Synapse]:
-    """The synapses into a layer: forward ones first, then feedback."""
-    made = zip(problem.connections, rounded.weights, rounded.exponents, strict=True)
-    ordered = sorted(made, key=lambda part: not folded.is_forward(part[0]))
-    return [_synapse(connection, weight, exponent) for connection, weight, exponent in ordered]
-
-
-def _synapse(connection: FoldedConnection, weight: IntArray, exponent: int) -> Synapse:
-    source, target = connection.source, connection.target
-    if exponent not in limits.EXPONENT_RANGE:
-        lowest, highest = limits.EXPONENT_RANGE[0], limits.EXPONENT_RANGE[-1]
-        raise BadNetwork(
-            f"synapse {source!r} -> {target!r}: the exponent must be between {lowest} and {highest}, but {exponent} is needed; "
-            "the weights of this layer differ too much in size"
-        )
-    operator = connection.operator
-    if isinstance(operator, Convolution):
-        return ConvSynapse(
-            source=source,
-            target=target,
-            weight=weight,
-            exponent=exponent,
-            stride=operator.stride,
-            padding=operator.padding,
-            groups=operator.groups,
-            dilation=operator.dilation,
-        )
-    if isinstance(operator, TransposedConvolution):
-        return TransposedConvSynapse(
-            source=source,
-            target=target,
-            weight=weight,
-            exponent=exponent,
-            stride=operator.stride,
-            padding=operator.padding,
-            output_padding=operator.output_padding,
-        )
-    return DenseSynapse(source=source, target=target, weight=weight, exponent=exponent)
-
-
-def _host_drive(folded: FoldedNetwork) -> HostDrive:
-    """What the host computes: the only connection from the input, into the first layer."""
-    entries = [one for one in folded.connections if one.source == INPUT]
-    operator, first = entries[0].operator, folded.layers[0]
-    plain = isinstance(operator, Dense) or (isinstance(operator, Convolution) and operator.groups == 1 and operator.dilation == (1, 1))
-    if len(entries) > 1 or entries[0].target != first.name or not plain:
-        raise BadArgument(
-            "input 'current' needs a single connection from the input, dense or a convolution without groups and dilation, into the first "
-            "layer; use input 'pixels'"
-        )
-    weight, bias = entries[0].weight.numpy(), first.bias.numpy()
-    if isinstance(operator, Convolution):
-        return HostDrive(weight=weight, bias=bias, stride=operator.stride, padding=operator.padding)
-    return HostDrive(weight=weight, bias=bias)

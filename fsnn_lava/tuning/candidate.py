@@ -45,7 +45,10 @@ class Candidate:
 def candidates(
     *, steps: int, layers: int, encodings: Iterable[Encoding] = ("rate", "delta"), bits: Iterable[int] = BITS, loop: int | None = None
 ) -> tuple[Candidate, ...]:
-    """All candidates for a network that was trained with `steps` steps; `loop` is the number of steps around its longest loop."""
+    """All candidates for a network that was trained with `steps` steps.
+
+    `loop` is the number of steps around its longest loop, by default the number of layers.
+    """
     found: list[Candidate] = []
     for encoding, width in product(dict.fromkeys(encodings), dict.fromkeys(bits)):
         if encoding == "rate":
@@ -63,7 +66,7 @@ def rate_steps(steps: int, layers: int) -> list[int]:
 
 
 def delta_steps(steps: int, layers: int, loop: int) -> list[int]:
-    """Candidate steps with delta encoding: whole turns around the longest loop, and numbers that fill a window; at most those trained."""
+    """Candidate steps with delta encoding, at most those trained: whole turns around the longest loop, and windows of rate coding."""
     turns = {1 + turn * loop for turn in TURNS} | set(_window_steps(layers, most=steps))
     return sorted(t for t in turns if t <= max(steps, 1 + loop))
 

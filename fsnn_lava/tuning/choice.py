@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import erf, sqrt
+from math import ceil, erf, sqrt
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.tuning.trial import Trial
@@ -14,9 +14,10 @@ def check_resolution(samples: int, max_drop: float) -> None:
     if not 0.0 <= max_drop <= 100.0:
         raise BadArgument(f"--max-drop must lie between 0 and 100 percentage points, got {max_drop:g}")
     if max_drop * samples < 100.0:
+        enough = f", or at least {ceil(100.0 / max_drop)} --samples" if max_drop else ""
         raise BadArgument(
             f"{samples} held-out samples cannot resolve a drop of {max_drop:g} percentage points: one answer is {100 / samples:.2g}; "
-            f"use --max-drop {100 / samples:.2g} or more, or at least {-(-100 // max_drop) if max_drop else 'infinitely many'} --samples"
+            f"use --max-drop {100 / samples:.2g} or more{enough}"
         )
 
 
@@ -44,7 +45,7 @@ def cheapest(trials: Sequence[Trial], *, max_drop: float, emulated: bool = False
 
 
 def confidence(trial: Trial, *, max_drop: float) -> float:
-    """The probability that new samples of the same kind show a drop of at most `max_drop` percentage points.
+    """How likely it is that the drop over all samples of the same kind is at most `max_drop` percentage points.
 
     Answers are paired, so only lost and gained ones vary: their difference has a variance of at most their number, to which one is added
     in case there are few. This is a normal approximation for one trial and ignores the choice among many.

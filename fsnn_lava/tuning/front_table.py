@@ -27,8 +27,8 @@ def chosen_sentence(trial: Trial, reference: float, *, max_drop: float) -> str:
     change = f"{abs(points):.2f} points {'below' if points > 0 else 'above'}" if points else "the same as"
     return (
         f"{trial.candidate}: {trial.accuracy:.2%}, {change} the float network's {reference:.2%} ({trial.lost} answers lost, "
-        f"{trial.gained} gained); new samples show a drop of at most {max_drop:g} points with a confidence of "
-        f"{confidence(trial, max_drop=max_drop):.0%}, not accounting for the choice among many"
+        f"{trial.gained} gained); over all samples of this kind the drop is at most {max_drop:g} points with a "
+        f"confidence of about {confidence(trial, max_drop=max_drop):.0%}, not accounting for the choice among many"
     )
 
 

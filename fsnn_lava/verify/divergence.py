@@ -28,6 +28,8 @@ def differing_samples(got: Result, expected: Result) -> NDArray[np.bool_]:
             wrong |= (a != b).reshape(len(a), -1).any(axis=1)
     if expected.messages is not None:
         wrong |= True if got.messages is None else (got.messages != expected.messages).any(axis=1)
+    if got.cycles is not None and expected.cycles is not None:
+        wrong |= got.cycles != expected.cycles
     tolerance = 4 * got.steps * 2.0**-53 * max(1.0, got.weight_sum)
     for name in ("traces", "late_traces"):
         for a, b in zip(getattr(got, name), getattr(expected, name), strict=True):
@@ -112,8 +114,7 @@ def _at_end(chip: ChipNetwork, got: Result, expected: Result, against: str) -> O
         what = f"{sides}; {len(wrong[origin])} neurons of the layer differ{hint}"
         return {"layer": layer.name, "neuron": neuron_index(layer, flat), "backend": theirs, "emulator": ours, "what": what}
     if wrong:
-        names = ", ".join(repr(chip.layers[i].name) for i in wrong)
-        return {"what": f"not localised: layers {names} end differently from {against}, and they feed each other{hint}"}
+        return {"what": not_localised(chip, list(wrong), against) + hint}
     readout = np.flatnonzero(got.readout[0] != expected.readout[0])
     if len(readout):
         flat = int(readout[0])
@@ -132,6 +133,12 @@ def first_divergent_layer(chip: ChipNetwork, different: list[int]) -> int | None
     reached = {i: _reached_from(chip, i) for i in different}
     origins = [i for i in different if not any(i in reached[other] for other in different if other != i)]
     return origins[0] if len(origins) == 1 else None
+
+
+def not_localised(chip: ChipNetwork, different: list[int], against: str) -> str:
+    """What is known where `first_divergent_layer` finds none."""
+    names = ", ".join(repr(chip.layers[i].name) for i in different)
+    return f"not localised: layers {names} end differently from {against}, and they feed each other"
 
 
 def _reached_from(chip: ChipNetwork, layer: int) -> set[int]:

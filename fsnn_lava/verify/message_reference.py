@@ -1,6 +1,7 @@
 """A second implementation of E15, written as plainly as NumPy allows, to check the emulator and Lava's own sigma-delta neurons.
 
-It shares no arithmetic with the backends. It is slow, so only a few samples of a run are computed with it.
+It shares no arithmetic with the backends; the weights of an event input's frames are part of the network. It is slow, so only a few
+samples of a run are computed with it, except where Lava's own neurons ran, which nothing else computes.
 """
 
 from __future__ import annotations

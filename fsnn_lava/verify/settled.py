@@ -22,7 +22,8 @@ class Settled:
         residual: the largest |f(a) - a|, spikes per step.
         typical: its root mean square over the neurons that fire or should.
         resolution: what the run can resolve, 1/A.
-        level: what the residual is compared with: the user's `residual_max`, by default `resolution`.
+        level: what the residual is compared with: the user's `residual_max`, by default `resolution`; with delta encoding every layer by
+            default with its own, of which these are the largest.
         beyond: share of the rates of neurons that fire or should whose residual is above `level`, 0 to 1.
         unexplained: share of these rates whose residual is also above what spikes under way and the phases of their sources explain in a
             run that has reached its equilibrium (E11), 0 to 1; None with delta encoding.
@@ -66,9 +67,12 @@ class Settled:
 
     def short(self) -> str:
         """The answer and its number, for the first line of a verdict."""
-        level = f"the allowed {self.level:.3g}" if self.demanded else f"the {self.level:.3g} that it resolves"
+        level = f"the allowed {self.level:.3g}" if self.demanded else self._resolved()
         steps = f", about {self.steps} steps needed" if self.beyond and self.steps is not None else ""
         return f"{self.answer} (|f(a) - a| up to {self.residual:.3g}, {_share(self.beyond)} beyond {level}{steps})"
+
+    def _resolved(self) -> str:
+        return f"the {self.level:.3g} that it resolves"
 
     def sentence(self) -> str:
         """The finding in one sentence."""

@@ -65,7 +65,7 @@ def test_a_checkpoint_of_the_authors_becomes_a_model(tmp_path, capsys):
 def test_an_nir_graph_becomes_a_model(tmp_path, capsys):
     nir.write(tmp_path / "net.nir", nir_chain())
     assert main([str(tmp_path / "net.nir"), str(tmp_path / "model.pt"), "--dt", "1", "--reset", "subtract"]) == 0
-    assert "an NIR graph: NIR graph net.nir, as dt = 1 writes it: " in capsys.readouterr().out
+    assert "an NIR graph: NIR graph net.nir, with dt = 1: " in capsys.readouterr().out
     assert fl.FSNN.load(tmp_path / "model.pt").architecture.classes == 3
 
 

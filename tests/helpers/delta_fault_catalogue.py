@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fsnn_lava.backends.lava.operation_counts import count_operations
 from fsnn_lava.ir.network import ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.result import Result
 from fsnn_lava.verify.comparator import Comparator
@@ -43,7 +44,8 @@ class DeltaCase:
         """Run `chip` (default: the right one) with hooks of DeltaFaults, which Lava's own neurons do not have."""
         used = chip or self.chip
         if self.stock:
-            found = replace(MessageReference(used, stock=True).run(self.values, spikes=True), updates=self._updates)
+            found = MessageReference(used, stock=True).run(self.values, spikes=True)
+            found = replace(found, updates=self._updates, operations=self._operations(found))
         else:
             found = simulate_delta(used, self.values, faults=DeltaFaults(**hooks))
         return replace(
@@ -59,11 +61,18 @@ class DeltaCase:
         neurons = sum(layer.size for layer in self.chip.layers) + self.chip.readout.classes
         return np.full(len(self.values), self.chip.steps * neurons, dtype=np.int64)
 
-    def judge(self, result: Result) -> Verdict:
+    def _operations(self, found: Result) -> np.ndarray:
+        """Those of a run in which no two messages of a pair cancel at the end."""
+        assert found.spikes is not None
+        chip, steps = self.chip, self.chip.steps
+        missed = [(found.spikes[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :] != 0).sum(axis=1) for s in chip.feedback]
+        return count_operations(chip, self.values, found.counts, missed, 1)
+
+    def judge(self, result: Result, *, offset: int = 0) -> Verdict:
         comparator = Comparator(self.chip, graph="stock" if self.stock else "", equilibrium_samples=0)
         if self.backend == "emu":
             comparator.spikes.emulator = _Repeated(self.chip, result)  # type: ignore[assignment]
-        comparator.add(result, self.values)
+        comparator.add(result, self.values, offset=offset)
         return comparator.verdict()
 
 
@@ -214,6 +223,15 @@ def _round_to_nearest(layer: int, tau: int, z: np.ndarray, rate: np.ndarray) -> 
     return np.clip((z + 2**8) // 2**9, 0, one)  # as_delta: thresholds of 512
 
 
+def _recorded(**changes: Callable[[Any], Any]) -> Callable[[DeltaCase], Result | None]:
+    """A correct run that was recorded wrongly, without trains, which would show it."""
+    return lambda case: replace(case.right, spikes=None, **{name: change(getattr(case.right, name)) for name, change in changes.items()})
+
+
+def _in_last_layer(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[tuple[np.ndarray, ...]], tuple[np.ndarray, ...]]:
+    return lambda arrays: (*arrays[:-1], change(arrays[-1]).astype(arrays[-1].dtype))
+
+
 CATALOGUE = (
     DeltaFault("message", "is lost", _message(lambda change: 0)),
     DeltaFault("message", "arrives twice", _message(lambda change: 2 * change)),
@@ -251,6 +269,12 @@ CATALOGUE = (
         "its weights are one too small",
         _with_readout(lambda readout: replace(readout, weight=np.maximum(readout.weight, -126) - 1)),
     ),
+    DeltaFault(
+        "record",
+        "wrong sums are called clipped",
+        _recorded(potentials=_in_last_layer(lambda sums: sums + 999), clipped=_in_last_layer(lambda flags: flags | 2)),
+    ),
+    DeltaFault("record", "more messages than steps", _recorded(counts=_in_last_layer(lambda counts: counts + 99))),
 )
 
 
@@ -270,5 +294,6 @@ def outcomes(which: Callable[[int], bool] = lambda number: True, *, trains: bool
                 broken = fault.run(case) if which(number) else None
                 if broken is None or not has_effect(broken, case.right):
                     continue
-                verdict = case.judge(broken if trains else replace(broken, spikes=None))
+                offset = 1001 if fault.rule == "record" else 0  # beyond the samples that are emulated again
+                verdict = case.judge(broken if trains else replace(broken, spikes=None), offset=offset)
                 yield DeltaOutcome(fault, graph, backend, not verdict.faithful, tuple(check.name for check in verdict.failed))

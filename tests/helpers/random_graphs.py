@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,11 @@ from tests.helpers.strategies import (
     random_weights,
     typical_current,
 )
+
+
+def number_of_graphs(usual: int) -> int:
+    """How many random graphs a test tries: FSNN_GRAPHS, if that is more than usual."""
+    return max(usual, int(os.environ.get("FSNN_GRAPHS", "0")))
 
 
 @st.composite

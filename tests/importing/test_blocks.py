@@ -23,6 +23,11 @@ def test_a_layer_has_the_name_of_its_neurons_if_that_is_allowed():
     assert [block.name for block in blocks(nn.Linear(6, 5), nn.ReLU()).layers] == ["l1"]
 
 
+def test_a_name_by_position_that_the_source_has_given_already_is_not_given_again():
+    named = blocks(fc1=nn.Linear(6, 5), l2=nn.ReLU(), fc2=nn.Linear(5, 4), readout=nn.ReLU(), out=nn.Linear(4, 2))
+    assert [block.name for block in named.layers] == ["l2", "l3"]
+
+
 def test_the_outputs_are_the_readout_or_else_the_last_neurons():
     assert blocks(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 2)).classes == 2
     last = blocks(nn.Linear(6, 5), nn.ReLU(), nn.Dropout())

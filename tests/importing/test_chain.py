@@ -24,6 +24,12 @@ class Doubled(nn.Linear):
         return 2 * super().forward(x)
 
 
+class Gate(nn.Module):
+    """Not torch's, although its package has "activation" in its name."""
+
+    __module__ = "framework.activation_based.layer"
+
+
 class Backwards(nn.Sequential):
     def forward(self, x):
         for module in reversed(list(self)):
@@ -45,6 +51,7 @@ def test_nested_sequentials_are_read_in_order_under_their_full_names():
         (nn.LSTM(4, 4), r"layer '1' \(LSTM\) has gates"),
         (nn.AdaptiveAvgPool2d(1), r"layer '1' \(AdaptiveAvgPool2d\) chooses its window"),
         (nn.PixelShuffle(2), r"layer '1' \(PixelShuffle\) is not known: convert it to Linear"),
+        (Gate(), r"layer '1' \(Gate\) is not known: convert it to Linear, .* or to a spiking neuron of a framework in docs/importing.md"),
         (Doubled(4, 4), r"layer '1' \(Doubled\) is not known"),
         (Branching(), r"layer '1' \(Branching\) has its own forward\(\)"),
         (Backwards(nn.Linear(4, 4), nn.ReLU()), r"layer '1' \(Backwards\) has its own forward\(\)"),

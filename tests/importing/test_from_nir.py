@@ -40,7 +40,7 @@ def test_a_chain_sends_the_spikes_of_nirs_equations(tmp_path):
     np.testing.assert_array_equal(spikes_of(net, given)[0], np.stack(sent))
     assert net.neuron.leak == pytest.approx(leak) and net.vths[0] == pytest.approx(0.75 / gain, rel=1e-6)
     said = net.metrics["imported"]
-    assert said.startswith("NIR graph net.nir, as dt = 0.5 writes it: lif subtracts θ before the leak, spikes at u > θ, keeps 0.9 of u")
+    assert said.startswith("NIR graph net.nir, with dt = 0.5: lif subtracts θ before the leak, spikes at u > θ, keeps 0.9 of u")
     assert said.endswith("read as data, not compared with its source")
 
 
@@ -132,6 +132,28 @@ def test_a_readout_that_integrates_is_read_if_it_weights_the_steps_as_the_rates_
         read(tmp_path, nir_chain(lif(6, tau=10.0), edges=edges, sum=integrator), dt=1.0)
 
 
+def test_nodes_whose_names_become_the_same_are_different_layers(tmp_path):
+    edges = [("input", "in"), ("in", "a b"), ("a b", "mid"), ("mid", "a_b"), ("a_b", "out"), ("out", "output")]
+    more = {"a b": integrate_and_fire(6), "mid": nir.Linear(weight=numbers(4, 6, 6)), "a_b": integrate_and_fire(6)}
+    net = read(tmp_path, nir_chain(edges=edges, **more), dt=1.0)
+    assert [layer.name for layer in net.graph.layers] == ["a_b", "l2"]
+
+
+def test_two_nodes_with_one_name_are_refused(tmp_path):
+    inner = nir.NIRGraph(
+        nodes={
+            "input": nir.Input(input_type={"input": np.array([6])}),
+            "lif": integrate_and_fire(6),
+            "output": nir.Output(output_type={"output": np.array([6])}),
+        },
+        edges=[("input", "lif"), ("lif", "output")],
+        type_check=False,
+    )
+    edges = [("input", "in"), ("in", "ring"), ("ring", "ring.lif"), ("ring.lif", "out"), ("out", "output")]
+    with pytest.raises(fl.BadFile, match=r"two nodes have the name 'ring\.lif'"):
+        read(tmp_path, nir_chain(edges=edges, **{"ring": inner, "ring.lif": integrate_and_fire(6)}), dt=1.0)
+
+
 ONES = np.ones(6)
 PAIR = np.array([1, 1])
 
@@ -139,7 +161,7 @@ PAIR = np.array([1, 1])
 @pytest.mark.parametrize(
     ("graph", "options", "sentence"),
     [
-        (nir_chain, {"reset": None, "dt": 1.0}, r'as dt = 1 writes it, it resets to zero, .* say reset="subtract"'),
+        (nir_chain, {"reset": None, "dt": 1.0}, r'with dt = 1, it resets to zero, .* say reset="subtract"'),
         (nir_chain, {}, "the file does not say how long a time step is"),
         (nir_chain, {"dt": 9.0}, r"it would keep -0.8 of its potential per step"),
         (nir_chain, {"written_by": "spikingjelly"}, "SpikingJelly only writes networks that reset to a fixed potential"),
@@ -157,6 +179,11 @@ PAIR = np.array([1, 1])
             lambda: nir_chain(nir.CubaLIF(tau_syn=ONES, tau_mem=ONES, r=ONES, v_leak=0 * ONES, v_threshold=ONES)),
             {"dt": 0.5},
             r"node 'lif' \(CubaLIF\): it filters its input by a synaptic current",
+        ),
+        (
+            lambda: nir_chain(lif(6, v_reset=0.1 * ONES)),
+            {"dt": 0.5},
+            r"node 'lif' \(LIF\): a spike subtracts the threshold and v_reset is not 0; only one of the two can be meant",
         ),
         (lambda: nir_chain(nir.Threshold(threshold=ONES)), {"dt": 1.0}, r"node 'lif' \(Threshold\): it has no potential"),
         (lambda: nir_chain(edges=[("input", "in"), ("in", "out"), ("out", "output")]), {"dt": 1.0}, "no IF or LIF node"),

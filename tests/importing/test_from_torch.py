@@ -92,6 +92,35 @@ def test_a_network_that_was_trained_on_fractions_cannot_be_quantised_without_a_n
         fl.quantise(net)
 
 
+class OwnNeuron(nn.Module):
+    def forward(self, x):
+        return (x >= 1.0).to(x.dtype)
+
+
+class Branching(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = nn.Linear(64, 4), nn.Linear(64, 4)
+
+    def forward(self, x):
+        return self.left(x) if x.sum() > 0 else self.right(x)
+
+
+@pytest.mark.parametrize(
+    ("modules", "sentence"),
+    [
+        ([nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16, 4)], r"layer '0' \(MaxPool2d\) takes a maximum, .* replace it by nn.AvgPool2d"),
+        ([nn.Flatten(), nn.Linear(64, 8), nn.Softmax(1), nn.Linear(8, 4)], r"layer '2' \(Softmax\) cannot be .* elsewhere use nn.ReLU"),
+        ([nn.Flatten(), nn.Linear(64, 8), OwnNeuron(), nn.Linear(8, 4)], r"layer '2' \(OwnNeuron\) is not known: convert it to .* spiking"),
+        ([nn.Flatten(), Branching()], r"layer '1' \(Branching\) has its own forward\(\), .* replace it by nn.Sequential"),
+    ],
+    ids=["maximum", "softmax", "unknown neuron", "control flow"],
+)
+def test_what_cannot_be_converted_is_refused_with_its_layer_and_a_remedy(modules, sentence):
+    with pytest.raises(fl.BadArgument, match=sentence):
+        fl.from_torch(nn.Sequential(*modules), input_shape=(1, 8, 8), calibration=squares(8)[0], normalisation=fl.Normalisation())
+
+
 @pytest.mark.parametrize("given", [torch.zeros(4, 8, 8), torch.zeros(0, 1, 8, 8), [1, 2]])
 def test_a_calibration_batch_of_another_shape_is_refused(source, given):
     with pytest.raises(fl.BadArgument, match=r"calibration must be a tensor \[B, 1, 8, 8\] of at least one sample"):

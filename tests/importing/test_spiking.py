@@ -98,6 +98,19 @@ def test_a_recurrent_convolution_of_another_kind_is_refused(recurrent):
         imported(nn.Conv2d(1, 2, 3), Made(recurrent=recurrent), nn.Flatten(), dense(8, 3), shape=(1, 4, 4))
 
 
+def test_a_recurrent_connection_of_several_modules_is_refused():
+    with pytest.raises(fl.BadArgument, match=r"layer '1' \(Made\): its recurrent connection is Sequential; it must be nn.Linear"):
+        imported(dense(6, 8), Made(recurrent=nn.Sequential(nn.Linear(8, 8))), dense(8, 3))
+
+
+def test_sequences_are_compared_frame_by_frame_and_need_a_frame_for_every_step():
+    source, frames = nn.Sequential(dense(6, 8), Made(theta=0.5), dense(8, 3)).double(), 2 * torch.rand(4, 7, 6, dtype=torch.float64)
+    net = fl.from_torch(source, input_shape=(6,), calibration=frames, steps=7)
+    assert "equal spikes" in net.metrics["imported"]
+    with pytest.raises(fl.BadArgument, match="calibration has 7 frames per sample, fewer than steps = 8"):
+        fl.from_torch(source, input_shape=(6,), calibration=frames, steps=8)
+
+
 def test_without_a_readout_the_answers_are_the_rates_of_the_last_neurons():
     net = imported(dense(6, 8), Made(leak=1.0), dense(8, 3), Made(leak=1.0))
     values = torch.rand(4, 6, dtype=torch.float64)

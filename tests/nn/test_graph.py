@@ -49,7 +49,7 @@ def graph(*more, layers=(("a", (2, 4, 4)), ("b", (2, 4, 4))), first=(STEM, AHEAD
         (lambda: graph({**AHEAD, "target": "input"}), "nothing can connect to the input; feedback ends in a layer"),
         (lambda: graph({**AHEAD, "stride": 2}), r"its output has shape \(2, 2, 2\), but layer 'b' has shape \(2, 4, 4\)"),
         (lambda: graph({**AHEAD, "kind": "dense", "kernel": 1}), r"a dense connection ends in a layer of shape \(N,\), got \(2, 4, 4\)"),
-        (lambda: graph({**AHEAD, "groups": 3}), "3 groups divide neither 2 source nor 2 target channels evenly"),
+        (lambda: graph({**AHEAD, "groups": 3}), "3 groups must divide both the 2 source and the 2 target channels"),
         (
             lambda: graph({"source": "b", "target": "a", "kind": "identity"}),
             r"feedback is learned and restricted \(E6\)",

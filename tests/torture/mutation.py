@@ -34,9 +34,12 @@ FILES = {  # what is changed, by folder
     ],
     "nn": ["architecture", "event_layout", "event_simulation", "notation", "operators"],
     "ir": ["connections", "delta_encoding", "input_current", "layers", "network", "rate_map", "compiled_synapse"],
-    "quantisation": ["dead_band", "delta_rounding", "fake_quantise", "fold", "layer_problem", "quantise", "readout_rounding", "rounding"],
+    "quantisation": [
+        *("chip_parts", "dead_band", "delta_rounding", "fake_quantise", "fold", "layer_problem", "quantise", "quantise_options"),
+        *("readout_rounding", "rounding"),
+    ],
     "importing": ["balance", "ide_fsnn", "linear_path", "neuron_facts", "nir_neurons", "probe", "spiking"],
-    "backends/emulator": ["delta", "laid_out", "layout", "run"],
+    "backends/emulator": ["delta", "laid_out", "layout", "limit_cycle", "run"],
     "verify": [],  # all of it
 }
 TESTS = [  # that are watched: which of them runs a line is asked when that line is changed; compiled lines cannot be watched

@@ -18,6 +18,6 @@ def test_every_trial_has_a_line_under_its_titles_and_a_mark():
 def test_the_choice_is_said_with_its_confidence():
     said = chosen_sentence(trial(4, lost=3, gained=1), 0.92, max_drop=2.0)
     assert "90.00%, 2.00 points below the float network's 92.00% (3 answers lost, 1 gained)" in said
-    assert "a drop of at most 2 points with a confidence of 50%" in said
+    assert "the drop is at most 2 points with a confidence of about 50%" in said
     assert "1.00 points above the float" in chosen_sentence(trial(4, gained=1), 0.9, max_drop=1.0)
     assert "the same as the float" in chosen_sentence(trial(4), 0.9, max_drop=1.0)

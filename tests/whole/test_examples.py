@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import fsnn_lava as fl
 from fsnn_lava.cli.run import main as run_command
@@ -137,3 +138,16 @@ def test_the_model_maker_measures_what_it_writes():
     card = (EXAMPLES / "models" / "digits" / "card.md").read_text()
     assert f"{figures['integer']:.2%}" in card
     assert figures["integer"] >= 0.97
+
+
+def test_the_model_maker_certifies_single_samples_of_a_network_that_is_not_certified():
+    make = runpy.run_path(str(EXAMPLES / "models" / "make.py"))
+    from fsnn_lava.data import load
+    from fsnn_lava.quantisation.quantise import quantise_in_full
+
+    data = load("digits")
+    torch.manual_seed(0)
+    net = fl.FSNN("4C3s (F4C3)", input_shape=(1, 8, 8), classes=10, vth=0.3, steps=8, normalisation=data.normalisation).eval()
+    made = quantise_in_full(net, calibration=data.train.batch(range(16)))
+    assert made.gain_after >= 1
+    assert re.fullmatch(r"\d of 8; ‖J‖ at the equilibrium at most \S+", make["local_certificates"](made, data))

@@ -18,6 +18,7 @@ from fsnn_lava.nn.trace import Trace
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.verify.comparator import compare
 from tests.helpers.float_graphs import contracting, graphs
+from tests.helpers.random_graphs import number_of_graphs
 
 TURNS = 40  # around the loops, each a contraction by less than 1/2
 
@@ -49,7 +50,7 @@ def unrolled(net: fl.FSNN, images: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return rates
 
 
-@settings(max_examples=10)
+@settings(max_examples=number_of_graphs(10))
 @given(graph=graphs(), batch_norm=st.booleans())
 def test_the_implicit_gradient_is_the_unrolled_one_and_that_of_finite_differences(graph, batch_norm):
     net = contracting(graph, batch_norm=batch_norm, solver=fl.Solver(tol=1e-13, max_steps=200)).train()
@@ -102,7 +103,7 @@ def _compare_with_finite_differences(net, images, wanted, got):
         assert abs((values[0] - values[1]) / (2 * h) - slope) <= 1e-6 * max(abs(slope), abs(values[0]), 1.0)
 
 
-@settings(max_examples=12)
+@settings(max_examples=number_of_graphs(12))
 @given(graph=graphs(), pipelined=st.booleans(), leaks=st.booleans(), dropout=st.booleans(), sequence=st.booleans())
 def test_events_and_dense_products_make_the_same_spikes(graph, pipelined, leaks, dropout, sequence):
     torch.manual_seed(3)
@@ -124,7 +125,7 @@ def test_events_and_dense_products_make_the_same_spikes(graph, pipelined, leaks,
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)  # 9 steps of sums of < 100 float32 terms of order 1
 
 
-@settings(max_examples=6)
+@settings(max_examples=number_of_graphs(6))
 @given(graph=graphs(), pipelined=st.booleans())
 def test_a_folded_network_is_the_network(graph, pipelined):
     schedule = "pipelined" if pipelined else "sequential"
@@ -143,7 +144,7 @@ def test_a_folded_network_is_the_network(graph, pipelined):
     np.testing.assert_allclose(np.abs(np.linalg.eigvals(folded.gains())).max(), net.spectral_radius(), rtol=1e-9)
 
 
-@settings(max_examples=30)
+@settings(max_examples=number_of_graphs(30))
 @given(graph=graphs())
 def test_a_graph_reads_back_from_values_and_from_its_notation(graph):
     assert graph_of(graph_values(graph), input_shape=graph.source_shape) == graph
@@ -151,7 +152,7 @@ def test_a_graph_reads_back_from_values_and_from_its_notation(graph):
     assert text is None or parse_notation(text, input_shape=graph.source_shape) == graph
 
 
-@settings(max_examples=3)
+@settings(max_examples=number_of_graphs(3))
 @given(graph=graphs(layers_max=4), steps=st.integers(2, 12))
 def test_integers_of_a_graph_are_faithful_to_it(graph, steps):
     net = contracting(graph, batch_norm=True, normalisation=fl.Normalisation(), steps=steps).eval()

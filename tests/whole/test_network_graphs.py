@@ -15,24 +15,24 @@ from fsnn_lava.verify.comparator import Comparator
 from tests.helpers.chip_networks import skip_network
 from tests.helpers.naive_delta import simulate_delta
 from tests.helpers.naive_simulator import assert_same, simulate
-from tests.helpers.random_graphs import network_graphs
+from tests.helpers.random_graphs import network_graphs, number_of_graphs
 
 
-@settings(max_examples=60)
+@settings(max_examples=number_of_graphs(60))
 @given(network_graphs(delta=False))
 def test_the_emulator_is_the_plain_reference_bit_by_bit(case):
     chip, values = case
     assert_same(fl.run(chip, values, spikes=True), simulate(chip, values))
 
 
-@settings(max_examples=40)
+@settings(max_examples=number_of_graphs(40))
 @given(network_graphs(delta=True))
 def test_with_delta_encoding_too(case):
     chip, values = case
     assert_same(fl.run(chip, values, spikes=True), simulate_delta(chip, values))
 
 
-@settings(max_examples=12)
+@settings(max_examples=number_of_graphs(12))
 @given(st.one_of(network_graphs(delta=False), network_graphs(delta=True)))
 def test_the_comparator_finds_a_correct_run_faithful(case):
     chip, values = case
@@ -43,7 +43,7 @@ def test_the_comparator_finds_a_correct_run_faithful(case):
     assert verdict.faithful or result.clip_count.any(), verdict.to_text()
 
 
-@settings(max_examples=15)
+@settings(max_examples=number_of_graphs(15))
 @given(st.one_of(network_graphs(delta=False), network_graphs(delta=True)))
 def test_a_file_read_back_is_the_graph(tmp_path_factory, case):
     chip, _ = case

@@ -28,6 +28,7 @@ TOOLS = (
 PIP = "-m pip install -qq --no-compile --no-warn-conflicts"
 NUMBA = f"{PIP} numba>=0.59 numpy>=1.24.4"
 COMPILE = ".ci/compile_kernels.py"
+PEERS = f"{PIP} --no-deps --require-hashes -r deploy/locks/peers.txt"
 LAVA = f"{PIP} --no-deps --ignore-requires-python --require-hashes -r fsnn_lava/backends/lava/pins"
 
 # Stands in for a Python: answers the set-up's questions, makes "environments" that are copies of itself, and writes down what it was asked.
@@ -37,7 +38,8 @@ case "$*" in
     --version) echo Python {version}.9 ;;
     *version_info*) echo {version} ;;
     *ensurepip*) exit {broken} ;;
-    '-m venv '*) mkdir -p "$3/bin" "$3/lib/python{version}/site-packages/tests" && cp "$0" "$3/bin/python" ;;
+    '-m venv '*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python"
+        for folder in tests docs; do mkdir -p "$3/lib/python{version}/site-packages/$folder"; done ;;
     '-m pip --version') [ "$0" != "${{0#.venv}}" ] ;;
     '-m pip install'*'{fails}'*) echo "pip: no such thing" >&2; exit 1 ;;
     fail) exit 7 ;;
@@ -53,6 +55,8 @@ def clone(tmp_path):
     for name in (".ci/with-python", "setup.cfg", "pyproject.toml"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "fsnn_lava/backends/lava/pins", folder / "fsnn_lava/backends/lava/pins")
+    (folder / "deploy/locks").mkdir(parents=True)
+    shutil.copy(ROOT / "deploy/locks/peers.txt", folder / "deploy/locks/peers.txt")
     (folder / "bin").mkdir()
     for tool in TOOLS:
         found = shutil.which(tool)
@@ -114,7 +118,7 @@ def test_the_users_python3_is_taken_whatever_supported_version_it_is(clone):
     add_python(clone, "python3", "3.12")
     found = run(clone, "-m", "job")
     assert (found.returncode, asked(clone)[-1]) == (0, "-m job")
-    assert f"[1/6] an environment in .venv with Python 3.12.9 from {clone}/bin/python3 " in found.stderr
+    assert f"[1/7] an environment in .venv with Python 3.12.9 from {clone}/bin/python3 " in found.stderr
 
 
 def test_a_name_that_does_not_run_is_passed_over(clone):
@@ -193,10 +197,18 @@ def test_a_python_of_a_series_can_be_asked_for(clone):
 # ---- what is installed
 
 
-def test_the_tests_get_torch_lava_by_hash_the_tools_and_lava_dl(clone):
+def test_the_tests_get_torch_lava_by_hash_the_tools_lava_dl_and_the_other_frameworks(clone):
     add_python(clone, "python3", "3.11")
     run(clone, "job")
-    assert installed(clone) == [NUMBA, f"{PIP} torch==2.13.0+cpu", f"{LAVA}/lava-nc.txt", f"{PIP} -e .[test]", f"{LAVA}/lava-dl.txt"]
+    first = [NUMBA, f"{PIP} torch==2.13.0+cpu", f"{LAVA}/lava-nc.txt"]
+    assert installed(clone) == [*first, f"{PIP} -e .[test]", f"{LAVA}/lava-dl.txt", PEERS]
+
+
+def test_an_index_without_the_other_frameworks_is_reported_and_stops_nothing(clone):
+    add_python(clone, "python3", "3.11", fails="peers.txt")
+    found = run(clone, "job")
+    assert (found.returncode, asked(clone)[-1]) == (0, "job")
+    assert "pip: no such thing" in found.stderr and "the tests that need one of these frameworks will be skipped" in found.stderr
 
 
 def test_the_demo_does_without_the_tools_and_lava_dl_and_the_tests_add_them(clone):
@@ -204,18 +216,17 @@ def test_the_demo_does_without_the_tools_and_lava_dl_and_the_tests_add_them(clon
     run(clone, "--demo", "job")
     assert installed(clone) == [NUMBA, f"{PIP} torch==2.13.0+cpu", f"{LAVA}/lava-nc.txt", f"{PIP} -e ."]
     (clone / "log").unlink()
-    assert "[2/2] lava-dl==0.6.0" in run(clone, "job").stderr
-    assert installed(clone) == [f"{PIP} -e .[test]", f"{LAVA}/lava-dl.txt"]
+    assert "[2/3] lava-dl==0.6.0" in run(clone, "job").stderr
+    assert installed(clone) == [f"{PIP} -e .[test]", f"{LAVA}/lava-dl.txt", PEERS]
     (clone / "log").unlink()
     assert run(clone, "--demo", "job").stderr == ""
     assert installed(clone) == []
 
 
-def test_the_tests_that_the_lava_wheels_bring_along_are_removed(clone):
+def test_the_packages_tests_and_docs_that_others_bring_along_are_removed(clone):
     add_python(clone, "python3", "3.11")
     run(clone, "job")
-    assert (clone / ".venv/lib/python3.11/site-packages").is_dir()
-    assert not (clone / ".venv/lib/python3.11/site-packages/tests").exists()
+    assert list((clone / ".venv/lib/python3.11/site-packages").iterdir()) == []
 
 
 def test_with_a_gpu_the_ordinary_torch_is_installed(clone):
@@ -243,7 +254,7 @@ def test_without_a_cpu_build_the_ordinary_one_is_taken_and_that_is_reported(clon
     found = run(clone, "job")
     assert found.returncode == 0
     assert "no CPU build of torch==2.13.0 was found" in found.stderr and "TORCH_INDEX=URL" in found.stderr
-    assert "[3/6] torch==2.13.0, default build: 0 MB" in found.stderr
+    assert "[3/7] torch==2.13.0, default build: 0 MB" in found.stderr
     assert installed(clone)[1:3] == [f"{PIP} torch==2.13.0+cpu", f"{PIP} torch==2.13.0"]
 
 
@@ -297,7 +308,7 @@ def test_on_a_terminal_a_step_shows_how_far_it_is(clone):
     with subprocess.Popen([clone / ".ci/with-python", "job"], env=environment, stderr=theirs, stdout=subprocess.DEVNULL) as process:
         os.close(theirs)
         shown = ""
-        while not re.search(r"\rfsnn-lava: \[1/6\] an environment in \.venv [^\r]* … \d+ MB, \d+ s ", shown):
+        while not re.search(r"\rfsnn-lava: \[1/7\] an environment in \.venv [^\r]* … \d+ MB, \d+ s ", shown):
             shown += os.read(ours, 4096).decode(errors="replace")
         seen.touch()
         while " s in total" not in shown:
@@ -317,7 +328,7 @@ def test_the_second_time_nothing_is_set_up(clone):
     assert (found.stderr, asked(clone)) == ("", ["-c ", "second"])
 
 
-@pytest.mark.parametrize("name", ["setup.cfg", "fsnn_lava/backends/lava/pins/lava-nc.txt"])
+@pytest.mark.parametrize("name", ["setup.cfg", "fsnn_lava/backends/lava/pins/lava-nc.txt", "deploy/locks/peers.txt"])
 def test_changed_metadata_is_installed_again(clone, name):
     add_python(clone, "python3", "3.11")
     run(clone, "first")
@@ -380,7 +391,7 @@ def test_an_environment_that_was_not_made_by_the_set_up_says_itself_where_it_bel
     (clone / ".venv/bin/activate").write_text(f"VIRTUAL_ENV=$(cygpath '/elsewhere/.venv')\n{line}\nexport VIRTUAL_ENV\n")
     assert ".venv belongs to /elsewhere, not to this folder" in run(clone, "job").stderr
     (clone / ".venv/bin/activate").write_text(f"{line}\n".replace("/elsewhere", str(clone)))
-    assert run(clone, "job").stderr.startswith("fsnn-lava: [1/6]")
+    assert run(clone, "job").stderr.startswith("fsnn-lava: [1/7]")
 
 
 def test_an_environment_whose_fsnn_lava_is_another_clone_is_left_alone(clone):

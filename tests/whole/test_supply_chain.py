@@ -27,13 +27,21 @@ def test_lava_is_the_same_file_on_every_python(python):
     assert set(nc.hashes) <= set(found["lava-nc"].hashes) and found["lava-dl"].hashes == dl.hashes
 
 
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_frameworks_of_the_tests_are_pinned_where_they_run(python):
+    peers = lockfile.read_lock(lockfile.PEERS)
+    assert {"norse", "sinabs", "snntorch", "spikingjelly"} <= set(peers)
+    found = set(peers) & set(lockfile.read_everything(python))
+    assert found == set(peers) - ({"spikingjelly"} if python == "3.10" else set())
+
+
 def test_only_on_python_3_10_do_the_old_versions_that_lava_asks_for_come_with_it():
     versions = {python: [str(lockfile.read_everything(python)[name].version) for name in ("numpy", "networkx")] for python in PYTHONS}
     assert versions["3.10"] == ["1.26.4", "2.8.7"]
     assert all(lockfile.Version(numpy) >= lockfile.Version("2") for numpy, _ in list(versions.values())[1:])
 
 
-@pytest.mark.parametrize("path", sorted(lockfile.FOLDER.glob("python*.txt")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(lockfile.FOLDER.glob("*.txt")), ids=lambda path: path.name)
 def test_a_lock_names_no_host_and_no_option(path):
     text = path.read_text()
     assert "://" not in text

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.laid_out import Drive, LaidOutEmulator, Messages
 from fsnn_lava.backends.emulator.layout import flatten_channels_last, largest_sum, lay_out
-from fsnn_lava.backends.emulator.limit_cycle import limit_cycles
+from fsnn_lava.backends.emulator.limit_cycle import hash_keys, limit_cycles
 from fsnn_lava.compiled.delta_run import DeltaOutputs, DeltaProgram, run_delta_samples
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.delta_encoding import DeltaEncoding, frame_exponent
@@ -70,6 +70,7 @@ def _delta_program(chip: ChipNetwork, delta: DeltaEncoding) -> DeltaProgram:
         ceiling=delta.ceiling,
         frames=np.zeros(0, np.int64),
         frame_exponents=np.array([frame_exponent(chip, layer) for layer in chip.layers], dtype=np.int64),
+        keys=hash_keys(len(shifts)),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fsnn_lava import limits
+from fsnn_lava.backends.emulator.limit_cycle import hash_keys
 from fsnn_lava.backends.lava.batched_processes import BatchedProcesses
 from fsnn_lava.backends.lava.channel_order import channels_last_order
 from fsnn_lava.backends.lava.delta_record import DeltaRecord, delta_record
@@ -32,7 +33,9 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
         super().__init__(chip, batch=batch, steps=steps, trains=np.int16 if spikes else None, recorder="stock")
 
     def _record(self, layer: Layer, late: list[int]) -> DeltaRecord:
-        return delta_record(self.batch, layer.size, steps=self.steps, delays=late)
+        sizes = [each.size for each in self.chip.layers]
+        end = sum(sizes[: self.chip.index(layer.name) + 1])
+        return delta_record(self.batch, steps=self.steps, delays=late, keys=hash_keys(sum(sizes))[end - layer.size : end])
 
     def _neuron(self, index: int, layer: Layer) -> SigmaDeltaNeuron:
         return SigmaDeltaNeuron(

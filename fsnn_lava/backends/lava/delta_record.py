@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.lava.neuron_record import LateMessages, late_messages
 from fsnn_lava.backends.lava.shared_memory import shared_array
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads the indices of neurons over 64 bits
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeltaRecord:
@@ -26,6 +24,7 @@ class DeltaRecord:
     clip_count: NDArray[np.int64]  # [B]
     messages: NDArray[np.int32]  # [B, T]
     hashes: NDArray[np.uint64]  # [B, T] of the rates after each step
+    keys: NDArray[np.uint64]  # [n] what the rates are multiplied by in a hash
     late: tuple[LateMessages, ...]
 
     def clear(self) -> None:
@@ -39,17 +38,16 @@ class DeltaRecord:
         sent = changes != 0
         self.counts[...] += sent
         self.messages[:, tau - 1] = sent.sum(axis=1)
-        own = (2 * np.arange(changes.shape[1], dtype=np.uint64) + np.uint64(1)) * _ODD
-        self.hashes[:, tau - 1] = (self.told.astype(np.uint64) * own).sum(axis=1, dtype=np.uint64)
+        self.hashes[:, tau - 1] = (self.told.astype(np.uint64) * self.keys).sum(axis=1, dtype=np.uint64)
         for part in self.late:
             if tau > steps - part.delay:
                 part.counts[...] += sent
                 part.traces[...] += changes
 
 
-def delta_record(batch: int, size: int, *, steps: int, delays: Sequence[int]) -> DeltaRecord:
-    """An empty record of a layer with delta encoding, in shared memory."""
-    shape = (batch, size)
+def delta_record(batch: int, *, steps: int, delays: Sequence[int], keys: NDArray[np.uint64]) -> DeltaRecord:
+    """An empty record of a layer with delta encoding, in shared memory; there is one key per neuron."""
+    shape = (batch, len(keys))
     return DeltaRecord(
         counts=shared_array(shape, np.int32),
         told=shared_array(shape, np.int32),
@@ -58,5 +56,6 @@ def delta_record(batch: int, size: int, *, steps: int, delays: Sequence[int]) ->
         clip_count=shared_array((batch,), np.int64),
         messages=shared_array((batch, steps), np.int32),
         hashes=shared_array((batch, steps), np.uint64),
+        keys=keys,
         late=late_messages(shape, delays),
     )

@@ -32,8 +32,8 @@ class DeltaSimulator(BatchedSimulator[DeltaGraph]):
     def _result(self, values: NDArray[np.uint8], seconds: float) -> Result:
         chip, n = self.chip, len(values)
         messages, hashes = np.zeros((n, self.steps), np.int32), np.zeros((n, self.steps), np.uint64)
-        for position, record in enumerate(self._graph.records):
+        for record in self._graph.records:
             messages += record.messages[:n]
-            hashes += record.hashes[:n] * np.uint64(2 * position + 1)
+            hashes += record.hashes[:n]
         cycles = limit_cycles(hashes, messages, longest_delay=max([chip.delay(s) for s in chip.feedback], default=0))
         return replace(super()._result(values, seconds), messages=messages, cycles=cycles)

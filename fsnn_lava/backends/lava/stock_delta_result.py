@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.emulator.limit_cycle import limit_cycles
+from fsnn_lava.backends.emulator.limit_cycle import hash_keys, limit_cycles
 from fsnn_lava.backends.lava.operation_counts import count_operations, count_updates
 from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
-
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads the indices of neurons over 64 bits
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,7 +33,7 @@ def stock_delta_result(
 ) -> Result:
     """The Result of one sample. A pair of neurons is one neuron, whose messages are those of both.
 
-    Lava's neurons do not clip, but what exceeds the 24 bits of E15 is flagged all the same.
+    Lava's neurons do not clip, but a sum or drive that exceeds the 24 bits of E15 at the end is flagged all the same.
     """
     trains = [(a.astype(np.int64) - b)[None] for a, b in zip(recorded.lower, recorded.upper, strict=True)]
     sent = [((a != 0).astype(np.int32) + (b != 0))[None] for a, b in zip(recorded.lower, recorded.upper, strict=True)]
@@ -87,5 +85,4 @@ def _outside(values: NDArray[Any]) -> NDArray[np.uint8]:
 def _hashes(trains: Sequence[NDArray[np.int64]]) -> NDArray[np.uint64]:
     """[1, T] of the rates after each step."""
     told = np.concatenate([np.cumsum(train.reshape(1, train.shape[1], -1), axis=1) for train in trains], axis=2)
-    own = (2 * np.arange(told.shape[2], dtype=np.uint64) + np.uint64(1)) * _ODD
-    return (told.astype(np.uint64) * own).sum(axis=2, dtype=np.uint64)
+    return (told.astype(np.uint64) * hash_keys(told.shape[2])).sum(axis=2, dtype=np.uint64)

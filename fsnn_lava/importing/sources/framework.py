@@ -58,10 +58,14 @@ class Framework(ABC):
         """Whether a module does in every step what its base class in torch does."""
         return False
 
+    def is_idle(self, _module: nn.Module) -> bool:
+        """Whether a module of this framework returns its input in eval mode."""
+        return False
+
     @property
     def kinds(self) -> Kinds:
         """How to read a network of this framework."""
-        return Kinds(self.is_neuron, self.is_container, self.is_plain)
+        return Kinds(self.is_neuron, self.is_container, self.is_plain, self.is_idle)
 
     def apply(self, module: nn.Module, values: Tensor) -> Tensor:
         """A module without a state on all steps, [T, B, *shape]; `module` is made by `prepared`."""

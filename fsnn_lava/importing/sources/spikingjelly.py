@@ -24,10 +24,16 @@ class SpikingJelly(Framework):
         return isinstance(_node(module), neuron.BaseNode)
 
     def is_plain(self, module: nn.Module) -> bool:
-        """Whether it is one of the layers that add a step_mode to a module of torch."""
+        """Whether `module` is one of SpikingJelly's torch layers with a step_mode."""
         from spikingjelly.activation_based import layer
 
         return isinstance(module, (layer.Linear, layer.Conv2d, layer.BatchNorm1d, layer.BatchNorm2d, layer.AvgPool2d, layer.Flatten))
+
+    def is_idle(self, module: nn.Module) -> bool:
+        """Whether it is dropout, which keeps its mask for all steps and is not torch's."""
+        from spikingjelly.activation_based import layer
+
+        return isinstance(module, layer.Dropout)
 
     def apply(self, module: nn.Module, values: Tensor) -> Tensor:
         """Step by step, whatever its step_mode."""

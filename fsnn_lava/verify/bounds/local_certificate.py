@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.compiled.slopes import rises
 from fsnn_lava.ir.rate_map import Drive, RateMap, Rates
 from fsnn_lava.solvers.lanczos_norm import norm_bounds
 from fsnn_lava.verify.bounds.loop_gains import LoopGains
@@ -62,7 +63,7 @@ class LocalCertifier:
         loop, start = self.loop, self.loop.join(centre)
         swept, inputs = loop.sweep(start, drive)
         residual = _lengths(loop.join(swept) - start) + _ROUNDING * np.sqrt(loop.size)
-        jacobian = LinearisedLoop(loop, tuple((z > 0) & (z < loop.rate_map.rate_max) for z in inputs))
+        jacobian = LinearisedLoop(loop, tuple(rises(z, loop.rate_map.rate_max) for z in inputs))
         found = self._inverse(jacobian, samples, powers, lambda inverse: self._radius(inputs, inverse, residual))
         inverse = found.inverse
         radius = self._radius(inputs, inverse, residual)

@@ -102,7 +102,8 @@ class CertificateCheck(MergedFindings):
         norm = f"one pass around the loop, with the neurons active in the run, amplifies changes by at most {max(self.run_norms):.3g}"
         sure = f"all of this holds except with probability {self.failure:.0e} (E18)"
         if not self.certified:
-            return f"none of the {self.samples} samples examined has a certified equilibrium; {norm}; {sure}"
+            examined = "the one sample examined does not have" if self.samples == 1 else f"none of the {self.samples} samples examined has"
+            return f"{examined} a certified equilibrium; {norm}; {sure}"
         alone = f", unique within {min(self.unique_radii):.3g}" if self.unique_radii else ", which is unique"
         many = f"{self.certified} of {self.samples} samples examined have a certified equilibrium{alone}"
         return f"{many}: ||a - a*|| over all neurons is at most {max(self.bounds):.4g}; {norm}; {sure}"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.network import READOUT, ChipNetwork, Layer
+from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.arrived_charge import ArrivedCharge, layer_charge, readout_charge
@@ -15,14 +15,9 @@ from fsnn_lava.verify.bounds.clipping import clipped_neurons, harmfully_clipped
 from fsnn_lava.verify.bounds.final_potential import above_highest_potential
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
-from fsnn_lava.verify.neuron_index import first_neurons, neuron_index
+from fsnn_lava.verify.neuron_index import by_place, first_layer, first_neurons, neuron_offender
 
 LINK = "integer spikes → backend"
-
-
-def _place(offender: Offender) -> tuple[int, int]:
-    """Sort by sample, then by layer, so that the origin of a fault comes before its consequences."""
-    return offender["sample"], offender["position"]
 
 
 class ChargeCheck(MergedFindings):
@@ -31,7 +26,7 @@ class ChargeCheck(MergedFindings):
     RULES = {
         **dict.fromkeys(("samples", "neurons", "violated", "harmless", "harmful", "stuck"), merge_total),
         **dict.fromkeys(("worst", "width"), merge_largest),
-        "offenders": merge_first(OFFENDERS_KEPT, key=_place),
+        "offenders": merge_first(OFFENDERS_KEPT, key=by_place),
     }
 
     def __init__(self, chip: ChipNetwork) -> None:
@@ -46,7 +41,7 @@ class ChargeCheck(MergedFindings):
             self._add_layer(batch, index, layer)
         self._add_readout(batch)
         self.samples += batch.samples
-        self.offenders.sort(key=_place)
+        self.offenders.sort(key=by_place)
         del self.offenders[OFFENDERS_KEPT:]
 
     def _add_layer(self, batch: Batch, index: int, layer: Layer) -> None:
@@ -72,7 +67,7 @@ class ChargeCheck(MergedFindings):
             where = "top" if high[row].reshape(-1)[flat] else "bottom"
             count = int(result.counts[index][row].reshape(-1)[flat])
             what = f"clipped at the {where} with {count} spikes in {batch.steps} steps: its rate no longer follows from its input"
-            self.offenders.append(self._offender(batch, row, index, flat, "clip", what))
+            self.offenders.append(neuron_offender(self.chip, batch.sample(row), index, flat, kind="clip", what=what))
 
     def _add_stuck(self, batch: Batch, index: int, layer: Layer) -> None:
         """Neurons that hold more than one that fires at its threshold can."""
@@ -85,7 +80,7 @@ class ChargeCheck(MergedFindings):
                 "(units of 2^-6)"
             )
             flat = int(np.ravel_multi_index(place[1:], layer.shape))
-            self.offenders.append(self._offender(batch, int(place[0]), index, flat, "potential", what))
+            self.offenders.append(neuron_offender(self.chip, batch.sample(place[0]), index, flat, kind="potential", what=what))
 
     def _add_readout(self, batch: Batch) -> None:
         expected, measured = readout_charge(batch), batch.result.readout.astype(np.int64)
@@ -98,7 +93,7 @@ class ChargeCheck(MergedFindings):
                 self._violated(batch, row, flat, position, measured, expected, violation)
         for row, _ in first_neurons((clipped > 0)[:, None], OFFENDERS_KEPT):
             what = f"the readout was clipped {int(clipped[row])} times: its logits are wrong"
-            self.offenders.append(self._offender(batch, row, position, None, "clip", what))
+            self.offenders.append(neuron_offender(self.chip, batch.sample(row), position, None, kind="clip", what=what))
 
     def _violated(
         self, batch: Batch, row: int, flat: int, position: int, measured: NDArray[Any], expected: ArrivedCharge, violation: NDArray[Any]
@@ -109,13 +104,7 @@ class ChargeCheck(MergedFindings):
         size = f"{abs(off):.6g} {'too much' if off > 0 else 'missing'} (units of 2^-6)"
         what = f"potential and spikes account for {got:.10g}, but {wanted} arrived: {size}"
         numbers: Offender = {"measured": got, "low": low, "high": high, "off": off}
-        self.offenders.append({**self._offender(batch, row, position, flat, "charge", what), **numbers})
-
-    def _offender(self, batch: Batch, row: int, position: int, flat: int | None, kind: str, what: str) -> Offender:
-        layer = self.chip.layers[position] if position < len(self.chip.layers) else None
-        neuron: Offender = {} if flat is None else {"neuron": neuron_index(layer, flat) if layer else [flat]}
-        name = layer.name if layer else READOUT
-        return {"sample": batch.sample(row), "position": position, "layer": name, **neuron, "kind": kind, "what": what}
+        self.offenders.append({**neuron_offender(self.chip, batch.sample(row), position, flat, kind="charge", what=what), **numbers})
 
     def _count(self, violation: NDArray[Any], expected: ArrivedCharge) -> int:
         """How many there are, the worst of them, and how wide the intervals were."""
@@ -148,12 +137,11 @@ class ChargeCheck(MergedFindings):
 
     def _sentence(self) -> str:
         if self.violated:
-            first = next(o for o in self.offenders if o["kind"] == "charge")
             sentence = (
                 f"charge is not conserved in {self.violated} of {self.neurons} neurons x samples, "
                 f"by up to {self.worst:.6g} units of 2^-6 (E10)"
             )
-            sentence += f"; the first is in layer {first['layer']!r}"
+            sentence += first_layer(self.offenders, "charge")
         elif self.stuck:
             sentence = f"{self.stuck} neurons x samples end above their threshold although they could have fired (E9)"
         elif self.harmful:

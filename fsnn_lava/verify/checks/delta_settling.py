@@ -21,7 +21,7 @@ _ROUNDING = 1e-9  # relative rounding error of a residual in float64
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaSettled(Settled):
-    """Settled for delta encoding: the resolution of a run is given by its dead bands.
+    """Settled for delta encoding: the resolution of a layer is its dead band and one unit of rounding.
 
     Attributes:
         silent: share of the samples that sent nothing for the longest delay, 0 to 1.
@@ -35,6 +35,12 @@ class DeltaSettled(Settled):
         """The finding in one sentence."""
         cycles = f", {self.cycles} ended in a limit cycle" if self.cycles else ""
         return f"{super().sentence()}; {self.silent:.2%} of the samples fell silent{cycles}"
+
+    def _resolved(self) -> str:
+        return f"the dead bands, up to {self.level:.3g}"
+
+    def _level(self) -> str:
+        return super()._level() if self.demanded else f"the dead band of their layer, up to {self.level:.4g}"
 
     def _trend(self) -> str:
         return ""

@@ -12,9 +12,11 @@ from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import Check, Offender
 from fsnn_lava.verify.checks.referenced_run import ReferencedRun
 from fsnn_lava.verify.checks.repeated_run import LINK
-from fsnn_lava.verify.divergence import first_divergence
+from fsnn_lava.verify.divergence import first_divergence, first_divergent_layer, not_localised
 from fsnn_lava.verify.message_reference import MessageReference
 from fsnn_lava.verify.neuron_index import neuron_index
+
+_STATES = ("counts", "traces", "potentials")  # messages, rates and sums at the end
 
 
 class MessagesCheck(ReferencedRun):
@@ -58,21 +60,29 @@ class MessagesCheck(ReferencedRun):
         return self._at_end(got, expected, against)
 
     def _at_end(self, got: Result, expected: Result, against: str) -> Offender:
-        for index, layer in enumerate(self.chip.layers):
-            pairs = [(getattr(got, name)[index], getattr(expected, name)[index]) for name in ("counts", "traces", "potentials")]
-            wrong = np.flatnonzero(np.any([(a != b).reshape(-1) for a, b in pairs], axis=0))
-            if len(wrong):
-                flat = int(wrong[0])
-                theirs, ours = ([int(pair[side].reshape(-1)[flat]) for pair in pairs] for side in (0, 1))
-                sides = f"ends with {theirs[0]} messages, a rate of {theirs[1]} and a sum of {theirs[2]}, {against} with {ours}"
-                hint = "" if got.spikes is not None else "; record spikes (--spikes) to find the step"
-                return {"layer": layer.name, "neuron": neuron_index(layer, flat), "what": f"{sides}; {len(wrong)} neurons differ{hint}"}
+        """What differs in the final states; a layer is named if all other differences can follow from its own."""
+        states = {
+            index: [(getattr(got, name)[index].reshape(-1), getattr(expected, name)[index].reshape(-1)) for name in _STATES]
+            for index in range(len(self.chip.layers))
+        }
+        different = {index: np.flatnonzero(np.any([a != b for a, b in pairs], axis=0)) for index, pairs in states.items()}
+        layers = [index for index, neurons in different.items() if len(neurons)]
+        origin = first_divergent_layer(self.chip, layers)
+        hint = "" if got.spikes is not None else "; record spikes (--spikes) to find the step"
+        if origin is not None:
+            layer, flat = self.chip.layers[origin], int(different[origin][0])
+            theirs, ours = ([int(pair[side][flat]) for pair in states[origin]] for side in (0, 1))
+            sides = f"ends with {theirs[0]} messages, a rate of {theirs[1]} and a sum of {theirs[2]}, {against} with {ours}"
+            what = f"{sides}; {len(different[origin])} neurons differ{hint}"
+            return {"layer": layer.name, "neuron": neuron_index(layer, flat), "what": what}
+        if layers:
+            return {"what": not_localised(self.chip, layers, against) + hint}
         wrong = np.flatnonzero(got.readout[0] != expected.readout[0])
         if len(wrong):
             flat = int(wrong[0])
             what = f"ends with a sum of {int(got.readout[0, flat])}, {against} with {int(expected.readout[0, flat])}"
             return {"layer": READOUT, "neuron": [flat], "what": what}
-        return {"what": "messages in flight, clip counts or the steps of messages differ; rates and sums do not"}
+        return {"what": "messages in flight, clip counts, the steps of messages or limit cycles differ; rates and sums do not"}
 
     def check(self) -> Check:
         numbers = {

@@ -6,6 +6,7 @@ logits, the totals of every layer, operations and updates.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class RecordCheck(MergedFindings):
     def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
         """`stock`: potentials are differences of two states of Lava's neuron, each of which may use the whole range."""
         self.chip, self.potential_max = chip, 2 * STATE_MAX + 1 if stock else STATE_MAX
+        self.senders = 1  # how many neurons of the backend make one of the network
         self.fan_out = {id(s): synaptic_fan_out(chip, s) for s in chip.synapses}
         self.samples = self.rows = self.wrong = 0
         self.offenders: list[Offender] = []
@@ -42,14 +44,11 @@ class RecordCheck(MergedFindings):
         for index in range(len(self.chip.layers)):
             self._add_counts(batch, index)
             self._add_trains(batch, index)
-            self._add_clips(batch, index)
+            self._add_clips(batch, index, batch.steps)
         for position in range(len(self.chip.feedback)):
             self._add_late(batch, position)
         self._add_totals(batch)
-        if batch.result.residual is not None:
-            last = rate_vector_length(tuple(after - rate for after, rate in zip(mapped, batch.rates, strict=True)))
-            off = np.abs(batch.result.residual[:, -1] - last) > _RELATIVE * np.maximum(1.0, last)
-            self._note(batch, off, "the residual after the last step does not match the rates")
+        self._add_residual(batch, mapped)
         self.samples += batch.samples
 
     def _add_counts(self, batch: Batch, index: int) -> None:
@@ -90,7 +89,7 @@ class RecordCheck(MergedFindings):
     ) -> None:
         """Note the traces that so many spikes in `steps` steps, `since` steps before the end, cannot have."""
         low, high = self._possible_traces(counts, steps, since)
-        self._note(batch, (traces < low) | (traces > high), what, position)
+        self._note(batch, ~((traces >= low) & (traces <= high)), what, position)  # so that NaN is noted too
 
     def _possible_traces(self, counts: NDArray[Any], steps: int, since: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """The least and the most that so many spikes in `steps` steps can weigh, `since` steps before the end, with a leak."""
@@ -112,10 +111,11 @@ class RecordCheck(MergedFindings):
                 tail = train[:, max(0, batch.steps - self.chip.delay(synapse)) :].sum(axis=1, dtype=np.int64)
                 self._note(batch, tail != result.late[position], "the spike train does not end with the late spikes", index)
 
-    def _add_clips(self, batch: Batch, index: int) -> None:
+    def _add_clips(self, batch: Batch, index: int, each: int) -> None:
+        """`each`: how often one neuron can be clipped."""
         flags, number = batch.result.clipped[index], batch.result.clip_count[:, index]
         flagged = np.count_nonzero(flags.reshape(batch.samples, -1), axis=1)
-        most = batch.steps * self.chip.layers[index].size
+        most = each * self.chip.layers[index].size
         wrong = (number < flagged) | ((flagged == 0) & (number > 0)) | (number > most)
         self._note(batch, wrong, "the number of clips does not match the clipped neurons", index)
         self._note(batch, flags > 3, "an unknown kind of clip", index)
@@ -123,37 +123,45 @@ class RecordCheck(MergedFindings):
     def _add_totals(self, batch: Batch) -> None:
         result = batch.result
         self._note(batch, result.updates != self._updates(batch.steps), f"neuron updates must be {self._updates(batch.steps)}")
-        self._note(batch, result.operations != self._operations(batch), "the number of synaptic operations does not match the spikes")
+        wrong = result.operations != self._operations(batch, result.late, batch.steps)
+        self._note(batch, wrong, "the number of synaptic operations does not match the spikes")
         beyond = np.abs(result.readout.astype(np.int64)) > STATE_MAX
         self._note(batch, np.any(beyond, axis=1), f"a potential of the readout exceeds {STATE_MAX}", len(self.chip.layers))
+
+    def _add_residual(self, batch: Batch, mapped: Rates) -> None:
+        if batch.result.residual is not None:
+            last = rate_vector_length(tuple(after - rate for after, rate in zip(mapped, batch.rates, strict=True)))
+            near = np.abs(batch.result.residual[:, -1] - last) <= _RELATIVE * np.maximum(1.0, last)
+            self._note(batch, ~near, "the residual after the last step does not match the rates")
 
     def _updates(self, steps: int) -> int:
         return steps * (sum(layer.size for layer in self.chip.layers) + self.chip.readout.classes)
 
-    def _operations(self, batch: Batch) -> NDArray[np.int64]:
-        """[B] weights touched by every message that arrived."""
+    def _operations(self, batch: Batch, late: Sequence[NDArray[Any]], input_steps: int) -> NDArray[np.int64]:
+        """[B] weights touched by every message that arrived.
+
+        `late`: per feedback synapse, how many messages did not arrive, [B, *source]; a static input is sent in `input_steps` steps.
+        """
         result, chip = batch.result, self.chip
         total = result.counts[-1].reshape(batch.samples, -1).sum(axis=1, dtype=np.int64) * chip.readout.classes
-        late = {id(synapse): result.late[position] for position, synapse in enumerate(chip.feedback)}
+        missed = {id(synapse): late[position] for position, synapse in enumerate(chip.feedback)}
         for synapse in chip.synapses:
             if synapse.source == INPUT:
                 messages = batch.values != 0
-                sent: NDArray[Any] = messages.sum(axis=1) if chip.input.kind == "events" else messages * np.int64(batch.steps)
+                sent: NDArray[Any] = messages.sum(axis=1) if chip.input.kind == "events" else messages * np.int64(input_steps)
             else:
-                sent = result.counts[chip.index(synapse.source)].astype(np.int64) - late.get(id(synapse), 0)
+                sent = result.counts[chip.index(synapse.source)].astype(np.int64) - missed.get(id(synapse), 0)
             total += np.einsum("bn,n->b", sent.reshape(batch.samples, -1), self.fan_out[id(synapse)].reshape(-1))
         return total
 
     def add_rows(self, rows: Rows, *, steps: int, first: int, readout_scale: float) -> None:
         """Check the columns of samples `first` … against each other: everything that follows from other columns."""
         logits = rows["readout"] * (readout_scale / 64 / self.chip.weight_sum(steps))
-        sizes = np.array([layer.size for layer in self.chip.layers])
+        most = np.array([layer.size * self.senders for layer in self.chip.layers])  # messages per step
         found = {
             "the recorded prediction is not the class with the largest readout": rows["predictions"] != np.argmax(rows["readout"], axis=1),
             "the recorded logits do not match the readout": (rows["logits"] != logits).any(axis=1),
-            "a layer has more spikes than neurons times steps": ((rows["layer_spikes"] < 0) | (rows["layer_spikes"] > steps * sizes)).any(
-                axis=1
-            ),
+            "a layer sent more messages than it can": ((rows["layer_spikes"] < 0) | (rows["layer_spikes"] > steps * most)).any(axis=1),
             f"neuron updates must be {self._updates(steps)}": rows["updates"] != self._updates(steps),
             "the number of clips is impossible": (rows["clip_count"] < 0).any(axis=1),
         }
@@ -175,7 +183,7 @@ class RecordCheck(MergedFindings):
 
     def _note_rows(self, wrong: NDArray[np.bool_], what: str, first: int) -> None:
         self.wrong += int(np.count_nonzero(wrong))
-        for row in np.flatnonzero(wrong)[: OFFENDERS_KEPT - len(self.offenders)]:
+        for row in np.flatnonzero(wrong)[: max(0, OFFENDERS_KEPT - len(self.offenders))]:
             self.offenders.append({"sample": first + int(row), "what": what})
 
     def _note(self, batch: Batch, wrong: NDArray[Any], what: str, position: int | None = None) -> None:

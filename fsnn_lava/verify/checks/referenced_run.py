@@ -63,7 +63,8 @@ class ReferencedRun(RepeatedRun):
         """What the reference adds to the agreement with the emulator."""
         if not self.referenced:
             return ""
-        return f"; a plain second implementation of {equation} in NumPy agrees on the {self.referenced} samples that it computed"
+        samples = "one sample" if self.referenced == 1 else f"{self.referenced} samples"
+        return f"; a plain second implementation of {equation} in NumPy agrees on the {samples} that it computed"
 
     @abstractmethod
     def _reference(self, values: NDArray[np.uint8], steps: int) -> Result:

@@ -7,19 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.network import READOUT, ChipNetwork, Layer
+from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.delta_sums import expected_delta_readout, expected_sums
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
-from fsnn_lava.verify.neuron_index import first_neurons, neuron_index
+from fsnn_lava.verify.neuron_index import by_place, first_layer, first_neurons, neuron_offender
 
 LINK = "integer spikes → backend"
-
-
-def _place(offender: Offender) -> tuple[int, int]:
-    """Sort by sample, then by layer."""
-    return offender["sample"], offender["position"]
 
 
 class SumsCheck(MergedFindings):
@@ -28,7 +23,7 @@ class SumsCheck(MergedFindings):
     RULES = {
         **dict.fromkeys(("samples", "neurons", "violated", "clips"), merge_total),
         "worst": merge_largest,
-        "offenders": merge_first(OFFENDERS_KEPT, key=_place),
+        "offenders": merge_first(OFFENDERS_KEPT, key=by_place),
     }
 
     def __init__(self, chip: ChipNetwork) -> None:
@@ -41,20 +36,18 @@ class SumsCheck(MergedFindings):
         clipped = batch.result.clip_count
         for index, layer in enumerate(self.chip.layers):
             flags = batch.result.clipped[index] != 0
-            self._add(batch, index, layer, batch.result.potentials[index], expected_sums(batch, layer), flags)
+            self._add(batch, index, batch.result.potentials[index], expected_sums(batch, layer), flags)
         flags = np.broadcast_to((clipped[:, -1] > 0)[:, None], batch.result.readout.shape)
-        self._add(batch, len(self.chip.layers), None, batch.result.readout, expected_delta_readout(batch), flags)
+        self._add(batch, len(self.chip.layers), batch.result.readout, expected_delta_readout(batch), flags)
         self.clips += int(clipped.sum())
         self.samples += batch.samples
         for row, position in np.argwhere(clipped > 0)[:OFFENDERS_KEPT]:
             what = f"clipped {int(clipped[row, position])} times to 24 bits: its rates no longer match what it received"
-            self.offenders.append(self._offender(batch, int(row), int(position), None, "clip", what))
-        self.offenders.sort(key=_place)
+            self.offenders.append(neuron_offender(self.chip, batch.sample(row), int(position), None, kind="clip", what=what))
+        self.offenders.sort(key=by_place)
         del self.offenders[OFFENDERS_KEPT:]
 
-    def _add(
-        self, batch: Batch, position: int, layer: Layer | None, got: NDArray[Any], expected: NDArray[np.int64], clipped: NDArray[np.bool_]
-    ) -> None:
+    def _add(self, batch: Batch, position: int, got: NDArray[Any], expected: NDArray[np.int64], clipped: NDArray[np.bool_]) -> None:
         off = np.where(clipped, 0, got.astype(np.int64) - expected)  # clips are reported as such
         self.neurons += off.size
         self.violated += int(np.count_nonzero(off))
@@ -62,19 +55,7 @@ class SumsCheck(MergedFindings):
         for row, flat in first_neurons(off != 0, OFFENDERS_KEPT):
             sum_, wanted, by = (int(a[row].reshape(-1)[flat]) for a in (got, expected, off))
             what = f"its sum is {sum_}, but what arrived adds up to {wanted}: {abs(by)} {'too much' if by > 0 else 'missing'}"
-            self.offenders.append(self._offender(batch, row, position, flat, "sum", what))
-
-    def _offender(self, batch: Batch, row: int, position: int, flat: int | None, kind: str, what: str) -> Offender:
-        layer = self.chip.layers[position] if position < len(self.chip.layers) else None
-        neuron: Offender = {} if flat is None else {"neuron": neuron_index(layer, flat) if layer else [flat]}
-        return {
-            "sample": batch.sample(row),
-            "position": position,
-            "layer": layer.name if layer else READOUT,
-            **neuron,
-            "kind": kind,
-            "what": what,
-        }
+            self.offenders.append(neuron_offender(self.chip, batch.sample(row), position, flat, kind="sum", what=what))
 
     def check(self) -> Check:
         """The finding on the sums."""
@@ -90,9 +71,8 @@ class SumsCheck(MergedFindings):
 
     def _sentence(self) -> str:
         if self.violated:
-            where = next(o for o in self.offenders if o["kind"] == "sum")["layer"]
-            off = f"by up to {self.worst}; the first is in layer {where!r}"
-            return f"the sum of what arrived is wrong in {self.violated} of {self.neurons} neurons x samples (E15), {off}"
+            wrong = f"the sum of what arrived is wrong in {self.violated} of {self.neurons} neurons x samples (E15), by up to {self.worst}"
+            return wrong + first_layer(self.offenders, "sum")
         if self.clips:
             return f"sums were clipped {self.clips} times (E15): export with fewer bits, or with a larger vth"
         each = self.neurons // max(1, self.samples)

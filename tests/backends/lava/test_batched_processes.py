@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +11,7 @@ from tests.backends.lava.needs import needs_lava
 from tests.helpers.chip_networks import skip_network
 from tests.helpers.naive_delta import simulate_delta, with_random_delta
 from tests.helpers.naive_simulator import assert_same, simulate
-from tests.helpers.random_graphs import network_graphs, random_graph
+from tests.helpers.random_graphs import network_graphs, number_of_graphs, random_graph
 from tests.helpers.strategies import random_values
 
 needs_lava()
@@ -21,10 +19,8 @@ needs_lava()
 from fsnn_lava.backends.lava.delta_simulator import DeltaSimulator  # noqa: E402
 from fsnn_lava.backends.lava.simulator import Simulator  # noqa: E402
 
-GRAPHS = int(os.environ.get("FSNN_GRAPHS", "6"))  # each starts a Lava runtime of its own, which takes seconds
 
-
-@settings(max_examples=GRAPHS)
+@settings(max_examples=number_of_graphs(6))  # each starts a Lava runtime of its own, which takes seconds
 @given(st.one_of(network_graphs(delta=False), network_graphs(delta=True)))
 def test_any_graph_is_the_plain_reference_bit_by_bit(case):
     chip, values = case

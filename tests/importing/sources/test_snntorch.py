@@ -90,6 +90,10 @@ def test_a_reset_that_is_not_what_the_name_says_is_found():
     neurons.state_function = neurons._base_zero  # what it does is another matter
     with pytest.raises(fl.BadArgument, match="it resets to zero"):
         imported(dense(8, 6), neurons)
+    neurons = snn.Leaky(0.9, reset_mechanism="zero")
+    neurons.state_function = neurons._base_sub
+    net = imported(dense(8, 6), neurons)
+    assert "subtracts θ after the leak" in net.metrics["imported"] and "equal spikes" in net.metrics["imported"]
 
 
 def test_leaks_that_differ_between_neurons_are_refused():

@@ -49,6 +49,7 @@ def test_layers_with_a_step_mode_are_read_as_those_of_torch():
         layer.BatchNorm2d(3),
         neuron.IFNode(v_reset=None),
         layer.AvgPool2d(2),
+        layer.Dropout(0.5),
         layer.Flatten(),
         layer.Linear(12, 3),
     )

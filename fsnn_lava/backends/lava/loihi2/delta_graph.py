@@ -2,8 +2,8 @@
 
 What is constant is written into the sums of a layer right before its window opens: 2**q times bias and input, which the host computes. Its
 neurons are at rest until then. Changes come back through the vendor's adapters, and sums are read while the run is paused at the end of
-each window. Before the next sample all sums are set so low that no change in flight has an effect, and then to zero; nothing depends on
-the chip's own reset, so a sample takes only the steps that it needs.
+each window. Before the next sample all sums are set so low that changes in flight have no effect, which is checked, and then to zero;
+nothing depends on the chip's own reset, so a sample takes only the steps that it needs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from fsnn_lava.ir.stock_network import lower_to_stock
 from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
 from fsnn_lava.placement.chip_window import DeltaWindow
 
-_DEEP = 2**22  # half of a sum's range: no change in flight lifts a neuron above zero from there
+_DEEP = 2**22  # half of a sum's range; a change in flight that lifts a neuron above zero even from there is reported
 Sums = dict[int, NDArray[np.int64]]  # per layer, from 1, in Lava's order
 Action = Callable[[Sums], None]
 
