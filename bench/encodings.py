@@ -4,11 +4,12 @@
 
 Rate coding runs for the number of steps in its recipe. Dead band and steps of delta encoding are chosen on training images: of those that
 answer at least as many of them correctly as rate coding, "fewest" sends the fewest messages, and "closest" the fewest among those whose
-rates are no further from a* than with rate coding, in root mean square. Test images are used only for the rows that are printed. A static
-input counts once in both encodings. A network of N layers takes T + N - 1 chip steps. Times are processor times of the emulator on one
-thread, medians of interleaved runs. `--curve` adds rows for several dead bands and numbers of steps, which `--figure` draws
-(docs/encodings.md). `--stock` prints instead what Lava's own sigma-delta neurons (--graph stock) make of the "closest" network, on a few
-test samples, computed by the comparator's reference.
+rates are no further from a* than with rate coding, in root mean square. A network that was fine-tuned for delta encoding ("delta,
+trained") has its own dead band and steps, and is compared with the rate coding of the network that it was fine-tuned from. Test images are
+used only for the rows that are printed. A static input counts once in both encodings. A network of N layers takes T + N - 1 chip steps.
+Times are processor times of the emulator on one thread, medians of interleaved runs. `--curve` adds rows for several dead bands and
+numbers of steps, which `--figure` draws (docs/encodings.md). `--stock` prints instead what Lava's own sigma-delta neurons (--graph stock)
+make of the "closest" network, on a few test samples, computed by the comparator's reference.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ LABELS = {
     "distance_rms": "rms distance to a*",
     "accuracy": "accuracy",
 }
+TRAINED = {"fashion-mnist-if": "fashion-mnist-delta"}  # fine-tuned for delta encoding, by the network that it started from
 Row = dict[str, Any]
 
 
@@ -104,11 +106,18 @@ def measure(name: str, args: argparse.Namespace) -> list[Row]:
     if args.curve:
         others = [max(1, round(share * rate.steps)) for share in STEP_SHARES]
         rows += [{"network": name, "encoding": "rate", **describe(replace(rate, steps=t), *test, exact["rate"])} for t in others]
+    trained = MODELS / TRAINED.get(name, name) / "model.pt"
+    if name in TRAINED and not trained.exists():
+        print(f"note: {trained} does not exist yet", file=sys.stderr)
+    elif name in TRAINED:
+        chips["delta, trained"] = fl.quantise(fl.FSNN.load(trained), calibration=held.calibration)
     for which, chip in chips.items():
-        row = {"network": name, "encoding": which, **describe(chip, *test, exact["delta"])}
+        own = equilibrium(chip, test[0][:solved]) if which == "delta, trained" else exact["delta"]
+        row = {"network": name, "encoding": which, **describe(chip, *test, own)}
         row |= {f"{what}_ratio": base[what] / row[what] for what in ("messages", "chip_steps", "operations")}
         row["points"] = 100 * (row["accuracy"] - base["accuracy"])
-        row["time_ratio"] = time_ratio(rate, chip, test[0][:TIMED_SAMPLES]) if which.removeprefix("delta, ") in chosen else None
+        timed = which.removeprefix("delta, ") in (*chosen, "trained")
+        row["time_ratio"] = time_ratio(rate, chip, test[0][:TIMED_SAMPLES]) if timed else None
         rows.append(row)
     return rows
 

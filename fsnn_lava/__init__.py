@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below
     from fsnn_lava.nn.modules import from_modules as from_modules
     from fsnn_lava.nn.neurons import IF as IF
     from fsnn_lava.nn.neurons import LIF as LIF
+    from fsnn_lava.nn.neurons import SigmaDelta as SigmaDelta
     from fsnn_lava.nn.normalisation import Normalisation as Normalisation
     from fsnn_lava.nn.trace import Trace as Trace
     from fsnn_lava.placement.placement import Placement as Placement
@@ -92,6 +93,7 @@ _MODULES = {
     "Result": "ir.result",
     "run": "running.run",
     "Settled": "verify.settled",
+    "SigmaDelta": "nn.neurons",
     "Solver": "solvers.solver",
     "Thresholds": "verify.thresholds",
     "Trace": "nn.trace",

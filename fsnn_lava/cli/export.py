@@ -24,7 +24,7 @@ from fsnn_lava.placement.board import load_board
 from fsnn_lava.placement.chip_bits import bits_for_board
 from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.fold import fold
-from fsnn_lava.quantisation.quantise import quantise
+from fsnn_lava.quantisation.quantise import own_encoding, quantise
 from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, affordable_export_samples, export
 from fsnn_lava.verify.verdict import plain_values
 
@@ -46,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     dataset, note = _dataset(args, net)
     _check_report(args, dataset)
     calibration = None if dataset is None else _first(dataset.train if len(dataset.train) else dataset.test, CALIBRATION_SAMPLES)[0]
+    args.encoding = args.encoding or own_encoding(net.neuron)
     bits = _bits(args, net) if args.target is None else _bits_of_target(args, net, calibration)
     try:
         outcome = export(

@@ -32,10 +32,13 @@ def sample_moments(first: int, end: int, values: Floats, mean: Floats, squares: 
 
 @compiled
 def whiten_and_clip(first: int, end: int, values: Floats, mean: Floats, scale: Floats, weight: Floats, bias: Floats, mask: Floats,
-                    masked: bool, vth: Number, steepness: Number, rates: Floats, gain: Floats) -> None:  # fmt: skip
-    """values <- (values - mean) scale; rates <- sigma(current/vth), gain <- mask sigma'/vth with current = mask (weight values + bias)."""
-    zero = vth - vth
-    one = vth / vth
+                    masked: bool, top: Number, rate_max: Number, steepness: Number, rates: Floats, gain: Floats) -> None:  # fmt: skip
+    """values <- (values - mean) scale; rates <- sigma(current/vth), gain <- mask sigma'/vth with current = mask (weight values + bias).
+
+    `steepness` is 1/vth, `rate_max` the largest rate and `top` the current at which it is reached; infinite without an upper clip.
+    """
+    zero = steepness - steepness
+    one = steepness / steepness
     for b in range(first, end):
         for p in range(values.shape[1]):
             for c in range(values.shape[2]):
@@ -43,8 +46,8 @@ def whiten_and_clip(first: int, end: int, values: Floats, mean: Floats, scale: F
                 values[b, p, c] = white
                 kept = mask[b, p, c] if masked else one
                 current = kept * (weight[c] * white + bias[c])
-                rates[b, p, c] = min(max(current * steepness, zero), one)
-                gain[b, p, c] = kept * steepness if _rises(current, vth) else zero
+                rates[b, p, c] = min(max(current * steepness, zero), rate_max)
+                gain[b, p, c] = kept * steepness if _rises(current, top) else zero
 
 
 @compiled

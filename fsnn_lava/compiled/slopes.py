@@ -8,25 +8,25 @@ from fsnn_lava.compiled.compiler import compiled
 from fsnn_lava.compiled.vectors import Floats, Number
 
 
-def rises(current: Any, vth: Any) -> Any:
-    """Whether the slope sigma' is 1 at current/vth: inside (0, 1) only. At exactly 0 and at exactly 1 it is 0, the paper's H(0) = 0.
+def rises(current: Any, top: Any) -> Any:
+    """Whether sigma has a slope at `current`: between 0 and `top`, vth times the largest rate. At both ends it is 0, the paper's H(0) = 0.
 
-    Accepts numbers, arrays and tensors.
+    Accepts numbers, arrays and tensors; `top` is infinite where rates have no upper clip.
     """
-    return (current > 0) & (current < vth)
+    return (current > 0) & (current < top)
 
 
 _rises = compiled(rises)
 
 
 @compiled
-def find_slopes(own: Floats, returned: Floats, mask: Floats, vth: Number, steepness: Number, slope: Floats, gain: Floats,
+def find_slopes(own: Floats, returned: Floats, mask: Floats, top: Number, steepness: Number, slope: Floats, gain: Floats,
                 masked: bool) -> None:  # fmt: skip
     """slope <- `steepness` where sigma rises at own + returned, else 0; gain <- slope * mask if `masked` (else it is `slope` itself)."""
-    flat = vth - vth
+    flat = steepness - steepness
     for b in range(len(own)):
         for i in range(own.shape[1]):
-            slope[b, i] = steepness if _rises(own[b, i] + returned[b, i], vth) else flat
+            slope[b, i] = steepness if _rises(own[b, i] + returned[b, i], top) else flat
         if masked:
             for i in range(own.shape[1]):
                 gain[b, i] = slope[b, i] * mask[b, i]

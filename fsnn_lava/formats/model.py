@@ -13,9 +13,10 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.files.torch_archive import unpack_torch_archive
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.fsnn_config import read_architecture
+from fsnn_lava.nn.neurons import SigmaDelta
 
 FORMAT = "fsnn-lava model"
-VERSION = 2  # 1: a chain in the paper's notation, as every release reads it
+VERSION = 3  # 1: a chain in the paper's notation, as every release reads it; 2: any graph; 3: neurons that send changes
 
 FIXED_MAX = 2**25  # numbers that identity and pooling take, which are not in the file
 
@@ -24,7 +25,7 @@ def write_model(net: FSNN, path: str | Path) -> None:
     """Write a float model to a file that plain torch can read too."""
     content = {
         "format": FORMAT,
-        "version": 1 if net.graph.is_chain and net.architecture.notation is not None else VERSION,
+        "version": _version(net),
         "config": net.config(),
         "state": {name: tensor.detach().cpu() for name, tensor in net.state_dict().items()},
         "metrics": dict(net.metrics),
@@ -32,6 +33,13 @@ def write_model(net: FSNN, path: str | Path) -> None:
     }
     with atomic_path(path) as temporary:
         torch.save(content, temporary)
+
+
+def _version(net: FSNN) -> int:
+    """The oldest format that holds the network."""
+    if isinstance(net.neuron, SigmaDelta):
+        return 3
+    return 1 if net.graph.is_chain and net.architecture.notation is not None else 2
 
 
 def read_model(path: str | Path) -> FSNN:

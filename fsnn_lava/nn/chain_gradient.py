@@ -82,7 +82,7 @@ class Link:
         return grads.repeat_interleave(self.pool, 2).repeat_interleave(self.pool, 3) / self.pool**2
 
 
-def chain_link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float) -> tuple[Link, Tensor]:
+def chain_link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float, rate_max: float = 1.0) -> tuple[Link, Tensor]:
     """A layer of the chain at the rates `source`, and its own rates. The statistics are the batch's, and update the running ones (E7)."""
     linear = stage.current(source)
     values = channel_rows(linear)
@@ -94,7 +94,8 @@ def chain_link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float) ->
     if stage.norm is not None:
         mean, scale = _statistics(stage.norm, values)
         weight, bias = stage.norm.weight.detach().numpy(), stage.norm.bias.detach().numpy()
-    _each_sample(whiten_and_clip, values, mean, scale, weight, bias, own_mask, mask is not None, number(vth), steepness, rates, gain)
+    ends = number(vth * rate_max), number(rate_max)
+    _each_sample(whiten_and_clip, values, mean, scale, weight, bias, own_mask, mask is not None, *ends, steepness, rates, gain)
     norm = (None, None) if stage.norm is None else (values, weight * scale)
     made = Link(stage.operator, stage.pool, stage.used_weight().detach(), source, gain, *norm)
     return made, from_channel_rows(rates, linear.shape)
@@ -123,12 +124,12 @@ class Chain:
         (feedback,), (weight,), (self.mask,) = loop.feedbacks, loop.weights, loop.masks.feedbacks
         self.operator, self.weight, self.rates = feedback.operator, weight.detach(), rates
         current = own + masked(self.mask, self.operator.apply(self.weight, rates))
-        self.slope = rises(current, loop.vths[0]).to(current.dtype).div_(loop.vths[0])
+        self.slope = rises(current, loop.vths[0] * loop.rate_max).to(current.dtype).div_(loop.vths[0])
         self.gain = masked(self.mask, self.slope)
         self.links: list[Link] = []
-        values = rate_of(current, loop.vths[0])
+        values = rate_of(current, loop.vths[0], loop.rate_max)
         for stage, mask, vth in list(zip(loop.stages, loop.masks.stages, loop.vths, strict=True))[1:]:
-            made, values = chain_link(stage, values, mask, vth)
+            made, values = chain_link(stage, values, mask, vth, loop.rate_max)
             self.links.append(made)
         self.mapped = values  # f(rates)
 

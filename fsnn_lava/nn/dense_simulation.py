@@ -22,10 +22,10 @@ def simulate_densely(dynamics: Dynamics, steps: int, *, observe: Observer | None
     potentials: list[Tensor] = []
     sums: list[Tensor] = []
     counts: list[Tensor] = []
-    past = [deque[Tensor](maxlen=memory) for memory in _memories(dynamics)]  # spikes of each layer, the newest last
+    past = [deque[Tensor](maxlen=memory) for memory in memories(dynamics)]  # spikes of each layer, the newest last
     for t in range(steps):
         for layer in range(layers):
-            arriving = _arriving(dynamics, layer, t, past)
+            arriving = arriving_currents(dynamics, layer, t, past)
             first = next(arriving, None)
             if t == 0:
                 at_rest = dynamics.values.new_zeros(dynamics.samples, *dynamics.shapes[layer])
@@ -47,16 +47,16 @@ def simulate_densely(dynamics: Dynamics, steps: int, *, observe: Observer | None
     return Trace(tuple(s / total for s in sums), tuple(counts), tuple(potentials))
 
 
-def _memories(dynamics: Dynamics) -> list[int]:
-    """How many steps back the spikes of every layer are still needed, this step included."""
+def memories(dynamics: Dynamics) -> list[int]:
+    """How many steps back what every layer sent is still needed, this step included."""
     needed = [0] * len(dynamics.shapes)
     for wire in dynamics.wires:
         needed[wire.source] = max(needed[wire.source], wire.delay + (wire.source < wire.target))
     return needed
 
 
-def _arriving(dynamics: Dynamics, layer: int, step: int, past: list[deque[Tensor]]) -> Iterator[Tensor]:
-    """The currents into a layer in one step: from outside, then by connection."""
+def arriving_currents(dynamics: Dynamics, layer: int, step: int, past: list[deque[Tensor]]) -> Iterator[Tensor]:
+    """The currents into a layer in one step: from outside, then by connection. `past`: what every layer sent, the newest last."""
     drive = dynamics.drives[layer]
     if drive is not None:
         yield drive.at(step)

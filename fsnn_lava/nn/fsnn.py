@@ -62,7 +62,8 @@ class FSNN(nn.Module):
             loops, recurrence and skips: "16C3s-16C3-16C3 (F16C3, R2:16C3, S1>3)".
         input_shape: (N,) or N, or (C, H, W), without batch and time; a graph has its own.
         classes: outputs of the readout.
-        neuron: `IF()` (the default: its residual falls as 1/T) or `LIF(leak)`.
+        neuron: `IF()` (the default: its residual falls as 1/T), `LIF(leak)`, or `SigmaDelta(dead_band=…)`, which sends changes of rates
+            instead of spikes.
         vth: threshold; 2 is the paper's. One for each layer, or one for all layers that have none of their own.
         steps: T, the default for calls. 30 is the paper's for MNIST.
         schedule: "sequential" is the paper's: a layer sees the new spikes of the one before it. "pipelined" is the chip's: every connection
@@ -416,6 +417,7 @@ class FSNN(nn.Module):
             stages=self.stages,
             feedbacks=self.feedbacks,
             vths=self.vths,
+            rate_max=self.neuron.rate_max,
             entries=entries,
             weights=weights,
             masks=masks,

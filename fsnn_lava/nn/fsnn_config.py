@@ -8,7 +8,7 @@ from fsnn_lava.errors import BadArchitecture
 from fsnn_lava.nn.architecture import Architecture, parse_architecture
 from fsnn_lava.nn.graph import Graph
 from fsnn_lava.nn.graph_values import graph_of, graph_values
-from fsnn_lava.nn.neurons import IF, LIF
+from fsnn_lava.nn.neurons import IF, LIF, SigmaDelta
 from fsnn_lava.nn.normalisation import Normalisation
 
 if TYPE_CHECKING:
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def network_config(net: FSNN) -> dict[str, Any]:
-    """The configuration; its architecture is the notation where there is one, else a dict of layers and connections."""
+    """The configuration; its architecture is the notation where there is one, else a dict of layers and connections.
+
+    Only that of `SigmaDelta` neurons has a key "delta".
+    """
     normalisation, notation = net.normalisation, net.architecture.notation
     return {
         "architecture": graph_values(net.graph) if notation is None else notation,
@@ -32,6 +35,7 @@ def network_config(net: FSNN) -> dict[str, Any]:
         "batch_norm": net.batch_norm,
         "normalisation": None if normalisation is None else [normalisation.divisor, list(normalisation.mean), list(normalisation.std)],
         "class_names": list(net.class_names),
+        **_delta(net.neuron),
     }
 
 
@@ -42,9 +46,16 @@ def constructor_arguments(config: dict[str, Any]) -> dict[str, Any]:
     if normalisation is not None:
         divisor, mean, std = normalisation
         values["normalisation"] = Normalisation(divisor, tuple(mean), tuple(std))
-    values["neuron"] = IF() if leak == 1.0 else LIF(leak)
+    delta = values.pop("delta", None)
+    values["neuron"] = SigmaDelta(leak, **delta) if delta is not None else IF() if leak == 1.0 else LIF(leak)
     values["architecture"] = _architecture(config)
     return values
+
+
+def _delta(neuron: LIF) -> dict[str, Any]:
+    if not isinstance(neuron, SigmaDelta):
+        return {}
+    return {"delta": {"dead_band": neuron.dead_band, "activation": neuron.activation}}
 
 
 def read_architecture(config: dict[str, Any]) -> Architecture:

@@ -13,7 +13,7 @@ def check_options(*, neuron: LIF | None, steps: int, schedule: Schedule, dropout
     if neuron is not None and not isinstance(neuron, LIF):
         listed = isinstance(neuron, (list, tuple))
         many = "; all layers share one leak: different ones would need a trace per target's leak (E10)" if listed else ""
-        raise BadArgument(f"neuron must be IF() or LIF(leak), for example fsnn_lava.LIF(0.95), got {neuron!r}{many}")
+        raise BadArgument(f"neuron must be IF(), LIF(leak) or SigmaDelta(), for example fsnn_lava.LIF(0.95), got {neuron!r}{many}")
     if steps < 1:
         raise BadArgument(f"steps must be at least 1, got {steps}")
     if schedule not in SCHEDULES:

@@ -49,6 +49,7 @@ class LoopMap:
     stages: Stages
     feedbacks: tuple[RestrictedFeedback, ...]
     vths: tuple[float, ...]  # by layer
+    rate_max: float  # of sigma: 1, or infinite without an upper clip
     entries: tuple[Tensor | None, ...]  # by stage: F x* without batch norm, [B, *shape], of those that start at the input
     weights: tuple[Tensor, ...]  # by feedback
     masks: Masks
@@ -68,7 +69,7 @@ class LoopMap:
                 current = _plus(current, self.feedback_current(index, known))
             if current is None:
                 raise AssertionError("a graph has no layer without connections")
-            out.append(rate_of(current, self.vths[position]))
+            out.append(rate_of(current, self.vths[position], self.rate_max))
         return tuple(out)
 
     def stage_current(self, index: int, rates: Sequence[Tensor]) -> Tensor:

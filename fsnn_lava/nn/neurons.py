@@ -1,12 +1,16 @@
-"""Integrate-and-fire neurons in float: firing and reset (E1), and the weights of their rates (E3)."""
+"""Neurons in float: integrate-and-fire with reset (E1) and the weights of their rates (E3), and neurons that send changes (E14)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
+from typing import Literal, get_args
 
 from torch import Tensor
 
 from fsnn_lava.errors import BadArgument
+
+Activation = Literal["clip", "relu"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,11 @@ class LIF:
     def __post_init__(self) -> None:
         if not 0.0 < self.leak <= 1.0:
             raise BadArgument(f"leak must lie in (0, 1], got {self.leak}")
+
+    @property
+    def rate_max(self) -> float:
+        """The largest rate, spikes per step."""
+        return 1.0
 
     def weight_sum(self, steps: int) -> float:
         """Return the sum of leak**(T - tau) over tau = 1 … T, by which rates are divided (E3).
@@ -65,6 +74,44 @@ class IF(LIF):
     def __post_init__(self) -> None:
         if self.leak != 1.0:
             raise BadArgument(f"an IF neuron has no leak; use LIF({self.leak})")
+
+
+@dataclass(frozen=True)
+class SigmaDelta(IF):
+    """Neurons that send changes of their rate instead of spikes (E14): the network computes, and is trained on, what delta encoding does.
+
+    Use it to fine-tune a network for `encoding="delta"` with the dead band and the few steps that it will run with, or to train without
+    the upper clip. A network that is only exported with delta encoding does not need it.
+
+    Args:
+        leak: always 1; the leak plays no part.
+        dead_band: the smallest change that is sent, spikes per step, in [0, 1]; 0 sends every change.
+        activation: "clip" keeps rates between 0 and 1, as spikes do. With "relu" they may exceed 1, which takes one of Lava's neurons in
+            place of two; such a network cannot run in spikes.
+
+    Raises:
+        BadArgument: an argument is out of range.
+
+    Examples:
+        >>> fl.SigmaDelta(dead_band=0.1, activation="relu").rate_max
+        inf
+    """
+
+    dead_band: float = 0.0
+    activation: Activation = "clip"
+
+    def __post_init__(self) -> None:
+        if self.leak != 1.0:
+            raise BadArgument(f"a sigma-delta neuron has no leak, got {self.leak}")
+        if not 0.0 <= self.dead_band <= 1.0:
+            raise BadArgument(f"dead_band must lie in [0, 1] (spikes per step), got {self.dead_band}")
+        if self.activation not in get_args(Activation):
+            raise BadArgument(f"activation must be {' or '.join(map(repr, get_args(Activation)))}, got {self.activation!r}")
+
+    @property
+    def rate_max(self) -> float:
+        """The largest rate: 1, or infinity with the activation "relu"."""
+        return 1.0 if self.activation == "clip" else inf
 
 
 def fire(potential: Tensor, *, vth: float) -> Tensor:

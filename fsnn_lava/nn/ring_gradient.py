@@ -27,25 +27,25 @@ def attach_ring_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report:
     own = loop.own_current()
     with torch.no_grad():
         returned = masked(mask, feedback.operator.apply(fixed, rates)) if trace.returned is None else trace.returned
-        slope, gain = ring_slopes(own, returned, mask, vth)
-        value = rate_of(own + returned, vth) if turn else rates
+        slope, gain = ring_slopes(own, returned, mask, vth, loop.rate_max)
+        value = rate_of(own + returned, vth, loop.rate_max) if turn else rates
     product = partial(feedback.operator.transpose, fixed)
     solve = partial(solver.solve_affine, product, gain=gain, scale=coupling.scale, stop=coupling.stop)
     return _implicit_ring(own, weight, rates, value=value, slope=slope, mask=mask, operator=feedback.operator, solve=solve, report=report)
 
 
-def ring_slopes(own: Tensor, returned: Tensor, mask: Tensor | None, vth: float) -> tuple[Tensor, Tensor]:
+def ring_slopes(own: Tensor, returned: Tensor, mask: Tensor | None, vth: float, rate_max: float = 1.0) -> tuple[Tensor, Tensor]:
     """sigma'/vth of a ring's neurons at the current own + returned, and that times the mask: each [B, ...]."""
     if own.dim() != 2 or not compilable(own):
         current = own + returned
-        slope = rises(current, vth).to(current.dtype).div_(vth)
+        slope = rises(current, vth * rate_max).to(current.dtype).div_(vth)
         return slope, slope if mask is None else slope * mask
     slope = torch.empty_like(own)
     gain = slope if mask is None else torch.empty_like(own)
     mask_or_any = slope if mask is None else mask.contiguous()  # not read without a mask
     kind = own.detach().numpy().dtype.type
     arrays = (own.detach().numpy(), returned.contiguous().numpy(), mask_or_any.numpy())
-    find_slopes(*arrays, kind(vth), kind(1.0 / vth), slope.numpy(), gain.numpy(), mask is not None)
+    find_slopes(*arrays, kind(vth * rate_max), kind(1.0 / vth), slope.numpy(), gain.numpy(), mask is not None)
     return slope, gain
 
 

@@ -1,12 +1,14 @@
-"""The float simulation in spikes, step by step (E1, E2). It is never differentiated."""
+"""The float simulation, step by step, in spikes (E1, E2) or in changes of rates (E14). It is never differentiated."""
 
 from __future__ import annotations
 
 import torch
 
+from fsnn_lava.nn.delta_simulation import simulate_changes
 from fsnn_lava.nn.dense_simulation import Observer, simulate_densely
 from fsnn_lava.nn.dynamics import Dynamics
 from fsnn_lava.nn.event_simulation import simulate_by_events
+from fsnn_lava.nn.neurons import SigmaDelta
 from fsnn_lava.nn.trace import Trace
 
 
@@ -24,6 +26,8 @@ def simulate(dynamics: Dynamics, steps: int, *, events: bool = True, observe: Ob
         observe: called after every step with (step, weighted sums of spikes); runs with dense products.
         returned: the trace should hold W times the rates, if the simulation of a single layer knows it at no cost.
     """
+    if isinstance(dynamics.neuron, SigmaDelta):
+        return simulate_changes(dynamics, dynamics.neuron, steps, observe=observe)
     values = dynamics.values
     if events and observe is None and len(values) > 0 and values.device.type == "cpu" and values.dtype == torch.float32:
         return simulate_by_events(dynamics, steps, returned=returned)

@@ -11,12 +11,12 @@ from torch import Tensor
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """The result of simulating T steps in spikes, as `FSNN.simulate` returns it. Each layer is counted in its own time.
+    """The result of simulating T steps, as `FSNN.simulate` returns it. Each layer is counted in its own time.
 
     Attributes:
-        rates: [B, *shape] per layer: spikes per step, weighted by the leak (E3).
-        counts: [B, *shape] per layer: number of spikes.
-        potentials: [B, *shape] per layer: u[T], on the scale of vth.
+        rates: [B, *shape] per layer: spikes per step, weighted by the leak (E3); with `SigmaDelta` neurons, the rates last sent (E14).
+        counts: [B, *shape] per layer: number of spikes, or of messages.
+        potentials: [B, *shape] per layer: u[T], on the scale of vth; with `SigmaDelta` neurons, vth times the rate reached.
         residuals: [B] per step: the largest |f(a) - a| of the last layer; empty unless requested.
         returned: masked W times the rates of a single layer, if the simulation knows it; only used in training.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from math import floor, log2
+from math import floor, isfinite, log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,10 @@ def _rounded(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], grids:
 
 
 def _rate_bits(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], rounded: RoundedLayer) -> int:
-    """The largest q, at most RATE_BITS_WANTED, for which HEADROOM times the sum and the drive of the calibration data fit the state."""
+    """The largest q, at most RATE_BITS_WANTED, for which HEADROOM times the sum and the drive of the calibration data fit the state.
+
+    Without an upper clip, HEADROOM times the largest rate also fits a message.
+    """
     unit = float(rounded.scale)
     drive = problem.bias if problem.host_current is None else problem.host_current
     sums: NDArray[np.float64] = np.zeros(1)
@@ -102,7 +105,11 @@ def _rate_bits(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], roun
         else:
             sums = sums + current
     largest = max(float(np.abs(sums).max()), float(np.abs(drive).max()), problem.vth) / unit
-    return min(RATE_BITS_WANTED, floor(log2(limits.STATE_MAX / (HEADROOM * largest))))
+    fitting = min(RATE_BITS_WANTED, floor(log2(limits.STATE_MAX / (HEADROOM * largest))))
+    if isfinite(problem.rate_max):
+        return fitting
+    rate = max(1.0, float(problem.current().max()) / problem.vth)
+    return min(fitting, floor(log2(limits.CHANGE_MAX / (HEADROOM * rate))))
 
 
 def round_delta_readout(weight: NDArray[np.float64], bias: NDArray[np.float64], rates: NDArray[np.float64], *, bits: int) -> Readout:

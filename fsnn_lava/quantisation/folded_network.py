@@ -175,7 +175,7 @@ class FoldedNetwork:
         rates: list[Tensor] = []
         for layer, own in zip(self.layers, drive, strict=True):
             known = {**back, **dict(enumerate(rates))}  # an earlier layer's new rates replace those given
-            rates.append(rate_of(self._current(layer, known, own), layer.vth))
+            rates.append(rate_of(self._current(layer, known, own), layer.vth, self.neuron.rate_max))
         return tuple(rates)
 
     def solve(
@@ -198,7 +198,7 @@ class FoldedNetwork:
         return Equilibrium(self.around(sources.split(found.value), drive), found.residual, found.steps, found.converged)
 
     def simulate(self, values: Tensor, steps: int | None = None, *, schedule: Schedule = "pipelined") -> Trace:
-        """Run in spikes from rest (E1, E2)."""
+        """Run from rest: in spikes (E1, E2), or in changes of rates with `SigmaDelta` neurons (E14)."""
         steps = steps or self.steps
         if schedule not in SCHEDULES:
             raise BadArgument(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")

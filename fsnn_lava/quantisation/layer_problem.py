@@ -26,6 +26,7 @@ class LayerProblem:
     vth: float
     potential_max: float  # largest |potential| of a calibration run, physical units
     message_max: tuple[float, ...]  # largest message of each connection
+    rate_max: float = 1.0  # largest rate; infinite without an upper clip
 
     def current(self) -> FloatArray:
         """The current into the layer to be rounded, [B, *shape], physical units."""

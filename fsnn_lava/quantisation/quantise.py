@@ -14,6 +14,7 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DeltaEncoding, Input
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.neurons import IF, LIF, SigmaDelta
 from fsnn_lava.nn.operator_norm import spectral_radius
 from fsnn_lava.quantisation.calibration import (
     affordable_calibration_samples,
@@ -65,7 +66,7 @@ def quantise(
     per_channel: bool = False,
     calibration: ArrayLike | None = None,
     steps: int | None = None,
-    encoding: Encoding = "rate",
+    encoding: Encoding | None = None,
     dead_band: ArrayLike | None = None,
 ) -> ChipNetwork:
     """Fold and round a trained network to integers.
@@ -89,9 +90,10 @@ def quantise(
             samples are better.
         steps: T of a run. By default as trained; for "delta" as many as its dead bands need on the calibration batch.
         encoding: "rate" sends spikes, whose average is the rate. "delta" sends graded messages, each a change of the rate (E14): the same
-            equilibrium in fewer messages and steps. It runs on the emulator and as Lava processes, with events too.
-        dead_band: for "delta" only: the smallest change that is sent, spikes per step; one number, or one per layer. By default the
-            largest that keep the rates as close to the equilibrium as the spikes that they replace.
+            equilibrium in fewer messages and steps. It runs on the emulator and as Lava processes, with events too. By default "delta" for
+            a network of `SigmaDelta` neurons, otherwise "rate".
+        dead_band: for "delta" only: the smallest change that is sent, spikes per step; one number, or one per layer. By default that of
+            `SigmaDelta` neurons, otherwise the largest that keep the rates as close to the equilibrium as the spikes that they replace.
 
     Returns:
         The integer network, ready to be run or saved.
@@ -128,7 +130,7 @@ def quantise_in_full(
     per_channel: bool = False,
     calibration: ArrayLike | None = None,
     steps: int | None = None,
-    encoding: Encoding = "rate",
+    encoding: Encoding | None = None,
     dead_band: ArrayLike | None = None,
 ) -> Quantised:
     """`quantise`, together with everything that was measured along the way.
@@ -137,9 +139,12 @@ def quantise_in_full(
     (`shrunk` says by how much).
     """
     check_options(bits, reset, steps)
-    check_encoding(encoding, dead_band, reset=reset, per_channel=per_channel)
     folded = net if isinstance(net, FoldedNetwork) else fold(checked_network(net))
+    encoding = encoding or own_encoding(folded.neuron)
+    check_encoding(encoding, dead_band, reset=reset, per_channel=per_channel)
     bands = checked_bands(dead_band, len(folded.layers))
+    if encoding == "rate":
+        folded = in_spikes(folded)
     if steps is not None and encoding == "rate":
         folded = replace(folded, steps=int(steps))
     if calibration is None:
@@ -149,6 +154,8 @@ def quantise_in_full(
         check_trained_range(net, values)
     kind = _input_kind(input, values, folded)
     folded = _limit_steps(folded, values, kind)
+    if bands is None and isinstance(folded.neuron, SigmaDelta):
+        bands, steps = (folded.neuron.dead_band,) * len(folded.layers), steps or _trained_steps(net, folded)
     before = spectral_radius(folded.gains())
     shrunk = 1.0
     for _ in range(8):
@@ -174,6 +181,23 @@ def quantise_in_full(
         gains=gains,
         shrunk=shrunk,
     )
+
+
+def own_encoding(neuron: LIF) -> Encoding:
+    """The encoding that a network is exported with unless another is wanted: that of its neurons."""
+    return "delta" if isinstance(neuron, SigmaDelta) else "rate"
+
+
+def in_spikes(folded: FoldedNetwork) -> FoldedNetwork:
+    """The same with neurons that spike; BadArgument if its rates may exceed 1."""
+    if folded.neuron.rate_max != 1.0:
+        raise BadArgument("the network has the activation 'relu': its rates may exceed 1, which spikes cannot; use encoding 'delta'")
+    return replace(folded, neuron=IF()) if isinstance(folded.neuron, SigmaDelta) else folded
+
+
+def _trained_steps(net: FSNN | FoldedNetwork, folded: FoldedNetwork) -> int | None:
+    """The network's own steps if they are those of the chip, whose schedule a single layer always has; otherwise None."""
+    return folded.steps if len(folded.layers) == 1 or (isinstance(net, FSNN) and net.schedule == "pipelined") else None
 
 
 def _with_dead_bands(
@@ -264,7 +288,8 @@ def _round_network(
 def _encoding(folded: FoldedNetwork, kind: Kind, rate_bits: int, layers: int) -> DeltaEncoding:
     """Delta encoding with the smallest dead bands; frames of events have the weights of the neuron's leak (E3)."""
     decay = round((1.0 - folded.neuron.leak) * limits.DECAY_UNIT) if kind == "events" else 0
-    return DeltaEncoding(rate_bits=rate_bits, dead_bands=(1,) * layers, frame_decay=decay)
+    activation = folded.neuron.activation if isinstance(folded.neuron, SigmaDelta) else "clip"
+    return DeltaEncoding(rate_bits=rate_bits, dead_bands=(1,) * layers, frame_decay=decay, activation=activation)
 
 
 def _problem(
@@ -290,4 +315,5 @@ def _problem(
         vth=layer.vth,
         potential_max=potential_max,
         message_max=tuple(float(message_max) if one.source == INPUT else 1.0 for one in connections),
+        rate_max=folded.neuron.rate_max,
     )

@@ -83,7 +83,7 @@ def round_layer(problem: LayerProblem, *, bits: int, per_channel: bool) -> Round
 def rounding_defect(problem: LayerProblem, rounded: RoundedLayer, wanted: FloatArray) -> float:
     """Mean squared error of the rates, plus a hundredth of that of current / threshold, which also counts saturated neurons."""
     got = _rounded_current(problem, rounded) / _per_neuron(rounded.threshold, problem.shape)
-    clipped = np.clip(got, 0.0, 1.0) - np.clip(wanted, 0.0, 1.0)
+    clipped = np.clip(got, 0.0, problem.rate_max) - np.clip(wanted, 0.0, problem.rate_max)
     return float(np.mean(clipped**2) + 0.01 * np.mean((got - wanted) ** 2))
 
 

@@ -8,7 +8,7 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.architecture import parse_architecture
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.graph import Graph
-from fsnn_lava.nn.neurons import IF, LIF
+from fsnn_lava.nn.neurons import IF, LIF, SigmaDelta
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.solvers.solver import Solver
 from fsnn_lava.training.momentum_sgd import MomentumSGD
@@ -30,7 +30,7 @@ def build_network(
             _architecture(recipe, input_shape),
             input_shape=input_shape,
             classes=classes,
-            neuron=IF() if recipe.neuron == "if" else LIF(recipe.leak),
+            neuron=_neuron(recipe),
             vth=recipe.vth,
             steps=recipe.steps,
             schedule=recipe.schedule,
@@ -74,7 +74,14 @@ def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int)
     for key, theirs, value in differing[:1]:
         raise BadArgument(f"the network in {recipe.start} (start) has {key} {theirs!r}, but the recipe says {value!r}; they must agree")
     net.steps, net.schedule, net.dropout = recipe.steps, recipe.schedule, recipe.dropout
+    net.neuron = _neuron(recipe)
     return net
+
+
+def _neuron(recipe: Recipe) -> LIF:
+    if recipe.neuron == "delta":
+        return SigmaDelta(dead_band=recipe.dead_band, activation=recipe.activation)
+    return IF() if recipe.neuron == "if" else LIF(recipe.leak)
 
 
 def build_optimiser(recipe: Recipe, net: FSNN) -> MomentumSGD:

@@ -12,6 +12,7 @@ from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.toml import parse_toml, read_toml
 from fsnn_lava.nn.dynamics import SCHEDULES, Schedule
 from fsnn_lava.nn.feedback import NORMS, NormKind
+from fsnn_lava.nn.neurons import Activation
 from fsnn_lava.solvers.solver import LINEAR_METHODS, Method
 from fsnn_lava.training.graph_keys import GraphKeys
 from fsnn_lava.training.recipe_keys import key_rule, nested_keys, nested_lists, print_keys, read_keys
@@ -92,12 +93,14 @@ class Recipe:
     data: str = key_rule(str, choices=NAMES, ending=".npz", prefix=TONIC, folders=True)
     architecture: str = key_rule(str, "")  # in the paper's notation; or give a graph
     graph: GraphKeys | None = dataclasses.field(default=None, metadata=nested_keys(GraphKeys))
-    neuron: str = key_rule(str, choices=("if", "lif"))
+    neuron: str = key_rule(str, choices=("if", "lif", "delta"))
     steps: int = key_rule(int, low=1)
     epochs: int = key_rule(int, low=1)
     task: TaskName = key_rule(str, "classes", choices=TASKS)  # what the outputs are
     turns: int = key_rule(int, 0, low=0)  # in training, rates come from this many iterations of f (E4) instead of spikes; 0: from spikes
     leak: float = key_rule(float, 1.0, low=0.0, open_low=True, high=1.0)
+    dead_band: float = key_rule(float, 0.0, low=0.0, high=1.0)  # of neuron "delta": the smallest change of a rate that is sent
+    activation: Activation = key_rule(str, "clip", choices=get_args(Activation))  # of neuron "delta"
     vth: float = key_rule(float, 2.0, low=0.0, open_low=True)
     schedule: Schedule = key_rule(str, "sequential", choices=SCHEDULES)
     norm: NormKind = key_rule(str, "kernel", choices=NORMS)
@@ -164,8 +167,11 @@ def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
         raise BadFile(f"{where}: give 'architecture' (a notation such as '64C5s (F64C5)') or 'graph' (layers and connections), got {got}")
     if recipe.neuron == "lif" and recipe.leak == 1.0:
         raise BadFile(f"{where}: neuron 'lif' needs 'leak' below 1 (the paper: 0.95, or 0.99 for CIFAR), got {recipe.leak:g}")
-    if recipe.neuron == "if" and recipe.leak != 1.0:
-        raise BadFile(f"{where}: neuron 'if' has no leak, got 'leak' = {recipe.leak:g}; remove it or set neuron = \"lif\"")
+    if recipe.neuron != "lif" and recipe.leak != 1.0:
+        raise BadFile(f"{where}: neuron {recipe.neuron!r} has no leak, got 'leak' = {recipe.leak:g}; remove it or set neuron = \"lif\"")
+    if recipe.neuron != "delta" and (recipe.dead_band or recipe.activation != "clip"):
+        key = "dead_band" if recipe.dead_band else "activation"
+        raise BadFile(f"{where}: {key!r} belongs to neuron 'delta', got neuron {recipe.neuron!r}; remove it or set neuron = \"delta\"")
     if recipe.task != "classes" and recipe.label_smoothing:
         raise BadFile(f"{where}: 'label_smoothing' belongs to task 'classes', got task {recipe.task!r}")
     decay = recipe.learning_rate

@@ -92,7 +92,7 @@ def export(
     reset: Reset = "subtract",
     per_channel: bool = False,
     steps: int | None = None,
-    encoding: Encoding = "rate",
+    encoding: Encoding | None = None,
     dead_band: Sequence[float] | None = None,
     calibration: NDArray[np.uint8] | None = None,
     test: Samples | None = None,

@@ -13,9 +13,11 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.nn.dynamics import Schedule
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.neurons import SigmaDelta
 from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
+from fsnn_lava.quantisation.quantise import in_spikes
 from fsnn_lava.verify.equilibrium import TOLERANCE, Equilibria
 
 ANSWER_TOLERANCE = 1e-4  # for rates that only an answer depends on
@@ -27,7 +29,9 @@ class FloatNetwork:
     def __init__(self, model: FSNN, chip: ChipNetwork) -> None:
         self.chip = chip
         self.model = copy.deepcopy(model).eval()
-        self.folded: FoldedNetwork = fold(model)
+        self.folded: FoldedNetwork = fold(model) if chip.delta is not None else in_spikes(fold(model))
+        if chip.delta is None:
+            self.model.neuron = self.folded.neuron
         self.schedule: Schedule = getattr(model, "schedule", "pipelined")
         ours, theirs = [layer.shape for layer in chip.layers], [tuple(layer.shape) for layer in self.folded.layers]
         if ours != theirs or tuple(self.folded.input_shape) != chip.input.shape:
@@ -55,8 +59,10 @@ class FloatNetwork:
     def answers(self, values: NDArray[np.uint8], steps: int) -> NDArray[np.int64]:
         """[B] answers of the float network after `steps` steps of spikes, in the schedule it was trained with.
 
-        With delta encoding, which has no spikes, at its equilibrium.
+        With delta encoding, which has no spikes, at its equilibrium; of `SigmaDelta` neurons, after the steps they were trained with.
         """
+        if isinstance(self.model.neuron, SigmaDelta):
+            return self.model(torch.from_numpy(values)).argmax(1).numpy()
         if self.chip.delta is not None:
             return self.folded.logits(self.folded.solve(self.average(values), tol=ANSWER_TOLERANCE).rates[-1]).argmax(1).numpy()
         return self.model(torch.from_numpy(values), steps).argmax(1).numpy()
@@ -64,4 +70,6 @@ class FloatNetwork:
     def apply(self, rates: tuple[Tensor, ...], drive: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """f(a), every layer from the rates given (E13)."""
         currents = self.folded.currents(rates, drive)
-        return tuple(rate_of(current, layer.vth) for current, layer in zip(currents, self.folded.layers, strict=True))
+        return tuple(
+            rate_of(current, layer.vth, self.folded.neuron.rate_max) for current, layer in zip(currents, self.folded.layers, strict=True)
+        )

@@ -27,4 +27,7 @@ def test_compiled_slopes_are_flat_at_both_ends(kind):
     slope, gain = np.full_like(currents, np.nan), np.full_like(currents, np.nan)
     find_slopes(half, half, mask, kind(VTH), kind(0.25), slope, gain, True)  # halving and doubling is exact
     assert slope.tolist() == [[0, 0, 0.25, 0, 0.25, 0]]
+    find_slopes(half, half, mask, kind(np.inf), kind(0.25), slope, gain, True)
+    assert slope.tolist() == [[0, 0, 0.25, 0.25, 0.25, 0.25]], "without an upper clip"
+    find_slopes(half, half, mask, kind(VTH), kind(0.25), slope, gain, True)
     assert gain.tolist() == [[0, 0, 0.5, 0, 0.5, 0]]

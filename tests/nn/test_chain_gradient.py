@@ -17,11 +17,19 @@ CASES = [
 ]
 
 
-def make(architecture, shape, *, batch_norm=True, dropout=0.0, tol=1e-10):
+def make(architecture, shape, *, batch_norm=True, dropout=0.0, tol=1e-10, neuron=None):
     torch.manual_seed(0)
     solver = fl.Solver(tol=tol, max_steps=200)
     net = fl.FSNN(
-        architecture, input_shape=shape, classes=5, vth=1.5, steps=20, batch_norm=batch_norm, dropout=dropout, solver=solver
+        architecture,
+        input_shape=shape,
+        classes=5,
+        vth=1.5,
+        steps=20,
+        batch_norm=batch_norm,
+        dropout=dropout,
+        solver=solver,
+        neuron=neuron,
     ).double()
     for position, stage in enumerate(net.stages):
         stage.linear.bias.data.uniform_(-0.2, 0.4)
@@ -63,6 +71,18 @@ def test_the_graphless_gradient_of_several_layers_is_the_one_of_autograd(archite
         torch.testing.assert_close(grad, expected[name], rtol=0, atol=1e-7 * scale, msg=lambda text, name=name: f"{name}: {text}")
     for name, value in own_statistics.items():  # batch norm's running statistics, and the feedback's singular vector
         torch.testing.assert_close(value, statistics[name], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("architecture", "shape"), CASES)
+def test_it_is_also_without_an_upper_clip(architecture, shape):
+    found = []
+    for graph in (True, False):
+        net, images = make(architecture, shape, dropout=0.3, neuron=fl.SigmaDelta(activation="relu"))
+        found.append(gradients(net, 4.0 * images, graph=graph))
+    assert max(float(rates.max()) for rates in net.last_trace.rates) > 1.0
+    for name, grad in found[1][0].items():
+        expected = found[0][0][name]
+        torch.testing.assert_close(grad, expected, rtol=0, atol=1e-7 * max(float(expected.abs().max()), 1e-3))
 
 
 @pytest.mark.parametrize(("architecture", "shape"), CASES)

@@ -16,8 +16,8 @@ def network(**options):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"neuron": "lif"}, r"neuron must be IF\(\) or LIF\(leak\), for example fsnn_lava\.LIF\(0\.95\), got 'lif'"),
-        ({"neuron": fl.LIF}, r"neuron must be IF\(\) or LIF\(leak\)"),
+        ({"neuron": "lif"}, r"neuron must be IF\(\), LIF\(leak\) or SigmaDelta\(\), for example fsnn_lava\.LIF\(0\.95\), got 'lif'"),
+        ({"neuron": fl.LIF}, r"neuron must be IF\(\), LIF\(leak\) or SigmaDelta\(\)"),
         ({"neuron": [fl.LIF(0.9), fl.IF()]}, r"all layers share one leak: different ones would need a trace per target's leak \(E10\)"),
         ({"vth": [1, 2]}, r"vth must be one number, or one for each layer \(1 here\), got \[1, 2\]"),
         ({"vth": [-1]}, r"layer 'l1': vth must be a positive number, got -1"),

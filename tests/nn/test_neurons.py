@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.nn.neurons import IF, LIF, fire
+from fsnn_lava.nn.neurons import IF, LIF, SigmaDelta, fire
 
 
 @pytest.mark.parametrize("leak", [1.0, 0.95, 0.5])
@@ -34,3 +34,21 @@ def test_an_if_neuron_has_no_leak():
     assert IF().weights(4) == [0.25] * 4
     with pytest.raises(BadArgument, match=r"an IF neuron has no leak; use LIF\(0\.9\)"):
         IF(0.9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"leak": 0.9}, "a sigma-delta neuron has no leak, got 0.9"),
+        ({"dead_band": -0.1}, r"dead_band must lie in \[0, 1\] \(spikes per step\), got -0.1"),
+        ({"dead_band": float("nan")}, r"dead_band must lie in \[0, 1\]"),
+        ({"activation": "tanh"}, "activation must be 'clip' or 'relu', got 'tanh'"),
+    ],
+)
+def test_a_sigma_delta_neuron_without_meaning_is_refused(options, message):
+    with pytest.raises(BadArgument, match=message):
+        SigmaDelta(**options)
+
+
+def test_only_relus_have_no_largest_rate():
+    assert [neuron.rate_max for neuron in (IF(), LIF(0.9), SigmaDelta(), SigmaDelta(activation="relu"))] == [1.0, 1.0, 1.0, float("inf")]

@@ -30,6 +30,15 @@ def test_the_gradient_is_the_one_derivative_that_the_library_defines():
     assert currents.grad.tolist() == pytest.approx([0, 0, 1 / VTH, 1 / VTH, 1 / VTH, 0, 0])
 
 
+def test_without_an_upper_clip_the_rate_and_its_slope_go_on():
+    currents = CURRENTS.clone().requires_grad_()
+    rates = rate_of(currents, VTH, float("inf"))
+    assert rates.tolist() == [max(current / VTH, 0.0) for current in CURRENTS.tolist()]
+    rates.sum().backward()
+    assert torch.equal(currents.grad * VTH > 0.5, rises(CURRENTS, VTH * float("inf")))
+    assert currents.grad.tolist() == pytest.approx([0, 0] + [1 / VTH] * 5)
+
+
 @pytest.mark.parametrize("compilable", [True, False])
 @pytest.mark.parametrize("architecture", ["4", "4 (F4)", "4-4", "4-4 (F4)"])
 def test_a_neuron_exactly_at_0_or_1_passes_no_gradient_in_any_network(architecture, compilable, monkeypatch):

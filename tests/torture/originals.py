@@ -31,6 +31,7 @@ from fsnn_lava.importing.ide_fsnn import from_ide_fsnn
 from fsnn_lava.limits import DECAY_UNIT
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.graph import Connection, Graph, Neurons
+from fsnn_lava.nn.neurons import SigmaDelta
 from fsnn_lava.placement.board import FOLDER, load_board
 from fsnn_lava.training.recipe import load_recipe
 from fsnn_lava.tuning.candidate import Candidate
@@ -79,6 +80,7 @@ def originals(folder: Path) -> list[Original]:
         ("results", "results.h5", _results, "hdf5", results.read_results),
         ("model", "model.pt", _model, "torch", model.read_model),
         ("model of a graph", "graph.pt", _graph_model, "torch", model.read_model),
+        ("model that sends changes", "changes.pt", _delta_model, "torch", model.read_model),
         ("npz", "samples.npz", _npz, "npz", load),
         ("recipe", "recipe.toml", lambda path: path.write_bytes((ROOT / "train/digits.toml").read_bytes()), "toml", load_recipe),
         ("board", "board.toml", lambda path: path.write_bytes((FOLDER / "oheo-gulch.toml").read_bytes()), "toml", load_board),
@@ -145,6 +147,11 @@ def _read_cifar_binary(path: Path) -> Any:
 def _model(path: Path) -> None:
     torch.manual_seed(0)
     FSNN("3C3s (F3C3)", input_shape=(1, 6, 6), classes=4, steps=5).save(path)
+
+
+def _delta_model(path: Path) -> None:
+    torch.manual_seed(0)
+    FSNN("6 (F6)", input_shape=(4,), classes=3, steps=5, neuron=SigmaDelta(dead_band=0.1, activation="relu")).save(path)
 
 
 def _graph_model(path: Path) -> None:

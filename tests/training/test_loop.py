@@ -16,6 +16,8 @@ import torch
 
 from fsnn_lava.errors import BadArgument, BadFile, Diverged
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.neurons import SigmaDelta
+from fsnn_lava.quantisation.quantise import quantise
 from fsnn_lava.training.build import build_network
 from fsnn_lava.training.checkpoint import load_state, save_state
 from fsnn_lava.training.evaluate import evaluate_network
@@ -342,3 +344,26 @@ def test_rates_from_turns_of_the_map_train_without_spikes(tmp_path, monkeypatch)
     training = TrainingLoop(small(turns=2), load_samples(small(turns=2)), tmp_path, QUIET)
     monkeypatch.setattr(training.net, "_simulate", None)  # is not called
     training._one_batch(next(training._batches()), _Sums())
+
+
+@pytest.mark.parametrize("activation", ["clip", "relu"])
+def test_neurons_that_send_changes_are_trained_judged_and_exported_as_they_are(tmp_path, activation):
+    changes = {"steps": 3, "epochs": 12, "learning_rate": {}, "penalty": {"operations": 1e-6}}
+    recipe = small(neuron="delta", leak=1.0, dead_band=0.1, activation=activation, **changes)
+    outcome = run(recipe, tmp_path / "run")
+    log = read_log(tmp_path / "run")
+    assert outcome.last_accuracy > 0.6
+    net = FSNN.load(tmp_path / "run" / "last.pt")
+    assert net.neuron == SigmaDelta(dead_band=0.1, activation=activation) and net.steps == 3
+    data = load_samples(recipe)
+    trace = net.simulate(torch.from_numpy(data.test.batch(range(50))))
+    messages = float(trace.counts[0].sum()) / 50
+    assert log[-1]["operations"] == pytest.approx(messages * (12 + 10))  # each reaches 12 neurons and 10 outputs
+    chip = quantise(net, calibration=data.train.batch(range(100)))
+    assert chip.delta is not None and chip.delta.activation == activation and chip.steps == 3
+    assert chip.delta.dead_bands == (round(0.1 * chip.delta.one),)
+    if activation == "relu":
+        with pytest.raises(BadArgument, match="its rates may exceed 1, which spikes cannot"):
+            quantise(net, encoding="rate")
+    else:
+        assert quantise(net, encoding="rate").delta is None

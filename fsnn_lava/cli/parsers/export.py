@@ -43,7 +43,7 @@ def parser() -> Parser:
         "--steps", type=int, metavar="T", help="steps per run (default: as trained; with --encoding delta, as many as the network needs)"
     )
     options.add_argument(
-        "--encoding", choices=("rate", "delta"), default="rate", help="send spikes, or graded changes of the rates (default rate)"
+        "--encoding", choices=("rate", "delta"), help="send spikes, or graded changes of the rates (default: as trained, usually rate)"
     )
     options.add_argument(
         "--dead-band",
@@ -51,7 +51,7 @@ def parser() -> Parser:
         nargs="+",
         metavar="ETA",
         help="with --encoding delta: the smallest change that is sent, spikes per step; one number, or one per layer "
-        "(default: the largest that keeps the rates as close to the equilibrium as spikes would)",
+        "(default: as trained, or the largest that keeps the rates as close to the equilibrium as spikes would)",
     )
     add_data_options(options, purpose="data set to calibrate and test on: ", default="what the model was trained on, if it is found here")
     options.add_argument("--limit", type=int, metavar="N", help="test samples to check on (default 500, fewer for a large network)")
