@@ -45,14 +45,14 @@ QUANTISE_PARTS: dict[str, list[tuple[Any, str]]] = {
     "fold": [(quantise, "fold")],
     "norms": [(FoldedNetwork, "gains"), (RateMap, "gains")],
     "equilibrium": [(FoldedNetwork, "solve")],
-    "simulation": [(quantise, "largest_potentials")],
+    "simulation": [(quantise, "largest_calibration_potentials")],
     "rounding": [(quantise, "round_layer"), (quantise, "round_readout")],
     "ranges": [(quantise, "check_step")],
 }
 EXPORT_PARTS: dict[str, list[tuple[Any, str]]] = {
     "quantise": [(export_module, "quantise_in_full")],
     "measure": [(export_module, "measure_quantisation")],
-    "its simulation": [(quantisation_report, "largest_potentials")],
+    "its simulation": [(quantisation_report, "largest_calibration_potentials")],
     "emulator": [(export_module, "run")],
     "folded network": [(export_module, "_folded_run")],
     "checks": [(export_module, "check_file"), (export_module, "check_folding")],

@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as nnf
 
 import fsnn_lava as fl
-from fsnn_lava.compiled.row_sums import add_blocks
+from fsnn_lava.compiled.row_sums import add_row_sums_by_block
 from fsnn_lava.compiled.scatter import scatter_by_taps
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.nn import feedback
@@ -125,7 +125,7 @@ def limits(net: fl.FSNN, x: torch.Tensor, found: dict[str, float], rounds: int) 
 
     def alone(first: int, end: int) -> None:
         if laid.in_blocks:
-            add_blocks(targets[first:end], ordered, everyone[first:end], 0, lengths[first:end], size)
+            add_row_sums_by_block(targets[first:end], ordered, everyone[first:end], 0, lengths[first:end], size)
             return
         chosen = slice(first, end)
         form = (laid.form, laid.rows, laid.columns)

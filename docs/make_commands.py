@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from pathlib import Path
 
-from fsnn_lava.cli.main import COMMANDS, module_of
+from fsnn_lava.cli.main import COMMANDS, command_parser
 
 PAGE = Path(__file__).parent / "commands.md"
 HEAD = """# Commands
@@ -24,7 +23,7 @@ Exit codes: 0 done and verified · 1 the run is not faithful or misses a thresho
 def page() -> str:
     parts = [HEAD]
     for name in COMMANDS:
-        parser = importlib.import_module(f"fsnn_lava.cli.parsers.{module_of(name)}").parser()
+        parser = command_parser(name)
         rows = [
             f"| `{', '.join(action.option_strings) or action.dest}{_metavar(action)}` | {_help(action)} |"
             for action in parser._actions

@@ -43,17 +43,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _story(out: Path, epochs: int | None, *, backend: str) -> int:
-    from fsnn_lava.cli import compare, export, run, train
+    from fsnn_lava.cli.compare import fsnn_compare
+    from fsnn_lava.cli.export import fsnn_export
+    from fsnn_lava.cli.run import fsnn_run
+    from fsnn_lava.cli.train import fsnn_train
 
     _prepared(out)
     shorter = [] if epochs is None else ["--set", f"epochs={epochs}"]
     folder, net, results, report = out / "train", out / "net.h5", out / "results.h5", out / "report.html"
     model = folder / "last.pt"
     steps: list[tuple[str, Callable[[Sequence[str]], int], list[str]]] = [
-        ("fsnn-train", train.main, [str(ROOT / "train" / "digits.toml"), "--out", str(folder), *shorter]),
-        ("fsnn-export", export.main, [str(model), str(net)]),
-        ("fsnn-run", run.main, [str(net), "--backend", backend, "--out", str(results), "--no-compare"]),
-        ("fsnn-compare", compare.main, [str(results), "--model", str(model), "--report", str(report)]),
+        ("fsnn-train", fsnn_train, [str(ROOT / "train" / "digits.toml"), "--out", str(folder), *shorter]),
+        ("fsnn-export", fsnn_export, [str(model), str(net)]),
+        ("fsnn-run", fsnn_run, [str(net), "--backend", backend, "--out", str(results), "--no-compare"]),
+        ("fsnn-compare", fsnn_compare, [str(results), "--model", str(model), "--report", str(report)]),
     ]
     for position, (name, command, arguments) in enumerate(steps):
         print(f"\n$ {name} {shlex.join(arguments)}")

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fsnn_lava.cli import export, run, train
+from fsnn_lava.cli.export import fsnn_export
+from fsnn_lava.cli.run import fsnn_run
+from fsnn_lava.cli.train import fsnn_train
 
 RECIPE = Path(__file__).parent.parent / "train" / "digits.toml"
 
@@ -37,9 +39,9 @@ def main(folder: Path) -> int:
     data, model, network = folder / "bars.npz", folder / "run" / "last.pt", folder / "bars.h5"
     np.savez(data, x_train=x_train, y_train=y_train, x=x, y=y)  # x and y are the test samples
     for name, command, arguments in (
-        ("fsnn-train", train.main, [RECIPE, "--out", folder / "run", "--set", f"data={data}", "--set", "epochs=4"]),
-        ("fsnn-export", export.main, [model, network]),
-        ("fsnn-run", run.main, [network, "--backend", "emu", "--model", model, "--report", folder / "report.html"]),
+        ("fsnn-train", fsnn_train, [RECIPE, "--out", folder / "run", "--set", f"data={data}", "--set", "epochs=4"]),
+        ("fsnn-export", fsnn_export, [model, network]),
+        ("fsnn-run", fsnn_run, [network, "--backend", "emu", "--model", model, "--report", folder / "report.html"]),
     ):
         words = [str(argument) for argument in arguments]
         print(f"\n$ {name} {shlex.join(words)}", flush=True)

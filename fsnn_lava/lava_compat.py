@@ -79,7 +79,7 @@ def _leave_out(loader: Loader, module: ModuleType) -> None:
     module.__getattr__ = explain  # type: ignore[method-assign]
 
 
-def numpy_version() -> tuple[int, int]:
+def _numpy_version() -> tuple[int, int]:
     """Major and minor version of numpy, on which Lava's fixes depend."""
     import numpy as np
 
@@ -87,7 +87,7 @@ def numpy_version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def is_missing(name: str) -> bool:
+def _is_missing(name: str) -> bool:
     """Whether a package that a Lava module imports is not installed."""
     import importlib.util
 
@@ -96,9 +96,9 @@ def is_missing(name: str) -> bool:
 
 FIXES = {
     "lava.magma.compiler.var_model": Fix(needed=lambda: sys.version_info >= (3, 11), execute=hashable_while_imported),
-    "lava.magma.core.process.ports.ports": Fix(needed=lambda: numpy_version() >= (2, 4), execute=_reshape_by_shape),
-    "lava.proc.conv.utils": Fix(needed=lambda: numpy_version() >= (2, 0), execute=_convolve_with_python_sizes),
-    "lava.lib.dl.slayer.object_detection": Fix(needed=lambda: is_missing("cv2") or is_missing("torchvision"), execute=_leave_out),
+    "lava.magma.core.process.ports.ports": Fix(needed=lambda: _numpy_version() >= (2, 4), execute=_reshape_by_shape),
+    "lava.proc.conv.utils": Fix(needed=lambda: _numpy_version() >= (2, 0), execute=_convolve_with_python_sizes),
+    "lava.lib.dl.slayer.object_detection": Fix(needed=lambda: _is_missing("cv2") or _is_missing("torchvision"), execute=_leave_out),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from fsnn_lava.data import load
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.placement.obstacles import obstacles, risks
+from fsnn_lava.placement.obstacles import obstacles, possible_obstacles
 from hw_tests.test_synapses import assert_same
 from tests.helpers.naive_simulator import simulate
 
@@ -19,7 +19,7 @@ def test_the_trained_digits_network(target, reset):
     chip = ChipNetwork.load(Path(__file__).with_name("digits-8bit.h5"))
     if reset == "zero":
         chip = replace(chip, layers=tuple(replace(layer, reset="zero") for layer in chip.layers))
-    in_the_way = [*obstacles(chip), *risks(chip)] if target.stock else []
+    in_the_way = [*obstacles(chip), *possible_obstacles(chip)] if target.stock else []
     if in_the_way:
         pytest.skip(f"stock processes may not represent it exactly: {in_the_way[0]}")
     values = load("digits").test.batch(slice(0, 2))

@@ -22,7 +22,7 @@ needs_lava = pytest.mark.skipif(
     bool(missing_for_backend("sim")), reason=f"Lava cannot run here; missing: {'; '.join(missing_for_backend('sim'))}"
 )
 needs_lava_dl = pytest.mark.skipif(
-    bool(missing_for_backend("sim")) or lava_compat.is_missing("lava.lib.dl"), reason="lava-dl is not installed"
+    bool(missing_for_backend("sim")) or lava_compat._is_missing("lava.lib.dl"), reason="lava-dl is not installed"
 )
 
 
@@ -64,14 +64,14 @@ def fixed_modules(lava_files: list[str]) -> set[str]:
 )
 def test_a_module_is_fixed_only_with_the_versions_that_need_it(monkeypatch, lava_files, python_version, numpy_version, missing, fixed):
     monkeypatch.setattr(lava_compat.sys, "version_info", python_version)
-    monkeypatch.setattr(lava_compat, "numpy_version", lambda: numpy_version)
-    monkeypatch.setattr(lava_compat, "is_missing", lambda name: name in missing)
+    monkeypatch.setattr(lava_compat, "_numpy_version", lambda: numpy_version)
+    monkeypatch.setattr(lava_compat, "_is_missing", lambda name: name in missing)
     assert fixed_modules(lava_files) == fixed
 
 
 def test_the_version_of_numpy_is_read_as_numbers(monkeypatch):
     monkeypatch.setattr(np, "__version__", "2.10.0rc1")
-    assert lava_compat.numpy_version() == (2, 10)
+    assert lava_compat._numpy_version() == (2, 10)
 
 
 def test_the_finder_invents_no_module_and_leaves_others_to_python(tmp_path, lava_files):
@@ -317,7 +317,7 @@ def test_lava_imported_first_is_a_warning_and_then_an_error_that_say_what_to_do(
 def test_after_an_import_of_lava_that_failed_importing_the_package_is_enough():
     done = python(
         "try:\n    import lava.proc.conv.process\nexcept ValueError as error:\n    print(error)\n"
-        "import sys\nfrom fsnn_lava.cli.run import main\nsys.exit(main(['--backend', 'sim', '--limit', '2', '--steps', '3']))"
+        "import sys\nfrom fsnn_lava.cli.run import fsnn_run\nsys.exit(fsnn_run(['--backend', 'sim', '--limit', '2', '--steps', '3']))"
     )
     assert "mutable default" in done.stdout
     assert "imported before fsnn_lava" not in done.stderr

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from fsnn_lava.backends.lava.requirement import is_in_lava, lava_requirements_missing, missing_lava_requirements
+from fsnn_lava.backends.lava.requirement import has_required_lava_part, lava_requirements_missing, missing_lava_requirements
 from fsnn_lava.errors import BackendMissing, BadArgument
 
 Backend = Literal["emu", "sim", "loihi2"]
@@ -42,7 +42,7 @@ def require_backend(backend: str) -> None:
 
 
 def _vendor() -> tuple[str, ...]:
-    return () if is_in_lava("utils/loihi2_profiler") else (VENDOR,)
+    return () if has_required_lava_part("utils/loihi2_profiler") else (VENDOR,)
 
 
 def _board() -> tuple[str, ...]:

@@ -105,6 +105,6 @@ def _discard_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def command_line() -> str:
+def command_as_typed() -> str:
     """The command line as the user typed it, without the path of the program."""
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])

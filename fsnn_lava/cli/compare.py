@@ -6,17 +6,16 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from fsnn_lava.cli.command import run_command
-from fsnn_lava.cli.parsers.compare import parser
+from fsnn_lava.cli.parsers.compare import compare_parser
 from fsnn_lava.cli.parsers.threshold_options import thresholds
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.formats.results import ResultsReader, reading_results
 from fsnn_lava.models.find import MODEL, find_model
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.comparator import Comparator
-from fsnn_lava.verify.run_pair import common_samples, compare_runs, require_same_classes
+from fsnn_lava.verify.run_pair import common_samples, compare_runs, require_same_classes, run_names
 from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import Verdict
 
@@ -25,12 +24,12 @@ READ_AT_ONCE = 64  # samples with all their detail
 JUDGED_ROWS = ("predictions", "logits", "readout", "layer_spikes", "updates", "clip_count")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def fsnn_compare(argv: Sequence[str] | None = None) -> int:
     """fsnn-compare with these arguments. Exit code 0: the run passes; 1: it does not; 2: bad input."""
-    return run_command("fsnn-compare", run, parser().parse_args(argv))
+    return run_command("fsnn-compare", execute_compare, compare_parser().parse_args(argv))
 
 
-def run(args: argparse.Namespace) -> int:
+def execute_compare(args: argparse.Namespace) -> int:
     """fsnn-compare after parsing: judge the results file and print the verdict."""
     for name in ("limit", "equilibria"):
         value = getattr(args, name)
@@ -69,15 +68,6 @@ def _compare_two(args: argparse.Namespace, model: FSNN | None, wanted: Threshold
     return 0 if all(verdict.passed for verdict in verdicts) else 1
 
 
-def run_names(first: Path, second: Path) -> tuple[str, str]:
-    """What to call two results files: their names, with as many folders as tell them apart."""
-    for number in range(1, 1 + max(len(first.parts), len(second.parts))):
-        names = tuple("/".join(path.parts[-number:]) for path in (first, second))
-        if names[0] != names[1]:
-            return names[0], names[1]
-    return f"{first.name} (first)", f"{second.name} (second)"
-
-
 def _compare_file(reader: ResultsReader, *, model: FSNN | None, wanted: Thresholds, limit: int | None, equilibria: int | None) -> Verdict:
     """The verdict on the samples that a file keeps in detail; the accuracy counts all samples."""
     if reader.details == 0:
@@ -108,11 +98,11 @@ def _judge_rows(comparator: Comparator, reader: ResultsReader, end: int) -> None
 
 
 def _report(args: argparse.Namespace, reader: ResultsReader, verdict: Verdict, model: FSNN | None) -> None:
-    from fsnn_lava.report.evidence import Origin, samples_for_a_report
+    from fsnn_lava.report.evidence import Origin, samples_kept_as_evidence
     from fsnn_lava.report.mistakes import mistakes_to_show
     from fsnn_lava.report.report import write_report
 
-    end = min(reader.details, samples_for_a_report(reader.chip), args.limit or reader.details)
+    end = min(reader.details, samples_kept_as_evidence(reader.chip), args.limit or reader.details)
     origin = reader.provenance
     labels = reader.row("labels", 0, end)
     write_report(
@@ -130,4 +120,4 @@ def _report(args: argparse.Namespace, reader: ResultsReader, verdict: Verdict, m
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fsnn_compare())

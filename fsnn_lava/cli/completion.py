@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import shlex
 
-from fsnn_lava.cli.main import COMMANDS, module_of
+from fsnn_lava.cli.main import COMMANDS, command_parser
 from fsnn_lava.data.names import NAMES, TONIC, TONIC_SETS
 
 FILES = "FILES"  # of an option that takes a path
@@ -17,7 +16,7 @@ def completion_words() -> Words:
     """Every option of every command, and what may follow it: choices, FILES, or nothing for a flag."""
     found: Words = {}
     for name in COMMANDS:
-        parser = importlib.import_module(f"fsnn_lava.cli.parsers.{module_of(name)}").parser()
+        parser = command_parser(name)
         found[name] = {option: _values(action) for action in parser._actions for option in action.option_strings if option != "-h"}
     return found
 

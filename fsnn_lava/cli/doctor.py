@@ -16,7 +16,7 @@ from fsnn_lava.backends.availability import BACKENDS, missing_for_backend
 from fsnn_lava.backends.lava import install as lava_install
 from fsnn_lava.backends.lava import lava_version
 from fsnn_lava.cli.command import run_command
-from fsnn_lava.cli.parsers.doctor import parser
+from fsnn_lava.cli.parsers.doctor import doctor_parser
 from fsnn_lava.errors import BadArgument
 
 PACKAGES = (
@@ -26,12 +26,12 @@ PACKAGES = (
 VARIABLES = ("FSNN_DATA", "OMP_NUM_THREADS", "SLURM", "NOSLURM", "PARTITION", "BOARD", "LOIHI_GEN", "NXSDKHOST", "HOST_BINARY", "NXOPTIONS")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def fsnn_doctor(argv: Sequence[str] | None = None) -> int:
     """fsnn-doctor with these arguments: print the state of this machine; always 0. With --install-lava: 0 if Lava works afterwards."""
-    return run_command("fsnn-doctor", run, parser().parse_args(argv))
+    return run_command("fsnn-doctor", execute_doctor, doctor_parser().parse_args(argv))
 
 
-def run(args: argparse.Namespace) -> int:
+def execute_doctor(args: argparse.Namespace) -> int:
     """fsnn-doctor after parsing: print what is installed and what can run here, or install Lava."""
     if args.install_lava:
         return _install_lava(args)
@@ -46,11 +46,11 @@ def _install_lava(args: argparse.Namespace) -> int:
     if args.json:
         raise BadArgument("--json cannot be combined with --install-lava: remove one of them")
     name, version = lava_version.pinned_lava_version()
-    there = lava_version.installed_version()
+    there = lava_version.installed_lava_version()
     print(f"{name} {there} is installed." if there else f"{name} {version} is not installed.")
     lava_install.install_lava(yes=args.yes)
     print("Checking it with a network of two neurons; compiling takes about half a minute the first time …", flush=True)
-    print(f"{name} {version} works: {lava_install.verify_install()}. fsnn-run --backend sim can run here.")
+    print(f"{name} {version} works: {lava_install.verify_lava_install()}. fsnn-run --backend sim can run here.")
     return 0
 
 
@@ -128,4 +128,4 @@ def _backend_lines(name: str, state: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fsnn_doctor())

@@ -11,9 +11,9 @@ from datetime import datetime, timezone
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.cli.command import command_line, run_command
+from fsnn_lava.cli.command import command_as_typed, run_command
 from fsnn_lava.cli.export_table import EXPLANATION, export_table
-from fsnn_lava.cli.parsers.export import SUFFIXES, parser
+from fsnn_lava.cli.parsers.export import SUFFIXES, export_parser
 from fsnn_lava.cli.progress import named_phase
 from fsnn_lava.data import Dataset, Split, load_data
 from fsnn_lava.errors import BadArgument, FsnnError
@@ -32,12 +32,12 @@ CALIBRATION_SAMPLES = 128
 REPORT_SAMPLES = 256
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def fsnn_export(argv: Sequence[str] | None = None) -> int:
     """fsnn-export with these arguments."""
-    return run_command("fsnn-export", run, parser().parse_args(argv))
+    return run_command("fsnn-export", execute_export, export_parser().parse_args(argv))
 
 
-def run(args: argparse.Namespace) -> int:
+def execute_export(args: argparse.Namespace) -> int:
     """fsnn-export after parsing: quantise the model, check it and write the file."""
     write, read = _format(args)
     if args.limit is not None and args.limit < 1:
@@ -173,7 +173,7 @@ def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -
         labels=labels,
         model=net,
         figures=args.figures,
-        origin=Origin(data=dataset.name, date=datetime.now(timezone.utc).isoformat(timespec="seconds"), command=command_line()),
+        origin=Origin(data=dataset.name, date=datetime.now(timezone.utc).isoformat(timespec="seconds"), command=command_as_typed()),
     )
 
 
@@ -201,4 +201,4 @@ def _print(args: argparse.Namespace, outcome: Exported, note: str, *, kept: bool
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fsnn_export())

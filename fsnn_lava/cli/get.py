@@ -7,18 +7,18 @@ import sys
 from collections.abc import Sequence
 
 from fsnn_lava.cli.command import run_command
-from fsnn_lava.cli.parsers.get import parser
+from fsnn_lava.cli.parsers.get import get_parser
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.models.catalogue import catalogue, download_network
-from fsnn_lava.models.find import downloads_folder, shipped_models
+from fsnn_lava.models.catalogue import catalogue, download_from_catalogue
+from fsnn_lava.models.find import find_downloads_folder, shipped_models
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def fsnn_get(argv: Sequence[str] | None = None) -> int:
     """fsnn-get with these arguments."""
-    return run_command("fsnn-get", run, parser().parse_args(argv))
+    return run_command("fsnn-get", execute_get, get_parser().parse_args(argv))
 
 
-def run(args: argparse.Namespace) -> int:
+def execute_get(args: argparse.Namespace) -> int:
     """fsnn-get after parsing: download a network, or list all of them."""
     if args.list:
         for name, files in catalogue().items():
@@ -29,10 +29,10 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.network is None:
         raise BadArgument("no network given: give a name (--list shows all of them)")
-    for path in download_network(args.network, downloads_folder()):
+    for path in download_from_catalogue(args.network, find_downloads_folder()):
         print(f"{path}: size and SHA-256 match this release")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fsnn_get())

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from fsnn_lava.cli.command import run_command
-from fsnn_lava.cli.parsers.importing import parser
+from fsnn_lava.cli.parsers.importing import import_parser
 from fsnn_lava.data import load_data
 from fsnn_lava.errors import BadArgument, CheckFailed
 from fsnn_lava.formats.netx import read_netx, write_netx
@@ -41,12 +41,12 @@ ONLY = {  # options that one kind of source takes
 ENDINGS = {FSNN: (".pt",), ChipNetwork: (".h5", ".hdf5", ".net")}
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def fsnn_import(argv: Sequence[str] | None = None) -> int:
     """fsnn-import with these arguments."""
-    return run_command("fsnn-import", run, parser().parse_args(argv))
+    return run_command("fsnn-import", execute_import, import_parser().parse_args(argv))
 
 
-def run(args: argparse.Namespace) -> int:
+def execute_import(args: argparse.Namespace) -> int:
     """fsnn-import after parsing: read or build the source, convert it, write the result and read it back."""
     if args.samples < 1:
         raise BadArgument(f"--samples must be at least 1, got {args.samples}")
@@ -162,4 +162,4 @@ def _written(net: FSNN | ChipNetwork, path: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fsnn_import())

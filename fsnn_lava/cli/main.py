@@ -31,10 +31,17 @@ def module_of(command: str) -> str:
     return MODULES.get(command, command)
 
 
+def command_parser(command: str) -> Parser:
+    """The parser of a command: `run_parser` for run, and so on."""
+    options: Parser = getattr(importlib.import_module(f"fsnn_lava.cli.parsers.{module_of(command)}"), f"{command}_parser")()
+    return options
+
+
 def enter(name: str, argv: Sequence[str] | None = None) -> int:
     """Parse the arguments of the command `name`, import what it needs, and run it; every installed program calls this."""
-    args = importlib.import_module(f"fsnn_lava.cli.parsers.{module_of(name)}").parser().parse_args(argv)
-    return run_command(f"fsnn-{name}", importlib.import_module(f"fsnn_lava.cli.{module_of(name)}").run, args)
+    args = command_parser(name).parse_args(argv)
+    execute = getattr(importlib.import_module(f"fsnn_lava.cli.{module_of(name)}"), f"execute_{name}")
+    return run_command(f"fsnn-{name}", execute, args)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fsnn_lava.cli.command import run_command
-from fsnn_lava.cli.parsers.map import parser
+from fsnn_lava.cli.parsers.map import map_parser
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.models.find import find_model
@@ -23,7 +23,7 @@ from fsnn_lava.placement.placement import Core, Placement, place
 from fsnn_lava.placement.placement_table import core_table, placement_table
 
 
-def run(args: argparse.Namespace) -> int:
+def execute_map(args: argparse.Namespace) -> int:
     """fsnn-map after parsing: place the network on the board and print the table."""
     chip = ChipNetwork.load(find_model(args.network))
     placement = place(chip, board=args.board, readout=args.readout)
@@ -79,10 +79,10 @@ def _text(args: argparse.Namespace, placement: Placement, metrics: dict[str, Any
     return "\n".join(parts)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def fsnn_map(argv: Sequence[str] | None = None) -> int:
     """fsnn-map with these arguments."""
-    return run_command("fsnn-map", run, parser().parse_args(argv))
+    return run_command("fsnn-map", execute_map, map_parser().parse_args(argv))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(fsnn_map())

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.availability import require_backend
-from fsnn_lava.cli.command import command_line, run_command
+from fsnn_lava.cli.command import command_as_typed, run_command
 from fsnn_lava.cli.parsers.data_options import FORMS
-from fsnn_lava.cli.parsers.run import DEFAULT, parser
+from fsnn_lava.cli.parsers.run import DEFAULT, run_parser
 from fsnn_lava.cli.parsers.threshold_options import thresholds
 from fsnn_lava.cli.progress import named_phase, run_progress
 from fsnn_lava.data import Dataset, load_data
@@ -27,7 +27,7 @@ from fsnn_lava.formats.results import reading_results
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result, concatenate_results
 from fsnn_lava.models.find import MODEL, find_model
-from fsnn_lava.running.evaluation import fit_to_input
+from fsnn_lava.running.evaluation import fit_evaluation_samples
 from fsnn_lava.running.job import Job, run_job_in_memory, run_job_to_file
 from fsnn_lava.running.options import RunOptions, run_options
 from fsnn_lava.running.totals import Totals
@@ -40,12 +40,12 @@ if TYPE_CHECKING:  # these import torch
     from fsnn_lava.verify.verdict import Verdict
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def fsnn_run(argv: Sequence[str] | None = None) -> int:
     """fsnn-run with these arguments. Exit code 0: ran and passed, 1: a check failed, 2: bad input, 3: the backend cannot run here."""
-    return run_command("fsnn-run", run, parser().parse_args(argv))
+    return run_command("fsnn-run", execute_run, run_parser().parse_args(argv))
 
 
-def run(args: argparse.Namespace) -> int:
+def execute_run(args: argparse.Namespace) -> int:
     """fsnn-run after parsing: run the samples on the backend, compare, and print."""
     if args.package is not None:
         return _package(args)
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         detail=args.detail,
         comparison=_comparison_identity(args),
         resume=args.resume or processes.restarted,
-        resume_command=command_line() if args.resume else f"{command_line()} --resume",
+        resume_command=command_as_typed() if args.resume else f"{command_as_typed()} --resume",
     )
     report_samples = _FirstSamples(_samples_for_a_report(chip) if args.report and args.out is None else 0)
     totals = _execute(args, job, processes, comparator, report_samples)
@@ -184,9 +184,9 @@ class _FirstSamples:
 
 
 def _samples_for_a_report(chip: ChipNetwork) -> int:
-    from fsnn_lava.report.evidence import samples_for_a_report
+    from fsnn_lava.report.evidence import samples_kept_as_evidence
 
-    return samples_for_a_report(chip)
+    return samples_kept_as_evidence(chip)
 
 
 def _write_report(
@@ -206,7 +206,7 @@ def _write_report(
         model=model,
         inputs=_inputs_of_errors(chip, dataset, verdict),
         figures=args.figures,
-        origin=Origin(data=dataset.name, date=datetime.now(timezone.utc).isoformat(timespec="seconds"), command=command_line()),
+        origin=Origin(data=dataset.name, date=datetime.now(timezone.utc).isoformat(timespec="seconds"), command=command_as_typed()),
     )
 
 
@@ -217,7 +217,7 @@ def _inputs_of_errors(chip: ChipNetwork, dataset: Dataset, verdict: Verdict) -> 
     samples = mistakes_to_show(verdict)
     if not samples:
         return {}
-    return dict(zip(samples, fit_to_input(chip, dataset.test.batch(np.array(samples))), strict=True))
+    return dict(zip(samples, fit_evaluation_samples(chip, dataset.test.batch(np.array(samples))), strict=True))
 
 
 def _detailed_samples(path: Path) -> tuple[Result | None, NDArray[np.uint8] | None, NDArray[np.int64] | None]:
@@ -243,4 +243,4 @@ def _print_result(args: argparse.Namespace, chip: ChipNetwork, dataset: Dataset,
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fsnn_run())

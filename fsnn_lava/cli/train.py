@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fsnn_lava.cli.command import run_command
 from fsnn_lava.cli.parsers.parser import spelled
-from fsnn_lava.cli.parsers.train import parser
+from fsnn_lava.cli.parsers.train import train_parser
 from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError, Remark
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from fsnn_lava.training.process_group import ProcessGroup
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def fsnn_train(argv: Sequence[str] | None = None) -> int:
     """fsnn-train with these arguments: 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
-    return run_command("fsnn-train", run, parser().parse_args(argv))
+    return run_command("fsnn-train", execute_train, train_parser().parse_args(argv))
 
 
-def run(args: argparse.Namespace) -> int:
+def execute_train(args: argparse.Namespace) -> int:
     """fsnn-train after parsing: train the recipe and print the result."""
     if args.list or args.init is not None:
         return _show_recipes(args)
@@ -110,9 +110,9 @@ def _watchers(args: argparse.Namespace) -> tuple[Watcher, ...]:
     """The requested watchers; fails before the first epoch if one is not available here."""
     if args.curves is None and args.tensorboard is None:
         return ()
-    from fsnn_lava.training.curves import curves, tensorboard
+    from fsnn_lava.training.curves import curves, tensorboard_curves
 
-    wanted = ((curves, args.curves), (tensorboard, args.tensorboard))
+    wanted = ((curves, args.curves), (tensorboard_curves, args.tensorboard))
     return tuple(make(place) for make, place in wanted if place is not None)
 
 
@@ -130,4 +130,4 @@ def _show(args: argparse.Namespace, outcome: Outcome) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fsnn_train())

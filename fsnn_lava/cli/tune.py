@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from fsnn_lava.cli.command import run_command
-from fsnn_lava.cli.parsers.tune import parser
+from fsnn_lava.cli.parsers.tune import tune_parser
 from fsnn_lava.compiled.threads import thread_count
 from fsnn_lava.data import Dataset, load_data
 from fsnn_lava.errors import BadArgument, BadData, CheckFailed, Interrupted
@@ -31,8 +31,8 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.board import load_board
 from fsnn_lava.tuning.bench import Bench
 from fsnn_lava.tuning.candidate import BITS, Candidate, candidates
-from fsnn_lava.tuning.choice import cheapest, check_resolution, confidence, front
-from fsnn_lava.tuning.front_plot import check_suffix, write_front
+from fsnn_lava.tuning.choice import cheapest, check_choice_resolution, confidence, front
+from fsnn_lava.tuning.front_plot import check_front_plot_suffix, write_front
 from fsnn_lava.tuning.front_table import chosen_sentence, front_table
 from fsnn_lava.tuning.held_out import HeldOut, hold_out
 from fsnn_lava.tuning.journal import TuningJournal
@@ -44,19 +44,19 @@ BATCH = 250  # samples per batch of the float network
 MARKS = "* chosen, + keeps the accuracy, - keeps it, but the board cannot run it; time and energy are estimates without host I/O"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def fsnn_tune(argv: Sequence[str] | None = None) -> int:
     """fsnn-tune with these arguments."""
-    return run_command("fsnn-tune", run, parser().parse_args(argv))
+    return run_command("fsnn-tune", execute_tune, tune_parser().parse_args(argv))
 
 
-def run(args: argparse.Namespace) -> int:
+def execute_tune(args: argparse.Namespace) -> int:
     """fsnn-tune after parsing: try all candidates, write the cheapest that keeps the accuracy, and print the trade-offs."""
     _check_arguments(args)
     model = find_model(args.model, file=MODEL)
     net = FSNN.load(model)
     dataset = _dataset(args, net)
     held = hold_out(dataset.train, net, samples=args.samples, seed=args.seed)
-    check_resolution(len(held.labels), args.max_drop)
+    check_choice_resolution(len(held.labels), args.max_drop)
     reference = _float_answers(net, held)
     bench = Bench(net, held.calibration, held.values, held.labels, reference, load_board(args.board))
     trials = _search(args, bench, _wanted(args, net), hashlib.sha256(Path(model).read_bytes()).hexdigest(), dataset)
@@ -73,7 +73,7 @@ def _check_arguments(args: argparse.Namespace) -> None:
     if args.network.suffix not in SUFFIXES:
         raise BadArgument(f"{args.network}: the file name must end in {' or '.join(SUFFIXES)}")
     if args.figure is not None:
-        check_suffix(args.figure)
+        check_front_plot_suffix(args.figure)
     if args.bits is not None and not set(args.bits) <= set(WEIGHT_BITS):
         raise BadArgument(f"--bits must be between {WEIGHT_BITS[0]} and {WEIGHT_BITS[-1]}, got {' '.join(map(str, args.bits))}")
     if args.processes is not None and args.processes < 1:
@@ -198,4 +198,4 @@ def _values(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fsnn_tune())

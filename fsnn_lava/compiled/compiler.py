@@ -36,7 +36,7 @@ def compiled(function: Function, *, reorder: bool = False) -> Function:
     return cast(Function, numba.njit(cache=_has_cache(), nogil=True, fastmath={"reassoc"} if reorder else False)(function))
 
 
-def compilable(values: Tensor) -> bool:
+def compiler_accepts(values: Tensor) -> bool:
     """Whether compiled functions accept this tensor: contiguous float32 or float64 on the CPU."""
     return values.device.type == "cpu" and str(values.dtype) in ("torch.float32", "torch.float64") and values.is_contiguous()
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.compiled.compiler import compiled
 from fsnn_lava.compiled.integer_run import NO, list_spikes
-from fsnn_lava.compiled.row_sums import BLOCK, add_blocks
+from fsnn_lava.compiled.row_sums import BLOCK, add_row_sums_by_block
 from fsnn_lava.compiled.scatter import BUSY, GROUPS, scatter, scatter_by_taps
 from fsnn_lava.compiled.vectors import Floats, Number
 
@@ -63,7 +63,7 @@ def _receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, w
     """
     own = weight[row[WEIGHT] : row[WEIGHT_END]]
     if in_blocks:
-        add_blocks(current, own, lists, begin, lengths, row[FORM_START])
+        add_row_sums_by_block(current, own, lists, begin, lengths, row[FORM_START])
         return
     rows, columns = tables[row[ROWS] : row[ROWS_END]], tables[row[COLUMNS] : row[COLUMNS_END]]
     places = len(rows) * len(columns)

@@ -79,7 +79,7 @@ def add_rows_graded(
 
 
 @compiled
-def add_blocks(targets: Any, weight: Any, lists: Any, begin: Any, lengths: Any, sources: Any) -> None:
+def add_row_sums_by_block(targets: Any, weight: Any, lists: Any, begin: Any, lengths: Any, sources: Any) -> None:
     """targets[b] += sum of the rows lists[b, begin : begin + lengths[b]] of a matrix, for many samples b, block by block.
 
     weight is [blocks, sources, BLOCK], flattened; its last block, like the targets, is padded with zeros.

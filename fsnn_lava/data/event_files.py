@@ -92,7 +92,7 @@ def _joined(stream: Any, path: Path) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty(0, EVENT)
 
 
-def main(path: str) -> int:
+def _main(path: str) -> int:
     """The child process that decodes an event file: arrays on stdout, or an error message on stderr."""
     try:
         events, sensor = _decode(Path(path))
@@ -105,4 +105,4 @@ def main(path: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(_main(sys.argv[1]))

@@ -40,7 +40,7 @@ __all__ = [
     "Results",
     "ResultsReader",
     "ResultsWriter",
-    "default_detail",
+    "default_results_detail",
     "read_results",
     "reading_results",
     "write_results",
@@ -52,7 +52,7 @@ SPARE_BYTES = 2**22  # for the network, HDF5's own tables and the last chunks
 DETAIL_BYTES = 2**29  # the default `detail` takes no more than this, before compression
 
 
-def default_detail(chip: ChipNetwork, steps: int, *, spikes: bool) -> int:
+def default_results_detail(chip: ChipNetwork, steps: int, *, spikes: bool) -> int:
     """How many samples a results file keeps in detail: DETAIL, fewer if they are large, at least one."""
     size = sum(column.bytes for column in detail_columns(chip, steps, spikes=spikes))
     return max(1, min(DETAIL, DETAIL_BYTES // size))
@@ -71,9 +71,9 @@ def writing_results(
     residual: bool = False,
 ) -> Iterator[ResultsWriter]:
     """Yield a ResultsWriter; the file appears at `path` if the block succeeds, and is left unchanged if it raises."""
-    require_room(Path(path), 0)
+    require_room_for_results(Path(path), 0)
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
-        keep = default_detail(chip, steps, spikes=spikes) if detail is None else detail
+        keep = default_results_detail(chip, steps, spikes=spikes) if detail is None else detail
         writer = ResultsWriter(file, chip, steps=steps, detail=keep, spikes=spikes, residual=residual)
         yield writer
         writer.finish(data=data, command=" ".join(sys.argv) if command is None else command)
@@ -154,7 +154,7 @@ class ResultsWriter:
 
     def _require_room(self, samples: int, details: int) -> None:
         row, detail = (sum(column.bytes for column in columns) for columns in (self._rows, self._details))
-        require_room(Path(self._file.filename), samples * row + max(details, 0) * detail)
+        require_room_for_results(Path(self._file.filename), samples * row + max(details, 0) * detail)
 
     def join(self, part: Part) -> None:
         """Append the samples of a part of this run; the caller updates `data`."""
@@ -196,7 +196,7 @@ class ResultsWriter:
         self._file.attrs.update({**numbers, **origin.attributes(), "sha256": self._hashes.to_json()})
 
 
-def require_room(path: Path, size: int) -> None:
+def require_room_for_results(path: Path, size: int) -> None:
     """BadFile if a results file of `size` bytes plus HDF5's overhead does not fit on the disk: libhdf5 may crash if a write fails."""
     folder = path.parent if path.parent.is_dir() else Path(".")
     free = shutil.disk_usage(folder).free

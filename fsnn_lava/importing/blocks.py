@@ -75,10 +75,10 @@ def split(chain: Sequence[Link], input_shape: Shape, is_neuron: Callable[[nn.Mod
         pending, shape = [], path.shape
     if not layers:
         raise BadArgument("the network has neither nn.ReLU nor a spiking neuron: there is nothing to convert to a layer of neurons")
-    return Blocks(tuple(layers), fold_readout(pending, shape), input_shape)
+    return Blocks(tuple(layers), fold_readout_block(pending, shape), input_shape)
 
 
-def fold_readout(path: Sequence[Link], shape: Shape) -> Path | None:
+def fold_readout_block(path: Sequence[Link], shape: Shape) -> Path | None:
     """The linear path from the last neurons to the outputs; None if there is nothing linear in it."""
     if not any(isinstance(link.module, (nn.Linear, nn.Conv2d, nn.AvgPool2d)) for link in path):
         return None
@@ -119,13 +119,13 @@ def assemble(
         neuron=neuron,
         vth=list(vths),
         steps=steps,
-        limit=feedback_limit(further.values()),
+        limit=block_feedback_limit(further.values()),
         normalisation=normalisation,
         class_names=class_names,
     ).eval()
 
 
-def feedback_limit(modules: Iterable[nn.Module]) -> float:
+def block_feedback_limit(modules: Iterable[nn.Module]) -> float:
     """A limit that admits the weights of all these modules (norm "kernel": the largest singular value of a weight as a matrix)."""
     weights = [next(module.parameters()).detach() for module in modules]
     return max([1.0, *(_MARGIN * float(torch.linalg.matrix_norm(weight.flatten(1), 2)) for weight in weights)])

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from fsnn_lava.errors import BadArgument, BadFile, FsnnError
-from fsnn_lava.importing.blocks import Block, Blocks, fold_readout, layer_name
+from fsnn_lava.importing.blocks import Block, Blocks, fold_readout_block, layer_name
 from fsnn_lava.importing.chain import Link
 from fsnn_lava.importing.linear_path import Affine, fold_path
 from fsnn_lava.importing.nir_file import NirGraph, NirNode, read_nir_graph
@@ -21,7 +21,7 @@ from fsnn_lava.importing.nir_modules import INTEGRATORS, linear_links
 from fsnn_lava.importing.nir_neurons import WRITERS, Habits, Reset, Writer, euler, neuron_facts
 from fsnn_lava.importing.nir_paths import NirPath, NirPaths, nir_paths
 from fsnn_lava.importing.sources.framework import Recurrence
-from fsnn_lava.importing.spiking import KnownLayer, check_neurons, convert, sentences
+from fsnn_lava.importing.spiking import KnownLayer, check_spiking_block, convert, sentences
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.graph import INPUT
 from fsnn_lava.nn.layer_shape import layer_shape
@@ -120,7 +120,7 @@ def _network(
     connections = _further(found, layers, shape)
     known = tuple(layers.values())
     readout = _readout(found, before, habits, known[0].facts.leak)
-    blocks = Blocks(tuple(layer.block for layer in known), fold_readout(readout, before_shape), shape)
+    blocks = Blocks(tuple(layer.block for layer in known), fold_readout_block(readout, before_shape), shape)
     if blocks.readout is None and blocks.classes > COUNTED_MAX:
         raise BadArgument(f"the last layer has {blocks.classes} neurons, one per class; at most {COUNTED_MAX} are supported")
     net = convert(
@@ -172,7 +172,7 @@ def _layer(
         raise BadArgument(f"{node}: it has {size} neurons, but its input has shape {folded.shape}")
     block = Block(layer_name(re.sub(r"[^A-Za-z0-9_-]", "_", name), taken), Link(name, nn.Identity(), node.kind), folded)
     facts = neuron_facts(node, habits, reset)
-    check_neurons(block, facts, said_by=habits.reading, remedy=_REMEDY)
+    check_spiking_block(block, facts, said_by=habits.reading, remedy=_REMEDY)
     own = [path for path in into if path.source == name]
     if len(own) > 1:
         raise BadArgument(f"{node}: it has {len(own)} connections to itself; sum their weights into one")

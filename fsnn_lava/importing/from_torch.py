@@ -14,12 +14,12 @@ from fsnn_lava.importing.chain import TORCH, Link, links
 from fsnn_lava.importing.proof import prove
 from fsnn_lava.importing.sources.framework import Framework
 from fsnn_lava.importing.sources.known import framework_of
-from fsnn_lava.importing.spiking import convert, measured, sentences
+from fsnn_lava.importing.spiking import convert, measured_spiking_layer, sentences
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.layer_shape import layer_shape
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Shape
-from fsnn_lava.nn.raw_values import fractional_range
+from fsnn_lava.nn.raw_values import range_unless_raw_values
 
 PROOF_SAMPLES = 16
 
@@ -75,13 +75,13 @@ def from_torch(
         _check_no_relu(chain, framework)
         blocks = split(chain, shape, framework.is_neuron)
         dtype = _dtype(module)
-        layers = [measured(block, framework) for block in blocks.layers]
+        layers = [measured_spiking_layer(block, framework) for block in blocks.layers]
         net = convert(blocks, layers, steps=steps, normalisation=normalisation, class_names=class_names, dtype=dtype).to(dtype)
         proof = prove(chain, framework, net, values[:PROOF_SAMPLES], steps=steps).checked()
         said = f"measured with {framework}: {sentences(layers)}; {proof}"
     net.metrics["imported"] = said
     if normalisation is None:
-        net.trained_range = fractional_range(calibration)
+        net.trained_range = range_unless_raw_values(calibration)
     return net.eval()
 
 

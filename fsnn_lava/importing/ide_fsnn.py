@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument, BadFile, FsnnError
 from fsnn_lava.files.torch_archive import unpack_torch_archive
-from fsnn_lava.importing.blocks import feedback_limit
+from fsnn_lava.importing.blocks import block_feedback_limit
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.layer_shape import layer_shape
 from fsnn_lava.nn.modules import from_modules
@@ -85,7 +85,7 @@ def from_ide_fsnn(
             neuron=neuron,
             vth=vth,
             steps=steps,
-            limit=feedback_limit([feedback]),
+            limit=block_feedback_limit([feedback]),
             normalisation=normalisation,
             class_names=class_names,
         )

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.importing.chain import NORM, NOTHING, Link
-from fsnn_lava.nn.modules import square_pooling
+from fsnn_lava.nn.modules import pooling_module_side
 from fsnn_lava.nn.operators import Convolution, Dense, Operator, Pair, Shape
 
 Affine = nn.Linear | nn.Conv2d
@@ -124,7 +124,7 @@ def _spread(weight: Tensor, pool: int) -> Tensor:
 
 
 def _pooled(path: Path, module: nn.AvgPool2d, link: Link) -> Path:
-    size = square_pooling(module, str(link))
+    size = pooling_module_side(module, str(link))
     if len(path.shape) != 3 or min(path.shape[1:]) < size:
         raise BadArgument(f"{link}: it needs (C, H, W) of at least {size} x {size}, got {path.shape}")
     shape = (path.shape[0], path.shape[1] // size, path.shape[2] // size)

@@ -31,7 +31,7 @@ _REMEDIES = {
 _UNKNOWN = f"this kind of node is not known: use {', '.join(LINEAR)}, IF or LIF"
 
 
-def check_kind(node: NirNode) -> None:
+def check_nir_module_kind(node: NirNode) -> None:
     """BadArgument if a kind of node has no counterpart in an FSNN."""
     if node.kind not in (*LINEAR, *NEURONS, *INTEGRATORS, *BORDERS):
         raise BadArgument(f"{node}: {_REMEDIES.get(node.kind, _UNKNOWN)}")

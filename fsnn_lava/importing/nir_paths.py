@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.importing.nir_file import NirGraph, NirNode
-from fsnn_lava.importing.nir_modules import check_kind
+from fsnn_lava.importing.nir_modules import check_nir_module_kind
 from fsnn_lava.importing.nir_neurons import NEURONS
 
 PATHS_MAX = 1024
@@ -40,7 +40,7 @@ class NirPaths:
 def nir_paths(graph: NirGraph) -> NirPaths:
     """Follow the edges from the input; BadArgument for what is not a network of layers."""
     for node in graph.nodes.values():
-        check_kind(node)
+        check_nir_module_kind(node)
     entry, leave = _border(graph, "Input"), _border(graph, "Output")
     paths: list[NirPath] = []
     pending, seen = [entry], {entry}

@@ -68,7 +68,7 @@ def convert(
 
 
 @torch.no_grad()
-def measured(block: Block, framework: Framework) -> KnownLayer:
+def measured_spiking_layer(block: Block, framework: Framework) -> KnownLayer:
     """Probe the neurons of a block; BadArgument if an FSNN cannot do what they do."""
     neurons = framework.prepared(block.neurons.module)
     recurrence = framework.recurrence(neurons)
@@ -78,11 +78,11 @@ def measured(block: Block, framework: Framework) -> KnownLayer:
         return framework.run(framework.prepared(alone), currents.unsqueeze(-1)).spikes.squeeze(-1)
 
     facts = probe(run, stated_threshold=framework.stated_threshold(alone))
-    check_neurons(block, facts, said_by=f"measured with {framework}", remedy=f"train with {framework.remedy}")
+    check_spiking_block(block, facts, said_by=f"measured with {framework}", remedy=f"train with {framework.remedy}")
     return KnownLayer(block, facts, recurrence)
 
 
-def check_neurons(block: Block, facts: NeuronFacts, *, said_by: str, remedy: str) -> None:
+def check_spiking_block(block: Block, facts: NeuronFacts, *, said_by: str, remedy: str) -> None:
     """BadArgument unless an FSNN can do what these neurons do; `said_by` and `remedy` are parts of the sentence."""
     problem = None
     if facts.oddities:

@@ -123,6 +123,6 @@ def check_delta(chip: ChipNetwork, delta: DeltaEncoding) -> None:
     require(chip.readout.exponent >= 0, f"readout: with delta encoding the exponent must be at least 0, got {chip.readout.exponent}")
 
 
-def frame_exponent(chip: ChipNetwork, layer: Layer) -> int:
+def delta_frame_exponent(chip: ChipNetwork, layer: Layer) -> int:
     """The exponent of the sum of all frames that a layer has received: the smallest of its connections from the input; 0 if it has none."""
     return min((synapse.exponent for synapse in chip.into(layer) if synapse.source == INPUT), default=0)

@@ -15,7 +15,7 @@ from fsnn_lava import limits
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
-from fsnn_lava.ir.synapse_operator import apply_operator, synapse_gain
+from fsnn_lava.ir.synapse_operator import apply_operator, synapse_operator_gain
 from fsnn_lava.solvers.anderson import anderson
 
 Rates = tuple[NDArray[np.float64], ...]
@@ -151,7 +151,7 @@ class RateMap:
         matrix = np.zeros((len(chip.layers),) * 2)
         for synapse in chip.synapses:
             if synapse.source != INPUT:
-                matrix[chip.index(synapse.target), chip.index(synapse.source)] += synapse_gain(chip, synapse)
+                matrix[chip.index(synapse.target), chip.index(synapse.source)] += synapse_operator_gain(chip, synapse)
         return matrix
 
     def gain(self) -> float:

@@ -13,7 +13,7 @@ from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DeltaEncoding, Layer
 
 
-def stock_shift(layer: Layer) -> int:
+def stock_delta_shift(layer: Layer) -> int:
     """s of a layer (E15); BadNetwork if its channels have different thresholds, since a SigmaDelta process has one `state_exp`."""
     threshold = int(layer.threshold.flat[0])
     if np.any(layer.threshold != threshold):
@@ -45,7 +45,7 @@ def stock_delta_differences(chip: ChipNetwork) -> list[str]:
 
 def _drops_bits(chip: ChipNetwork, layer: Layer) -> bool:
     """Whether z can be anything but a multiple of 2**s."""
-    shift, given = stock_shift(layer), chip.delta.rate_bits if chip.delta is not None else 0
+    shift, given = stock_delta_shift(layer), chip.delta.rate_bits if chip.delta is not None else 0
     lowest = [synapse.exponent + (given if synapse.source == INPUT else 0) for synapse in chip.into(layer)]
     whole = np.all((layer.bias.astype(np.int64) << given) % 2**shift == 0)
     return chip.host_drive is not None or not whole or any(exponent < shift for exponent in lowest)

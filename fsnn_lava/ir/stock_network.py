@@ -125,14 +125,14 @@ def runs_as_atrlif(layer: Layer) -> bool:
     return layer.reset == "subtract" and layer.decay > 0
 
 
-def stock_offset(layer: Layer) -> NDArray[np.int64]:
+def stock_network_offset(layer: Layer) -> NDArray[np.int64]:
     """[*shape] what r of a stock ATRLIF neuron starts with, so that u = v - r + offset starts at zero: half the threshold, units 2**-6."""
     return (layer.per_neuron(layer.threshold).astype(np.int64) << (limits.STATE_FRACTION_BITS - 1)) + layer.strict
 
 
-def stock_bias(layer: Layer, bias: NDArray[np.int64]) -> NDArray[np.int64]:
+def stock_network_bias(layer: Layer, bias: NDArray[np.int64]) -> NDArray[np.int64]:
     """[..., *shape] the bias of an ATRLIF process in place of `bias`, units 2**-6: it also cancels the leak of the offset, rounded."""
-    return bias - (layer.decay * stock_offset(layer) + limits.DECAY_UNIT // 2) // limits.DECAY_UNIT
+    return bias - (layer.decay * stock_network_offset(layer) + limits.DECAY_UNIT // 2) // limits.DECAY_UNIT
 
 
 def atrlif_error(decay: int) -> float:
@@ -147,7 +147,7 @@ def atrlif_error(decay: int) -> float:
 def _bias(bias: NDArray[np.int32], bits: int, what: str, said: list[str]) -> NDArray[np.int32]:
     """The bias in finer units, rounded to a 16-bit mantissa << exponent."""
     exact = bias.astype(np.int64) << bits
-    rounded = stock_mantissa(exact)[0] << stock_mantissa(exact)[1]
+    rounded = stock_network_mantissa(exact)[0] << stock_network_mantissa(exact)[1]
     if not np.array_equal(exact, rounded):
         lost = int(np.abs(exact - rounded).max())
         number, largest = int((exact != rounded).sum()), int(np.abs(exact).max())
@@ -159,7 +159,7 @@ def _bias(bias: NDArray[np.int32], bits: int, what: str, said: list[str]) -> NDA
     return rounded.astype(np.int32)
 
 
-def stock_mantissa(value: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def stock_network_mantissa(value: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(mantissa, exponent) of each number: 16 bits signed, with the smallest exponent, rounded half to even."""
     exponent = np.zeros_like(value)
     while True:

@@ -10,7 +10,7 @@ from fsnn_lava.ir.network import ChipNetwork, ConvSynapse, DenseSynapse, Synapse
 from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, TransposedConvolution
 
 
-def synapse_gain(chip: ChipNetwork, synapse: Synapse) -> float:
+def synapse_operator_gain(chip: ChipNetwork, synapse: Synapse) -> float:
     """The gain of a synapse: an upper bound of ||diag(1 / threshold) 2**exponent weight|| on rates of its source (E6)."""
     target, source = chip.layer(synapse.target), chip.layer(synapse.source)
     threshold = np.broadcast_to(target.threshold, target.shape[:1]).astype(np.float64)

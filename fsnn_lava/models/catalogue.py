@@ -43,7 +43,7 @@ def catalogue_names() -> tuple[str, ...]:
     return tuple(catalogue())
 
 
-def download_network(name: str, folder: Path) -> list[Path]:
+def download_from_catalogue(name: str, folder: Path) -> list[Path]:
     """Download the catalogue's files of a network into folder/name, checked by size and hash; files that are already there are kept."""
     if name not in catalogue():
         raise BadFile(f"there is no shipped network named {name} (available: {', '.join(catalogue_names())})")

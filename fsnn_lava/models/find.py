@@ -17,12 +17,12 @@ DOWNLOADED = "models"  # inside the folder of the data sets
 
 def shipped_models(file: str = NETWORK) -> dict[str, Path]:
     """The files of the trained networks that can be found on this machine, by name."""
-    found = {path.parent.name: path for folder in (downloads_folder(), EXAMPLES) for path in sorted(folder.glob(f"*/{file}"))}
+    found = {path.parent.name: path for folder in (find_downloads_folder(), EXAMPLES) for path in sorted(folder.glob(f"*/{file}"))}
     inside = {path.stem: path for path in sorted(PACKAGED.glob(f"*{Path(file).suffix}"))}
     return {**inside, **found}
 
 
-def downloads_folder() -> Path:
+def find_downloads_folder() -> Path:
     """The folder that `fsnn get` writes to."""
     return default_root() / DOWNLOADED
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fsnn_lava.compiled.compiler import compilable
+from fsnn_lava.compiled.compiler import compiler_accepts
 from fsnn_lava.compiled.dropout import fill_mask
 from fsnn_lava.compiled.threads import over_samples
 
@@ -42,7 +42,7 @@ def draw_masks(shapes: Sequence[tuple[int, ...]], samples: int, dropped: float, 
     """
     sizes = [samples * math.prod(shape) for shape in shapes]
     drawn, kept = like.new_empty(sum(sizes)), 1.0 - dropped
-    if compilable(drawn):
+    if compiler_accepts(drawn):
         out = drawn.numpy()
         seed = int(torch.empty((), dtype=torch.int64).random_(-(2**63), None).item()) % 2**64  # all 64 bits
         limit = np.uint32(min(round(kept * 2**32), 2**32 - 1))

@@ -29,7 +29,7 @@ MANY_WEIGHTS = 2**18  # more than the cache of one core holds
 class ConnectionLayout:
     """One connection: which targets each source position reaches, and its weight in that order.
 
-    `in_blocks` (dense only): the weight as `add_blocks` reads it.
+    `in_blocks` (dense only): the weight as `add_row_sums_by_block` reads it.
     """
 
     def __init__(self, operator: Operator, *, in_blocks: bool = False) -> None:

@@ -40,6 +40,6 @@ def synapses_per_source(operator: Operator, like: Tensor) -> Tensor:
     return operator.transpose(like.new_ones(operator.weight_shape), like.new_ones(1, *operator.out_shape))[0]
 
 
-def expected_operations(rates: Iterable[Tensor], counts: Iterable[Tensor]) -> Tensor:
+def operations_by_fan_out(rates: Iterable[Tensor], counts: Iterable[Tensor]) -> Tensor:
     """[B] synaptic operations per step: every layer's rates [B, *shape] times its outgoing synapses [*shape] (E17)."""
     return torch.stack([(rate * count).flatten(1).sum(1) for rate, count in zip(rates, counts, strict=True)]).sum(0)

@@ -12,7 +12,7 @@ import torch.nn.functional as nnf
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from fsnn_lava.compiled.compiler import compilable
+from fsnn_lava.compiled.compiler import compiler_accepts
 from fsnn_lava.compiled.feedback import restrict_feedback, restrict_feedback_backward
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.nn.initial_weight import initial_weight
@@ -132,7 +132,7 @@ class _Restricted(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, direction: Tensor, alpha: Tensor, feedback: RestrictedFeedback, iterate: bool) -> Tensor:  # type: ignore[override]
-        ctx.feedback, ctx.compiled = feedback, feedback.norm == "kernel" and compilable(direction)
+        ctx.feedback, ctx.compiled = feedback, feedback.norm == "kernel" and compiler_accepts(direction)
         if ctx.compiled:
             weight, right = torch.empty_like(direction), direction.new_empty(direction[0].numel())
             matrix, out = direction.detach().flatten(1).numpy(), weight.flatten(1).numpy()

@@ -27,8 +27,8 @@ from fsnn_lava.nn.fsnn_summary import fsnn_summary
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.graph import INPUT, Graph
 from fsnn_lava.nn.graph_checks import check_single_loop
-from fsnn_lava.nn.images import check_images, is_sequence
-from fsnn_lava.nn.layer_rates import graph_layer_rates, layer_rates
+from fsnn_lava.nn.images import check_images, is_image_sequence
+from fsnn_lava.nn.layer_rates import layer_rates, layer_rates_of_graph
 from fsnn_lava.nn.layer_shape import layer_shape
 from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
 from fsnn_lava.nn.network_dynamics import network_dynamics
@@ -36,7 +36,7 @@ from fsnn_lava.nn.network_gains import network_gains
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operator_norm import spectral_radius
-from fsnn_lava.nn.raw_values import fractional_range
+from fsnn_lava.nn.raw_values import range_unless_raw_values
 from fsnn_lava.nn.readout import Readout
 from fsnn_lava.nn.simulation import simulate
 from fsnn_lava.nn.source_rates import SourceRates
@@ -232,7 +232,7 @@ class FSNN(nn.Module):
             trace = self._simulate(self._dynamics(values, weights, masks, known), steps, returned=True)
         loop = self._loop_map(entries, weights, masks, running=False, coupling=coupling)
         if inner and self.graph.sources != (len(self.graph.layers) - 1,):
-            return graph_layer_rates(trace, loop, self.solver, report=self._report, turn=self.turns > 0)
+            return layer_rates_of_graph(trace, loop, self.solver, report=self._report, turn=self.turns > 0)
         last = attach_gradient(trace, loop, self.solver, report=self._report, turn=self.turns > 0)
         return layer_rates(loop, last) if inner else (last,)
 
@@ -346,7 +346,7 @@ class FSNN(nn.Module):
             values: normalised input, [B, *input_shape] or [B, T, *input_shape].
             steps: how many frames to average.
         """
-        if not is_sequence(values, self.architecture.input_shape):
+        if not is_image_sequence(values, self.architecture.input_shape):
             return values
         weights = values.new_tensor(self.neuron.weights(steps))
         return torch.einsum("t,bt...->b...", weights, values[:, :steps])
@@ -383,7 +383,7 @@ class FSNN(nn.Module):
     def _note_inputs(self, images: Tensor) -> None:
         """Remember that training uses floats that are not raw values, so that `quantise` can reject the network."""
         if self.normalisation is None and self.trained_range is None and images.is_floating_point():
-            self.trained_range = fractional_range(images)
+            self.trained_range = range_unless_raw_values(images)
 
     def _no_masks(self) -> Masks:
         return Masks.none(len(self.stages), len(self.feedbacks))

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from fsnn_lava.compiled.compiler import compilable
+from fsnn_lava.compiled.compiler import compiler_accepts
 from fsnn_lava.nn.chain_gradient import attach_chain_gradient
 from fsnn_lava.nn.coupling import WHOLE_BATCH
 from fsnn_lava.nn.graph_gradient import attach_graph_gradient
@@ -30,6 +30,6 @@ def attach_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Repo
         return implicit(mapped, mapped.detach() if turn else trace.rates[-1], solve, report=report)
     if loop.graph.is_chain and len(loop.stages) == 1:
         return attach_ring_gradient(trace, loop, solver, report=report, turn=turn)
-    if loop.graph.is_chain and loop.coupling is WHOLE_BATCH and compilable(trace.rates[-1][:0]):
+    if loop.graph.is_chain and loop.coupling is WHOLE_BATCH and compiler_accepts(trace.rates[-1][:0]):
         return attach_chain_gradient(trace.rates[-1], loop, solver, report=report, turn=turn)
     return attach_graph_gradient(trace, loop, solver, report=report, turn=turn)

@@ -8,7 +8,7 @@ from torch import Tensor
 from fsnn_lava.errors import BadArgument
 
 
-def is_sequence(values: Tensor, shape: tuple[int, ...]) -> bool:
+def is_image_sequence(values: Tensor, shape: tuple[int, ...]) -> bool:
     """Whether `values` are [B, T, *shape] and not [B, *shape]."""
     return values.dim() == len(shape) + 2
 
@@ -20,7 +20,7 @@ def check_images(images: Tensor, shape: tuple[int, ...], steps: int) -> None:
     if not isinstance(images, Tensor):
         remedy = "torch.from_numpy(images)" if isinstance(images, np.ndarray) else "torch.as_tensor(images)"
         raise BadArgument(f"images must be a torch.Tensor, got {type(images).__name__}: pass {remedy}")
-    sequence = is_sequence(images, shape)
+    sequence = is_image_sequence(images, shape)
     if tuple(images.shape[1:]) != shape and not (sequence and tuple(images.shape[2:]) == shape):
         raise BadArgument(f"images must be [B, {', '.join(map(str, shape))}], or [B, T, …] for a sequence; got {list(images.shape)}")
     if sequence and images.shape[1] < steps:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from fsnn_lava.nn.graph_gradient import attach_source_gradient
+from fsnn_lava.nn.graph_gradient import attach_graph_source_gradient
 from fsnn_lava.nn.implicit import Report, with_value
 from fsnn_lava.nn.loop_map import LoopMap
 from fsnn_lava.nn.source_rates import SourceRates
@@ -25,10 +25,10 @@ def layer_rates(loop: LoopMap, last: Tensor) -> tuple[Tensor, ...]:
     return (*replace(loop, updates=False)(last)[:-1], last)
 
 
-def graph_layer_rates(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> tuple[Tensor, ...]:
+def layer_rates_of_graph(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> tuple[Tensor, ...]:
     """The same for any graph: all rates are functions of those where feedback starts, which carry the implicit gradient (E13)."""
     sources = SourceRates(loop.graph.sources, loop.graph.shapes)
-    given = sources.split(attach_source_gradient(trace, loop, solver, report=report, turn=turn))
+    given = sources.split(attach_graph_source_gradient(trace, loop, solver, report=report, turn=turn))
     known = dict(zip(sources.positions, given, strict=True))
     implied = replace(loop, updates=False)(given)
     last = len(implied) - 1

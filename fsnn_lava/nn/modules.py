@@ -144,7 +144,7 @@ def _part(modules: Sequence[nn.Module], source: str, target: str) -> _Part:
     part = _first(flat[0], source, target, where)
     for module in flat[1:]:
         if isinstance(module, nn.AvgPool2d) and part.norm is None and part.connection.kind == "conv" and part.connection.pool == 1:
-            part = replace(part, connection=replace(part.connection, pool=square_pooling(module, where)))
+            part = replace(part, connection=replace(part.connection, pool=pooling_module_side(module, where)))
         elif isinstance(module, NORM) and part.norm is None:
             part = replace(part, norm=module, connection=replace(part.connection, batch_norm=True))
         else:
@@ -158,7 +158,7 @@ def _first(module: nn.Module, source: str, target: str, where: str) -> _Part:
     if isinstance(module, nn.Identity):
         return _Part(replace(plain, kind="identity"), 0)
     if isinstance(module, nn.AvgPool2d):
-        size = square_pooling(module, where)
+        size = pooling_module_side(module, where)
         return _Part(replace(plain, kind="pool", kernel=size), 0)
     if isinstance(module, nn.Linear):
         return _Part(replace(plain, batch_norm=False), module.out_features, module)
@@ -176,7 +176,7 @@ def _first(module: nn.Module, source: str, target: str, where: str) -> _Part:
     return _Part(shaped, module.out_channels, module)
 
 
-def square_pooling(module: nn.AvgPool2d, where: str) -> int:
+def pooling_module_side(module: nn.AvgPool2d, where: str) -> int:
     """The side of the squares that are averaged; BadArgument for pooling that overlaps, pads or is not square."""
     kernel, stride = _pair(module.kernel_size), _pair(module.stride)
     if kernel[0] != kernel[1] or kernel != stride or _pair(module.padding) != (0, 0) or module.ceil_mode or module.divisor_override:

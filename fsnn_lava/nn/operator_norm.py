@@ -11,12 +11,12 @@ Pair = tuple[int, int]
 SLACK = 1e-10  # relative: frequencies whose squared norm exceeds the largest one by less are not told apart from it
 
 
-def matrix_norm(weight: NDArray[np.float64]) -> float:
+def matrix_operator_norm(weight: NDArray[np.float64]) -> float:
     """The largest singular value."""
     return float(np.linalg.norm(np.asarray(weight, dtype=np.float64), 2))
 
 
-def convolution_norm_bound(weight: NDArray[np.float64], *, in_shape: tuple[int, ...], stride: Pair, padding: Pair) -> float:
+def convolution_operator_norm_bound(weight: NDArray[np.float64], *, in_shape: tuple[int, ...], stride: Pair, padding: Pair) -> float:
     """An upper bound of the norm of the zero-padded convolution with `weight` [C_out, C_in, kH, kW] on inputs (C_in, H, W).
 
     The largest singular value of the kernel's DFT symbol on a torus of side n + k - 1; a stride is first written as stride 1 on its

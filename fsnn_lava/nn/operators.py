@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.grad import conv2d_weight
 
-from fsnn_lava.nn.operator_norm import convolution_norm_bound, matrix_norm
+from fsnn_lava.nn.operator_norm import convolution_operator_norm_bound, matrix_operator_norm
 
 Shape = tuple[int, ...]
 Pair = tuple[int, int]
@@ -102,7 +102,7 @@ class Dense(Operator):
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
         """The spectral norm of the matrix."""
-        return matrix_norm(weight)
+        return matrix_operator_norm(weight)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,12 +155,12 @@ class Convolution(Operator):
         return by_group.reshape(self.channels, -1, 1, 1)
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
-        """The largest bound of any group; see `convolution_norm_bound`."""
+        """The largest bound of any group; see `convolution_operator_norm_bound`."""
         inner = (self.in_shape[0] // self.groups, *self.in_shape[1:])
         spread = np.zeros((*weight.shape[:2], *self.extent))
         spread[:, :, :: self.dilation[0], :: self.dilation[1]] = weight
         groups = np.split(spread, self.groups)
-        return max(convolution_norm_bound(part, in_shape=inner, stride=self.stride, padding=self.padding) for part in groups)
+        return max(convolution_operator_norm_bound(part, in_shape=inner, stride=self.stride, padding=self.padding) for part in groups)
 
     def pooled(self, size: int) -> Convolution:
         """The operator that also averages its output over size x size: kernel k + s (size - 1), stride s size, no dilation."""
@@ -217,4 +217,4 @@ class TransposedConvolution(Operator):
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
         """The norm of the convolution it is the transpose of."""
-        return convolution_norm_bound(weight, in_shape=self.out_shape, stride=self.stride, padding=self.padding)
+        return convolution_operator_norm_bound(weight, in_shape=self.out_shape, stride=self.stride, padding=self.padding)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 
-def fractional_range(values: Tensor) -> tuple[float, float] | None:
+def range_unless_raw_values(values: Tensor) -> tuple[float, float] | None:
     """Smallest and largest of `values`; None if all of them are raw values: whole numbers from 0 to 255."""
     if not values.numel():
         return None

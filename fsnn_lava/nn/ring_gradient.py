@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fsnn_lava.compiled.compiler import compilable
+from fsnn_lava.compiled.compiler import compiler_accepts
 from fsnn_lava.compiled.slopes import find_slopes, rises
 from fsnn_lava.nn.dropout import masked
 from fsnn_lava.nn.implicit import Report, Solve
@@ -36,7 +36,7 @@ def attach_ring_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report:
 
 def ring_slopes(own: Tensor, returned: Tensor, mask: Tensor | None, vth: float, rate_max: float = 1.0) -> tuple[Tensor, Tensor]:
     """sigma'/vth of a ring's neurons at the current own + returned, and that times the mask: each [B, ...]."""
-    if own.dim() != 2 or not compilable(own):
+    if own.dim() != 2 or not compiler_accepts(own):
         current = own + returned
         slope = rises(current, vth * rate_max).to(current.dtype).div_(vth)
         return slope, slope if mask is None else slope * mask

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import ChipNetwork, Layer
-from fsnn_lava.ir.stock_network import stock_bias
+from fsnn_lava.ir.stock_network import stock_network_bias
 from fsnn_lava.limits import CHIP_BIAS_EXPONENT_MAX, CHIP_BIAS_MANTISSA_MAX, STATE_FRACTION_BITS
 
 
@@ -22,7 +22,7 @@ def split_bias(value: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
 
 def written_bias(layer: Layer, bias: NDArray[np.int64]) -> NDArray[np.int64]:
     """[..., *shape] what is written to the layer's neurons for `bias`, units 2**-6."""
-    return stock_bias(layer, bias) if layer.reset == "subtract" else bias
+    return stock_network_bias(layer, bias) if layer.reset == "subtract" else bias
 
 
 def bias_obstacle(layer: Layer, bias: NDArray[np.int64]) -> str:

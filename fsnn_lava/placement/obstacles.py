@@ -24,7 +24,7 @@ def obstacles(chip: ChipNetwork) -> list[str]:
     return [*(sentence for layer in network.layers for sentence in _obstacles_of(layer)), *constant_bias_obstacles(network)]
 
 
-def risks(chip: ChipNetwork, *, steps: int | None = None) -> list[str]:
+def possible_obstacles(chip: ChipNetwork, *, steps: int | None = None) -> list[str]:
     """One sentence for each possible obstacle that depends on the sample; the run or the comparator will detect it."""
     if chip.delta is not None:
         return []

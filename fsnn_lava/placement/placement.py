@@ -19,7 +19,7 @@ from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
 from fsnn_lava.placement.core_memory import ConnectionMemory, Form, MemoryUse, Shape3, connection_memory, spatial_shape, weight_memory_bits
 from fsnn_lava.placement.delays import delays_in_words
-from fsnn_lava.placement.obstacles import obstacles, risks
+from fsnn_lava.placement.obstacles import obstacles, possible_obstacles
 from fsnn_lava.placement.tiling import Population, Tiling, split_population
 from fsnn_lava.summary import Cell, Summary, shape_text
 
@@ -277,7 +277,10 @@ def place(
         found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
         placement = replace(found[chosen], lowered=chosen, alternatives=tuple((name, each.cores) for name, each in found.items()))
     placement = replace(
-        placement, obstacles=tuple(obstacles(chip)), risks=tuple(risks(chip, steps=steps)), delays=tuple(delays_in_words(chip, where))
+        placement,
+        obstacles=tuple(obstacles(chip)),
+        risks=tuple(possible_obstacles(chip, steps=steps)),
+        delays=tuple(delays_in_words(chip, where)),
     )
     return placement if placement.fits else replace(placement, way_out=advice.advise(outline, placement, readout))
 
@@ -307,13 +310,13 @@ def _outline_of(chip: ChipNetwork, board: Board) -> Outline:
         synapses = [s for s in chip.into(layer) if s.source != INPUT or chip.input.kind == "events"]
         inputs = tuple(_connection(chip, s, board, part) for s in synapses for part in (parts if s.source != INPUT else [0]))
         for part in parts:
-            name, shape = part_name(layer.name, part), spatial_shape(layer.shape)
+            name, shape = _part_name(layer.name, part), spatial_shape(layer.shape)
             found.append(Population(name=name, shape=shape, inputs=inputs))
             found += [_relay(name, shape, number) for number in range(1, relays.get(layer.name, 0) + 1)]
     last = chip.layers[-1]
     dense = [
         ConnectionMemory(
-            source=part_name(last.name, part),
+            source=_part_name(last.name, part),
             source_shape=spatial_shape(last.shape),
             form="dense",
             bits=weight_memory_bits(chip.readout.weight),
@@ -324,14 +327,14 @@ def _outline_of(chip: ChipNetwork, board: Board) -> Outline:
     return Outline(populations=tuple(found), bits=max(c.bits for p in found for c in p.inputs))
 
 
-def part_name(layer: str, part: int) -> str:
+def _part_name(layer: str, part: int) -> str:
     """The name of a layer's neurons on the chip: the layer's own, and for the second of a pair, which clips the rate, another."""
     return layer if part == 0 else layer + CLIP_PART
 
 
 def _connection(chip: ChipNetwork, synapse: Synapse, board: Board, part: int) -> ConnectionMemory:
     memory, beyond = connection_memory(synapse, _source_shape(chip, synapse)), chip.chip_delay(synapse) - 1
-    source = part_name(synapse.source, part)
+    source = _part_name(synapse.source, part)
     if synapse.source == INPUT or beyond == 0 or (board.synapse_delay_max > 0 and waits_in_synapse(synapse)):
         return replace(memory, source=source)
     return replace(memory, source=relay_name(source, beyond))

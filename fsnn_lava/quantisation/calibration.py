@@ -44,7 +44,7 @@ def checked_calibration(values: ArrayLike, folded: FoldedNetwork) -> NDArray[np.
     return array
 
 
-def largest_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tuple[float, ...]:
+def largest_calibration_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tuple[float, ...]:
     """Per layer the largest |potential| on the calibration batch, physical units; a potential that drifts grows linearly (E10)."""
     steps = min(folded.steps, SIMULATED_STEPS)
     growth = folded.neuron.weight_sum(folded.steps) / folded.neuron.weight_sum(steps)

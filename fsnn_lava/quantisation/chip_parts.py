@@ -66,7 +66,7 @@ def _synapse(connection: FoldedConnection, weight: IntArray, exponent: int) -> S
     return DenseSynapse(source=source, target=target, weight=weight, exponent=exponent)
 
 
-def host_drive_of(folded: FoldedNetwork) -> HostDrive:
+def chip_host_drive(folded: FoldedNetwork) -> HostDrive:
     """What the host computes: the only connection from the input, into the first layer."""
     entries = [one for one in folded.connections if one.source == INPUT]
     operator, first = entries[0].operator, folded.layers[0]

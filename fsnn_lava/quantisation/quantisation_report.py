@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.rate_map import Drive, RateMap
-from fsnn_lava.quantisation.calibration import affordable_calibration_samples, largest_potentials
+from fsnn_lava.quantisation.calibration import affordable_calibration_samples, largest_calibration_potentials
 from fsnn_lava.quantisation.counterpart import counterpart
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.quantisation.quantise import Quantised
@@ -128,7 +128,7 @@ def _layer_rows(
     got = rate_map.currents(exact, drive)
     wanted = _currents(folded, torch.from_numpy(made.calibration[: len(exact[0])]), exact)
     if chip.delta is None:
-        headroom = state_headroom(chip, largest_potentials(folded, made.calibration[: len(exact[0])]))
+        headroom = state_headroom(chip, largest_calibration_potentials(folded, made.calibration[: len(exact[0])]))
     else:
         headroom = sum_headroom(chip.delta, drive, got)
     rows = []

@@ -19,10 +19,10 @@ from fsnn_lava.nn.operator_norm import spectral_radius
 from fsnn_lava.quantisation.calibration import (
     affordable_calibration_samples,
     checked_calibration,
-    largest_potentials,
+    largest_calibration_potentials,
     synthetic_calibration,
 )
-from fsnn_lava.quantisation.chip_parts import chip_layer, chip_synapses, host_drive_of
+from fsnn_lava.quantisation.chip_parts import chip_host_drive, chip_layer, chip_synapses
 from fsnn_lava.quantisation.dead_band import DeadBandSearch, checked_bands, rate_coding_error
 from fsnn_lava.quantisation.delta_rounding import round_delta_layer, round_delta_readout
 from fsnn_lava.quantisation.fold import fold
@@ -31,7 +31,7 @@ from fsnn_lava.quantisation.layer_problem import LayerProblem
 from fsnn_lava.quantisation.quantise_options import check_encoding, check_options, check_trained_range, checked_network
 from fsnn_lava.quantisation.readout_rounding import round_readout
 from fsnn_lava.quantisation.rounding import round_layer
-from fsnn_lava.quantisation.state_range import StepBound, check_step_bounds, step_bounds
+from fsnn_lava.quantisation.state_range import StepBound, check_state_range, state_range_bounds
 from fsnn_lava.version import __version__
 
 Kind = Literal["pixels", "events", "current"]
@@ -167,9 +167,9 @@ def quantise_in_full(
         shrunk *= (PROJECTED_GAIN / after) ** folded.longest_loop()
     if chip.delta is not None:
         chip = _with_dead_bands(chip, chip.delta, folded, values, bands, steps)
-        bounds = step_bounds(chip, message_max=_message_max(folded, values, kind))
+        bounds = state_range_bounds(chip, message_max=_message_max(folded, values, kind))
     else:
-        bounds = check_step_bounds(chip, message_max=_message_max(folded, values, kind))
+        bounds = check_state_range(chip, message_max=_message_max(folded, values, kind))
     return Quantised(
         chip=chip,
         folded=folded,
@@ -255,7 +255,7 @@ def _round_network(
     samples = torch.from_numpy(values[: affordable_calibration_samples(folded, SEARCH_SAMPLES)])
     raw = folded.average(samples, folded.steps)
     rates = tuple(rate.double() for rate in folded.single().solve(samples, tol=1e-4, max_steps=50).rates)
-    potential_max = largest_potentials(folded, samples.numpy()) if encoding == "rate" else (0.0,) * len(folded.layers)
+    potential_max = largest_calibration_potentials(folded, samples.numpy()) if encoding == "rate" else (0.0,) * len(folded.layers)
     layers, synapses, rate_bits = [], [], limits.RATE_BITS[-1]
     for position, layer in enumerate(folded.layers):
         problem = _problem(folded, position, raw, rates, kind, potential_max[position], _message_max(folded, values, kind))
@@ -278,7 +278,7 @@ def _round_network(
         synapses=tuple(synapses),
         readout=readout,
         steps=folded.steps,
-        host_drive=host_drive_of(folded) if kind == "current" else None,
+        host_drive=chip_host_drive(folded) if kind == "current" else None,
         class_names=folded.class_names,
         notes={"architecture": folded.architecture, "bits": str(bits), "made by": f"fsnn-lava {__version__}"},
         delta=_encoding(folded, kind, rate_bits, len(layers)) if encoding == "delta" else None,

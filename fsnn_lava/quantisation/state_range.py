@@ -30,7 +30,7 @@ class StepBound:
         return max(-self.lowest, self.highest) <= limits.CURRENT_MAX and self.sum <= limits.SUM_MAX
 
 
-def step_bounds(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
+def state_range_bounds(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
     """Bounds of the state after one step, per layer. Spikes are 0 or 1, input messages 0 … `message_max`; zero padding is considered."""
     return tuple(_layer_bound(chip, layer, message_max) for layer in chip.layers)
 
@@ -55,9 +55,9 @@ def _extremes(chip: ChipNetwork, synapse: Synapse, layer: Layer, message_max: in
     return negative, positive
 
 
-def check_step_bounds(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
+def check_state_range(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
     """The bounds of every layer; BadNetwork if one step can overflow 24 bits in any of them."""
-    bounds = step_bounds(chip, message_max=message_max)
+    bounds = state_range_bounds(chip, message_max=message_max)
     for bound in bounds:
         if not bound.fits:
             raise BadNetwork(

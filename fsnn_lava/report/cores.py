@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 from fsnn_lava.placement.placement import DISCLAIMER, Core, Placement
 from fsnn_lava.report import svg_figure
 from fsnn_lava.report.evidence import Evidence, RunEvidence
-from fsnn_lava.report.layer_names import layer_kind
+from fsnn_lava.report.layer_names import layer_kind_name
 from fsnn_lava.report.panel import Panel, Picture
 from fsnn_lava.report.tables import Table
 
@@ -53,7 +53,7 @@ def cores_panel(evidence: Evidence) -> Panel:
 
 
 def _layers(run: RunEvidence, placement: Placement) -> Table:
-    kinds, rows = {layer.name: layer_kind(run.exported, layer) for layer in run.exported.layers}, []
+    kinds, rows = {layer.name: layer_kind_name(run.exported, layer) for layer in run.exported.layers}, []
     for layer in placement.layers:
         tightest = layer.use.tightest(placement.board)
         share = layer.use.shares(placement.board)[tightest]

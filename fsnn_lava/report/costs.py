@@ -71,7 +71,7 @@ def _draw(cost: ChipCost) -> Picture:
         )
     axes.set_yticks(range(len(bars)), list(bars))
     axes.invert_yaxis()
-    svg_figure.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
+    svg_figure.logarithmic_figure_axis(axes, "x", subs=(1.0, 2.0, 5.0))
     axes.set_xlabel("µJ per sample, estimated: from the low to the high end")
     alt = "Estimated energy per sample: " + ", ".join(f"{name} {_text(energy)}" for name, energy in bars.items())
     return Picture(name="energy", figure=figure, label="Energy", alt=alt)

@@ -21,7 +21,7 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
-from fsnn_lava.verify.batch import Batch, check_shapes
+from fsnn_lava.verify.batch import Batch, check_batch_shapes
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.equilibrium import Equilibria, solve_equilibria
 from fsnn_lava.verify.synaptic_currents import synaptic_fan_out
@@ -37,7 +37,7 @@ _RERUN_OPERATIONS = 6.0e10  # synaptic operations that the runs for accuracy aga
 _TRACE_OPERATIONS = 4.0e9  # synaptic operations that the runs for membrane potentials may take
 
 
-def samples_for_a_report(chip: ChipNetwork) -> int:
+def samples_kept_as_evidence(chip: ChipNetwork) -> int:
     """How many samples of a run to keep for its report: SAMPLES_KEPT, fewer of a large network."""
     return int(np.clip(_KEPT_BYTES // (_NEURON_BYTES * sum(layer.size for layer in chip.layers)), 16, SAMPLES_KEPT))
 
@@ -102,7 +102,7 @@ class RunEvidence:
         self.model, self._placement = model, placement
         self._inputs = inputs or {}
         self.steps = result.steps
-        check_shapes(self.chip, result, self.values_of(result.steps, result.samples))
+        check_batch_shapes(self.chip, result, self.values_of(result.steps, result.samples))
 
     @property
     def events(self) -> bool:

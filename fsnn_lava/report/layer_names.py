@@ -5,7 +5,7 @@ from __future__ import annotations
 from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Layer
 
 
-def layer_kind(chip: ChipNetwork, layer: Layer) -> str:
+def layer_kind_name(chip: ChipNetwork, layer: Layer) -> str:
     """`dense 400`, or `conv 32, 4 × 4`: channels, then height and width of the layer."""
     if len(layer.shape) == 1:
         return f"dense {layer.shape[0]}"
@@ -16,10 +16,10 @@ def layer_kind(chip: ChipNetwork, layer: Layer) -> str:
 
 def layer_title(chip: ChipNetwork, layer: Layer) -> str:
     """`l1 · conv 32, 4 × 4`."""
-    return f"{layer.name} · {layer_kind(chip, layer)}"
+    return f"{layer.name} · {layer_kind_name(chip, layer)}"
 
 
-def neuron_name(layer: Layer, index: int) -> str:
+def neuron_name_in_layer(layer: Layer, index: int) -> str:
     """`neuron 17` of a dense layer, `channel 3, row 1, column 0` of another; `index` is that of the flattened layer."""
     if len(layer.shape) == 1:
         return f"neuron {index}"

@@ -12,7 +12,7 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.formats.results import ResultsReader
 from fsnn_lava.report import svg_figure
 from fsnn_lava.report.document import document_html
-from fsnn_lava.report.layer_names import layer_kind
+from fsnn_lava.report.layer_names import layer_kind_name
 from fsnn_lava.report.page import page_section_html
 from fsnn_lava.report.panel import Panel, Picture
 from fsnn_lava.report.sample_image import image_html
@@ -87,7 +87,7 @@ def _classes_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) 
 def _layers_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -> Panel:
     title = "Activity of the layers"
     chips = [reader.chip for reader in readers]
-    kinds = [[(layer.name, layer_kind(chip, layer)) for layer in chip.layers] for chip in chips]
+    kinds = [[(layer.name, layer_kind_name(chip, layer)) for layer in chip.layers] for chip in chips]
     if [name for name, _ in kinds[0]] != [name for name, _ in kinds[1]]:
         return Panel(key="layers", title=title, missing="the two networks have different layers")
     names = [f"{name} · {kind}" if kind == other else name for (name, kind), (_, other) in zip(*kinds, strict=True)]

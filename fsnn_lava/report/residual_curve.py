@@ -30,7 +30,7 @@ class Moment:
     distance: NDArray[np.float64]
 
 
-def moments_of(steps: int, *, twice: bool) -> list[int]:
+def _moments(steps: int, *, twice: bool) -> list[int]:
     """About POINTS numbers of steps, 1 … T (or 2T), evenly spaced on a log axis, including T."""
     last = 2 * steps if twice else steps
     grid = {int(n) for n in np.rint(np.geomspace(1, last, POINTS))}
@@ -43,7 +43,7 @@ def residual_curve_panel(evidence: Evidence) -> Panel:
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
     bounded = all(layer.reset == "subtract" for layer in run.chip.layers)
-    moments = [_measure(run, run.rerun(t, run.curve_samples), bounded) for t in moments_of(run.steps, twice=not run.events)]
+    moments = [_measure(run, run.rerun(t, run.curve_samples), bounded) for t in _moments(run.steps, twice=not run.events)]
     own = _measure(run, run.result.part(slice(0, run.curve_samples)), bounded)
     picture = _draw(run, moments, own)
     source = "final potentials and late spikes (E11)" if run.chip.delta is None else "dead bands and messages under way (E16)"
@@ -123,9 +123,9 @@ def _draw(run: RunEvidence, moments: list[Moment], own: Moment) -> Picture:
         linestyle="none",
     )
     axes.axvline(run.steps, color=svg_figure.SOFT, linewidth=0.8)
-    svg_figure.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
+    svg_figure.logarithmic_figure_axis(axes, "x", subs=(1.0, 2.0, 5.0))
     span = measured.max() / measured.min()
-    svg_figure.logarithmic_axis(axes, "y", subs=(1.0, 2.0, 5.0) if span < 30 else (1.0, 3.0) if span < 300 else (1.0,))
+    svg_figure.logarithmic_figure_axis(axes, "y", subs=(1.0, 2.0, 5.0) if span < 30 else (1.0, 3.0) if span < 300 else (1.0,))
     axes.set_xlabel("steps t")
     axes.set_ylabel("length, spikes per step")
     axes.legend(loc="lower left", borderaxespad=0.2)

@@ -11,7 +11,7 @@ from fsnn_lava.ir.network import Layer
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.report.evidence import Answer, Evidence, RunEvidence
-from fsnn_lava.report.layer_names import layer_title, neuron_name
+from fsnn_lava.report.layer_names import layer_title, neuron_name_in_layer
 from fsnn_lava.report.panel import Panel
 from fsnn_lava.report.sample_drawing import Membrane, draw_layer, rows_shown
 from fsnn_lava.report.sample_image import image_html
@@ -110,7 +110,7 @@ def _facts(evidence: Evidence, run: RunEvidence, sample: int, error: Answer | No
 def _layer(run: RunEvidence, index: int, layer: Layer, row: int, drawn: Result, potentials: Potentials) -> str:
     spikes = (drawn.spikes or ())[index][row].reshape(run.steps, -1) != 0  # a message of delta encoding counts as one mark
     shown = rows_shown(layer.size, run.steps)
-    names = [neuron_name(layer, int(neuron)) for neuron in shown]
+    names = [neuron_name_in_layer(layer, int(neuron)) for neuron in shown]
     membranes = _membranes(layer, potentials[index][row], spikes) if potentials and row < len(potentials[index]) else []
     silent = int(np.count_nonzero(~spikes.any(axis=0)))
     note = f"{int(spikes.sum()):,} {'spikes' if run.chip.delta is None else 'messages'} of {layer.size:,} neurons; {silent:,} silent"
@@ -129,7 +129,7 @@ def _membranes(layer: Layer, potentials: NDArray[np.int32], spikes: NDArray[np.b
     order = firing[np.argsort(-counts[firing], kind="stable")]
     picked = list(dict.fromkeys(int(order[place]) for place in (0, len(order) // 2, len(order) - 1)))
     unit = (layer.per_neuron(layer.threshold).astype(np.float64) * 2**STATE_FRACTION_BITS).reshape(-1)
-    return [Membrane(name=neuron_name(layer, n), potential=potentials[:, n] / unit[n], spikes=spikes[:, n]) for n in picked]
+    return [Membrane(name=neuron_name_in_layer(layer, n), potential=potentials[:, n] / unit[n], spikes=spikes[:, n]) for n in picked]
 
 
 def _table(run: RunEvidence, chosen: list[int], drawn: Result) -> Table:

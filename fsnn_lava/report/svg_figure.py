@@ -142,7 +142,7 @@ def tick_label(value: float) -> str:
     return f"10{raised}" if abs(lead - 1) < 1e-6 else f"{lead:g}·10{raised}"
 
 
-def logarithmic_axis(axes: Axes, which: str, *, subs: tuple[float, ...] = (1.0,)) -> None:
+def logarithmic_figure_axis(axes: Axes, which: str, *, subs: tuple[float, ...] = (1.0,)) -> None:
     """Make an axis of a figure logarithmic, with plain numbers."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set_xscale("log") if which == "x" else axes.set_yscale("log")

@@ -192,7 +192,7 @@ def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def main(argv: list[str]) -> int:
+def _main(argv: list[str]) -> int:
     """python -m fsnn_lava.running.bundle FOLDER: check a copied bundle and print what backend loihi2 lacks here."""
     from fsnn_lava.backends.availability import missing_for_backend
     from fsnn_lava.errors import FsnnError
@@ -211,4 +211,4 @@ def main(argv: list[str]) -> int:
 if __name__ == "__main__":
     import sys
 
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(_main(sys.argv[1:]))

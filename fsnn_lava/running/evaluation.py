@@ -30,7 +30,7 @@ def sample_batches(chip: ChipNetwork, split: Split, first: int, end: int, *, siz
     """The batches that `evaluate` runs: samples first … end - 1, at most `size` at a time."""
     for start in range(first, end, size):
         rows = slice(start, min(start + size, end))
-        yield SampleBatch(start, fit_to_input(chip, split.batch(rows)), split.labels[rows])
+        yield SampleBatch(start, fit_evaluation_samples(chip, split.batch(rows)), split.labels[rows])
 
 
 def evaluate(
@@ -47,7 +47,7 @@ def evaluate(
                 yield batch, run_batch(batch.values)
 
 
-def fit_to_input(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def fit_evaluation_samples(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Samples to evaluate, reshaped to the network's input; a flat input takes (C, H, W) samples flattened in that order."""
     events = chip.input.kind == "events"
     lead = 2 if events else 1

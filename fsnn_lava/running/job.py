@@ -57,7 +57,7 @@ class Job:
         """Number of samples of the job to keep in full detail, every neuron."""
         if self.detail is not None:
             return self.detail
-        return results.default_detail(self.chip, self.options.steps, spikes=self.options.spikes)
+        return results.default_results_detail(self.chip, self.options.steps, spikes=self.options.spikes)
 
     @property
     def layout(self) -> Layout:
@@ -112,7 +112,7 @@ def run_job_to_file(
     """
     if job.number < processes.size:
         raise BadArgument(f"{job.number} samples are too few for {processes.size} processes")
-    results.require_room(out, 0)
+    results.require_room_for_results(out, 0)
     with (
         open_journal(out, job.layout, job.identity, number=job.number, processes=processes, resume=job.resume) as journal,
         _saying_what_is_kept(job, journal),

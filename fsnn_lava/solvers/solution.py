@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fsnn_lava.compiled.compiler import compilable
+from fsnn_lava.compiled.compiler import compiler_accepts
 from fsnn_lava.compiled.vectors import sample_lengths
 from fsnn_lava.errors import BadArgument
 
@@ -43,7 +43,7 @@ def lengths(vectors: Tensor, *, typical: Tensor | None = None) -> Tensor:
     `typical` is by default the root mean square of all lengths: a sample whose gradient is zero is judged on the scale of the others.
     """
     smallest = torch.finfo(vectors.dtype).tiny
-    if typical is None and compilable(vectors) and vectors.numel() > 0:
+    if typical is None and compiler_accepts(vectors) and vectors.numel() > 0:
         out = vectors.new_empty(len(vectors))
         sample_lengths(vectors.detach().flatten(1).numpy(), out.numpy(), smallest)
         return out

@@ -33,7 +33,7 @@ def curves(path: Path) -> Watcher:
     return watch
 
 
-def tensorboard(folder: Path) -> Watcher:
+def tensorboard_curves(folder: Path) -> Watcher:
     """A watcher that writes every number of an epoch to `folder` for TensorBoard; a resumed run continues its curves."""
     try:
         from torch.utils.tensorboard import SummaryWriter

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.autograd.graph import increment_version
 
-from fsnn_lava.compiled.compiler import compilable
+from fsnn_lava.compiled.compiler import compiler_accepts
 from fsnn_lava.compiled.sgd import sgd_step
 from fsnn_lava.training.momentum_sgd import MomentumSGD
 
@@ -44,4 +44,4 @@ def _applies(group: dict[str, Any], state: Mapping[torch.Tensor, Any]) -> bool:
     if group["momentum"] == 0 or group["dampening"] != 0 or group["nesterov"] or group["maximize"]:
         return False
     parts = [part for one in group["params"] for part in (one, one.grad, state[one].get("momentum_buffer") if one in state else None)]
-    return all(part is None or compilable(part) for part in parts)
+    return all(part is None or compiler_accepts(part) for part in parts)

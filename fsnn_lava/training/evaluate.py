@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fsnn_lava.data import Split
-from fsnn_lava.nn.fan_out import expected_operations, fan_out
+from fsnn_lava.nn.fan_out import fan_out, operations_by_fan_out
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training.process_group import ProcessGroup
 from fsnn_lava.training.task import Classes, Task
@@ -43,7 +43,7 @@ def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = Non
         sums[0] += task.score(logits.cpu(), targets[chosen])
         if net.last_trace is not None:
             counts = net.last_trace.counts
-            sums[1] += float(expected_operations(counts, synapses).double().sum())
+            sums[1] += float(operations_by_fan_out(counts, synapses).double().sum())
             sums[2:] += torch.tensor([float(count.double().flatten(1).mean(1).sum()) for count in counts])
     score, operations, *spikes = group.total(sums.to(group.device)).tolist()
     rates = [count / (net.steps * len(samples)) for count in spikes]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fsnn_lava.nn.graph import CONNECTION_KINDS, Connection, ConnectionKind, Graph, Neurons
 from fsnn_lava.nn.operators import Pair
-from fsnn_lava.training.recipe_keys import key_rule, nested_lists
+from fsnn_lava.training.recipe_keys import key_rule, nested_recipe_keys
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +41,8 @@ class ConnectionKeys:
 class GraphKeys:
     """The layers in their order, and the connections between them (E13)."""
 
-    layers: tuple[LayerKeys, ...] = dataclasses.field(default=(), metadata=nested_lists(LayerKeys))
-    connections: tuple[ConnectionKeys, ...] = dataclasses.field(default=(), metadata=nested_lists(ConnectionKeys))
+    layers: tuple[LayerKeys, ...] = dataclasses.field(default=(), metadata=nested_recipe_keys(LayerKeys))
+    connections: tuple[ConnectionKeys, ...] = dataclasses.field(default=(), metadata=nested_recipe_keys(ConnectionKeys))
 
     def graph(self, input_shape: Sequence[int]) -> Graph:
         """The graph for inputs of this shape; BadArchitecture names what does not fit."""

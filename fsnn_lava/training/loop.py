@@ -16,7 +16,7 @@ from torch import Tensor
 from fsnn_lava.data import Dataset
 from fsnn_lava.errors import BackendFailed, BadArgument, BadFile, Diverged
 from fsnn_lava.files.atomic import atomic_path
-from fsnn_lava.nn.fan_out import expected_operations, fan_out
+from fsnn_lava.nn.fan_out import fan_out, operations_by_fan_out
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.training import run_folder
 from fsnn_lava.training.augmentation import MARGIN, augmented, without_some_events
@@ -204,7 +204,7 @@ class TrainingLoop:
         if self.recipe.penalty is None:
             return self.net(batch.images, coupling=coupling), None
         rates = self.net.rates(batch.images, coupling=coupling)
-        operations = expected_operations(rates, self.synapses).sum() / batch.samples
+        operations = operations_by_fan_out(rates, self.synapses).sum() / batch.samples
         return self.net.readout(rates[-1].flatten(1)), penalty_weight(self.recipe, iteration=self.iteration) * operations
 
     def _backward(self, loss: Tensor, index: int) -> None:

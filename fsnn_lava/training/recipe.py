@@ -15,7 +15,7 @@ from fsnn_lava.nn.feedback import NORMS, NormKind
 from fsnn_lava.nn.neurons import Activation
 from fsnn_lava.solvers.solver import LINEAR_METHODS, Method
 from fsnn_lava.training.graph_keys import GraphKeys
-from fsnn_lava.training.recipe_keys import key_rule, nested_keys, nested_lists, print_keys, read_keys
+from fsnn_lava.training.recipe_keys import key_rule, nested_keys, nested_recipe_keys, print_keys, read_keys
 
 TaskName = Literal["classes", "multi-label", "regression"]
 TASKS: tuple[TaskName, ...] = get_args(TaskName)
@@ -123,7 +123,7 @@ class Recipe:
     solver: SolverChoice = dataclasses.field(default_factory=SolverChoice, metadata=nested_keys(SolverChoice))
     quantise: Quantise | None = dataclasses.field(default=None, metadata=nested_keys(Quantise))
     penalty: Penalty | None = dataclasses.field(default=None, metadata=nested_keys(Penalty))
-    phases: tuple[Phase, ...] = dataclasses.field(default=(), metadata=nested_lists(Phase))
+    phases: tuple[Phase, ...] = dataclasses.field(default=(), metadata=nested_recipe_keys(Phase))
 
     def to_toml(self) -> str:
         """The whole recipe, defaults included; reads back to an equal one."""

@@ -93,7 +93,7 @@ def nested_keys(kind: type) -> dict[str, Any]:
     return {"table": kind}
 
 
-def nested_lists(kind: type) -> dict[str, Any]:
+def nested_recipe_keys(kind: type) -> dict[str, Any]:
     """The metadata of a dataclass field that is a tuple of nested tables."""
     return {"tables": kind}
 

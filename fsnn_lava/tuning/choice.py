@@ -9,7 +9,7 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.tuning.trial import Trial
 
 
-def check_resolution(samples: int, max_drop: float) -> None:
+def check_choice_resolution(samples: int, max_drop: float) -> None:
     """BadArgument if too few samples make the choice: a drop of `max_drop` percentage points is less than one answer out of `samples`."""
     if not 0.0 <= max_drop <= 100.0:
         raise BadArgument(f"--max-drop must lie between 0 and 100 percentage points, got {max_drop:g}")

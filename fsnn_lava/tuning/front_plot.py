@@ -18,14 +18,14 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 def write_front(path: Path, trials: Sequence[Trial], best: Sequence[Trial], chosen: Trial | None, *, reference: float) -> None:
     """Draw all trials, the Pareto front `best` and the chosen one to a file."""
-    check_suffix(path)
+    check_front_plot_suffix(path)
     with svg_figure.report_figure_style(), atomic_path(path) as temporary:
         draw_front(trials, best, chosen, reference=reference).savefig(
             temporary, format=path.suffix[1:], dpi=150, facecolor="white", bbox_inches="tight"
         )
 
 
-def check_suffix(path: Path) -> None:
+def check_front_plot_suffix(path: Path) -> None:
     """BadArgument unless the front can be drawn to a file with this ending."""
     if path.suffix not in SUFFIXES:
         raise BadArgument(f"{path}: the name of a picture must end in {', '.join(SUFFIXES)}")
@@ -48,7 +48,7 @@ def draw_front(trials: Sequence[Trial], best: Sequence[Trial], chosen: Trial | N
     if chosen is not None:
         at = (_place(chosen, known), 100 * chosen.accuracy)
         axes.scatter(*at, s=150, facecolors="none", edgecolors=svg_figure.RED, linewidths=1.8, label="chosen")
-    svg_figure.logarithmic_axis(axes, "x", subs=(1.0, 2.0, 5.0))
+    svg_figure.logarithmic_figure_axis(axes, "x", subs=(1.0, 2.0, 5.0))
     axes.set_xlabel("estimated energy per sample without host I/O, µJ (middle of its range)" if known else "synaptic operations per sample")
     axes.set_ylabel("accuracy on held-out training samples, %")
     highest = max([reference, *(trial.accuracy for trial in made)])

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """B samples; the first is number `offset` of the run. Shapes are not checked here (see `check_shapes`)."""
+    """B samples; the first is number `offset` of the run. Shapes are not checked here (see `check_batch_shapes`)."""
 
     chip: ChipNetwork
     result: Result
@@ -155,7 +155,7 @@ class Batch:
         return replace(self, result=result, values=self.values[rows], labels=labels, offset=int(numbers[0]), numbers=numbers)
 
 
-def check_shapes(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) -> None:
+def check_batch_shapes(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) -> None:
     """BadArgument unless `result` and `values` have the shapes of a run of `chip`."""
     b = result.samples
     wanted = [(b, *layer.shape) for layer in chip.layers]

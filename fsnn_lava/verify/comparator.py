@@ -16,7 +16,7 @@ from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.nn.fsnn import FSNN
-from fsnn_lava.verify.batch import Batch, check_shapes
+from fsnn_lava.verify.batch import Batch, check_batch_shapes
 from fsnn_lava.verify.bounds.certificate import Certificate
 from fsnn_lava.verify.bounds.charge_rounding import stock_rounding_tolerance
 from fsnn_lava.verify.check import Check, not_done
@@ -122,7 +122,7 @@ class Comparator:
             raise BadArgument(f"the result has {result.samples} samples, values {len(values)}")
         if labels is not None and labels.shape != (result.samples,):
             raise BadArgument(f"labels must be one per sample, [{result.samples}], got {list(labels.shape)}")
-        check_shapes(self.chip, result, values)
+        check_batch_shapes(self.chip, result, values)
         offset = self.samples if offset is None else offset
         for start in range(0, result.samples, self.batch_size):
             rows = slice(start, start + self.batch_size)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DeltaEncoding, Layer
 from fsnn_lava.ir.result import Result
-from fsnn_lava.verify.reference_run import TOP, Ints, host_current, shifted, synaptic_sum
+from fsnn_lava.verify.reference_run import TOP, Ints, reference_host_current, reference_shift, reference_synaptic_sum
 
 
 class MessageReference:
@@ -54,10 +54,10 @@ class MessageReference:
             return np.zeros((len(values), *layer.shape), np.int64)
         total = np.zeros((len(values), *layer.shape), np.int64) + (layer.bias.astype(np.int64) << bits)
         if chip.host_drive is not None and layer is chip.layers[0]:
-            total = total + shifted(host_current(chip, values), bits - 6)
+            total = total + reference_shift(reference_host_current(chip, values), bits - 6)
         for synapse in chip.into(layer):
             if synapse.source == INPUT:
-                total = total + shifted(synaptic_sum(synapse, values), bits + synapse.exponent)
+                total = total + reference_shift(reference_synaptic_sum(synapse, values), bits + synapse.exponent)
         return total
 
     def _framed(self, layer: Layer, values: NDArray[np.uint8], own: int) -> Ints | None:
@@ -68,9 +68,9 @@ class MessageReference:
         weights = self.delta.frame_weights(values.shape[1])[: own + 1]
         seen = np.tensordot(weights, values[:, : own + 1].astype(np.int64), axes=(0, 1))
         finest = min(synapse.exponent for synapse in synapses)
-        total = sum(shifted(synaptic_sum(synapse, seen), synapse.exponent - finest) for synapse in synapses)
+        total = sum(reference_shift(reference_synaptic_sum(synapse, seen), synapse.exponent - finest) for synapse in synapses)
         bits = self.delta.rate_bits
-        return (layer.bias.astype(np.int64) << bits) + shifted(np.asarray(total), bits + finest - 12)
+        return (layer.bias.astype(np.int64) << bits) + reference_shift(np.asarray(total), bits + finest - 12)
 
     def _received(self, layer: Layer, changes: list[Ints], own: int) -> Ints | int:
         """What all connections deliver to a layer in step `own`, from 0, of its own time."""
@@ -79,14 +79,14 @@ class MessageReference:
             then = own - self.chip.delay(synapse)
             if synapse.source != INPUT and then >= 0:
                 arrived = changes[self.chip.index(synapse.source)][:, then]
-                total = total + shifted(synaptic_sum(synapse, arrived), synapse.exponent)
+                total = total + reference_shift(reference_synaptic_sum(synapse, arrived), synapse.exponent)
         return total
 
     def _result(self, steps: int, changes: list[Ints], sent: list[Ints], neurons: list[Any]) -> Result:
         chip = self.chip
         late = [changes[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :].sum(axis=1) for s in chip.feedback]
         told = [train.sum(axis=1) for train in changes]
-        readout = shifted(synaptic_sum(chip.readout, told[-1]), chip.readout.exponent)
+        readout = reference_shift(reference_synaptic_sum(chip.readout, told[-1]), chip.readout.exponent)
         readout = readout + (chip.readout.bias.astype(np.int64) << self.delta.rate_bits)
         clips = np.stack([*(neuron.clips for neuron in neurons), (np.abs(readout) > TOP).sum(axis=1)], axis=1)
         nothing = np.zeros(len(readout), np.int64)

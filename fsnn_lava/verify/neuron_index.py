@@ -16,7 +16,7 @@ def neuron_index(layer: Layer, flat: int) -> list[int]:
     return [int(i) for i in np.unravel_index(flat, layer.shape)]
 
 
-def first_neurons(mask: NDArray[np.bool_], most: int) -> Iterator[tuple[int, int]]:
+def first_neuron_indices(mask: NDArray[np.bool_], most: int) -> Iterator[tuple[int, int]]:
     """(row, flat index) of the first `most` entries of [B, ...] that are set; none if `most` is below 0."""
     for position in np.flatnonzero(mask)[: max(0, most)]:
         row, flat = divmod(int(position), mask[0].size)

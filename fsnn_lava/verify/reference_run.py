@@ -44,7 +44,7 @@ def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, s
             clips[:, index] += clipped.reshape(samples, -1).sum(axis=1)
         own = step - len(layers)
         if 0 <= own < steps:
-            charge = shifted(synaptic_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
+            charge = reference_shift(reference_synaptic_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
                 chip.readout.bias.astype(np.int64) << 6
             )
             readout = _towards_zero(readout, chip.readout.decay) + charge
@@ -103,19 +103,19 @@ def _arriving(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], sp
         if sent < 0:
             return 0
         messages = spikes[chip.index(synapse.source)][:, sent]
-    return shifted(synaptic_sum(synapse, messages), 6 + synapse.exponent)
+    return reference_shift(reference_synaptic_sum(synapse, messages), 6 + synapse.exponent)
 
 
 def _constant_current(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8]) -> Ints | int:
     """What a static input adds to a layer at every step, without its bias, units 2**-6."""
-    total: Ints | int = host_current(chip, values) if chip.host_drive is not None and layer is chip.layers[0] else 0
+    total: Ints | int = reference_host_current(chip, values) if chip.host_drive is not None and layer is chip.layers[0] else 0
     for synapse in chip.into(layer):
         if synapse.source == INPUT and chip.input.kind != "events":
-            total = total + shifted(synaptic_sum(synapse, values), 6 + synapse.exponent)
+            total = total + reference_shift(reference_synaptic_sum(synapse, values), 6 + synapse.exponent)
     return total
 
 
-def synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
+def reference_synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
     """weight @ messages, [B, *target] from [B, *source], tap by tap; every partial sum is an integer that the floats hold exactly."""
     kind = np.float32 if _largest_sum(synapse, messages) < 2**24 else np.float64
     weight: NDArray[Any] = synapse.weight.astype(kind)
@@ -158,7 +158,7 @@ def _spread(synapse: Any, weight: NDArray[Any], sent: NDArray[Any]) -> NDArray[n
     return whole[:, :, py : whole.shape[2] - py, px : whole.shape[3] - px]
 
 
-def host_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> Ints:
+def reference_host_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> Ints:
     """What the host writes as a bias, without the layer's own, units 2**-6. Rounding ties follow what the host did."""
     drive, layer = chip.host_drive, chip.layers[0]
     assert drive is not None
@@ -177,7 +177,7 @@ def _towards_zero(u: Ints, decay: int) -> Ints:
     return np.sign(u) * (np.abs(u) * (4096 - decay) // 4096)
 
 
-def shifted(total: Ints, bits: int) -> Ints:
+def reference_shift(total: Ints, bits: int) -> Ints:
     return total * 2**bits if bits >= 0 else total // 2**-bits
 
 

@@ -29,7 +29,7 @@ class RoundingErrors:
     synapses: list[dict[str, Any]]  # errors in integer steps, share clipped, SQNR
 
 
-def rounding_errors(chip: ChipNetwork, folded: FoldedNetwork) -> RoundingErrors:
+def rounded_parameter_errors(chip: ChipNetwork, folded: FoldedNetwork) -> RoundingErrors:
     """Compare every parameter of `chip` with that of the folded float network.
 
     A weight may be more than half a step away only if it is clipped: at the largest magnitude in its synapse, with its float beyond that.

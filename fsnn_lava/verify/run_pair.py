@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import comb
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -181,3 +182,12 @@ def _column(reader: ResultsReader, verdict: Verdict, counted: int) -> dict[str, 
         "time per sample": f"{1e3 * origin.seconds / samples:.3g} ms",
         "date": origin.date,
     }
+
+
+def run_names(first: Path, second: Path) -> tuple[str, str]:
+    """What to call two results files: their names, with as many folders as tell them apart."""
+    for number in range(1, 1 + max(len(first.parts), len(second.parts))):
+        names = tuple("/".join(path.parts[-number:]) for path in (first, second))
+        if names[0] != names[1]:
+            return names[0], names[1]
+    return f"{first.name} (first)", f"{second.name} (second)"

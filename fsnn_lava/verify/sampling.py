@@ -59,12 +59,12 @@ def affordable(
     At least `least`, at most `most` in all, and at most `first_most` from the start of the run. The first samples are examined together,
     later ones each on its own, when a pass takes `overhead` multiplications longer.
     """
-    work = multiplications(chip)
+    work = multiplications_per_sample(chip)
     first = int(np.clip(FIRST_WORK // (passes * work), least, most if first_most is None else first_most))
     return Sampling(first, ceil(passes * (1 + overhead / work) / (SHARE * ACTIVITY * steps)), most)
 
 
-def multiplications(chip: ChipNetwork) -> int:
+def multiplications_per_sample(chip: ChipNetwork) -> int:
     """Multiplications of one pass over all connections between layers, for one sample; at least 1."""
     total = 0
     for synapse in chip.synapses:

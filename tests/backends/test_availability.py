@@ -9,7 +9,7 @@ import pytest
 from fsnn_lava.backends.availability import missing_for_backend
 from fsnn_lava.backends.lava import requirement
 from fsnn_lava.backends.lava.requirement import require_lava
-from fsnn_lava.cli.run import main
+from fsnn_lava.cli.run import fsnn_run
 from fsnn_lava.errors import BackendMissing
 
 
@@ -27,15 +27,15 @@ def test_a_missing_lava_is_reported_with_what_to_install(monkeypatch):
 @pytest.mark.parametrize("version", [(3, 10, 13), (3, 11, 7), (3, 12, 1), (3, 13, 0)])
 def test_every_supported_python_gets_the_one_command_that_installs_lava(monkeypatch, capsys, version):
     monkeypatch.setattr(sys, "version_info", version)
-    monkeypatch.setattr(requirement, "is_in_lava", lambda name: False)
-    assert main(["--backend", "sim"]) == 3
+    monkeypatch.setattr(requirement, "has_required_lava_part", lambda name: False)
+    assert fsnn_run(["--backend", "sim"]) == 3
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "backend 'sim' cannot run here; missing: lava-nc 0.10.0 (fsnn-doctor --install-lava installs it)." in said
 
 
 def test_lava_without_what_it_imports_gets_the_same_command(monkeypatch):
-    monkeypatch.setattr(requirement, "is_in_lava", lambda name: True)
+    monkeypatch.setattr(requirement, "has_required_lava_part", lambda name: True)
     monkeypatch.setattr(requirement.importlib.util, "find_spec", lambda name: None if name == "asteval" else name)
     assert "the package asteval, which Lava imports (fsnn-doctor --install-lava installs what it needs)" in missing_for_backend("sim")
 

@@ -18,7 +18,7 @@ import pytest
 )
 def test_a_wrong_argument_is_one_line_and_exit_code_2(command, arguments, sentence, capsys):
     with pytest.raises(SystemExit) as ended:
-        importlib.import_module(f"fsnn_lava.cli.{command}").main(arguments)
+        getattr(importlib.import_module(f"fsnn_lava.cli.{command}"), f"fsnn_{command}")(arguments)
     assert ended.value.code == 2
     said = capsys.readouterr()
     assert said.out == ""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
-from fsnn_lava.cli.compare import main
+from fsnn_lava.cli.compare import fsnn_compare
 from fsnn_lava.formats import results
 from tests.helpers.chip_networks import dense_network
 from tests.verify.test_float_network import model, pixels
@@ -27,7 +27,7 @@ def run_file(tmp_path: Path) -> Path:
 
 
 def test_a_good_run_passes_with_one_screen(run_file, capsys):
-    assert main([str(run_file)]) == 0
+    assert fsnn_compare([str(run_file)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("PASS")
     assert "100.00%" in out
@@ -35,7 +35,7 @@ def test_a_good_run_passes_with_one_screen(run_file, capsys):
 
 
 def test_json_is_the_whole_verdict(run_file, capsys):
-    assert main([str(run_file), "--json", "--equilibria", "2"]) == 0
+    assert fsnn_compare([str(run_file), "--json", "--equilibria", "2"]) == 0
     verdict = json.loads(capsys.readouterr().out)
     assert verdict["passed"] is True
     checks = {check["name"]: check for check in verdict["checks"]}
@@ -47,7 +47,7 @@ def test_json_is_the_whole_verdict(run_file, capsys):
 
 
 def test_limit_looks_at_the_first_samples_only(run_file, capsys):
-    assert main([str(run_file), "--json", "--limit", "4"]) == 0
+    assert fsnn_compare([str(run_file), "--json", "--limit", "4"]) == 0
     checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
     assert checks["spikes"]["numbers"]["samples"] == checks["accuracy"]["numbers"]["samples"] == 4
 
@@ -59,7 +59,7 @@ def test_a_damaged_run_fails_with_one_and_names_the_place(tmp_path, capsys):
     potentials = result.potentials[0].copy()
     potentials[2, 4] -= 7
     results.write_results(tmp_path / "r.h5", replace(result, potentials=(potentials,)), chip, values)
-    assert main([str(tmp_path / "r.h5")]) == 1
+    assert fsnn_compare([str(tmp_path / "r.h5")]) == 1
     out = capsys.readouterr().out
     assert out.startswith("FAIL")
     assert "sample 2, layer 'l1', neuron (4,)" in out
@@ -90,7 +90,7 @@ def test_what_was_changed_in_the_file_is_found(run_file, capsys, column, change,
         after = change(before).astype(before.dtype)
         assert not np.array_equal(before, after)
         file[column][...] = after
-    assert main([str(run_file)]) == 1
+    assert fsnn_compare([str(run_file)]) == 1
     said = " ".join(capsys.readouterr().out.split())
     assert said.startswith("FAIL not faithful")
     assert sentence in said
@@ -104,16 +104,16 @@ def test_an_older_file_is_held_to_the_hash_of_its_data(tmp_path, capsys):
     results.write_results(tmp_path / "r.h5", result, chip, values, labels=np.array([0, 1, 2, 0]))
     with h5py.File(tmp_path / "r.h5", "r+") as file:
         del file.attrs["sha256"]
-    assert main([str(tmp_path / "r.h5")]) == 0
+    assert fsnn_compare([str(tmp_path / "r.h5")]) == 0
     with h5py.File(tmp_path / "r.h5", "r+") as file:
         file["rows/labels"][...] = [1, 0, 2, 0]
     capsys.readouterr()
-    assert main([str(tmp_path / "r.h5")]) == 1
+    assert fsnn_compare([str(tmp_path / "r.h5")]) == 1
     assert "values or labels are not those of the run" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_threshold_of_the_user_fails_with_one(run_file, capsys):
-    assert main([str(run_file), "--residual-max", "1e-9"]) == 1
+    assert fsnn_compare([str(run_file), "--residual-max", "1e-9"]) == 1
     assert "MISS residual" in capsys.readouterr().out
 
 
@@ -123,14 +123,14 @@ def test_the_model_adds_its_links(tmp_path, capsys):
     net.save(tmp_path / "model.pt")
     chip = fl.quantise(net, calibration=values)
     results.write_results(tmp_path / "r.h5", fl.run(chip, values), chip, values)
-    assert main([str(tmp_path / "r.h5"), "--model", str(tmp_path / "model.pt"), "--shift-max", "0.2", "--json"]) == 0
+    assert fsnn_compare([str(tmp_path / "r.h5"), "--model", str(tmp_path / "model.pt"), "--shift-max", "0.2", "--json"]) == 0
     assert all(check["done"] for check in json.loads(capsys.readouterr().out)["checks"])
 
 
 def test_a_report_is_written(run_file, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     page = tmp_path / "report.html"
-    assert main([str(run_file), "--report", str(page)]) == 0
+    assert fsnn_compare([str(run_file), "--report", str(page)]) == 0
     assert "<html" in page.read_text(encoding="utf-8").lower()
 
 
@@ -143,7 +143,7 @@ def test_a_report_is_written(run_file, tmp_path, capsys):
     ],
 )
 def test_bad_options_end_with_two_and_one_line(run_file, capsys, options, sentence):
-    assert main([str(run_file), *options]) == 2
+    assert fsnn_compare([str(run_file), *options]) == 2
     err = capsys.readouterr().err
     assert err.startswith("fsnn-compare: ")
     assert sentence in err
@@ -152,8 +152,8 @@ def test_bad_options_end_with_two_and_one_line(run_file, capsys, options, senten
 
 def test_a_file_that_is_not_a_results_file_ends_with_two(tmp_path, capsys):
     (tmp_path / "no.h5").write_bytes(b"nothing")
-    assert main([str(tmp_path / "no.h5")]) == 2
-    assert main([str(tmp_path / "missing.h5")]) == 2
+    assert fsnn_compare([str(tmp_path / "no.h5")]) == 2
+    assert fsnn_compare([str(tmp_path / "missing.h5")]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2
 
 
@@ -161,5 +161,5 @@ def test_results_without_detail_are_refused(tmp_path, capsys):
     chip = dense_network(3, size=6)
     values = np.random.default_rng(0).integers(0, 256, (3, 7), dtype=np.uint8)
     results.write_results(tmp_path / "r.h5", fl.run(chip, values), chip, values, detail=0)
-    assert main([str(tmp_path / "r.h5")]) == 2
+    assert fsnn_compare([str(tmp_path / "r.h5")]) == 2
     assert "nothing to compare" in capsys.readouterr().err

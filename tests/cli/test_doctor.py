@@ -10,14 +10,14 @@ import pytest
 
 from fsnn_lava.backends import availability as backends
 from fsnn_lava.backends.lava import requirement
-from fsnn_lava.cli import doctor
+from fsnn_lava.cli.doctor import fsnn_doctor
 from fsnn_lava.errors import BackendMissing, BadArgument
 
 
 def test_the_emulator_runs_everywhere_and_the_chip_is_asked_for_by_what_it_lacks(capsys, monkeypatch):
     monkeypatch.delenv("NXSDKHOST", raising=False)
     monkeypatch.setenv("NOSLURM", "1")
-    assert doctor.main(["--json"]) == 0
+    assert fsnn_doctor(["--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["backends"]["emu"] == {"runs": True, "lacks": []}
     assert found["backends"]["loihi2"]["runs"] is False
@@ -29,7 +29,7 @@ def test_the_emulator_runs_everywhere_and_the_chip_is_asked_for_by_what_it_lacks
 
 def test_the_text_names_every_backend_and_what_is_missing(capsys, monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 14, 1))
-    assert doctor.main([]) == 0
+    assert fsnn_doctor([]) == 0
     out = capsys.readouterr().out
     assert "  emu     runs        the emulator" in out
     assert "  sim     cannot run  Lava processes on the CPU" in out

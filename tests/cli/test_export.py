@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.cli.export import main
+from fsnn_lava.cli.export import fsnn_export
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.nn.fsnn import FSNN
 
@@ -32,7 +32,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def refused(capsys: pytest.CaptureFixture[str], *args: str) -> str:
     """The one line on stderr of a call that must exit with 2."""
-    assert main(list(args)) == 2
+    assert fsnn_export(list(args)) == 2
     error = capsys.readouterr().err
     assert error.startswith("fsnn-export: ")
     assert error.count("\n") == 1
@@ -42,7 +42,7 @@ def refused(capsys: pytest.CaptureFixture[str], *args: str) -> str:
 
 def test_a_model_becomes_a_file_that_loads(model, tmp_path, capsys):
     target = tmp_path / "net.h5"
-    assert main([str(model), str(target), "--limit", "60"]) == 0
+    assert fsnn_export([str(model), str(target), "--limit", "60"]) == 0
     chip = ChipNetwork.load(target)
     assert chip.notes["data"] == "digits"
     said = capsys.readouterr().out
@@ -58,7 +58,7 @@ def test_a_model_becomes_a_file_that_loads(model, tmp_path, capsys):
 )
 def test_every_way_to_export_gives_a_network_that_loads(model, options, tmp_path):
     target = tmp_path / "net.net"
-    assert main([str(model), str(target), "--limit", "40", *options]) == 0
+    assert fsnn_export([str(model), str(target), "--limit", "40", *options]) == 0
     chip = ChipNetwork.load(target)
     if "--steps" in options:
         assert chip.steps == 7
@@ -67,7 +67,7 @@ def test_every_way_to_export_gives_a_network_that_loads(model, options, tmp_path
 
 def test_delta_encoding_is_written_with_its_dead_bands_and_steps(model, tmp_path, capsys):
     target = tmp_path / "net.h5"
-    assert main([str(model), str(target), "--limit", "40", "--encoding", "delta", "--dead-band", "0.1", "--max-drop", "100"]) == 0
+    assert fsnn_export([str(model), str(target), "--limit", "40", "--encoding", "delta", "--dead-band", "0.1", "--max-drop", "100"]) == 0
     chip = ChipNetwork.load(target)
     assert chip.delta is not None and chip.delta.shares()[0] == pytest.approx(0.1, abs=0.5 / chip.delta.one)
     assert 2 <= chip.steps < 15
@@ -78,7 +78,7 @@ def test_delta_encoding_is_written_with_its_dead_bands_and_steps(model, tmp_path
 
 
 def test_the_result_as_json(model, tmp_path, capsys):
-    assert main([str(model), str(tmp_path / "net.h5"), "--limit", "40", "--json"]) == 0
+    assert fsnn_export([str(model), str(tmp_path / "net.h5"), "--limit", "40", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["passed"]
     assert said["kept"]
@@ -90,47 +90,47 @@ def test_the_result_as_json(model, tmp_path, capsys):
 
 def test_a_network_that_the_chip_cannot_run_is_exported_with_a_warning(tmp_path, capsys):
     digits = Path(__file__).parents[2] / "examples" / "models" / "digits" / "model.pt"
-    assert main([str(digits), str(tmp_path / "net.h5"), "--limit", "20"]) == 0
+    assert fsnn_export([str(digits), str(tmp_path / "net.h5"), "--limit", "20"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("warning: on oheo-gulch (fsnn-map) this network cannot run on the chip: layer 'l1': ATRLIF")
     assert "export with --bits 7" in last
-    assert main([str(digits), str(tmp_path / "chip.h5"), "--limit", "20", "--target", "loihi2"]) == 0
+    assert fsnn_export([str(digits), str(tmp_path / "chip.h5"), "--limit", "20", "--target", "loihi2"]) == 0
     assert "warning" not in capsys.readouterr().out
     assert ChipNetwork.load(tmp_path / "chip.h5").notes["bits"] == "6"
-    assert main([str(digits), str(tmp_path / "net.h5"), "--limit", "20", "--json"]) == 0
+    assert fsnn_export([str(digits), str(tmp_path / "net.h5"), "--limit", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["board"]["answer"] == "cannot run"
 
 
 def test_explain_says_what_the_numbers_mean(model, tmp_path, capsys):
-    assert main([str(model), str(tmp_path / "net.h5"), "--limit", "20", "--explain"]) == 0
+    assert fsnn_export([str(model), str(tmp_path / "net.h5"), "--limit", "20", "--explain"]) == 0
     assert "spectral radius" in capsys.readouterr().out
 
 
 def test_own_data_calibrates_and_tests(model, tmp_path, capsys):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "own.npz", x=rng.integers(0, 17, (30, 1, 8, 8), dtype=np.uint8), y=rng.integers(0, 10, 30))
-    assert main([str(model), str(tmp_path / "net.h5"), "--data", str(tmp_path / "own.npz")]) == 0
+    assert fsnn_export([str(model), str(tmp_path / "net.h5"), "--data", str(tmp_path / "own.npz")]) == 0
     assert "own.npz" in capsys.readouterr().out
 
 
 def test_without_data_it_says_so(tmp_path, capsys):
     net = FSNN("6C3s (F6C3)", input_shape=(1, 8, 8), classes=10, steps=5).eval()
     net.save(tmp_path / "model.pt")
-    assert main([str(tmp_path / "model.pt"), str(tmp_path / "net.h5")]) == 0
+    assert fsnn_export([str(tmp_path / "model.pt"), str(tmp_path / "net.h5")]) == 0
     assert "synthetic data" in capsys.readouterr().out
 
 
 def test_a_failed_check_exits_with_1_and_leaves_nothing(model, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("fsnn_lava.verify.export.check_exported_clips", lambda *_: failed_check())
     target = tmp_path / "net.h5"
-    assert main([str(model), str(target), "--limit", "20"]) == 1
+    assert fsnn_export([str(model), str(target), "--limit", "20"]) == 1
     assert "FAIL  head-room" in (said := capsys.readouterr()).out
     assert "was not written" in said.err
     assert list(tmp_path.iterdir()) == []
     target.write_text("what was there before")
-    assert main([str(model), str(target), "--limit", "20"]) == 1
+    assert fsnn_export([str(model), str(target), "--limit", "20"]) == 1
     assert target.read_text() == "what was there before"
-    assert main([str(model), str(target), "--limit", "20", "--force"]) == 1
+    assert fsnn_export([str(model), str(target), "--limit", "20", "--force"]) == 1
     ChipNetwork.load(target)
 
 
@@ -148,7 +148,7 @@ def test_a_file_that_reads_back_as_another_network_is_not_kept(model, tmp_path, 
     conv_network(1).save(other)
     whole = netx.read_netx
     monkeypatch.setattr(netx, "read_netx", lambda path: _changed(whole(path)))
-    assert main([str(model), str(tmp_path / "net.h5"), "--limit", "10"]) == 1
+    assert fsnn_export([str(model), str(tmp_path / "net.h5"), "--limit", "10"]) == 1
     assert not (tmp_path / "net.h5").exists()
 
 
@@ -210,7 +210,7 @@ def test_bad_usage_is_reported_in_one_sentence(model, options, sentence, tmp_pat
 
 def test_a_full_disk_leaves_the_previous_file(model, tmp_path, capsys, monkeypatch):
     target = tmp_path / "net.h5"
-    assert main([str(model), str(target), "--limit", "10"]) == 0
+    assert fsnn_export([str(model), str(target), "--limit", "10"]) == 0
     before = target.read_bytes()
     capsys.readouterr()
 

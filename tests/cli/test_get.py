@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import fsnn_lava as fl
-from fsnn_lava.cli.get import main
+from fsnn_lava.cli.get import fsnn_get
 from fsnn_lava.models import find
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "models"
@@ -15,17 +15,17 @@ def test_a_network_that_was_got_is_found_by_its_name(tmp_path, monkeypatch, caps
     monkeypatch.setenv("FSNN_DATA", str(tmp_path))
     monkeypatch.setenv("FSNN_MODELS", str(EXAMPLES))
     monkeypatch.setattr(find, "EXAMPLES", tmp_path / "absent")
-    assert main(["fashion-mnist-if"]) == 0
+    assert fsnn_get(["fashion-mnist-if"]) == 0
     assert fl.find("fashion-mnist-if", file="model.pt") == tmp_path / "models" / "fashion-mnist-if" / "model.pt"
     assert capsys.readouterr().out.count("size and SHA-256 match this release") == 2
-    assert main(["--list"]) == 0
+    assert fsnn_get(["--list"]) == 0
     listed = {line.split()[0]: line.partition(" MB  ")[2] for line in capsys.readouterr().out.splitlines()}
     assert listed["fashion-mnist-if"] == "here: net.h5, model.pt"
     assert listed["fashion-mnist-lif"] == "here: net.h5; missing: model.pt"
 
 
 def test_no_name_and_a_wrong_one_are_reported(capsys):
-    assert main([]) == 2
+    assert fsnn_get([]) == 2
     assert capsys.readouterr().err == "fsnn-get: no network given: give a name (--list shows all of them)\n"
-    assert main(["imagenet"]) == 2
+    assert fsnn_get(["imagenet"]) == 2
     assert "there is no shipped network named imagenet" in capsys.readouterr().err

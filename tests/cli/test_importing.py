@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.cli.importing import main
+from fsnn_lava.cli.importing import fsnn_import
 from fsnn_lava.cli.parsers.importing import WRITERS
 from fsnn_lava.importing import nir_neurons
 from tests.helpers.ide_checkpoint import random_state, write_checkpoint
@@ -45,7 +45,7 @@ def user_folder(tmp_path, monkeypatch):
 
 def test_a_function_of_the_user_is_called_and_its_network_converted(user_folder, capsys):
     arguments = ["my_networks:trained", "model.pt", "--data", "digits", "--samples", "40", "--steps", "8", "--divisor", "16"]
-    assert main(arguments) == 0
+    assert fsnn_import(arguments) == 0
     said, written = capsys.readouterr().out.splitlines()
     assert said.startswith(f"my_networks:trained, a torch module: torch {torch.__version__}: ReLU activations as rates")
     assert "40 calibration samples" in said and written.endswith("; read back, it is the same network")
@@ -56,7 +56,7 @@ def test_a_function_of_the_user_is_called_and_its_network_converted(user_folder,
 
 def test_a_checkpoint_of_the_authors_becomes_a_model(tmp_path, capsys):
     write_checkpoint(tmp_path / "best.pth.tar", random_state("fc"))
-    assert main([str(tmp_path / "best.pth.tar"), str(tmp_path / "model.pt"), "--leak", "0.95", "--steps", "5", "--json"]) == 0
+    assert fsnn_import([str(tmp_path / "best.pth.tar"), str(tmp_path / "model.pt"), "--leak", "0.95", "--steps", "5", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["kind"] == "a checkpoint of IDE-FSNN" and "leak 0.95" in said["imported"]
     assert fl.FSNN.load(tmp_path / "model.pt").steps == 5
@@ -64,14 +64,14 @@ def test_a_checkpoint_of_the_authors_becomes_a_model(tmp_path, capsys):
 
 def test_an_nir_graph_becomes_a_model(tmp_path, capsys):
     nir.write(tmp_path / "net.nir", nir_chain())
-    assert main([str(tmp_path / "net.nir"), str(tmp_path / "model.pt"), "--dt", "1", "--reset", "subtract"]) == 0
+    assert fsnn_import([str(tmp_path / "net.nir"), str(tmp_path / "model.pt"), "--dt", "1", "--reset", "subtract"]) == 0
     assert "an NIR graph: NIR graph net.nir, with dt = 1: " in capsys.readouterr().out
     assert fl.FSNN.load(tmp_path / "model.pt").architecture.classes == 3
 
 
 def test_a_network_of_lava_dl_becomes_integers(tmp_path, capsys):
     _slayer(tmp_path / "slayer.net")
-    assert main([str(tmp_path / "slayer.net"), str(tmp_path / "net.h5")]) == 0
+    assert fsnn_import([str(tmp_path / "slayer.net"), str(tmp_path / "net.h5")]) == 0
     assert "a network of lava-dl: lava-dl network slayer.net: layer1, layer2 resets to zero" in capsys.readouterr().out
     assert fl.ChipNetwork.load(tmp_path / "net.h5").digest() == fl.ChipNetwork.load(tmp_path / "slayer.net").digest()
 
@@ -107,7 +107,7 @@ def test_what_cannot_be_imported_is_one_sentence_and_no_file(arguments, sentence
     with h5py.File(user_folder / "numbers.h5", "w") as file:
         file["x"] = np.arange(3)
     before = set(user_folder.iterdir())
-    assert main(arguments) == 2
+    assert fsnn_import(arguments) == 2
     said = capsys.readouterr().err
     assert said.startswith("fsnn-import: ") and said.count("\n") == 1
     assert sentence in said

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
-from fsnn_lava.cli.compare import main as compare_main
-from fsnn_lava.cli.run import main
+from fsnn_lava.cli.compare import fsnn_compare
+from fsnn_lava.cli.run import fsnn_run
 from fsnn_lava.errors import BadFile
 from fsnn_lava.formats import results
 from fsnn_lava.ir.network import ChipNetwork, DenseSynapse, Input, Layer, Readout
@@ -48,7 +48,7 @@ def arguments(folder: Path, *more: str, backend: str = "emu") -> list[str]:
 def test_the_results_file_is_the_run(files: tuple, capsys: pytest.CaptureFixture[str]) -> None:
     chip, values, labels, folder = files
     out = folder / "results.h5"
-    assert main(arguments(folder, "--out", str(out), "--batch", "5", "--spikes", "--no-compare", "--detail", "9")) == 0
+    assert fsnn_run(arguments(folder, "--out", str(out), "--batch", "5", "--spikes", "--no-compare", "--detail", "9")) == 0
     found, expected = results.read_results(out), fl.run(chip, values, spikes=True)
     assert_same(found.result, expected.part(slice(0, 9)))
     np.testing.assert_array_equal(found.rows["readout"], expected.readout)
@@ -61,7 +61,7 @@ def test_the_results_file_is_the_run(files: tuple, capsys: pytest.CaptureFixture
 
 def test_json_has_every_number(files: tuple, capsys: pytest.CaptureFixture[str]) -> None:
     chip, values, labels, folder = files
-    assert main(arguments(folder, "--json", "--limit", "7", "--steps", "5", "--no-compare")) == 0
+    assert fsnn_run(arguments(folder, "--json", "--limit", "7", "--steps", "5", "--no-compare")) == 0
     found = json.loads(capsys.readouterr().out)
     expected = fl.run(chip, values[:7], steps=5)
     assert (found["samples"], found["steps"], found["backend"], found["digest"]) == (7, 5, "emu", chip.digest())
@@ -73,13 +73,13 @@ def test_json_has_every_number(files: tuple, capsys: pytest.CaptureFixture[str])
 
 def test_the_comparison_decides_the_exit_code(files: tuple, capsys: pytest.CaptureFixture[str]) -> None:
     *_, folder = files
-    assert main(arguments(folder, "--json")) == 0
+    assert fsnn_run(arguments(folder, "--json")) == 0
     assert json.loads(capsys.readouterr().out)["verdict"]["passed"] is True
 
 
 def test_thresholds_ask_for_more_than_the_bounds(files: tuple, capsys: pytest.CaptureFixture[str]) -> None:
     *_, folder = files
-    assert main(arguments(folder, "--json", "--residual-max", "0", "--accuracy-min", "1")) == 1
+    assert fsnn_run(arguments(folder, "--json", "--residual-max", "0", "--accuracy-min", "1")) == 1
     failed = [check["name"] for check in json.loads(capsys.readouterr().out)["verdict"]["checks"] if check["mark"] == "MISS"]
     assert failed == ["residual", "accuracy"]
 
@@ -95,7 +95,7 @@ def test_a_failed_comparison_exits_with_one(files: tuple, monkeypatch: pytest.Mo
         return replace(result, potentials=(result.potentials[0] + 64, *result.potentials[1:]))
 
     monkeypatch.setattr(Emulator, "run", bent)
-    assert main(arguments(folder)) == 1
+    assert fsnn_run(arguments(folder)) == 1
     assert "FAIL" in capsys.readouterr().out
 
 
@@ -108,12 +108,12 @@ def test_a_regression_network_is_scored_by_the_variance_it_explains(
     replace(chip, notes={**chip.notes, "task": "regression"}).save(folder / "net.h5")
     np.savez(folder / "own.npz", x=values, y=targets.astype(np.float32))
     out = ["--out", str(folder / "results.h5")] if to_file else []
-    assert main(arguments(folder, "--json", "--batch", "5", *out)) == 0
+    assert fsnn_run(arguments(folder, "--json", "--batch", "5", *out)) == 0
     found = json.loads(capsys.readouterr().out)
     lost = (np.linspace(-1.0, 1.0, len(values)) ** 2).sum() * targets.shape[1] / ((targets - targets.mean(0)) ** 2).sum()
     assert found["score"] == pytest.approx(1 - lost, rel=1e-5)
     assert found["accuracy"] is None
-    assert main(arguments(folder)) == 0
+    assert fsnn_run(arguments(folder)) == 0
     said = capsys.readouterr().out
     assert f"explained variance {1 - lost:.4f} (12 samples)" in said
     assert "PASS" in said
@@ -129,7 +129,7 @@ def test_a_flat_network_takes_images(tmp_path: Path, capsys: pytest.CaptureFixtu
         notes={"data": "digits"},
     )
     chip.save(tmp_path / "flat.h5")
-    assert main([str(tmp_path / "flat.h5"), "--backend", "emu", "--limit", "4", "--json", "--no-compare"]) == 0
+    assert fsnn_run([str(tmp_path / "flat.h5"), "--backend", "emu", "--limit", "4", "--json", "--no-compare"]) == 0
     assert json.loads(capsys.readouterr().out)["data"] == "digits"  # what the network says it was trained on
 
 
@@ -151,7 +151,7 @@ def test_a_flat_network_takes_images(tmp_path: Path, capsys: pytest.CaptureFixtu
 )
 def test_bad_input_is_one_line_and_exit_two(files: tuple, more: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     *_, folder = files
-    assert main(arguments(folder, *more)) == 2
+    assert fsnn_run(arguments(folder, *more)) == 2
     said = capsys.readouterr().err.strip().splitlines()
     assert len(said) == 1
     assert said[0].startswith("fsnn-run: ")
@@ -160,12 +160,12 @@ def test_bad_input_is_one_line_and_exit_two(files: tuple, more: list[str], sente
 
 def test_a_network_that_names_no_data_asks_for_it(files: tuple, capsys: pytest.CaptureFixture[str]) -> None:
     *_, folder = files
-    assert main([str(folder / "net.h5"), "--backend", "emu"]) == 2
+    assert fsnn_run([str(folder / "net.h5"), "--backend", "emu"]) == 2
     assert "does not say what it was trained on: add --data" in capsys.readouterr().err
 
 
 def test_a_network_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["no-such.h5", "--backend", "emu", "--data", "digits"]) == 2
+    assert fsnn_run(["no-such.h5", "--backend", "emu", "--data", "digits"]) == 2
     assert "there is no file no-such.h5" in capsys.readouterr().err
     with pytest.raises(BadFile, match="no shipped network of that name"):
         find_model("../data/x")
@@ -176,7 +176,7 @@ def test_a_backend_that_cannot_run_here_exits_with_three(
 ) -> None:
     *_, folder = files
     monkeypatch.setattr("fsnn_lava.backends.availability.missing_for_backend", lambda backend: ("a board",) if backend == "loihi2" else ())
-    assert main(arguments(folder, backend="loihi2")) == 3
+    assert fsnn_run(arguments(folder, backend="loihi2")) == 3
     assert "fsnn-run: backend 'loihi2' cannot run here; missing: a board" in capsys.readouterr().err
 
 
@@ -185,12 +185,12 @@ def test_a_run_with_delta_encoding_is_judged_and_prints_its_messages(tmp_path: P
     values = np.random.default_rng(1).integers(0, 256, (5, 7), dtype=np.uint8)
     chip.save(tmp_path / "net.h5")
     np.savez(tmp_path / "own.npz", x=values, y=np.zeros(5, np.int64))
-    assert main(arguments(tmp_path, "--out", str(tmp_path / "r.h5"))) == 0
+    assert fsnn_run(arguments(tmp_path, "--out", str(tmp_path / "r.h5"))) == 0
     out = capsys.readouterr().out
     assert "messages (" in out and " per step" in out and "bit for bit" in out
-    assert compare_main([str(tmp_path / "r.h5")]) == 0
+    assert fsnn_compare([str(tmp_path / "r.h5")]) == 0
     capsys.readouterr()
-    assert main(arguments(tmp_path, "--json")) == 0
+    assert fsnn_run(arguments(tmp_path, "--json")) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["encoding"] == "delta" and len(found["messages_per_step"]) == chip.steps
 
@@ -204,14 +204,14 @@ def test_an_aborted_run_leaves_no_file(files: tuple, monkeypatch: pytest.MonkeyP
     *_, folder = files
     monkeypatch.setattr(Emulator, "run", stop)
     before = sorted(folder.iterdir())
-    assert main(arguments(folder, "--out", str(folder / "results.h5"))) == 130
+    assert fsnn_run(arguments(folder, "--out", str(folder / "results.h5"))) == 130
     assert sorted(folder.iterdir()) == before
 
 
 def run_as(rank: int, size: int, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
     for name, value in (("RANK", rank), ("WORLD_SIZE", size), ("MASTER_PORT", 29511)):
         monkeypatch.setenv(name, str(value))
-    return main(arguments)
+    return fsnn_run(arguments)
 
 
 @pytest.mark.parametrize("detail", [3, 9])
@@ -219,7 +219,7 @@ def test_many_processes_write_the_file_that_one_writes(
     files: tuple, detail: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     *_, folder = files
-    assert main(arguments(folder, "--out", str(folder / "one.h5"), "--detail", str(detail), "--batch", "4", "--json")) == 0
+    assert fsnn_run(arguments(folder, "--out", str(folder / "one.h5"), "--detail", str(detail), "--batch", "4", "--json")) == 0
     alone = json.loads(capsys.readouterr().out)
     for rank in (2, 1, 0):  # the first process comes last: it waits for the others
         assert run_as(rank, 3, arguments(folder, "--out", str(folder / "many.h5"), "--detail", str(detail), "--json"), monkeypatch) == 0

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fsnn_lava.cli.train import main
+from fsnn_lava.cli.train import fsnn_train
 from fsnn_lava.nn.fsnn import FSNN
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ def recipe(tmp_path: Path) -> Path:
 
 
 def test_it_trains_and_says_where_the_models_are(recipe, tmp_path, capsys):
-    assert main([str(recipe), "--out", str(tmp_path / "run")]) == 0
+    assert fsnn_train([str(recipe), "--out", str(tmp_path / "run")]) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("2 epochs in ")
     assert str(tmp_path / "run/best.pt") in printed.out
@@ -48,7 +48,7 @@ def test_it_trains_and_says_where_the_models_are(recipe, tmp_path, capsys):
 
 
 def test_json_is_the_only_thing_on_standard_output(recipe, tmp_path, capsys):
-    assert main([str(recipe), "--out", str(tmp_path / "run"), "--json", "--set", "epochs=1"]) == 0
+    assert fsnn_train([str(recipe), "--out", str(tmp_path / "run"), "--json", "--set", "epochs=1"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["epochs"] == 1
     assert 0.0 <= result["last_accuracy"] <= result["best_accuracy"] <= 1.0
@@ -60,11 +60,11 @@ def test_it_trains_on_the_samples_of_an_npz_file(recipe, tmp_path, capsys):
     }
     np.savez(tmp_path / "mine.npz", **samples, y=np.arange(9) % 3, y_train=np.arange(40) % 3)
     arguments = [str(recipe), "--out", str(tmp_path / "run"), "--set", f"data={tmp_path / 'mine.npz'}", "--set", "epochs=1"]
-    assert main(arguments) == 0
+    assert fsnn_train(arguments) == 0
     net = FSNN.load(tmp_path / "run/last.pt")
     assert (net.architecture.input_shape, net.readout.out_features) == ((1, 6, 6), 3)
     np.savez(tmp_path / "mine.npz", x=samples["x"], y=np.arange(9) % 3)
-    assert main([*arguments[:2], str(tmp_path / "other"), *arguments[3:]]) == 2
+    assert fsnn_train([*arguments[:2], str(tmp_path / "other"), *arguments[3:]]) == 2
     assert "mine.npz has no training samples; add them as x_train and y_train" in capsys.readouterr().err
 
 
@@ -80,7 +80,7 @@ def test_it_trains_on_the_samples_of_an_npz_file(recipe, tmp_path, capsys):
     ],
 )
 def test_bad_input_is_one_line_on_stderr_and_exit_code_2(recipe, tmp_path, capsys, options, sentence):
-    assert main([str(recipe), "--out", str(tmp_path / "run"), *options]) == 2
+    assert fsnn_train([str(recipe), "--out", str(tmp_path / "run"), *options]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert len(printed.err.splitlines()) == 1
@@ -89,17 +89,17 @@ def test_bad_input_is_one_line_on_stderr_and_exit_code_2(recipe, tmp_path, capsy
 
 
 def test_a_diverging_run_ends_with_exit_code_1(recipe, tmp_path, capsys):
-    assert main([str(recipe), "--out", str(tmp_path / "run"), "--set", "optimiser.learning_rate=1e30"]) == 1
+    assert fsnn_train([str(recipe), "--out", str(tmp_path / "run"), "--set", "optimiser.learning_rate=1e30"]) == 1
     assert "use a smaller learning rate" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_second_run_into_the_folder_is_refused_and_resume_of_a_finished_run_changes_nothing(recipe, tmp_path, capsys):
     arguments = [str(recipe), "--out", str(tmp_path / "run"), "--json"]
-    assert main(arguments) == 0
+    assert fsnn_train(arguments) == 0
     first = capsys.readouterr().out
-    assert main(arguments) == 2
+    assert fsnn_train(arguments) == 2
     assert "already contains a run; continue it with --resume" in capsys.readouterr().err
-    assert main([*arguments, "--resume"]) == 0
+    assert fsnn_train([*arguments, "--resume"]) == 0
     assert capsys.readouterr().out == first
 
 
@@ -115,26 +115,26 @@ def test_interrupted_by_control_c_it_exits_with_130_and_can_be_resumed(recipe, t
     assert errors.splitlines()[-1].startswith("fsnn-train: interrupted")
     assert "Traceback" not in errors
     done = len((tmp_path / "run/log.jsonl").read_text().splitlines())
-    assert main([str(recipe), "--out", str(tmp_path / "run"), "--resume", "--set", f"epochs={done + 1}"]) == 0
+    assert fsnn_train([str(recipe), "--out", str(tmp_path / "run"), "--resume", "--set", f"epochs={done + 1}"]) == 0
 
 
 def test_without_a_recipe_the_names_are_pointed_to(capsys):
-    assert main([]) == 2
+    assert fsnn_train([]) == 2
     assert capsys.readouterr().err.startswith("fsnn-train: no recipe given: give a .toml file or the name of a shipped one")
 
 
 def test_the_folder_of_the_data_sets_may_still_be_called_data(recipe, tmp_path, capsys):
     (tmp_path / "sets").mkdir()
-    assert main([str(recipe), "--out", str(tmp_path / "run"), "--set", "data=mnist", "--data", str(tmp_path / "sets")]) == 2
+    assert fsnn_train([str(recipe), "--out", str(tmp_path / "run"), "--set", "data=mnist", "--data", str(tmp_path / "sets")]) == 2
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith(f"fsnn-train: note: --data {tmp_path / 'sets'} is a folder of data sets: use --data-dir for that")
     assert "data set 'mnist' was not found" in said[1] and str(tmp_path / "sets") in said[1]
 
 
 def test_recipes_are_listed_and_copied(tmp_path, capsys):
-    assert main(["--list"]) == 0
+    assert fsnn_train(["--list"]) == 0
     assert "\ndigits " in capsys.readouterr().out
-    assert main(["--init", str(tmp_path / "my.toml"), "--data", "own.npz"]) == 0
+    assert fsnn_train(["--init", str(tmp_path / "my.toml"), "--data", "own.npz"]) == 0
     assert 'data = "own.npz"' in (tmp_path / "my.toml").read_text()
-    assert main(["--init", str(tmp_path / "my.toml")]) == 2
+    assert fsnn_train(["--init", str(tmp_path / "my.toml")]) == 2
     assert "already exists" in capsys.readouterr().err

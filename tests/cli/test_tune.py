@@ -10,7 +10,7 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.cli import tune
-from fsnn_lava.cli.tune import main
+from fsnn_lava.cli.tune import fsnn_tune
 from fsnn_lava.data import load
 from fsnn_lava.tuning.bench import Bench
 
@@ -38,7 +38,7 @@ FEW = ("--samples", "200", "--max-drop", "2", "--bits", "8", "--processes", "1")
 
 def test_the_cheapest_network_that_keeps_the_accuracy_is_written(model, tmp_path, capsys):
     target = tmp_path / "net.h5"
-    assert main([str(model), str(target), *FEW, "--json", "--figure", str(tmp_path / "front.svg")]) == 0
+    assert fsnn_tune([str(model), str(target), *FEW, "--json", "--figure", str(tmp_path / "front.svg")]) == 0
     found = json.loads(capsys.readouterr().out)
     chip = fl.ChipNetwork.load(target)
     assert chip.digest() == found["chosen"]["digest"] and chip.steps == found["chosen"]["candidate"]["steps"]
@@ -50,7 +50,7 @@ def test_the_cheapest_network_that_keeps_the_accuracy_is_written(model, tmp_path
 
 
 def test_killed_and_continued_it_gives_the_same_answer(model, tmp_path, capsys, monkeypatch):
-    assert main([str(model), str(tmp_path / "whole.h5"), *FEW]) == 0
+    assert fsnn_tune([str(model), str(tmp_path / "whole.h5"), *FEW]) == 0
     whole = capsys.readouterr()
     assert "candidates (0 cannot be made) on 200 training samples" in whole.out and "fsnn-tune: 38 of 38 trials" in whole.err
     original, done = Bench.try_out, []
@@ -63,18 +63,18 @@ def test_killed_and_continued_it_gives_the_same_answer(model, tmp_path, capsys, 
 
     with monkeypatch.context() as patch:
         patch.setattr(Bench, "try_out", stops)
-        assert main([str(model), str(tmp_path / "parts.h5"), *FEW]) == 130
+        assert fsnn_tune([str(model), str(tmp_path / "parts.h5"), *FEW]) == 130
     assert "finished trials are kept in" in capsys.readouterr().err and not (tmp_path / "parts.h5").exists()
-    assert main([str(model), str(tmp_path / "parts.h5"), *FEW]) == 2
+    assert fsnn_tune([str(model), str(tmp_path / "parts.h5"), *FEW]) == 2
     assert "continue it with --resume" in capsys.readouterr().err
-    assert main([str(model), str(tmp_path / "parts.h5"), *FEW, "--resume"]) == 0
+    assert fsnn_tune([str(model), str(tmp_path / "parts.h5"), *FEW, "--resume"]) == 0
     assert capsys.readouterr().out == whole.out.replace("whole.h5", "parts.h5")
     assert fl.ChipNetwork.load(tmp_path / "parts.h5").digest() == fl.ChipNetwork.load(tmp_path / "whole.h5").digest()
 
 
 def test_where_nothing_keeps_the_accuracy_nothing_is_written(model, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(tune, "cheapest", lambda trials, **options: None)
-    assert main([str(model), str(tmp_path / "net.h5"), *FEW, "--encodings", "rate"]) == 1
+    assert fsnn_tune([str(model), str(tmp_path / "net.h5"), *FEW, "--encodings", "rate"]) == 1
     assert "nothing was written" in capsys.readouterr().out and not (tmp_path / "net.h5").exists()
 
 
@@ -93,6 +93,6 @@ def test_where_nothing_keeps_the_accuracy_nothing_is_written(model, tmp_path, ca
 )
 def test_bad_usage_is_one_sentence(model, options, sentence, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main([str(model), *options]) == 2
+    assert fsnn_tune([str(model), *options]) == 2
     said = capsys.readouterr().err
     assert sentence in said and said.count("\n") == 1

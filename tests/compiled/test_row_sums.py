@@ -15,7 +15,7 @@ import torch
 from llvmlite import ir
 
 from fsnn_lava.compiled import row_loops, row_sums, row_vectors
-from fsnn_lava.compiled.row_sums import add_blocks
+from fsnn_lava.compiled.row_sums import add_row_sums_by_block
 from fsnn_lava.nn.event_layout import ConnectionLayout
 from fsnn_lava.nn.operators import Dense
 
@@ -131,6 +131,6 @@ def test_blocks_of_targets_get_what_the_matrix_sends_them(targets, source, dtype
         lists[b, begin : begin + len(found)], lengths[b] = found, len(found)
     blocks = ConnectionLayout(Dense(in_shape=source, channels=targets), in_blocks=True).ordered(weight)
     out = torch.ones(size + 1, full, dtype=dtype)
-    add_blocks(out.numpy(), blocks.numpy(), lists, begin, lengths, size)
+    add_row_sums_by_block(out.numpy(), blocks.numpy(), lists, begin, lengths, size)
     assert torch.equal(out[:, :targets] - 1, spikes @ weight.t())
     assert bool((out[:, targets:] == 1).all())

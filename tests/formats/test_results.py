@@ -185,5 +185,5 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 def test_the_default_detail_is_bounded_by_memory() -> None:
     chip, *_ = a_run(9)
-    assert results.default_detail(chip, 4, spikes=False) == results.DETAIL
-    assert 1 <= results.default_detail(chip, 65535, spikes=True) < results.DETAIL
+    assert results.default_results_detail(chip, 4, spikes=False) == results.DETAIL
+    assert 1 <= results.default_results_detail(chip, 65535, spikes=True) < results.DETAIL

@@ -125,7 +125,9 @@ class Shell:
             if name == "fsnn":
                 return int(importlib.import_module("fsnn_lava.cli.main").main(arguments))
             if name.startswith("fsnn-"):
-                return int(importlib.import_module(f"fsnn_lava.cli.{module_of(name.removeprefix('fsnn-'))}").main(arguments))
+                command = name.removeprefix("fsnn-")
+                program = getattr(importlib.import_module(f"fsnn_lava.cli.{module_of(command)}"), f"fsnn_{command}")
+                return int(program(arguments))
             if name == "python":
                 self._patch.setattr(sys, "argv", arguments)
                 runpy.run_path(str(self.folder / arguments[0]), run_name="__main__")
@@ -150,10 +152,10 @@ def check_names(command: str) -> None:
     if "-m" in words:
         assert importlib.util.find_spec(words[words.index("-m") + 1]), command
     if words[0] == "fsnn-import":
-        from fsnn_lava.cli.parsers.importing import parser as import_parser
+        from fsnn_lava.cli.parsers.importing import import_parser
 
         import_parser().parse_args(words[1:])
     if "fsnn_lava.cli.train" in words:
-        from fsnn_lava.cli.parsers.train import parser
+        from fsnn_lava.cli.parsers.train import train_parser
 
-        parser().parse_args(words[words.index("fsnn_lava.cli.train") + 1 :])
+        train_parser().parse_args(words[words.index("fsnn_lava.cli.train") + 1 :])

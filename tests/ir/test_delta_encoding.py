@@ -10,7 +10,7 @@ import pytest
 
 import fsnn_lava
 from fsnn_lava.errors import BadArgument, BadNetwork
-from fsnn_lava.ir.delta_encoding import frame_exponent
+from fsnn_lava.ir.delta_encoding import delta_frame_exponent
 from fsnn_lava.ir.network import ChipNetwork, DeltaEncoding
 from tests.helpers.naive_delta import random_delta_network
 from tests.helpers.strategies import random_network
@@ -96,8 +96,8 @@ def test_frames_that_cannot_be_weighted_are_refused():
 def test_the_exponent_of_the_frames_of_a_layer_is_its_finest():
     chip = random_network(np.random.default_rng(0), layers=1, kind="events", decay=0)
     inward = next(s for s in chip.synapses if s.source == "input")
-    assert frame_exponent(replace(chip, synapses=(*chip.synapses, replace(inward, exponent=-20))), chip.layers[0]) == -20
-    assert frame_exponent(network(), network().layers[1]) == 0  # which only other layers enter
+    assert delta_frame_exponent(replace(chip, synapses=(*chip.synapses, replace(inward, exponent=-20))), chip.layers[0]) == -20
+    assert delta_frame_exponent(network(), network().layers[1]) == 0  # which only other layers enter
 
 
 def test_the_digest_covers_the_encoding_and_rate_networks_keep_theirs():

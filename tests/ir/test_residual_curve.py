@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
-from fsnn_lava.cli.run import main
+from fsnn_lava.cli.run import fsnn_run
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.formats import results
 from fsnn_lava.ir.network import ChipNetwork
@@ -112,14 +112,14 @@ def test_a_file_from_before_there_was_a_residual_is_read(tmp_path: Path) -> None
 
 def test_the_command_says_and_keeps_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_inputs(tmp_path)
-    assert main(arguments(tmp_path, "r.h5", "--residual", "--no-compare", "--json")) == 0
+    assert fsnn_run(arguments(tmp_path, "r.h5", "--residual", "--no-compare", "--json")) == 0
     said = json.loads(capsys.readouterr().out)["residual"]
     kept = results.read_results(tmp_path / "r.h5").rows["residual"]
     assert kept.shape == (SAMPLES, 16)
     np.testing.assert_allclose(said, kept.mean(axis=0), rtol=1e-12)
-    assert main([*arguments(tmp_path, "r.h5", "--residual", "--no-compare")]) == 0
+    assert fsnn_run([*arguments(tmp_path, "r.h5", "--residual", "--no-compare")]) == 0
     assert f"{said[-1]:.4g} after 16 steps" in capsys.readouterr().out
-    assert main(arguments(tmp_path, "other.h5", "--residual", "--no-compare", "--batch", "5")) == 0
+    assert fsnn_run(arguments(tmp_path, "other.h5", "--residual", "--no-compare", "--batch", "5")) == 0
     one, other = content(tmp_path / "r.h5"), content(tmp_path / "other.h5")
     np.testing.assert_allclose(
         kept, results.read_results(tmp_path / "other.h5").rows["residual"], rtol=1e-12

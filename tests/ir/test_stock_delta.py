@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from fsnn_lava.ir.network import DeltaEncoding
-from fsnn_lava.ir.stock_delta import dead_band_tolerance, stock_delta_differences, stock_shift
+from fsnn_lava.ir.stock_delta import dead_band_tolerance, stock_delta_differences, stock_delta_shift
 from fsnn_lava.ir.stock_network import stock_equivalent
-from fsnn_lava.verify.bounds.delta_sums import reached_rates
+from fsnn_lava.verify.bounds.delta_sums import rates_of_delta_sums
 from fsnn_lava.verify.message_reference import MessageReference
 from tests.backends.emulator.test_delta import pixels, toy
 from tests.helpers.chip_networks import dense_network
@@ -35,7 +35,7 @@ def test_whole_rates_drop_nothing():
     whole = replace(chip.layers[0], threshold=np.array(512), bias=512 * np.ones_like(chip.layers[0].bias))
     synapses = tuple(replace(s, exponent=9) for s in chip.synapses)
     assert stock_delta_differences(replace(chip, layers=(whole,), synapses=synapses, delta=relu)) == []
-    assert stock_shift(layer) == 0 and stock_shift(chip.layers[0]) == 2
+    assert stock_delta_shift(layer) == 0 and stock_delta_shift(chip.layers[0]) == 2
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -50,7 +50,7 @@ def test_what_a_pair_last_sent_is_within_its_tolerance_of_the_rate(seed):
 
     batch = Batch(chip=chip, result=result, values=values, labels=None, offset=0)
     for index, layer in enumerate(chip.layers):
-        off = np.abs(reached_rates(batch, layer) - result.traces[index])
+        off = np.abs(rates_of_delta_sums(batch, layer) - result.traces[index])
         within = off < dead_band_tolerance(delta, index, result.counts[index])
         assert within[result.clipped[index] == 0].all()
 

@@ -11,7 +11,7 @@ from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import TransposedConvSynapse
 from fsnn_lava.ir.space_to_depth import packed, space_to_depth, unpacked
-from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent, stock_mantissa, stored_stock_weights
+from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent, stock_network_mantissa, stored_stock_weights
 from fsnn_lava.limits import STOCK_BIAS_MANTISSA_MAX
 from tests.helpers.chip_networks import conv_network, dense_network
 from tests.helpers.naive_simulator import simulate
@@ -140,7 +140,7 @@ def test_a_bias_beyond_16_bits_is_rounded_and_reported():
 
 def test_mantissas_fit_16_bits():
     value = np.array([0, 1, -STOCK_BIAS_MANTISSA_MAX, STOCK_BIAS_MANTISSA_MAX + 1, 2**23 - 1], dtype=np.int64)
-    mant, exponent = stock_mantissa(value)
+    mant, exponent = stock_network_mantissa(value)
     assert np.abs(mant).max() <= STOCK_BIAS_MANTISSA_MAX
     np.testing.assert_array_equal(exponent, [0, 0, 0, 1, 9])
     assert np.abs((mant << exponent) - value).max() <= 2**8

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.nn.fan_out import expected_operations, fan_out, synapses_per_source
+from fsnn_lava.nn.fan_out import fan_out, operations_by_fan_out, synapses_per_source
 from fsnn_lava.nn.operators import Convolution, Dense, TransposedConvolution
 
 OPERATORS = [
@@ -43,4 +43,4 @@ def test_pooling_counts_with_the_convolution_before_it():
 
 def test_expected_operations_weigh_every_rate_by_its_synapses():
     rates = (torch.tensor([[0.5, 0.25], [0.0, 1.0]]), torch.tensor([[1.0], [0.5]]))
-    assert expected_operations(rates, (torch.tensor([4.0, 8.0]), torch.tensor([10.0]))).tolist() == [14.0, 13.0]
+    assert operations_by_fan_out(rates, (torch.tensor([4.0, 8.0]), torch.tensor([10.0]))).tolist() == [14.0, 13.0]

@@ -205,7 +205,7 @@ def test_the_compiled_restricted_weight_is_that_of_torch(architecture, shape, si
         with torch.no_grad():
             feedback.direction.mul_(size)
             feedback.singular.copy_(torch.nn.functional.normalize(torch.randn_like(feedback.singular), dim=0))
-        monkeypatch.setattr("fsnn_lava.nn.feedback.compilable", lambda _, answer=compiled: answer)
+        monkeypatch.setattr("fsnn_lava.nn.feedback.compiler_accepts", lambda _, answer=compiled: answer)
         for _ in range(2):
             weight = feedback.weight()
         pattern = torch.arange(weight.numel(), dtype=weight.dtype).cos().view_as(weight)
@@ -332,7 +332,7 @@ def test_alpha_has_a_gradient_up_to_its_limit_and_is_clipped_to_it_before_it_is_
     for compiled in (True, False):
         torch.manual_seed(5)
         feedback = fl.FSNN("7 (F7)", input_shape=(5,), classes=3, limit=limit).feedback.train()
-        monkeypatch.setattr("fsnn_lava.nn.feedback.compilable", lambda _, answer=compiled: answer)
+        monkeypatch.setattr("fsnn_lava.nn.feedback.compiler_accepts", lambda _, answer=compiled: answer)
         with torch.no_grad():
             feedback.alpha.fill_(place * limit)
         feedback.weight().square().sum().backward()

@@ -5,7 +5,7 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.nn.dropout import Masks
-from fsnn_lava.nn.fan_out import expected_operations, fan_out
+from fsnn_lava.nn.fan_out import fan_out, operations_by_fan_out
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.layer_rates import layer_rates
 from fsnn_lava.nn.trace import Trace
@@ -16,7 +16,7 @@ def cost(net, rates):
     """Cross-entropy and the penalty, which weighs every layer differently and borders less than the middle."""
     labels = torch.arange(len(rates[-1])) % 3
     loss = torch.nn.functional.cross_entropy(net.readout(rates[-1].flatten(1)), labels)
-    return loss + 0.01 * expected_operations(rates, fan_out(net)).mean()
+    return loss + 0.01 * operations_by_fan_out(rates, fan_out(net)).mean()
 
 
 def loop_of(net, x):

@@ -27,9 +27,9 @@ def test_the_bound_is_the_largest_singular_value_over_all_frequencies(channels, 
     torus = [n + k - 1 for n, k in zip(sizes, phases.shape[2:], strict=True)]
     symbols = np.fft.fft2(phases, s=torus).transpose(2, 3, 0, 1)
     largest = np.linalg.svd(symbols, compute_uv=False).max()
-    bound = operator_norm.convolution_norm_bound(weight, in_shape=in_shape, stride=(stride, stride), padding=(1, 1))
+    bound = operator_norm.convolution_operator_norm_bound(weight, in_shape=in_shape, stride=(stride, stride), padding=(1, 1))
     assert largest <= bound <= largest * (1 + operator_norm.SLACK)
 
 
 def test_the_bound_of_a_zero_kernel_is_zero():
-    assert operator_norm.convolution_norm_bound(np.zeros((2, 3, 3, 3)), in_shape=(3, 5, 5), stride=(1, 1), padding=(1, 1)) == 0.0
+    assert operator_norm.convolution_operator_norm_bound(np.zeros((2, 3, 3, 3)), in_shape=(3, 5, 5), stride=(1, 1), padding=(1, 1)) == 0.0

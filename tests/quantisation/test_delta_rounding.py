@@ -13,7 +13,7 @@ from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise_in_full
 from fsnn_lava.running.run import run
 from fsnn_lava.verify.comparator import compare
-from fsnn_lava.verify.rounded_parameters import rounding_errors
+from fsnn_lava.verify.rounded_parameters import rounded_parameter_errors
 
 ARCHITECTURES = ("5 (F5)", "6C3-4C3s (F6C3u)", "4C3s-7 (F7)")
 
@@ -35,7 +35,7 @@ def pixels(samples: int = 8) -> np.ndarray:
 def test_every_integer_is_the_rounding_of_its_float_and_the_run_is_faithful(architecture, bits, kind):
     net = network(architecture)
     chip = fl.quantise(net, bits=bits, input=kind, encoding="delta", dead_band=0.05, calibration=pixels())
-    assert rounding_errors(chip, fold(net)).wrong == []
+    assert rounded_parameter_errors(chip, fold(net)).wrong == []
     verdict = compare(run(chip, pixels()), chip, pixels(), model=net)
     assert verdict.passed, verdict.to_text()
     assert chip.host_drive is None or kind == "current"

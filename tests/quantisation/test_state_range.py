@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from fsnn_lava.ir.rate_map import RateMap
-from fsnn_lava.quantisation.state_range import check_step_bounds, step_bounds
+from fsnn_lava.quantisation.state_range import check_state_range, state_range_bounds
 from tests.helpers.chip_networks import conv_network, dense_network
 
 
@@ -17,14 +17,14 @@ def test_what_one_step_can_add_is_found_exactly():
     spikes = np.array(list(itertools.product([0, 1], repeat=2)))
     rate_map = RateMap(chip)
     each = rate_map.drive(values)[0][:, None] + rate_map.apply_synapse(chip.feedback[0], spikes)[None]
-    bound = step_bounds(chip)[0]
+    bound = state_range_bounds(chip)[0]
     assert bound.lowest == each.min()
     assert bound.highest == each.max()
 
 
 def test_what_one_step_can_add_knows_about_padding():
     chip = conv_network(2)
-    bound = step_bounds(chip, message_max=3)[0]
+    bound = state_range_bounds(chip, message_max=3)[0]
     weight = np.abs(chip.synapses[0].weight.astype(np.int64)).sum(axis=(1, 2, 3)).max() * 3 / 64
     assert bound.highest <= weight + 9 * 127 * 4 + 200
-    check_step_bounds(chip)
+    check_state_range(chip)

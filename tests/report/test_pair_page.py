@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fsnn_lava.cli.compare import main
+from fsnn_lava.cli.compare import fsnn_compare
 from fsnn_lava.formats.results import write_results
 from fsnn_lava.running.run import run
 from tests.helpers.report_case import EVIL, digits_case
@@ -25,7 +25,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_two_runs_are_compared_on_one_self_contained_page(folder, capsys):
-    assert main([str(folder / "long.h5"), str(folder / "short.h5"), "--report", str(folder / "pair.html"), "--equilibria", "2"]) == 0
+    assert (
+        fsnn_compare([str(folder / "long.h5"), str(folder / "short.h5"), "--report", str(folder / "pair.html"), "--equilibria", "2"]) == 0
+    )
     printed = capsys.readouterr().out
     assert re.search(r"^steps +12 +2$", printed, flags=re.MULTILINE)
     assert "Of the 24 samples compared" in printed
@@ -41,5 +43,5 @@ def test_two_runs_are_compared_on_one_self_contained_page(folder, capsys):
 
 def test_figures_belong_to_one_run(folder, capsys):
     arguments = [str(folder / "long.h5"), str(folder / "short.h5"), "--report", str(folder / "x.html"), "--figures", str(folder / "f")]
-    assert main(arguments) == 2
+    assert fsnn_compare(arguments) == 2
     assert "give a single results file" in capsys.readouterr().err

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.cli.compare import main as compare_command
-from fsnn_lava.cli.export import main as export_command
-from fsnn_lava.cli.run import main as run_command
+from fsnn_lava.cli.compare import fsnn_compare
+from fsnn_lava.cli.export import fsnn_export
+from fsnn_lava.cli.run import fsnn_run
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.ir.rate_map import RateMap
 from fsnn_lava.ir.result import concatenate_results
@@ -26,7 +26,7 @@ from fsnn_lava.report.evidence import Origin, RunEvidence
 from fsnn_lava.report.page import arranged_panels
 from fsnn_lava.report.panel import Panel
 from fsnn_lava.report.report import write_report
-from fsnn_lava.report.residual_curve import moments_of
+from fsnn_lava.report.residual_curve import _moments
 from fsnn_lava.report.sample_picker import SAMPLES as SAMPLES_TO_CHOOSE
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.comparator import compare
@@ -340,7 +340,7 @@ def test_a_report_of_every_kind_of_input_without_labels_or_model(kind, tmp_path)
 
 def test_looked_at_steps_are_few_and_hold_the_run_s_own():
     for steps in (1, 2, 5, 30, 250):
-        found = moments_of(steps, twice=True)
+        found = _moments(steps, twice=True)
         assert steps in found
         assert found == sorted(set(found))
         assert (found[0], found[-1]) == (1, 2 * steps)
@@ -377,14 +377,14 @@ def test_run_and_compare_write_the_same_figures_on_request(case, tmp_path, capsy
     np.savez(tmp_path / "data.npz", x=case.values[:6], y=case.labels[:6])
     common = ["--model", str(tmp_path / "model.pt"), "--report"]
     ran = [str(tmp_path / "net.h5"), "--backend", "emu", "--data", str(tmp_path / "data.npz"), "--out", str(tmp_path / "results.h5")]
-    assert run_command([*ran, *common, str(tmp_path / "run.html"), "--figures", str(tmp_path / "run")]) == 0
+    assert fsnn_run([*ran, *common, str(tmp_path / "run.html"), "--figures", str(tmp_path / "run")]) == 0
     judged = [str(tmp_path / "results.h5"), *common, str(tmp_path / "compare.html"), "--figures", str(tmp_path / "compare")]
-    assert compare_command(judged) == 0
+    assert fsnn_compare(judged) == 0
     capsys.readouterr()
     for name in CSV_FILES:
         assert (tmp_path / "run" / f"{name}.csv").read_bytes() == (tmp_path / "compare" / f"{name}.csv").read_bytes(), name
     assert len(list((tmp_path / "run").glob("*.png"))) == len(list((tmp_path / "compare").glob("*.png"))) > 8
-    for command, arguments in ((run_command, ran), (compare_command, judged[:1])):
+    for command, arguments in ((fsnn_run, ran), (fsnn_compare, judged[:1])):
         assert command([*arguments, "--figures", str(tmp_path / "run")]) == 2
         assert "add --report" in capsys.readouterr().err
 
@@ -393,12 +393,12 @@ def test_an_export_can_show_what_it_wrote(case, tmp_path, capsys):
     case.model.save(tmp_path / "model.pt")
     exported = [str(tmp_path / "model.pt"), str(tmp_path / "net.h5"), "--force", "--limit", "6"]
     for wrong, match in ((["--figures", "x", "--data", "digits"], "add --report"), (["--report", "x.html"], "add --data")):
-        assert export_command([*exported, *wrong]) == 2
+        assert fsnn_export([*exported, *wrong]) == 2
         assert match in capsys.readouterr().err
     assert not (tmp_path / "net.h5").exists()
     np.savez(tmp_path / "data.npz", x=case.values, y=case.labels)  # few: without --limit all of them are taken
     shown = ["--data", str(tmp_path / "data.npz"), "--report", str(tmp_path / "r.html")]
-    assert export_command([*exported[:3], *shown]) in (0, 1)  # not trained: it may fail
+    assert fsnn_export([*exported[:3], *shown]) in (0, 1)  # not trained: it may fail
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Not drawn" not in page
     assert "the emulator" in page

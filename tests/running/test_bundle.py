@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fsnn_lava.cli.run import main
+from fsnn_lava.cli.run import fsnn_run
 from fsnn_lava.data import load
 from fsnn_lava.errors import BadArgument, BadFile, CheckFailed
 from fsnn_lava.running.bundle import bundle_requirements, check_bundle, write_bundle
@@ -130,17 +130,17 @@ def test_a_network_or_samples_that_the_board_cannot_run_are_not_packaged(tmp_pat
         write_bundle(tmp_path / "odd.h5", np.array([[3], [7]], dtype=np.uint8), tmp_path / "job")
     assert not (tmp_path / "job").exists()
     np.savez(tmp_path / "data.npz", x=value, y=np.array([0]))
-    assert main([str(tmp_path / "net.h5"), "--data", str(tmp_path / "data.npz"), "--package", str(tmp_path / "job")]) == 1
+    assert fsnn_run([str(tmp_path / "net.h5"), "--data", str(tmp_path / "data.npz"), "--package", str(tmp_path / "job")]) == 1
 
 
 def test_fsnn_run_makes_a_package_of_the_first_samples(tmp_path, capsys):
     dense_network().save(tmp_path / "net.h5")
     np.savez(tmp_path / "data.npz", x=np.full((5, 7), 9, dtype=np.uint8), y=np.arange(5) % 3)
     command = [str(tmp_path / "net.h5"), "--data", str(tmp_path / "data.npz"), "--limit", "2", "--package", str(tmp_path / "job")]
-    assert main(command) == 0
+    assert fsnn_run(command) == 0
     assert "copy it to the machine with the board" in capsys.readouterr().out
     assert len(load(str(tmp_path / "job" / "inputs.npz")).test) == 2
-    assert main(command) == 2
+    assert fsnn_run(command) == 2
     assert "fsnn-run: " in capsys.readouterr().err
 
 
@@ -148,7 +148,7 @@ def test_the_chip_backend_exits_with_3_and_says_what_to_do(tmp_path, capsys, mon
     monkeypatch.setenv("NOSLURM", "1")
     monkeypatch.delenv("NXSDKHOST", raising=False)
     dense_network().save(tmp_path / "net.h5")
-    assert main([str(tmp_path / "net.h5"), "--backend", "loihi2"]) == 3
+    assert fsnn_run([str(tmp_path / "net.h5"), "--backend", "loihi2"]) == 3
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "missing: " in said

@@ -7,7 +7,7 @@ import pytest
 
 from fsnn_lava.data.dataset import ArraySplit
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.running.evaluation import fit_to_input, sample_batches
+from fsnn_lava.running.evaluation import fit_evaluation_samples, sample_batches
 from tests.helpers.chip_networks import dense_network
 
 CHIP = dense_network(inputs=12)
@@ -15,15 +15,15 @@ IMAGES = np.arange(5 * 12, dtype=np.uint8).reshape(5, 3, 2, 2)
 
 
 def test_images_are_flattened_for_a_dense_network_in_their_own_order():
-    np.testing.assert_array_equal(fit_to_input(CHIP, IMAGES), IMAGES.reshape(5, 12))
+    np.testing.assert_array_equal(fit_evaluation_samples(CHIP, IMAGES), IMAGES.reshape(5, 12))
     events = dense_network(inputs=12, kind="events")
-    np.testing.assert_array_equal(fit_to_input(events, IMAGES.reshape(1, 5, 3, 2, 2)), IMAGES.reshape(1, 5, 12))
+    np.testing.assert_array_equal(fit_evaluation_samples(events, IMAGES.reshape(1, 5, 3, 2, 2)), IMAGES.reshape(1, 5, 12))
 
 
 def test_samples_of_another_size_are_refused():
     sentence = r"takes \[B, 12\] \(input kind 'pixels'\), but the samples of the data set have shape \(3, 2, 1\)"
     with pytest.raises(BadArgument, match=sentence):
-        fit_to_input(CHIP, IMAGES[..., :1])
+        fit_evaluation_samples(CHIP, IMAGES[..., :1])
 
 
 def test_batches_cover_the_span_once_and_know_where_they_start():

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from fsnn_lava.backends.emulator.run import Emulator
-from fsnn_lava.cli.run import main
+from fsnn_lava.cli.run import fsnn_run
 from fsnn_lava.errors import BadArgument, BadFile
 from fsnn_lava.files.lock import locked
 from fsnn_lava.formats import results
@@ -72,18 +72,18 @@ def test_an_interrupted_run_continues_where_it_stopped(
     folder: Path, after: Callable[[int | None], None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["fsnn-run", "net.h5", "--out", "r.h5"])
-    assert main(arguments(folder, "whole.h5", "--json")) == 0
+    assert fsnn_run(arguments(folder, "whole.h5", "--json")) == 0
     whole = json.loads(capsys.readouterr().out)
     after(6)  # the comparator runs every batch again: three are finished
-    assert main(arguments(folder, "r.h5")) == 130
+    assert fsnn_run(arguments(folder, "r.h5")) == 130
     kept = f"12 of {SAMPLES} samples are kept in {folder / 'r.h5.part'}"
     assert said(capsys) == [f"fsnn-run: interrupted: {kept}; continue with: fsnn-run net.h5 --out r.h5 --resume"]
     assert not (folder / "r.h5").exists()
     after(5)  # and once more
-    assert main(arguments(folder, "r.h5", "--resume")) == 130
+    assert fsnn_run(arguments(folder, "r.h5", "--resume")) == 130
     assert f"20 of {SAMPLES} samples are kept" in said(capsys)[1]
     after(None)
-    assert main(arguments(folder, "r.h5", "--resume", "--json")) == 0
+    assert fsnn_run(arguments(folder, "r.h5", "--resume", "--json")) == 0
     out, err = capsys.readouterr()
     assert f"fsnn-run: 20 of {SAMPLES} samples are kept" in err.splitlines()
     again = json.loads(out)
@@ -109,8 +109,8 @@ def test_the_verdict_covers_what_ran_before_the_interruption(
         return replace(result, potentials=(result.potentials[0] + 64, *result.potentials[1:])) if len(calls) < 7 else result
 
     monkeypatch.setattr(Emulator, "run", bent)
-    assert main(arguments(folder, "r.h5")) == 130
-    assert main(arguments(folder, "r.h5", "--resume", "--json")) == 1
+    assert fsnn_run(arguments(folder, "r.h5")) == 130
+    assert fsnn_run(arguments(folder, "r.h5", "--resume", "--json")) == 1
     charge = next(c for c in json.loads(capsys.readouterr().out)["verdict"]["checks"] if c["name"] == "charge")
     assert not charge["passed"]
     assert charge["offenders"][0]["sample"] == 0
@@ -118,24 +118,24 @@ def test_the_verdict_covers_what_ran_before_the_interruption(
 
 
 def test_batches_may_be_of_another_size_afterwards(folder: Path, after: Callable[[int | None], None]) -> None:
-    assert main(arguments(folder, "whole.h5")) == 0
+    assert fsnn_run(arguments(folder, "whole.h5")) == 0
     after(6)
-    assert main(arguments(folder, "r.h5")) == 130
+    assert fsnn_run(arguments(folder, "r.h5")) == 130
     after(None)
-    assert main(arguments(folder, "r.h5", "--resume", "--batch", "7")) == 0
+    assert fsnn_run(arguments(folder, "r.h5", "--resume", "--batch", "7")) == 0
     assert content(folder / "r.h5") == content(folder / "whole.h5")
 
 
 def test_a_report_of_a_resumed_run_draws_its_first_samples(folder: Path, after: Callable[[int | None], None]) -> None:
     after(6)
-    assert main(arguments(folder, "r.h5")) == 130
+    assert fsnn_run(arguments(folder, "r.h5")) == 130
     after(None)
-    assert main(arguments(folder, "r.h5", "--resume", "--report", str(folder / "report.html"))) == 0
+    assert fsnn_run(arguments(folder, "r.h5", "--resume", "--report", str(folder / "report.html"))) == 0
     assert "needs the network and the run" not in (folder / "report.html").read_text()
 
 
 def test_without_anything_kept_it_starts_from_the_beginning_and_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments(folder, "r.h5", "--resume", "--no-compare")) == 0
+    assert fsnn_run(arguments(folder, "r.h5", "--resume", "--no-compare")) == 0
     assert said(capsys) == [f"fsnn-run: {folder / 'r.h5.part'} contains no finished samples: starting from the beginning"]
     assert results.read_results(folder / "r.h5").samples == SAMPLES
 
@@ -168,7 +168,7 @@ def test_another_run_is_refused(
     folder: Path, after: Callable[[int | None], None], capsys: pytest.CaptureFixture[str], more: tuple[str, ...], sentence: str
 ) -> None:
     after(6)
-    assert main(arguments(folder, "r.h5", "--steps", "12")) == 130
+    assert fsnn_run(arguments(folder, "r.h5", "--steps", "12")) == 130
     after(None)
     kept = names(folder / "r.h5.part")
     if "--network" in more:
@@ -179,7 +179,7 @@ def test_another_run_is_refused(
         np.savez(folder / "own.npz", **found)
     capsys.readouterr()
     options = ["--steps", "12", *(word for word in more if word not in ("--network", "--values"))]
-    assert main(arguments(folder, "r.h5", *options)) == 2
+    assert fsnn_run(arguments(folder, "r.h5", *options)) == 2
     lines = said(capsys)
     assert sentence in lines[-1]
     assert "delete that file" not in lines[-1]
@@ -193,47 +193,47 @@ def test_a_command_that_is_started_once_more_continues_by_itself(
 ) -> None:
     monkeypatch.setenv(name, "0")
     after(3)
-    assert main(arguments(folder, "r.h5", "--no-compare")) == 130
-    assert main(arguments(folder, "r.h5", "--no-compare")) == 2
+    assert fsnn_run(arguments(folder, "r.h5", "--no-compare")) == 130
+    assert fsnn_run(arguments(folder, "r.h5", "--no-compare")) == 2
     monkeypatch.setenv(name, "1")
     after(None)
-    assert main(arguments(folder, "r.h5", "--no-compare")) == 0
+    assert fsnn_run(arguments(folder, "r.h5", "--no-compare")) == 0
     assert results.read_results(folder / "r.h5").samples == SAMPLES
 
 
 def test_resume_needs_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(folder / "net.h5"), "--data", str(folder / "own.npz"), "--backend", "emu", "--resume"]) == 2
+    assert fsnn_run([str(folder / "net.h5"), "--data", str(folder / "own.npz"), "--backend", "emu", "--resume"]) == 2
     assert "--resume needs the results file of the run to continue: add --out" in capsys.readouterr().err
 
 
 def test_a_damaged_part_is_named(folder: Path, after: Callable[[int | None], None], capsys: pytest.CaptureFixture[str]) -> None:
     after(6)
-    assert main(arguments(folder, "r.h5")) == 130
+    assert fsnn_run(arguments(folder, "r.h5")) == 130
     after(None)
     part = sorted((folder / "r.h5.part").glob("*.h5"))[1]
     whole = part.read_bytes()
     for harm in (whole[:-700], whole[:1500] + bytes(400) + whole[1900:], b""):
         part.write_bytes(harm)
         capsys.readouterr()
-        assert main(arguments(folder, "r.h5", "--resume")) == 2
+        assert fsnn_run(arguments(folder, "r.h5", "--resume")) == 2
         assert f"{part.name}" in said(capsys)[-1]
     note = folder / "r.h5.part" / "run.json"
     about = note.read_text()
     for harm in ("[]", "3", "{", '{"steps": ' + "[" * 10**5):
         note.write_text(harm)
-        assert main(arguments(folder, "r.h5", "--resume")) == 2
+        assert fsnn_run(arguments(folder, "r.h5", "--resume")) == 2
         assert "run.json" in (line := said(capsys)[-1]) or "keeps a different run" in line
     note.write_text(about)
     part.unlink()  # as the sentence says
-    assert main(arguments(folder, "r.h5", "--resume")) == 0
-    assert main(arguments(folder, "whole.h5")) == 0
+    assert fsnn_run(arguments(folder, "r.h5", "--resume")) == 0
+    assert fsnn_run(arguments(folder, "whole.h5")) == 0
     assert content(folder / "r.h5") == content(folder / "whole.h5")
 
 
 def test_parts_with_seeded_damage_are_read_or_refused(folder: Path, after: Callable[[int | None], None]) -> None:
     """Damaged byte by byte and as HDF5 with other contents, as tests/torture does with every reader."""
     after(6)
-    assert main(arguments(folder, "r.h5")) == 130
+    assert fsnn_run(arguments(folder, "r.h5")) == 130
     part = min((folder / "r.h5.part").glob("0*.h5"))
     whole, run = part.read_bytes(), json.loads((folder / "r.h5.part" / "run.json").read_text())
     chip = ChipNetwork.load(folder / "net.h5")
@@ -273,12 +273,12 @@ def test_a_second_run_into_the_same_file_is_refused(folder: Path, size: int, cap
             open_journal(folder / "r.h5", layout, {}, number=4, processes=Processes(size - 1, size), resume=False),
         ):
             pass
-        assert main(arguments(folder, "r.h5")) == 2
+        assert fsnn_run(arguments(folder, "r.h5")) == 2
     finally:
         release.set()
         holder.join()
     assert "another run (process 77 of 1) is writing" in capsys.readouterr().err
-    assert main(arguments(folder, "r.h5", "--no-compare")) == 0  # whoever held it is gone, and so is the lock
+    assert fsnn_run(arguments(folder, "r.h5", "--no-compare")) == 0  # whoever held it is gone, and so is the lock
     assert names(folder) == ["net.h5", "own.npz", "r.h5"]
 
 
@@ -317,7 +317,7 @@ def test_a_run_that_is_refused_takes_nothing_away_from_the_other(folder: Path) -
     try:
         assert ready.wait(30)
         (kept / "run.json").write_text("{}")
-        assert main(arguments(folder, "r.h5")) == 2
+        assert fsnn_run(arguments(folder, "r.h5")) == 2
         assert {"lock.1", "run.json"} <= set(names(kept))
     finally:
         release.set()

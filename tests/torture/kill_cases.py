@@ -25,7 +25,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from fsnn_lava.cli import export, run, train
+from fsnn_lava.cli.export import fsnn_export
+from fsnn_lava.cli.run import fsnn_run
+from fsnn_lava.cli.train import fsnn_train
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.torch_archive import unpack_torch_archive
 from fsnn_lava.formats import model, netx, results
@@ -164,7 +166,7 @@ def exported(folder: Path, kills: int) -> dict[str, Any]:
     pt, net = folder / "m.pt", folder / "n.h5"
     model.write_model(small_net(3), pt)
     old = conv_network(3)
-    action = lambda: export.main([str(pt), str(net), "--limit", "10"])  # noqa: E731
+    action = lambda: fsnn_export([str(pt), str(net), "--limit", "10"])  # noqa: E731
     quietly(action)
     new = netx.read_netx(net).digest()
     netx.write_netx(old, net)
@@ -181,13 +183,13 @@ def ran(folder: Path, kills: int) -> dict[str, Any]:
     """fsnn-run over results that are there; killed, it is resumed, killed again, and comes to the same results in the end."""
     out, whole = folder / "r.h5", folder / "whole.h5"
     arguments = ["digits", "--backend", "emu", "--no-compare", "--batch", "5"]
-    quietly(lambda: run.main([*arguments, "--limit", "20", "--out", str(out)]))
-    quietly(lambda: run.main([*arguments, "--limit", "60", "--out", str(whole)]))
+    quietly(lambda: fsnn_run([*arguments, "--limit", "20", "--out", str(out)]))
+    quietly(lambda: fsnn_run([*arguments, "--limit", "60", "--out", str(whole)]))
     old = out.read_bytes()
     killer, ends = Killer(folder, Random(9)), 0
     while killer.kills < kills:
         again = ["--resume"] if (folder / "r.h5.part").exists() else []
-        action = lambda: run.main([*arguments, "--limit", "60", "--out", str(out), *again])  # noqa: B023, E731
+        action = lambda: fsnn_run([*arguments, "--limit", "60", "--out", str(out), *again])  # noqa: B023, E731
         killer.kill(action, latest=4)
         samples = results.read_results(out).samples
         expect(samples, {20, 60}, "fsnn-run")
@@ -196,7 +198,7 @@ def ran(folder: Path, kills: int) -> dict[str, Any]:
         else:
             same_results(out, whole)
             ends += 1
-            quietly(lambda: run.main([*arguments, "--limit", "60", "--out", str(out), "--resume"]))  # what is kept was not yet discarded
+            quietly(lambda: fsnn_run([*arguments, "--limit", "60", "--out", str(out), "--resume"]))  # what is kept was not yet discarded
             out.write_bytes(old)
     return {"fsnn-run": {**killer.count(), "ran to completion": ends}}
 
@@ -215,11 +217,11 @@ def trained(folder: Path, kills: int) -> dict[str, Any]:
     small = ["train_samples=64", "test_samples=32", "architecture=4C3s (F4C3)", f"epochs={max(4, kills // 2)}"]
     recipe = [str(ROOT / "train/digits.toml"), "--threads", "1", *(word for value in small for word in ("--set", value))]
     whole, cut = folder / "whole", folder / "cut"
-    quietly(lambda: train.main([*recipe, "--out", str(whole)]))
+    quietly(lambda: fsnn_train([*recipe, "--out", str(whole)]))
     killer, ends = Killer(folder, Random(10)), 0
     while killer.kills < kills:
         resume = ["--resume"] if (cut / "state.pt").exists() else []
-        done = not killer.kill(lambda: train.main([*recipe, "--out", str(cut), *resume]), latest=7)  # noqa: B023
+        done = not killer.kill(lambda: fsnn_train([*recipe, "--out", str(cut), *resume]), latest=7)  # noqa: B023
         for name in ("state.pt", "last.pt", "best.pt"):
             if (cut / name).exists():
                 unpack_torch_archive(cut / name, what=name)
@@ -228,7 +230,7 @@ def trained(folder: Path, kills: int) -> dict[str, Any]:
             ends += 1
             for path in cut.iterdir():
                 path.unlink()
-    quietly(lambda: train.main([*recipe, "--out", str(cut), *(["--resume"] if (cut / "state.pt").exists() else [])]))
+    quietly(lambda: fsnn_train([*recipe, "--out", str(cut), *(["--resume"] if (cut / "state.pt").exists() else [])]))
     same_training(cut, whole)
     return {"fsnn-train": {**killer.count(), "ran to completion": ends + 1}}
 

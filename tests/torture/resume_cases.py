@@ -19,7 +19,7 @@ from random import Random
 
 import torch
 
-from fsnn_lava.cli.run import main as fsnn_run
+from fsnn_lava.cli.run import fsnn_run
 from tests.helpers.run_files import arguments, content, write_inputs
 
 WAIT = 0.002  # seconds between looks

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fsnn_lava.cli.run import main as fsnn_run
+from fsnn_lava.cli.run import fsnn_run
 from fsnn_lava.running.run import run, run_batches
 from tests.helpers.chip_networks import conv_network
 from tests.helpers.run_files import content

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fsnn_lava.cli.train import main
+from fsnn_lava.cli.train import fsnn_train
 from fsnn_lava.errors import BackendMissing, BadArgument, BadFile
-from fsnn_lava.training.curves import curves, tensorboard
+from fsnn_lava.training.curves import curves, tensorboard_curves
 from fsnn_lava.training.log import read_log
 from fsnn_lava.training.loop import train
 from fsnn_lava.training.progress import TrainingProgress
@@ -45,7 +45,7 @@ def test_the_picture_is_another_one_after_every_epoch_and_never_a_half(tmp_path)
 
 def test_what_tensorboard_reads_is_the_log_epoch_by_epoch(tmp_path):
     seen = []
-    run(tmp_path / "run", tensorboard(tmp_path / "board"), lambda _: seen.append(len(scalars(tmp_path / "board")["loss"])))
+    run(tmp_path / "run", tensorboard_curves(tmp_path / "board"), lambda _: seen.append(len(scalars(tmp_path / "board")["loss"])))
     assert seen == [1, 2, 3]
     found, records = scalars(tmp_path / "board"), read_log(tmp_path / "run")
     for key in ("loss", "train_accuracy", "test_accuracy", "equilibrium_residual", "solver_residual", "alpha"):
@@ -55,9 +55,14 @@ def test_what_tensorboard_reads_is_the_log_epoch_by_epoch(tmp_path):
 
 def test_a_resumed_run_continues_the_picture_and_the_events(tmp_path):
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
-    run(tmp_path / "run", tensorboard(tmp_path / "board"), epochs=2)
+    run(tmp_path / "run", tensorboard_curves(tmp_path / "board"), epochs=2)
     run(
-        tmp_path / "run", tensorboard(tmp_path / "board"), tensorboard(tmp_path / "late"), curves(tmp_path / "c.svg"), epochs=3, resume=True
+        tmp_path / "run",
+        tensorboard_curves(tmp_path / "board"),
+        tensorboard_curves(tmp_path / "late"),
+        curves(tmp_path / "c.svg"),
+        epochs=3,
+        resume=True,
     )
     for folder in ("board", "late"):  # the second one was not there from the beginning
         assert [step for step, _ in scalars(tmp_path / folder)["loss"]] == [1, 2, 3]
@@ -73,9 +78,9 @@ def test_what_is_not_available_is_reported_before_the_first_epoch(tmp_path, monk
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(BackendMissing, match="needs the package tensorboard, which is not installed: pip install tensorboard"):
-        tensorboard(tmp_path / "board")
+        tensorboard_curves(tmp_path / "board")
     recipe = Path(__file__).parents[2] / "train" / "digits.toml"
-    assert main([str(recipe), "--out", str(tmp_path / "run"), "--tensorboard", str(tmp_path / "board")]) == 3
+    assert fsnn_train([str(recipe), "--out", str(tmp_path / "run"), "--tensorboard", str(tmp_path / "board")]) == 3
     assert capsys.readouterr().err.startswith("fsnn-train: --tensorboard needs the package tensorboard")
     assert list(tmp_path.iterdir()) == []
 
@@ -91,6 +96,6 @@ def test_a_picture_that_can_no_longer_be_written_does_not_end_the_run(tmp_path):
 def test_the_command_draws_what_it_trains(tmp_path, capsys):
     recipe = tmp_path / "small.toml"
     recipe.write_text("".join(f"{key} = {value!r}\n" for key, value in RECIPE.items()))
-    assert main([str(recipe), "--out", str(tmp_path / "run"), "--curves", str(tmp_path / "c.png")]) == 0
+    assert fsnn_train([str(recipe), "--out", str(tmp_path / "run"), "--curves", str(tmp_path / "c.png")]) == 0
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
     assert capsys.readouterr().out.startswith("3 epochs in ")

@@ -58,15 +58,16 @@ def test_a_recipe_of_each_task_learns(task, own_file, tmp_path):
 
 
 def test_a_regression_network_goes_through_export_and_run(own_file, tmp_path, capsys):
-    from fsnn_lava.cli import export, run
+    from fsnn_lava.cli.export import fsnn_export
+    from fsnn_lava.cli.run import fsnn_run
 
     path = own_file("regression")
     values = {"data": str(path), "architecture": "12 (F12)", "neuron": "if", "steps": 8, "epochs": 6, "batch": 16, "task": "regression"}
     recipe = parse_recipe({**values, "dropout": 0.0})
     train(recipe, load_samples(recipe), tmp_path / "run", progress=TrainingProgress(quiet=True))
-    assert export.main([str(tmp_path / "run" / "best.pt"), str(tmp_path / "net.h5")]) == 0
+    assert fsnn_export([str(tmp_path / "run" / "best.pt"), str(tmp_path / "net.h5")]) == 0
     assert "calibrated and tested on" in capsys.readouterr().out
-    assert run.main([str(tmp_path / "net.h5"), "--backend", "emu", "--model", str(tmp_path / "run" / "best.pt"), "--json"]) == 0
+    assert fsnn_run([str(tmp_path / "net.h5"), "--backend", "emu", "--model", str(tmp_path / "run" / "best.pt"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["score"] > 0.3
     assert found["verdict"]["passed"]

@@ -6,7 +6,7 @@ import pytest
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.tuning.candidate import Candidate
-from fsnn_lava.tuning.choice import cheapest, check_resolution, confidence, front
+from fsnn_lava.tuning.choice import cheapest, check_choice_resolution, confidence, front
 from fsnn_lava.tuning.trial import Trial
 
 
@@ -61,12 +61,12 @@ def test_confidence_is_that_of_a_paired_difference():
 
 
 def test_a_drop_finer_than_the_samples_resolve_is_refused():
-    check_resolution(1000, 0.1)
+    check_choice_resolution(1000, 0.1)
     with pytest.raises(BadArgument, match=r"999 held-out samples cannot resolve a drop of 0\.1 percentage points: one answer is 0\.1;"):
-        check_resolution(999, 0.1)
+        check_choice_resolution(999, 0.1)
     with pytest.raises(BadArgument, match="or at least 2000"):
-        check_resolution(10, 0.05)
+        check_choice_resolution(10, 0.05)
     with pytest.raises(BadArgument, match=r"one answer is .* or more$"):
-        check_resolution(10, 0.0)
+        check_choice_resolution(10, 0.0)
     with pytest.raises(BadArgument, match="must lie between 0 and 100"):
-        check_resolution(1000, -1.0)
+        check_choice_resolution(1000, -1.0)

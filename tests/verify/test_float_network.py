@@ -14,7 +14,7 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.quantise import quantise_in_full
 from fsnn_lava.verify.comparator import compare
-from fsnn_lava.verify.rounded_parameters import rounding_errors
+from fsnn_lava.verify.rounded_parameters import rounded_parameter_errors
 from fsnn_lava.verify.thresholds import Thresholds
 
 TEXTS = {"dense": ("9 (F9)", (7,)), "conv": ("4C3s-5C3 (F4C3)", (2, 6, 8)), "plain": ("6-5", (7,))}
@@ -59,7 +59,7 @@ def test_per_channel_scales_are_roundings_too():
     net = model("conv")
     values = pixels(net)
     chip = fl.quantise(net, calibration=values, per_channel=True, bits=4)
-    assert rounding_errors(chip, fold(net)).wrong == []
+    assert rounded_parameter_errors(chip, fold(net)).wrong == []
 
 
 def test_event_sequences_are_averaged_with_the_chips_own_leak():
@@ -87,7 +87,7 @@ def test_a_shrunk_network_passes():
         values = pixels(net)
         made = quantise_in_full(net, calibration=values, bits=3)
         if made.shrunk < 1.0:
-            assert rounding_errors(made.chip, fold(net)).wrong == []
+            assert rounded_parameter_errors(made.chip, fold(net)).wrong == []
             return
     pytest.skip("no network of these needed shrinking")
 

@@ -9,7 +9,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.verify.check import OFFENDERS_KEPT
 from fsnn_lava.verify.checks.charge import ChargeCheck
 from fsnn_lava.verify.checks.sums import SumsCheck
-from fsnn_lava.verify.neuron_index import by_place, first_layer, first_neurons, neuron_index, neuron_offender
+from fsnn_lava.verify.neuron_index import by_place, first_layer, first_neuron_indices, neuron_index, neuron_offender
 from tests.helpers.chip_networks import conv_network
 
 
@@ -27,9 +27,9 @@ def test_a_flat_index_counts_columns_first():
 def test_the_first_neurons_come_sample_by_sample():
     mask = np.zeros((3, 2, 4), bool)
     mask[1, 1, 0] = mask[1, 0, 3] = mask[2, 0, 0] = True
-    assert list(first_neurons(mask, 5)) == [(1, 3), (1, 4), (2, 0)]
-    assert list(first_neurons(mask, 2)) == [(1, 3), (1, 4)]
-    assert list(first_neurons(mask, 0)) == list(first_neurons(mask, -1)) == []
+    assert list(first_neuron_indices(mask, 5)) == [(1, 3), (1, 4), (2, 0)]
+    assert list(first_neuron_indices(mask, 2)) == [(1, 3), (1, 4)]
+    assert list(first_neuron_indices(mask, 0)) == list(first_neuron_indices(mask, -1)) == []
 
 
 def test_an_offender_names_a_neuron_a_layer_or_a_class():

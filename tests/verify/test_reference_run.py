@@ -13,7 +13,7 @@ from fsnn_lava.ir.network import DenseSynapse
 from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.verify import reference_run
 from fsnn_lava.verify.divergence import differing_samples
-from fsnn_lava.verify.reference_run import run_reference, synaptic_sum
+from fsnn_lava.verify.reference_run import reference_synaptic_sum, run_reference
 from tests.helpers.chip_networks import conv_network
 from tests.helpers.naive_simulator import simulate
 from tests.helpers.strategies import random_network, random_values
@@ -52,4 +52,4 @@ def test_sums_are_exact_on_both_sides_of_what_float32_holds(message):
     sent[1, ::3] = 1
     synapse = DenseSynapse(source="a", target="b", weight=weight)
     expected = sent.astype(np.int64) @ weight.T.astype(np.int64)
-    np.testing.assert_array_equal(synaptic_sum(synapse, sent), expected)
+    np.testing.assert_array_equal(reference_synaptic_sum(synapse, sent), expected)

@@ -12,7 +12,7 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.verify import rounded_parameters
 from fsnn_lava.verify.comparator import compare
-from fsnn_lava.verify.rounded_parameters import rounding_errors, shrink_factor
+from fsnn_lava.verify.rounded_parameters import rounded_parameter_errors, shrink_factor
 from tests.verify.test_float_network import model, pixels
 
 
@@ -20,9 +20,11 @@ def test_a_host_drive_that_is_not_the_models_is_found_in_the_first_layer():
     net = model("plain")
     values = pixels(net)
     chip = fl.quantise(net, calibration=values, input="current")
-    assert rounding_errors(chip, fold(net)).wrong == []
+    assert rounded_parameter_errors(chip, fold(net)).wrong == []
     other = replace(chip, host_drive=replace(chip.host_drive, bias=chip.host_drive.bias + 1e-6))
-    assert rounding_errors(other, fold(net)).wrong == [{"layer": chip.layers[0].name, "what": "host drive: bias differs from the model's"}]
+    assert rounded_parameter_errors(other, fold(net)).wrong == [
+        {"layer": chip.layers[0].name, "what": "host drive: bias differs from the model's"}
+    ]
 
 
 def changed(chip: ChipNetwork, position: int, index: tuple[int, ...], by: int) -> ChipNetwork:

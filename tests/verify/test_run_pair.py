@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import fsnn_lava as fl
-from fsnn_lava.cli.compare import main, run_names
+from fsnn_lava.cli.compare import fsnn_compare
 from fsnn_lava.formats.results import write_results
-from fsnn_lava.verify.run_pair import RunPair, mcnemar
+from fsnn_lava.verify.run_pair import RunPair, mcnemar, run_names
 from fsnn_lava.verify.verdict import Verdict
 from tests.helpers.chip_networks import dense_network
 
@@ -30,7 +30,7 @@ def written(path: Path, *, seed: int = 3, samples: int = 9, values_seed: int = 0
 
 
 def compared(first: Path, second: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict:
-    assert main([str(first), str(second), "--json", "--equilibria", "1", *options]) == 0
+    assert fsnn_compare([str(first), str(second), "--json", "--equilibria", "1", *options]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -56,7 +56,7 @@ def test_a_shorter_run_is_compared_on_its_own_samples_in_every_number(tmp_path, 
     files = written(tmp_path / "a.h5"), written(tmp_path / "b.h5", samples=4)
     found = compared(*files, capsys)
     assert (found["samples"], judged(found)) == (4, [4, 4])
-    assert main([*map(str, files), "--equilibria", "1"]) == 0
+    assert fsnn_compare([*map(str, files), "--equilibria", "1"]) == 0
     printed = capsys.readouterr().out
     assert re.search(r"^samples +the first 4 of 9 +4$", printed, flags=re.MULTILINE)
     spikes = sum(counts.sum() for counts in fl.run(dense_network(3, size=6), values_of(0)[:4], steps=12).counts) / 4
@@ -80,7 +80,7 @@ def test_other_classes_are_refused(tmp_path, capsys):
     other = dense_network(3, size=6, classes=5)
     values = np.zeros((2, 7), np.uint8)
     write_results(tmp_path / "b.h5", fl.run(other, values), other, values)
-    assert main([str(written(tmp_path / "a.h5")), str(tmp_path / "b.h5")]) == 2
+    assert fsnn_compare([str(written(tmp_path / "a.h5")), str(tmp_path / "b.h5")]) == 2
     assert "they do not answer the same question" in capsys.readouterr().err
 
 

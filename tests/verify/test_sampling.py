@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from fsnn_lava.ir.network import TransposedConvSynapse
-from fsnn_lava.verify.sampling import ACTIVITY, FIRST_WORK, SHARE, SLOPE_SAMPLES, Sampling, affordable, multiplications, slope_samples
+from fsnn_lava.verify.sampling import (
+    ACTIVITY,
+    FIRST_WORK,
+    SHARE,
+    SLOPE_SAMPLES,
+    Sampling,
+    affordable,
+    multiplications_per_sample,
+    slope_samples,
+)
 from tests.helpers.chip_networks import conv_network, dense_network
 
 
@@ -47,11 +56,11 @@ def test_the_first_samples_take_a_fixed_amount_of_work_but_there_is_at_least_one
 
 def test_the_work_of_one_pass_counts_the_synapses_between_layers():
     """Input synapses are multiplied once, not in every evaluation: 5 x 5 of the feedback are left; a kernel is used at every place."""
-    assert multiplications(dense_network(1, size=5, inputs=7)) == 25
+    assert multiplications_per_sample(dense_network(1, size=5, inputs=7)) == 25
     chip = conv_network(1)
     between = [synapse for synapse in chip.synapses if synapse.source != "input"]
     places = [chip.layer(s.source if isinstance(s, TransposedConvSynapse) else s.target).shape[1:] for s in between]
-    assert multiplications(chip) == sum(s.weight.size * int(np.prod(place)) for s, place in zip(between, places))
+    assert multiplications_per_sample(chip) == sum(s.weight.size * int(np.prod(place)) for s, place in zip(between, places))
 
 
 def test_the_slope_is_measured_on_first_samples_only_and_on_fewer_of_a_large_network():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fsnn_lava.cli.run import main as run_command
+from fsnn_lava.cli.run import fsnn_run
 from tests.helpers.document_shell import FRAGMENTS, Shell, blocks, check_names, elsewhere, furnish, inline, lines
 from tests.helpers.documentation import build
 
@@ -54,7 +54,7 @@ def furnished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("furnished")
     furnish(folder)
     arguments = [str(folder / "net.h5"), "--backend", "emu", "--data", "digits", "--limit", "24", "--no-compare"]
-    assert run_command([*arguments, "--out", str(folder / "results.h5")]) == 0
+    assert fsnn_run([*arguments, "--out", str(folder / "results.h5")]) == 0
     return folder
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import fsnn_lava as fl
-from fsnn_lava.cli.run import main as run_command
+from fsnn_lava.cli.run import fsnn_run
 from fsnn_lava.models.find import find_model, shipped_models
 from tests.backends.lava.needs import needs_lava
 
@@ -88,7 +88,7 @@ def test_the_emulator_is_used_from_python(script):
 
 
 def test_results_are_read_with_and_without_us(script, tmp_path):
-    assert run_command(["digits", "--backend", "emu", "--limit", "20", "--out", str(tmp_path / "results.h5"), "--no-compare"]) == 0
+    assert fsnn_run(["digits", "--backend", "emu", "--limit", "20", "--out", str(tmp_path / "results.h5"), "--no-compare"]) == 0
     printed = script("read_results.py", "results.h5")
     assert "20 samples on emu, 32 steps" in printed
     assert "/rows contains clip_count, labels" in printed

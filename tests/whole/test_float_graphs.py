@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import fsnn_lava as fl
 from fsnn_lava.nn.gradient import attach_gradient
 from fsnn_lava.nn.graph_values import graph_of, graph_values
-from fsnn_lava.nn.layer_rates import graph_layer_rates
+from fsnn_lava.nn.layer_rates import layer_rates_of_graph
 from fsnn_lava.nn.loop_map import LoopMap
 from fsnn_lava.nn.notation import parse_notation, print_notation
 from fsnn_lava.nn.source_rates import SourceRates
@@ -68,7 +68,7 @@ def test_the_implicit_gradient_is_the_unrolled_one_and_that_of_finite_difference
     got = torch.autograd.grad(loss_of(net, value), wanted, allow_unused=True)
     assert_close(got, expected)
     if graph.feedback:  # E17: a loss of every layer
-        every = graph_layer_rates(trace, batch_map(net, images), net.solver, report=net._report)
+        every = layer_rates_of_graph(trace, batch_map(net, images), net.solver, report=net._report)
         assert_close(*(torch.autograd.grad(cost_of(layers), wanted, allow_unused=True) for layers in (every, rates)))
     _compare_with_finite_differences(net, images, wanted, got)
 

@@ -33,15 +33,20 @@ def hook(event, arguments):
             seen.append([event, str(arguments[1:])])
 sys.addaudithook(hook)
 import fsnn_lava
-from fsnn_lava.cli import compare, doctor, export, map, run, train
+from fsnn_lava.cli.compare import fsnn_compare
+from fsnn_lava.cli.doctor import fsnn_doctor
+from fsnn_lava.cli.export import fsnn_export
+from fsnn_lava.cli.map import fsnn_map
+from fsnn_lava.cli.run import fsnn_run
+from fsnn_lava.cli.train import fsnn_train
 small = [word for value in {SMALL!r} for word in ("--set", value)]
 codes = {{
-    "train": train.main(["{ROOT}/train/digits.toml", "--out", "trained", "--threads", "1", *small]),
-    "export": export.main(["trained/best.pt", "net.h5", "--limit", "10"]),
-    "run": run.main(["net.h5", "--backend", "emu", "--data", "digits", "--limit", "8", "--out", "results.h5", "--report", "run.html"]),
-    "compare": compare.main(["results.h5", "--model", "trained/best.pt", "--report", "compare.html"]),
-    "map": map.main(["net.h5"]),
-    "doctor": doctor.main([]),
+    "train": fsnn_train(["{ROOT}/train/digits.toml", "--out", "trained", "--threads", "1", *small]),
+    "export": fsnn_export(["trained/best.pt", "net.h5", "--limit", "10"]),
+    "run": fsnn_run(["net.h5", "--backend", "emu", "--data", "digits", "--limit", "8", "--out", "results.h5", "--report", "run.html"]),
+    "compare": fsnn_compare(["results.h5", "--model", "trained/best.pt", "--report", "compare.html"]),
+    "map": fsnn_map(["net.h5"]),
+    "doctor": fsnn_doctor([]),
 }}
 print("WATCHED", json.dumps([codes, seen]))
 """

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.laid_out import Drive, LaidOutEmulator, Messages
-from fsnn_lava.backends.emulator.layout import flatten_channels_last, largest_sum, lay_out
+from fsnn_lava.backends.emulator.layout import flatten_to_emulator_layout, largest_sum, lay_out
 from fsnn_lava.backends.emulator.limit_cycle import hash_keys, limit_cycles
 from fsnn_lava.compiled.delta_run import DeltaOutputs, DeltaProgram, run_delta_samples
 from fsnn_lava.errors import BadArgument
-from fsnn_lava.ir.delta_encoding import DeltaEncoding, frame_exponent
+from fsnn_lava.ir.delta_encoding import DeltaEncoding, delta_frame_exponent
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import INT32_MAX
@@ -61,7 +61,7 @@ class DeltaEmulator(LaidOutEmulator[DeltaOutputs]):
 
 
 def _delta_program(chip: ChipNetwork, delta: DeltaEncoding) -> DeltaProgram:
-    thresholds: list[NDArray[Any]] = [flatten_channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers]
+    thresholds: list[NDArray[Any]] = [flatten_to_emulator_layout(layer.per_neuron(layer.threshold)) for layer in chip.layers]
     shifts = np.log2(np.concatenate(thresholds)).astype(np.int64)  # exact, since they are powers of two
     return DeltaProgram(
         shifts=shifts,
@@ -69,7 +69,7 @@ def _delta_program(chip: ChipNetwork, delta: DeltaEncoding) -> DeltaProgram:
         rate_bits=delta.rate_bits,
         ceiling=delta.ceiling,
         frames=np.zeros(0, np.int64),
-        frame_exponents=np.array([frame_exponent(chip, layer) for layer in chip.layers], dtype=np.int64),
+        frame_exponents=np.array([delta_frame_exponent(chip, layer) for layer in chip.layers], dtype=np.int64),
         keys=hash_keys(len(shifts)),
     )
 

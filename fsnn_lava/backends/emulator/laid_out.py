@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.emulator.layout import Layout, flatten_channels_last
+from fsnn_lava.backends.emulator.layout import Layout, flatten_to_emulator_layout
 from fsnn_lava.compiled.threads import over_samples
 from fsnn_lava.ir.input_current import input_current_channels_last
 from fsnn_lava.ir.network import ChipNetwork, Layer
@@ -78,7 +78,7 @@ class LaidOutEmulator(ABC, Generic[Out]):
         chip, samples = self.chip, len(values)
         if chip.host_drive is not None:
             current = input_current_channels_last(chip, values).reshape(samples, chip.layers[0].size)
-            bias = flatten_channels_last(chip.layers[0].bias) << STATE_FRACTION_BITS  # which `current` includes
+            bias = flatten_to_emulator_layout(chip.layers[0].bias) << STATE_FRACTION_BITS  # which `current` includes
             return current - bias, np.zeros((samples, 1, 0), dtype=np.uint8)
         messages = np.moveaxis(values, -3, -1) if len(chip.input.shape) == 3 else values
         steps = values.shape[1] if chip.input.kind == "events" else 1

@@ -16,7 +16,7 @@ from fsnn_lava.compiled.row_vectors import LANES
 from fsnn_lava.compiled.scatter import FORM, scatter, scatter_form
 from fsnn_lava.ir.compiled_synapse import compiled_synapse
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
-from fsnn_lava.ir.stock_network import runs_as_atrlif, stock_bias, stock_offset
+from fsnn_lava.ir.stock_network import runs_as_atrlif, stock_network_bias, stock_network_offset
 from fsnn_lava.limits import BIAS_MAX, DECAY_UNIT, INT32_MAX, MESSAGE_MAX, STATE_FRACTION_BITS, STATE_MAX
 
 
@@ -51,9 +51,9 @@ def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:
         weight=np.concatenate([p.blocks for p in patches] or [np.zeros(0, np.int8)]),
         full_current=np.concatenate([current for current, _ in full] or [np.zeros(0, dtype)]),
         spans=np.concatenate([spans for p in patches for spans in (p.row_spans, p.column_spans)] or [np.zeros((0, 3), np.int32)]),
-        threshold=np.concatenate([flatten_channels_last(layer.per_neuron(layer.threshold)) for layer in chip.layers])
+        threshold=np.concatenate([flatten_to_emulator_layout(layer.per_neuron(layer.threshold)) for layer in chip.layers])
         << STATE_FRACTION_BITS,
-        bias=np.concatenate([flatten_channels_last(_bias(layer, one)) for layer, one in zip(chip.layers, atrlif)]).astype(np.int32),
+        bias=np.concatenate([flatten_to_emulator_layout(_bias(layer, one)) for layer, one in zip(chip.layers, atrlif)]).astype(np.int32),
         atrlif_offset=_atrlif_offsets(chip) if any(atrlif) else np.zeros(0, np.int32),
         order=np.concatenate([_order(layer) for layer in chip.layers]),
         late=np.array(late, dtype=np.int64).reshape(-1, 3),
@@ -68,7 +68,7 @@ def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:
     return Layout(program=program, offsets=offsets, late_offsets=late_offsets, late_size=sum(late_sizes), wide=wide)
 
 
-def flatten_channels_last(values: NDArray[Any]) -> NDArray[Any]:
+def flatten_to_emulator_layout(values: NDArray[Any]) -> NDArray[Any]:
     """[*shape] in the neuron order of the emulator's layout, [H * W * C] (or [N])."""
     return np.ascontiguousarray(values.transpose(1, 2, 0) if values.ndim == 3 else values).reshape(-1)
 
@@ -80,16 +80,16 @@ def _starts(sizes: list[int]) -> tuple[int, ...]:
 
 def _order(layer: Layer) -> NDArray[np.int32]:
     """[N] the index in the network's own order of each neuron, channels last."""
-    return flatten_channels_last(np.arange(layer.size, dtype=np.int32).reshape(layer.shape))
+    return flatten_to_emulator_layout(np.arange(layer.size, dtype=np.int32).reshape(layer.shape))
 
 
 def _bias(layer: Layer, atrlif: bool) -> NDArray[np.int64]:
     bias = layer.bias.astype(np.int64) << STATE_FRACTION_BITS
-    return stock_bias(layer, bias) if atrlif else bias
+    return stock_network_bias(layer, bias) if atrlif else bias
 
 
 def _atrlif_offsets(chip: ChipNetwork) -> NDArray[np.int32]:
-    return np.concatenate([flatten_channels_last(stock_offset(layer)) for layer in chip.layers]).astype(np.int32)
+    return np.concatenate([flatten_to_emulator_layout(stock_network_offset(layer)) for layer in chip.layers]).astype(np.int32)
 
 
 def _layer_table(chip: ChipNetwork, synapses: list[Synapse], offsets: tuple[int, ...], atrlif: list[bool]) -> NDArray[np.int64]:
@@ -142,7 +142,7 @@ def _largest_state(chip: ChipNetwork, layer: Layer) -> int:
     """An upper bound of |u| before the clip, and of every sum that leads to it."""
     largest_bias = BIAS_MAX if chip.host_drive is not None else int(np.abs(layer.bias).max())
     sums = [(largest_sum(s), STATE_FRACTION_BITS + s.exponent) for s in chip.into(layer)]
-    offset = int(stock_offset(layer).max())  # of the bias, at most, if the layer is computed as ATRLIF does
+    offset = int(stock_network_offset(layer).max())  # of the bias, at most, if the layer is computed as ATRLIF does
     state = (
         STATE_MAX + (largest_bias << STATE_FRACTION_BITS) + offset + sum(shift(total, bits) + 1 for total, bits in sums)
     )  # + 1: rounded down

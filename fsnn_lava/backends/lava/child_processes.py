@@ -56,7 +56,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def stack_of(pid: int, *, wait: float = 0.5) -> list[tuple[str, int, str]]:
+def child_process_stack(pid: int, *, wait: float = 0.5) -> list[tuple[str, int, str]]:
     """(file, line, function) of a child process's main thread, innermost first; empty if it does not answer."""
     start = os.fstat(_stacks).st_size
     os.kill(pid, _STACK_SIGNAL)
@@ -73,13 +73,13 @@ def stack_of(pid: int, *, wait: float = 0.5) -> list[tuple[str, int, str]]:
     return [(file, int(line), function) for file, line, function in re.findall(r'File "([^"]*)", line (\d+) in (\S+)', text)]
 
 
-def cpu_ticks(pid: int) -> int | None:
+def child_process_cpu_ticks(pid: int) -> int | None:
     """CPU time that a child process has used so far, in ticks; None if it has ended."""
     fields = _stat(f"/proc/{pid}/stat")
     return int(fields[11]) + int(fields[12]) if fields else None
 
 
-def child_wants_to_work(pid: int) -> bool:
+def child_process_wants_to_work(pid: int) -> bool:
     """Whether a thread of a child process is running, ready to run, or waiting for a disk: a busy machine may let it wait long."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")

@@ -18,7 +18,7 @@ from fsnn_lava.backends.lava.scatter import Scatter
 from fsnn_lava.compiled.lava_step import compile_lava_delta_step
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.compiled_synapse import compiled_synapse
-from fsnn_lava.ir.delta_encoding import frame_exponent
+from fsnn_lava.ir.delta_encoding import delta_frame_exponent
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedConvSynapse
 
 
@@ -56,7 +56,7 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
         """How a layer adds up the frames that it receives; None if it receives none."""
         if self.chip.input.kind != "events" or not any(synapse.source == INPUT for synapse in self.chip.into(layer)):
             return None
-        shift = self.delta.rate_bits + frame_exponent(self.chip, layer) - limits.FRAME_BITS
+        shift = self.delta.rate_bits + delta_frame_exponent(self.chip, layer) - limits.FRAME_BITS
         return Frames(weights=self.delta.frame_weights(self.steps), shift=shift)
 
     def _input_port(self, layer: Layer) -> Any:
@@ -67,7 +67,7 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
         layer, changes = self.chip.layer(synapse.target), self._synapse_tag(synapse) == "changes"
         return Scatter(
             compiled_synapse(synapse, source, layer.shape),
-            exponent=synapse.exponent - (frame_exponent(self.chip, layer) if changes and synapse.source == INPUT else 0),
+            exponent=synapse.exponent - (delta_frame_exponent(self.chip, layer) if changes and synapse.source == INPUT else 0),
             sources=int(np.prod(source)),
             targets=layer.size,
             graded=True,
@@ -88,7 +88,7 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
         return DeltaClassifier(scatter=scatter, bias=bias, window=window, sums=self.readout, clip_count=self.readout_clips)
 
 
-def check_delta_input(chip: ChipNetwork) -> None:
+def check_delta_graph_input(chip: ChipNetwork) -> None:
     """BadArgument unless a static input's current into every layer fits 32 bits, which `input_current` checks sample by sample."""
     for layer in () if chip.input.kind == "events" else chip.layers:
         total = 0

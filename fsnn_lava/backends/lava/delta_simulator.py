@@ -15,7 +15,7 @@ from fsnn_lava.ir.result import Result
 require_lava()
 
 from fsnn_lava.backends.lava.batched_simulator import BatchedSimulator  # noqa: E402
-from fsnn_lava.backends.lava.delta_graph import DeltaGraph, check_delta_input  # noqa: E402
+from fsnn_lava.backends.lava.delta_graph import DeltaGraph, check_delta_graph_input  # noqa: E402
 from fsnn_lava.backends.lava.delta_record import DeltaRecord  # noqa: E402
 
 
@@ -23,7 +23,7 @@ class DeltaSimulator(BatchedSimulator[DeltaGraph]):
     """The Lava processes of one network, built once and used for any number of batches; state is reset between them."""
 
     def _processes(self) -> DeltaGraph:
-        check_delta_input(self.chip)
+        check_delta_graph_input(self.chip)
         return DeltaGraph(self.chip, batch=self.batch, steps=self.steps, spikes=self.keeps_spikes)
 
     def _states(self, record: DeltaRecord) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -26,7 +26,7 @@ def _pip_commands() -> list[list[str]]:
     missing = [name for name in LAVA_IMPORTS if importlib.util.find_spec(name) is None]
     wanted = (
         [[*pip, "--no-deps", "--ignore-requires-python", "--require-hashes", "-r", str(lava_version.PINS)]]
-        if lava_version.installed_version() != lava_version.pinned_lava_version()[1]
+        if lava_version.installed_lava_version() != lava_version.pinned_lava_version()[1]
         else []
     )
     return wanted + ([[*pip, *missing]] if missing else [])
@@ -53,7 +53,7 @@ def install_lava(*, yes: bool) -> None:
             )
 
 
-def verify_install() -> str:
+def verify_lava_install() -> str:
     """Run the self-check on Lava in a separate process to verify the installation; returns a sentence about it, or raises."""
     code, out, err = _run_check()
     if code == 0:

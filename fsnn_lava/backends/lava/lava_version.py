@@ -16,7 +16,7 @@ def pinned_lava_version() -> tuple[str, str]:
     return name, version
 
 
-def installed_version() -> str | None:
+def installed_lava_version() -> str | None:
     """The version of Lava that is installed in this environment, or None."""
     try:
         return importlib.metadata.version(pinned_lava_version()[0])

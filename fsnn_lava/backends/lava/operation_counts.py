@@ -30,11 +30,15 @@ def count_operations(
         else:
             shape = chip.layer(synapse.source).shape
             sent = counts[chip.index(synapse.source)] - missed.get(id(synapse), np.int32(0))
-        total += (sent.astype(np.int64) * fan_out(synapse, shape, chip.layer(synapse.target).shape)).reshape(len(values), -1).sum(axis=1)
+        total += (
+            (sent.astype(np.int64) * operations_per_message(synapse, shape, chip.layer(synapse.target).shape))
+            .reshape(len(values), -1)
+            .sum(axis=1)
+        )
     return total
 
 
-def fan_out(synapse: Synapse, source: Shape, target: Shape) -> NDArray[np.int64]:
+def operations_per_message(synapse: Synapse, source: Shape, target: Shape) -> NDArray[np.int64]:
     """Operations per message: the weights that one message of each source neuron touches, broadcast to [*source]."""
     if isinstance(synapse, DenseSynapse):
         return np.array(synapse.weight.shape[0], dtype=np.int64)

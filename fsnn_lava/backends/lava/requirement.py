@@ -24,7 +24,7 @@ RUNTIME = "lava.magma.runtime.message_infrastructure.multiprocessing"  # the mod
 def missing_lava_requirements() -> tuple[str, ...]:
     """What this machine lacks to run Lava processes, one phrase per requirement; empty if nothing."""
     missing = [*missing_machine_requirements()]
-    if not is_in_lava("magma"):
+    if not has_required_lava_part("magma"):
         missing.append(f"{LAVA} ({INSTALL_LAVA} installs it)")
     elif unmet := lava_requirements_missing(*LAVA_IMPORTS):
         missing.append(f"{' and '.join(unmet)}, which Lava imports ({INSTALL_LAVA} installs what it needs)")
@@ -49,7 +49,7 @@ def lava_requirements_missing(*names: str) -> tuple[str, ...]:
     return tuple(f"the package {name}" for name in names if importlib.util.find_spec(name) is None)
 
 
-def is_in_lava(name: str) -> bool:
+def has_required_lava_part(name: str) -> bool:
     """Whether the required lava/<name> is installed, as a folder or as a module. The package `lava` may be spread over several folders."""
     spec = importlib.util.find_spec("lava")
     folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []

@@ -58,7 +58,7 @@ def _equal(found: Result, expected: Result) -> bool:
     return all(np.array_equal(one, other) for one, other in pairs)
 
 
-def main() -> int:
+def _main() -> int:
     """Run the self-check as a separate process; exit code 0 if Lava works."""
     try:
         print(run_self_check())
@@ -69,4 +69,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

@@ -28,7 +28,7 @@ from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.relays import relay_name, waits_in_synapse
 from fsnn_lava.ir.space_to_depth import packed, unpacked
-from fsnn_lava.ir.stock_delta import stock_neurons, stock_shift
+from fsnn_lava.ir.stock_delta import stock_delta_shift, stock_neurons
 from fsnn_lava.ir.stock_network import Lowered
 from fsnn_lava.limits import STATE_FRACTION_BITS
 
@@ -94,7 +94,7 @@ class StockDeltaGraph:
     def _layer(self, index: int, layer: Layer) -> list[SigmaDelta]:
         shape, band = stock_shape(layer.shape), self._delta.dead_bands[index]
         made = [
-            SigmaDelta(shape=shape, vth=band, state_exp=stock_shift(layer), name=f"neuron {layer.name}, {which}")
+            SigmaDelta(shape=shape, vth=band, state_exp=stock_delta_shift(layer), name=f"neuron {layer.name}, {which}")
             for which in ("ReLU(z)", "ReLU(z - 1)")[: len(self._signs)]
         ]
         self.processes += made

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fsnn_lava.backends.lava.stock_order import to_stock_order
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import Layer, Readout
-from fsnn_lava.ir.stock_network import stock_bias, stock_mantissa, stock_offset
+from fsnn_lava.ir.stock_network import stock_network_bias, stock_network_mantissa, stock_network_offset
 from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, STATE_MAX, STOCK_BIAS_MANTISSA_MAX, THRESHOLD_MAX
 
 NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current such that nothing of the last step is left
@@ -32,8 +32,8 @@ class StockNeuron:
     def __init__(self, layer: Layer, bias: NDArray[np.int64], *, before: int, steps: int) -> None:
         threshold = to_stock_order(layer.per_neuron(layer.threshold).astype(np.int64))
         self.subtracts = layer.reset == "subtract"
-        self.offset = to_stock_order(stock_offset(layer)) if self.subtracts else np.zeros_like(threshold)
-        given = to_stock_order(stock_bias(layer, bias) if self.subtracts else bias)
+        self.offset = to_stock_order(stock_network_offset(layer)) if self.subtracts else np.zeros_like(threshold)
+        given = to_stock_order(stock_network_bias(layer, bias) if self.subtracts else bias)
         mant, exponent, self.excess_bias = _split(given)
         self._below = _room_below(threshold, given, steps) if self.subtracts and layer.decay == 0 else np.zeros_like(given)
         v = _backwards(-self._below, given, layer.decay, before)
@@ -91,12 +91,12 @@ def _one_or_all(values: NDArray[Any]) -> Any:
 
 def _split(bias: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | None]:
     """16-bit mantissa and exponent per neuron, and the excess of the biases that do not fit, in whole weight units."""
-    mant, exponent = stock_mantissa(bias)
+    mant, exponent = stock_network_mantissa(bias)
     large = mant << exponent != bias
     if not large.any():
         return mant, exponent, None
     excess = np.where(large, bias >> STATE_FRACTION_BITS, 0)
-    return *stock_mantissa(bias - (excess << STATE_FRACTION_BITS)), excess
+    return *stock_network_mantissa(bias - (excess << STATE_FRACTION_BITS)), excess
 
 
 def _room_below(threshold: NDArray[np.int64], bias: NDArray[np.int64], steps: int) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fsnn_lava.backends.lava.child_processes import child_wants_to_work, cpu_ticks, stack_of
+from fsnn_lava.backends.lava.child_processes import child_process_cpu_ticks, child_process_stack, child_process_wants_to_work
 from fsnn_lava.errors import BackendFailed
 
 POLL = 0.25  # seconds between two checks
@@ -27,8 +27,8 @@ class Watch:
 
     def stuck(self) -> str:
         """The reason why the watchdog gives up the run, or "". Called once per poll."""
-        ticks = [cpu_ticks(pid) for pid in self._pids]
-        idle = ticks == self._ticks and not any(map(child_wants_to_work, self._pids))
+        ticks = [child_process_cpu_ticks(pid) for pid in self._pids]
+        idle = ticks == self._ticks and not any(map(child_process_wants_to_work, self._pids))
         self._idle = self._idle + 1 if idle else 0
         self._ticks = ticks
         if self._idle >= self._limit:
@@ -62,7 +62,7 @@ def watchdog_report(names: Sequence[str], actors: Sequence[Any]) -> str:
     """The watched processes that are inside a step, and where in it; those that wait for their next step are left out."""
     lines = []
     for name, actor in zip(names, actors, strict=False):
-        frames = stack_of(actor.pid) if actor.is_alive() else []
+        frames = child_process_stack(actor.pid) if actor.is_alive() else []
         here = next((i for i, (_, _, function) in enumerate(frames) if function in ("run_spk", "run_post_mgmt", "run_pre_mgmt")), None)
         if here is None:
             continue

@@ -8,7 +8,7 @@ from fsnn_lava.cli.parsers.parser import Parser
 from fsnn_lava.cli.parsers.threshold_options import add_threshold_options
 
 
-def parser() -> Parser:
+def compare_parser() -> Parser:
     """The parser of fsnn-compare."""
     options = Parser(
         prog="fsnn-compare",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fsnn_lava.cli.parsers.parser import Parser
 
 
-def parser() -> Parser:
+def doctor_parser() -> Parser:
     """The parser of fsnn-doctor."""
     options = Parser(
         prog="fsnn-doctor", description="Show what is installed, which backends can run here, and what the others are missing."

@@ -12,7 +12,7 @@ from fsnn_lava.placement.board import board_names
 SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
 
 
-def parser() -> Parser:
+def export_parser() -> Parser:
     """The parser of fsnn-export."""
     options = Parser(
         prog="fsnn-export", description="Convert a trained model to an integer network, and check that it is still the same network."

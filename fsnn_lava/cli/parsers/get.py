@@ -5,7 +5,7 @@ from __future__ import annotations
 from fsnn_lava.cli.parsers.parser import Parser
 
 
-def parser() -> Parser:
+def get_parser() -> Parser:
     """The parser of fsnn-get."""
     options = Parser(
         prog="fsnn-get",

@@ -10,7 +10,7 @@ from fsnn_lava.cli.parsers.parser import Parser
 WRITERS = ("norse", "sinabs", "snntorch", "spikingjelly")
 
 
-def parser() -> Parser:
+def import_parser() -> Parser:
     """The parser of fsnn-import."""
     options = Parser(
         prog="fsnn-import",

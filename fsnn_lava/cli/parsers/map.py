@@ -8,7 +8,7 @@ from fsnn_lava.cli.parsers.parser import Parser
 from fsnn_lava.placement.board import board_names
 
 
-def parser() -> Parser:
+def map_parser() -> Parser:
     """The parser of fsnn-map."""
     options = Parser(prog="fsnn-map", description="Place a network on a board; the board itself is not needed.")
     options.add_argument("network", help="net.h5, written by fsnn-export, or the name of a shipped network")

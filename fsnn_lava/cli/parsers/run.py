@@ -12,7 +12,7 @@ from fsnn_lava.cli.parsers.threshold_options import add_threshold_options
 DEFAULT = "digits"
 
 
-def parser() -> Parser:
+def run_parser() -> Parser:
     """The parser of fsnn-run."""
     options = Parser(prog="fsnn-run", description="Run a network on samples and check the results.")
     options.add_argument("network", nargs="?", default=DEFAULT, help="net.h5, or the name of a shipped network (default: %(default)s)")

@@ -8,7 +8,7 @@ from fsnn_lava.cli.parsers.data_options import add_data_options
 from fsnn_lava.cli.parsers.parser import Parser
 
 
-def parser() -> Parser:
+def train_parser() -> Parser:
     """The parser of fsnn-train."""
     options = Parser(
         prog="fsnn-train",

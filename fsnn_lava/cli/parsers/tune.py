@@ -10,7 +10,7 @@ from fsnn_lava.limits import WEIGHT_BITS
 from fsnn_lava.placement.board import board_names
 
 
-def parser() -> Parser:
+def tune_parser() -> Parser:
     """The parser of fsnn-tune."""
     options = Parser(
         prog="fsnn-tune",

@@ -22,7 +22,7 @@ def told_rates(batch: Batch, index: int) -> Ints:
     return np.rint(batch.result.traces[index]).astype(np.int64)
 
 
-def under_way(batch: Batch, synapse: Synapse) -> Ints | None:
+def delta_sums_under_way(batch: Batch, synapse: Synapse) -> Ints | None:
     """The changes of a synapse's source that had not arrived at the end, [B, *shape of the source]; None if none can be."""
     position = next((i for i, s in enumerate(batch.chip.feedback) if s is synapse), None)
     return None if position is None else batch.result.late[position].astype(np.int64)
@@ -36,7 +36,7 @@ def expected_sums(batch: Batch, layer: Layer) -> Ints:
 def _expected_sums(batch: Batch, layer: Layer) -> Ints:
     total = np.zeros((batch.samples, *layer.shape), dtype=np.int64)
     for synapse in incoming_synapses(batch.chip, layer):
-        arrived, late = told_rates(batch, batch.chip.index(synapse.source)), under_way(batch, synapse)
+        arrived, late = told_rates(batch, batch.chip.index(synapse.source)), delta_sums_under_way(batch, synapse)
         total += synaptic_sum(synapse, arrived if late is None else arrived - late) << synapse.exponent
     return total
 
@@ -48,7 +48,7 @@ def expected_delta_readout(batch: Batch) -> Ints:
     return (product << readout.exponent) + (readout.bias.astype(np.int64) << batch.delta.rate_bits)
 
 
-def drive_sums(batch: Batch, layer: Layer) -> Ints:
+def delta_sums_of_drive(batch: Batch, layer: Layer) -> Ints:
     """2**q times input and bias, [B, *shape] or [1, *shape]; not clipped."""
     return batch.once("drive", layer, _drive_sums)
 
@@ -78,8 +78,8 @@ def _frame_sums(batch: Batch, layer: Layer) -> Ints:
     return drive + (total << shift if shift >= 0 else total >> -shift)
 
 
-def reached_rates(batch: Batch, layer: Layer) -> Ints:
+def rates_of_delta_sums(batch: Batch, layer: Layer) -> Ints:
     """y = clip(z >> s, 0, the largest rate) of the sums that the backend recorded, [B, *shape]."""
     sums = batch.result.potentials[batch.chip.index(layer.name)].astype(np.int64)
-    z = sums + np.clip(drive_sums(batch, layer), -STATE_MAX, STATE_MAX)
+    z = sums + np.clip(delta_sums_of_drive(batch, layer), -STATE_MAX, STATE_MAX)
     return np.clip(z // layer.per_neuron(layer.threshold).astype(np.int64), 0, batch.delta.ceiling)

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Synapse
-from fsnn_lava.ir.synapse_operator import operator_of, synapse_gain
+from fsnn_lava.ir.synapse_operator import operator_of, synapse_operator_gain
 from fsnn_lava.verify.linearised_loop import Loop
 
 Floats = NDArray[np.float64]
@@ -22,7 +22,7 @@ class LoopGains:
     def __init__(self, loop: Loop) -> None:
         self.loop, chip = loop, loop.chip
         self._synapses = [s for s in chip.synapses if s.source != INPUT]
-        self._gains = {id(s): synapse_gain(chip, s) for s in self._synapses}
+        self._gains = {id(s): synapse_operator_gain(chip, s) for s in self._synapses}
         self._row_squares = {id(s): self._squares(s, back=False) for s in self._synapses}
         self._column_squares = {id(s): self._squares(s, back=True) for s in self._synapses}
         self.reach = np.zeros(len(chip.layers))

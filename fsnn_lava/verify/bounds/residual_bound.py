@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fsnn_lava.compiled.residual_bounds import largest_residuals
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.bounds.delta_sums import reached_rates, told_rates, under_way
+from fsnn_lava.verify.bounds.delta_sums import delta_sums_under_way, rates_of_delta_sums, told_rates
 from fsnn_lava.verify.bounds.rate_offset import rate_offset
 from fsnn_lava.verify.synaptic_currents import incoming_synapses, synaptic_sum
 
@@ -29,10 +29,10 @@ def residual_bound(batch: Batch, layer: Layer) -> NDArray[np.float64]:
 def delta_residual_bound(batch: Batch, layer: Layer) -> NDArray[np.float64]:
     """E16: |f(a) - a| is at most |y - told| + 2**-q + |W (under way)| / vth, spikes per step, [B, *shape]."""
     chip, one = batch.chip, batch.delta.one
-    bound = np.abs(reached_rates(batch, layer) - told_rates(batch, chip.index(layer.name))) + 1.0
+    bound = np.abs(rates_of_delta_sums(batch, layer) - told_rates(batch, chip.index(layer.name))) + 1.0
     missing: Any = 0
     for synapse in incoming_synapses(chip, layer):
-        late = under_way(batch, synapse)
+        late = delta_sums_under_way(batch, synapse)
         if late is not None:
             missing = missing + (synaptic_sum(synapse, late) << synapse.exponent)
     bound = bound + np.abs(missing) / layer.per_neuron(layer.threshold)

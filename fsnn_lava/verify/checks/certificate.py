@@ -12,7 +12,7 @@ from fsnn_lava.verify.bounds.local_certificate import FAILURE, LocalCertifier
 from fsnn_lava.verify.check import Check, not_done
 from fsnn_lava.verify.equilibrium import Equilibria
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_total
-from fsnn_lava.verify.sampling import multiplications
+from fsnn_lava.verify.sampling import multiplications_per_sample
 
 LINK = "equilibrium of the integer network"
 _LARGEST_WORK = 2e10  # multiplications for the two certificates of one sample, at most
@@ -31,7 +31,7 @@ class CertificateCheck(MergedFindings):
 
     def __init__(self, rate_map: RateMap, certificate: Certificate) -> None:
         self.chip, self.certificate = rate_map.chip, certificate
-        passes = int(_LARGEST_WORK // (2 * multiplications(self.chip)))
+        passes = int(_LARGEST_WORK // (2 * multiplications_per_sample(self.chip)))
         self.certifier = LocalCertifier(rate_map, passes=passes) if self.chip.feedback else None
         self.samples = self.certified = self.at_run = self.norms = 0
         self.run_norms: list[float] = []  # bounds of ||J|| on the run's own active neurons, per sample

@@ -15,7 +15,7 @@ from fsnn_lava.verify.bounds.clipping import clipped_neurons, harmfully_clipped
 from fsnn_lava.verify.bounds.final_potential import above_highest_potential
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
-from fsnn_lava.verify.neuron_index import by_place, first_layer, first_neurons, neuron_offender
+from fsnn_lava.verify.neuron_index import by_place, first_layer, first_neuron_indices, neuron_offender
 
 LINK = "integer spikes → backend"
 
@@ -60,10 +60,10 @@ class ChargeCheck(MergedFindings):
         self.harmless += int(np.count_nonzero((low | high) & ~harmful))
         self.harmful += int(np.count_nonzero(harmful))
         if self._count(violation, expected):
-            for row, flat in first_neurons(violation != 0, OFFENDERS_KEPT):
+            for row, flat in first_neuron_indices(violation != 0, OFFENDERS_KEPT):
                 self._violated(batch, row, flat, index, measured, expected, violation)
         self._add_stuck(batch, index, layer)
-        for row, flat in first_neurons(harmful & (violation == 0), OFFENDERS_KEPT) if harmful.any() else ():
+        for row, flat in first_neuron_indices(harmful & (violation == 0), OFFENDERS_KEPT) if harmful.any() else ():
             where = "top" if high[row].reshape(-1)[flat] else "bottom"
             count = int(result.counts[index][row].reshape(-1)[flat])
             what = f"clipped at the {where} with {count} spikes in {batch.steps} steps: its rate no longer follows from its input"
@@ -89,9 +89,9 @@ class ChargeCheck(MergedFindings):
         position = len(self.chip.layers)
         self.harmful += int(np.count_nonzero(clipped))
         if self._count(violation, expected):
-            for row, flat in first_neurons(violation != 0, OFFENDERS_KEPT):
+            for row, flat in first_neuron_indices(violation != 0, OFFENDERS_KEPT):
                 self._violated(batch, row, flat, position, measured, expected, violation)
-        for row, _ in first_neurons((clipped > 0)[:, None], OFFENDERS_KEPT):
+        for row, _ in first_neuron_indices((clipped > 0)[:, None], OFFENDERS_KEPT):
             what = f"the readout was clipped {int(clipped[row])} times: its logits are wrong"
             self.offenders.append(neuron_offender(self.chip, batch.sample(row), position, None, kind="clip", what=what))
 

@@ -7,10 +7,10 @@ import numpy as np
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.stock_delta import dead_band_tolerance
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.bounds.delta_sums import reached_rates, told_rates
+from fsnn_lava.verify.bounds.delta_sums import rates_of_delta_sums, told_rates
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
-from fsnn_lava.verify.neuron_index import first_neurons, neuron_index
+from fsnn_lava.verify.neuron_index import first_neuron_indices, neuron_index
 
 LINK = "integer spikes → backend"
 
@@ -37,7 +37,7 @@ class DeadBandCheck(MergedFindings):
         """Check the dead band of every neuron of a batch."""
         delta = batch.delta
         for index, layer in enumerate(self.chip.layers):
-            told, reached, band = told_rates(batch, index), reached_rates(batch, layer), delta.dead_bands[index]
+            told, reached, band = told_rates(batch, index), rates_of_delta_sums(batch, layer), delta.dead_bands[index]
             off, most = np.abs(reached - told), dead_band_tolerance(delta, index, batch.result.counts[index]) if self.stock else band
             wrong = (off >= most) & (batch.result.clipped[index] == 0)
             if not self.stock:
@@ -45,7 +45,7 @@ class DeadBandCheck(MergedFindings):
             self.neurons += off.size
             self.violated += int(np.count_nonzero(wrong))
             self.share = max(self.share, float((off / most).max(initial=0.0)))
-            for row, flat in first_neurons(wrong, OFFENDERS_KEPT):
+            for row, flat in first_neuron_indices(wrong, OFFENDERS_KEPT):
                 one, other = int(reached[row].reshape(-1)[flat]), int(told[row].reshape(-1)[flat])
                 what = f"its rate is {one}, but it reported {other} (units of 2^-{delta.rate_bits}); the dead band is {band}"
                 if len(self.offenders) < OFFENDERS_KEPT:

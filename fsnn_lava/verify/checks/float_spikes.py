@@ -12,7 +12,7 @@ from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.equilibrium import Equilibria
 from fsnn_lava.verify.float_network import FloatNetwork
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
-from fsnn_lava.verify.neuron_index import first_neurons, neuron_index
+from fsnn_lava.verify.neuron_index import first_neuron_indices, neuron_index
 
 LINK = "float equilibrium → float spikes"
 
@@ -70,7 +70,7 @@ class FloatSpikesCheck(MergedFindings):
         over = (residual > bound).numpy()
         self.above += int(np.count_nonzero(over))
         layer = batch.chip.layers[index]
-        for row, flat in first_neurons(over, OFFENDERS_KEPT - len(self.offenders)):
+        for row, flat in first_neuron_indices(over, OFFENDERS_KEPT - len(self.offenders)):
             got, most = (float(part[row].flatten()[flat]) for part in (residual, bound))
             what = f"|f(a) - a| of the float network is {got:.4g}, above its bound {most:.4g}"
             self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron_index(layer, flat), "what": what})

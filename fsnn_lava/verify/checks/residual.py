@@ -16,7 +16,7 @@ from fsnn_lava.verify.bounds.residual_bound import residual_bound
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.equilibrium import Equilibria
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
-from fsnn_lava.verify.neuron_index import first_neurons, neuron_index
+from fsnn_lava.verify.neuron_index import first_neuron_indices, neuron_index
 from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "equilibrium → integer spikes"
@@ -78,7 +78,7 @@ class ResidualCheck(MergedFindings):
         for layer, one, other in zip(self.chip.layers, batch.mapped, again, strict=True):
             wrong = np.abs(one - other) > _SAME
             self.mapped_differently += int(np.count_nonzero(wrong))
-            for row, flat in first_neurons(wrong, OFFENDERS_KEPT - len(self.offenders)):
+            for row, flat in first_neuron_indices(wrong, OFFENDERS_KEPT - len(self.offenders)):
                 with_sums, without = (float(f[row].reshape(-1)[flat]) for f in (one, other))
                 what = f"f(a) is {with_sums:.9g} by the sums of the charge check, {without:.9g} without them"
                 place: Offender = {"sample": batch.sample(row), "layer": layer.name, "neuron": neuron_index(layer, flat), "what": what}
@@ -101,7 +101,7 @@ class ResidualCheck(MergedFindings):
             missed = residual > self.thresholds.residual_max
             self.residuals_missed += int(np.count_nonzero(missed))
             over |= missed
-        for row, flat in first_neurons(over, OFFENDERS_KEPT - len(self.offenders)):
+        for row, flat in first_neuron_indices(over, OFFENDERS_KEPT - len(self.offenders)):
             got, most = (float(part[row].reshape(-1)[flat]) for part in (residual, bound))
             what = f"|f(a) - a| is {got:.4g}, but {self.SOURCES} allow at most {most:.4g}"
             if got <= most:

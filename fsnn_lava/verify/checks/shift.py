@@ -13,7 +13,7 @@ from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.equilibrium import Equilibria
 from fsnn_lava.verify.float_network import FloatNetwork
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
-from fsnn_lava.verify.rounded_parameters import rounding_errors
+from fsnn_lava.verify.rounded_parameters import rounded_parameter_errors
 from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "float equilibrium → integer equilibrium"
@@ -32,7 +32,7 @@ class ShiftCheck(MergedFindings):
         self, chip: ChipNetwork, network: FloatNetwork, rate_map: RateMap, certificate: Certificate, thresholds: Thresholds
     ) -> None:
         self.chip, self.rate_map, self.certificate, self.thresholds = chip, rate_map, certificate, thresholds
-        self.rounding = rounding_errors(chip, network.folded)
+        self.rounding = rounded_parameter_errors(chip, network.folded)
         self.samples = self.above = self.shifts_missed = 0
         self.share = 0.0
         self.shift_max, self.defect_max = np.zeros(len(chip.layers)), np.zeros(len(chip.layers))

@@ -12,7 +12,7 @@ from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.delta_sums import expected_delta_readout, expected_sums
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
-from fsnn_lava.verify.neuron_index import by_place, first_layer, first_neurons, neuron_offender
+from fsnn_lava.verify.neuron_index import by_place, first_layer, first_neuron_indices, neuron_offender
 
 LINK = "integer spikes → backend"
 
@@ -52,7 +52,7 @@ class SumsCheck(MergedFindings):
         self.neurons += off.size
         self.violated += int(np.count_nonzero(off))
         self.worst = max(self.worst, int(np.abs(off).max(initial=0)))
-        for row, flat in first_neurons(off != 0, OFFENDERS_KEPT):
+        for row, flat in first_neuron_indices(off != 0, OFFENDERS_KEPT):
             sum_, wanted, by = (int(a[row].reshape(-1)[flat]) for a in (got, expected, off))
             what = f"its sum is {sum_}, but what arrived adds up to {wanted}: {abs(by)} {'too much' if by > 0 else 'missing'}"
             self.offenders.append(neuron_offender(self.chip, batch.sample(row), position, flat, kind="sum", what=what))

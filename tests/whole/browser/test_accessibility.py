@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fsnn_lava.cli.compare import main as compare_command
+from fsnn_lava.cli.compare import fsnn_compare
 from fsnn_lava.formats.results import write_results
 from fsnn_lava.report.evidence import Origin
 from fsnn_lava.report.report import write_report
@@ -45,7 +45,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = {"chip": case.chip, "result": case.result, "values": case.values, "labels": case.labels, "model": case.model}
     write_report(folder / "one.html", verdict=case.verdict, **run, origin=Origin(data="digits"))
     write_results(folder / "a.h5", case.result, case.chip, case.values, labels=case.labels)
-    compare_command([str(folder / "a.h5"), str(folder / "a.h5"), "--report", str(folder / "two.html"), "--equilibria", "1"])
+    fsnn_compare([str(folder / "a.h5"), str(folder / "a.h5"), "--report", str(folder / "two.html"), "--equilibria", "1"])
     return folder
 
 

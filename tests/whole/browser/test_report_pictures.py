@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 import fsnn_lava as fl
-from fsnn_lava.cli.compare import main as compare_command
+from fsnn_lava.cli.compare import fsnn_compare
 from fsnn_lava.data import load
 from fsnn_lava.formats.results import write_results
 from fsnn_lava.report.evidence import Origin
@@ -72,7 +72,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name in ("good", "coarse"):
             write_results(folder / f"{name}.h5", result, told, pixels, labels=labels, data="digits")
     two = [str(folder / "good.h5"), str(folder / "coarse.h5"), "--report", str(folder / "pair.html"), "--equilibria", "4"]
-    assert compare_command(two) == 0
+    assert fsnn_compare(two) == 0
     return folder
 
 

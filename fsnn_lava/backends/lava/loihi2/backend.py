@@ -23,7 +23,7 @@ from fsnn_lava.errors import BackendFailed, BackendMissing, BadArgument, BadNetw
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.ir.stock_network import stock_equivalent
-from fsnn_lava.placement.obstacles import obstacles, risks
+from fsnn_lava.placement.obstacles import obstacles, possible_obstacles
 
 TIMEOUT_VARIABLE = "FSNN_TIMEOUT"
 PROFILE_VARIABLE = "FSNN_PROFILE"
@@ -60,7 +60,7 @@ def run_on_loihi2(
     reasons = obstacles(chip)
     if reasons:
         raise BadNetwork(f"the chip cannot run this network: {reasons[0]}")
-    for risk in risks(chip, steps=steps):
+    for risk in possible_obstacles(chip, steps=steps):
         print(f"loihi2: {risk}", file=sys.stderr)
     job = ChipJob(
         steps=chip.steps if steps is None else steps,

@@ -17,7 +17,7 @@ import numpy as np
 from lava.proc.sdn.process import ActivationMode, SigmaDelta
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.lava.loihi2.graph import RELAYS_VARIABLE, RunSteps, output_latency
+from fsnn_lava.backends.lava.loihi2.graph import RELAYS_VARIABLE, RunSteps, loihi2_graph_latency
 from fsnn_lava.backends.lava.processes.recorder.process import Recorder
 from fsnn_lava.backends.lava.shared_memory import shared_array
 from fsnn_lava.backends.lava.stock_delta_graph import CHANGE_BITS, SIGNS
@@ -30,7 +30,7 @@ from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.relays import relay_name, waits_in_synapse
 from fsnn_lava.ir.space_to_depth import packed, unpacked
-from fsnn_lava.ir.stock_delta import stock_neurons, stock_shift
+from fsnn_lava.ir.stock_delta import stock_delta_shift, stock_neurons
 from fsnn_lava.ir.stock_network import lower_to_stock
 from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
 from fsnn_lava.placement.chip_window import DeltaWindow
@@ -50,7 +50,9 @@ class ChipDeltaGraph:
         self._network, self._chip, self._factors = network, lowered.chip, lowered.factors
         self._delta, self._signs = network.delta, SIGNS[: stock_neurons(network.delta)]
         self._adapters = adapters  # the vendor's lava.proc.embedded_io.spike
-        self.window = DeltaWindow(steps=steps, layers=len(network.layers), latency=output_latency(), longest=network.longest_chip_delay)
+        self.window = DeltaWindow(
+            steps=steps, layers=len(network.layers), latency=loihi2_graph_latency(), longest=network.longest_chip_delay
+        )
         self._beat = shared_array((1,), np.int64)
         self.neurons = [
             [self._neuron(layer, band, which) for which in range(len(self._signs))]
@@ -102,7 +104,7 @@ class ChipDeltaGraph:
 
     def _neuron(self, layer: Layer, band: int, which: int) -> SigmaDelta:
         name = f"neuron {layer.name}, {('ReLU(z)', 'ReLU(z - 1)')[which]}"
-        return SigmaDelta(shape=stock_shape(layer.shape), vth=band, state_exp=stock_shift(layer), name=name)
+        return SigmaDelta(shape=stock_shape(layer.shape), vth=band, state_exp=stock_delta_shift(layer), name=name)
 
     def _of(self, name: str) -> list[SigmaDelta]:
         return self.neurons[self._chip.index(name)]
@@ -176,7 +178,7 @@ class ChipDeltaGraph:
 
     def _ones(self, position: int) -> list[int]:
         """What is taken off the drive of each neuron of a layer: nothing, and a rate of 1 for the second."""
-        one = self._delta.one << stock_shift(self._chip.layers[position])
+        one = self._delta.one << stock_delta_shift(self._chip.layers[position])
         return [which * one for which in range(len(self._signs))]
 
     def _rest(self) -> None:

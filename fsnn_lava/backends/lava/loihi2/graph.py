@@ -49,7 +49,7 @@ class ChipGraph:
             steps=steps,
             layers=len(network.layers),
             first=2 + _latency("FSNN_INPUT_LATENCY") if self._events else 1,
-            latency=output_latency(),
+            latency=loihi2_graph_latency(),
             longest=network.longest_chip_delay,
         )
         length = self.window.length
@@ -220,7 +220,7 @@ def _ordered(values: NDArray[Any]) -> NDArray[Any]:
     return from_stock_order(values) if values.ndim >= 3 else values
 
 
-def output_latency() -> int:
+def loihi2_graph_latency() -> int:
     """Steps that a message takes from the chip to the host's record, as the user has measured them."""
     return _latency("FSNN_OUTPUT_LATENCY")
 

@@ -13,7 +13,7 @@ from fsnn_lava.backends.lava.stock_neuron import NO_MEMORY
 from fsnn_lava.backends.lava.stock_order import to_stock_order
 from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.network import Layer, Readout
-from fsnn_lava.ir.stock_network import stock_offset
+from fsnn_lava.ir.stock_network import stock_network_offset
 from fsnn_lava.limits import CHIP_BIAS_EXPONENT_MAX, DECAY_UNIT, THRESHOLD_MAX
 from fsnn_lava.placement.chip_bias import split_bias, written_bias
 
@@ -29,7 +29,7 @@ class ChipNeuron:
         threshold = to_stock_order(layer.per_neuron(layer.threshold).astype(np.int64))
         self.subtracts = layer.reset == "subtract"
         self._layer: Layer | None = layer
-        self.offset = to_stock_order(stock_offset(layer)) if self.subtracts else np.zeros_like(threshold)
+        self.offset = to_stock_order(stock_network_offset(layer)) if self.subtracts else np.zeros_like(threshold)
         common = {"shape": threshold.shape, "name": f"neuron {layer.name}"}
         if self.subtracts:
             theta = int(threshold.flat[0]) / 2.0

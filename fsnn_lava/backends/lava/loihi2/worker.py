@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # imports Lava
 _STOP_LIMIT = 30  # seconds that the vendor's runtime may take to stop, once the results are written
 
 
-def main(folder: Path) -> int:
+def _main(folder: Path) -> int:
     """The worker process: read the job in `folder`, run it on the chip, and write its result."""
     require_lava()
     job, network, values = read_job(folder)
@@ -95,7 +95,7 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    code = main(Path(sys.argv[1]))
+    code = _main(Path(sys.argv[1]))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)  # skips the exit handlers, in which a runtime that lost a process would wait forever

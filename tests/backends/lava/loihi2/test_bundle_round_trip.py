@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from fsnn_lava.backends.availability import missing_for_backend
-from fsnn_lava.cli import compare, run
+from fsnn_lava.cli.compare import fsnn_compare
+from fsnn_lava.cli.run import fsnn_run
 from hw_tests.networks import with_synapse
 from tests.backends.lava.loihi2.mock import mock_environment
 
@@ -33,7 +34,7 @@ def test_package_check_run_and_compare(tmp_path, capsys):
     values = np.random.default_rng(1).integers(0, 256, (2, *chip.input.shape), dtype=np.uint8)
     np.savez(tmp_path / "data.npz", x=values, y=np.array([0, 1]))
     job = tmp_path / "job"
-    assert run.main([str(tmp_path / "net.h5"), "--data", str(tmp_path / "data.npz"), "--package", str(job)]) == 0
+    assert fsnn_run([str(tmp_path / "net.h5"), "--data", str(tmp_path / "data.npz"), "--package", str(job)]) == 0
     checked = in_the_cloud(job, "--check")
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "backend loihi2 has what it needs here" in checked.stdout
@@ -41,7 +42,7 @@ def test_package_check_run_and_compare(tmp_path, capsys):
     assert done.returncode == 0, done.stderr
     assert (job / "results.profile.json").is_file()
     capsys.readouterr()
-    assert compare.main([str(job / "results.h5")]) == 0
+    assert fsnn_compare([str(job / "results.h5")]) == 0
     said = capsys.readouterr().out
     assert said.startswith("PASS  faithful")
     assert "loihi2 (stock): 2 samples" in said
