@@ -105,10 +105,12 @@ def _bits(args: argparse.Namespace, net: FSNN) -> int:
 def _bits_of_target(args: argparse.Namespace, net: FSNN, calibration: NDArray[np.uint8] | None) -> int:
     """The most bits that the board holds, at most --bits."""
     if args.encoding == "delta" or args.per_channel:
-        raise BadArgument("--target loihi2 needs spikes and one threshold per layer: leave out --encoding delta and --per-channel")
+        raise BadArgument("--target loihi2 needs spikes and one threshold per layer: use --encoding rate, without --per-channel")
 
     def rounded(bits: int) -> ChipNetwork:
-        return quantise(net, bits=bits, input=args.input, reset=args.reset, steps=args.steps, calibration=calibration)
+        return quantise(
+            net, bits=bits, input=args.input, reset=args.reset, steps=args.steps, encoding=args.encoding, calibration=calibration
+        )
 
     return bits_for_board(rounded, load_board(args.board), most=_bits(args, net), steps=args.steps)
 

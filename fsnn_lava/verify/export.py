@@ -17,6 +17,7 @@ from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.nn.fsnn import FSNN
+from fsnn_lava.nn.neurons import SigmaDelta
 from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.quantisation.quantisation_report import QuantisationReport, measure_quantisation
@@ -36,7 +37,7 @@ from fsnn_lava.verify.export_checks import (
 BATCH = 100
 FOLDING_SAMPLES = 8  # on which folding is checked
 RUN_BUDGET = 2e11  # multiplications of a run in float64, about half a minute
-EQUILIBRIUM_TOLERANCE = 1e-4  # of the rates that delta encoding is compared with
+EQUILIBRIUM_TOLERANCE = 1e-4  # of the rates that a network trained in spikes is compared with in delta encoding
 
 Write = Callable[[ChipNetwork, Path], None]
 Read = Callable[[Path], ChipNetwork]
@@ -159,7 +160,8 @@ def _examine(
     with phase(f"running {len(values)} samples in integers"):
         result = run(back, values)
     with phase(f"running {len(values)} samples in float64"):
-        rates, answers = _folded_run(made.folded, values, spikes=back.delta is None)
+        settles = back.delta is not None and not isinstance(made.folded.neuron, SigmaDelta)  # trained in spikes, run in changes
+        rates, answers = _folded_run(made.folded, values, None if settles else back.steps)
     accuracies = None
     if samples.labels is not None:
         with phase(f"running {len(values)} samples as trained"):
@@ -186,12 +188,12 @@ def _examine(
     )
 
 
-def _folded_run(folded: FoldedNetwork, values: NDArray[np.uint8], *, spikes: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The last layer's rates and the answers of the folded network: in spikes, pipelined as on the chip, or else at its equilibrium."""
+def _folded_run(folded: FoldedNetwork, values: NDArray[np.uint8], steps: int | None) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The last layer's rates and the answers of the folded network: after `steps` steps, pipelined as on the chip, or at equilibrium."""
     rates, answers = [], []
     for start in range(0, len(values), BATCH):
         part = torch.from_numpy(values[start : start + BATCH])
-        last = folded.simulate(part).rates[-1] if spikes else folded.solve(part, tol=EQUILIBRIUM_TOLERANCE).rates[-1]
+        last = (folded.simulate(part, steps) if steps else folded.solve(part, tol=EQUILIBRIUM_TOLERANCE)).rates[-1]
         rates.append(last.numpy())
         answers.append(folded.logits(last).argmax(1).numpy())
     return np.concatenate(rates), np.concatenate(answers)

@@ -101,6 +101,24 @@ def test_a_network_that_the_chip_cannot_run_is_exported_with_a_warning(tmp_path,
     assert json.loads(capsys.readouterr().out)["board"]["answer"] == "cannot run"
 
 
+def test_a_network_that_sends_changes_is_judged_by_what_it_was_trained_for(model, tmp_path, capsys):
+    net = FSNN.load(model)
+    net.neuron, net.steps = fl.SigmaDelta(dead_band=0.4), 2  # far from the equilibrium
+    path, exported = tmp_path / "changes.pt", tmp_path / "net.h5"
+    net.save(path)
+    assert fsnn_export([str(path), str(exported), "--limit", "60", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    chip = ChipNetwork.load(exported)
+    assert chip.delta is not None and chip.steps == 2
+    assert said["accuracies"]["folded"] == said["accuracies"]["float"]
+    assert said["rate_error"] < 0.02  # at the equilibrium, rates differ by up to the dead band and more
+    sentence = "--target loihi2 needs spikes and one threshold per layer: use --encoding rate, without --per-channel"
+    assert sentence in refused(capsys, str(path), str(exported), "--target", "loihi2")
+    options = ["--limit", "20", "--target", "loihi2", "--encoding", "rate", "--steps", "10", "--max-drop", "100"]
+    assert fsnn_export([str(path), str(tmp_path / "spikes.h5"), *options]) == 0
+    assert ChipNetwork.load(tmp_path / "spikes.h5").delta is None
+
+
 def test_explain_says_what_the_numbers_mean(model, tmp_path, capsys):
     assert fsnn_export([str(model), str(tmp_path / "net.h5"), "--limit", "20", "--explain"]) == 0
     assert "spectral radius" in capsys.readouterr().out
