@@ -59,10 +59,11 @@ class FloatNetwork:
     def answers(self, values: NDArray[np.uint8], steps: int) -> NDArray[np.int64]:
         """[B] answers of the float network after `steps` steps of spikes, in the schedule it was trained with.
 
-        With delta encoding, which has no spikes, at its equilibrium; of `SigmaDelta` neurons, after the steps they were trained with.
+        With delta encoding, which has no spikes, at its equilibrium; of `SigmaDelta` neurons, after the steps they were trained with, or
+        after all frames of an event input.
         """
         if isinstance(self.model.neuron, SigmaDelta):
-            return self.model(torch.from_numpy(values)).argmax(1).numpy()
+            return self.model(torch.from_numpy(values), steps if self.chip.input.kind == "events" else None).argmax(1).numpy()
         if self.chip.delta is not None:
             return self.folded.logits(self.folded.solve(self.average(values), tol=ANSWER_TOLERANCE).rates[-1]).argmax(1).numpy()
         return self.model(torch.from_numpy(values), steps).argmax(1).numpy()

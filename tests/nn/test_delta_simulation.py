@@ -99,6 +99,16 @@ def test_after_all_frames_the_rates_are_those_of_their_average():
     torch.testing.assert_close(first, net.simulate(frames[:, 0], steps=1).rates[0])
 
 
+def test_a_network_for_events_is_compared_after_the_frames_of_the_run_even_if_it_was_trained_on_more():
+    net = make("5 (F5)", (3,), steps=8, dead_band=0.05).eval()
+    frames = np.random.default_rng(3).integers(0, 2, (6, 8, 3), dtype=np.uint8)
+    chip = fl.quantise(net, calibration=frames, steps=5)
+    values = frames[:, :5]
+    result = fl.run(chip, values)
+    np.testing.assert_allclose(result.rates[0], net.simulate(torch.from_numpy(values), steps=5).rates[0].numpy(), rtol=0, atol=0.02)
+    assert fl.compare(result, chip, values, model=net).faithful
+
+
 @pytest.mark.parametrize("compilable", [True, False])
 @pytest.mark.parametrize("activation", ["clip", "relu"])
 @pytest.mark.parametrize(("architecture", "shape"), CASES)
