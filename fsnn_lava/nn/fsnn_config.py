@@ -25,7 +25,7 @@ def network_config(net: FSNN) -> dict[str, Any]:
         "architecture": graph_values(net.graph) if notation is None else notation,
         "input_shape": list(net.architecture.input_shape),
         "classes": net.architecture.classes,
-        "leak": net.neuron.leak,
+        "leak": float(net.neuron.leak),
         "vth": net.vth,
         "steps": net.steps,
         "schedule": net.schedule,
@@ -55,7 +55,7 @@ def constructor_arguments(config: dict[str, Any]) -> dict[str, Any]:
 def _delta(neuron: LIF) -> dict[str, Any]:
     if not isinstance(neuron, SigmaDelta):
         return {}
-    return {"delta": {"dead_band": neuron.dead_band, "activation": neuron.activation}}
+    return {"delta": {"dead_band": float(neuron.dead_band), "activation": neuron.activation}}
 
 
 def read_architecture(config: dict[str, Any]) -> Architecture:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from numbers import Real
 from typing import Literal, get_args
 
 from torch import Tensor
@@ -85,7 +86,7 @@ class SigmaDelta(IF):
 
     Args:
         leak: always 1; the leak plays no part.
-        dead_band: the smallest change that is sent, spikes per step, in [0, 1]; 0 sends every change.
+        dead_band: the smallest change that is sent, spikes per step, in [0, 1], for all layers; 0 sends every change.
         activation: "clip" keeps rates between 0 and 1, as spikes do. With "relu" they may exceed 1, which takes one of Lava's neurons in
             place of two; such a network cannot run in spikes.
 
@@ -103,8 +104,8 @@ class SigmaDelta(IF):
     def __post_init__(self) -> None:
         if self.leak != 1.0:
             raise BadArgument(f"a sigma-delta neuron has no leak, got {self.leak}")
-        if not 0.0 <= self.dead_band <= 1.0:
-            raise BadArgument(f"dead_band must lie in [0, 1] (spikes per step), got {self.dead_band}")
+        if not isinstance(self.dead_band, Real) or not 0.0 <= self.dead_band <= 1.0:
+            raise BadArgument(f"dead_band must lie in [0, 1] (spikes per step), got {self.dead_band!r}")
         if self.activation not in get_args(Activation):
             raise BadArgument(f"activation must be {' or '.join(map(repr, get_args(Activation)))}, got {self.activation!r}")
 

@@ -218,6 +218,12 @@ class _Evil:
         return (print, ("executed",))
 
 
+@pytest.mark.parametrize("neuron", [fl.LIF(np.float64(0.5)), fl.SigmaDelta(dead_band=np.float32(0.25), activation="relu")])
+def test_numbers_of_numpy_are_written_as_plain_ones(tmp_path, neuron):
+    fl.FSNN("4 (F4)", input_shape=(3,), classes=2, neuron=neuron).save(tmp_path / "model.pt")
+    assert fl.FSNN.load(tmp_path / "model.pt").neuron == neuron
+
+
 def test_damaged_and_hostile_model_files_are_refused_with_a_message(tmp_path, capsys):
     net = fl.FSNN("5 (F5)", input_shape=(4,), classes=2)
     good = tmp_path / "good.pt"

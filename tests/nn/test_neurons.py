@@ -42,6 +42,7 @@ def test_an_if_neuron_has_no_leak():
         ({"leak": 0.9}, "a sigma-delta neuron has no leak, got 0.9"),
         ({"dead_band": -0.1}, r"dead_band must lie in \[0, 1\] \(spikes per step\), got -0.1"),
         ({"dead_band": float("nan")}, r"dead_band must lie in \[0, 1\]"),
+        ({"dead_band": [0.1, 0.2]}, r"dead_band must lie in \[0, 1\] \(spikes per step\), got \[0.1, 0.2\]"),
         ({"activation": "tanh"}, "activation must be 'clip' or 'relu', got 'tanh'"),
     ],
 )
