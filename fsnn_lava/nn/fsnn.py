@@ -203,7 +203,7 @@ class FSNN(nn.Module):
             coupling: as for a call.
 
         Returns:
-            [B, *shape] per layer: spikes per step, in [0, 1].
+            [B, *shape] per layer: spikes per step, in [0, 1]; with the activation "relu" they may exceed 1.
 
         Raises:
             BadArgument: `images` has the wrong shape, or a sequence is shorter than `steps`.
@@ -238,7 +238,7 @@ class FSNN(nn.Module):
 
     @torch.no_grad()
     def simulate(self, images: Tensor, steps: int | None = None, *, residuals: bool = False) -> Trace:
-        """Run in spikes, without a gradient, and return what happened in every layer.
+        """Run in spikes, or in changes of rates (E14), without a gradient, and return what happened in every layer.
 
         Args:
             images: as for a call: [B, *input_shape], or [B, T, *input_shape] for a sequence.
@@ -246,7 +246,7 @@ class FSNN(nn.Module):
             residuals: also evaluate f after every step, for `Trace.residuals`; slower.
 
         Returns:
-            Rates, spike counts and final potentials of every layer.
+            Rates, counts of spikes or messages, and final potentials of every layer.
 
         Raises:
             BadArgument: `images` has the wrong shape, or a sequence is shorter than `steps`.

@@ -46,8 +46,10 @@ def round_delta_layer(problem: LayerProblem, inputs: tuple[FoldedConnection, ...
         if found.rate_bits >= RATE_BITS_GOOD:
             break
     if found is None or found.rate_bits < limits.RATE_BITS[0]:
+        message = "" if isfinite(problem.rate_max) else ", or its rates 16 bits"
         raise BadNetwork(
-            f"delta encoding: the sums of a layer of {problem.shape} neurons exceed 24 bits; its drive is too large compared with vth"
+            f"delta encoding: the sums of a layer of {problem.shape} neurons exceed 24 bits{message}; "
+            "its drive is too large compared with vth"
         )
     return found
 

@@ -88,7 +88,8 @@ def quantise(
             thresholds per neuron, so it is off by default.
         calibration: raw uint8 samples, [B, *shape] or [B, T, *shape], on which scales are chosen. By default synthetic ones; some training
             samples are better.
-        steps: T of a run. By default as trained; for "delta" as many as its dead bands need on the calibration batch.
+        steps: T of a run. By default as trained; for "delta" as many as its dead bands need on the calibration batch,
+            unless they are those of `SigmaDelta` neurons trained in the schedule of the chip: a single layer, or "pipelined".
         encoding: "rate" sends spikes, whose average is the rate. "delta" sends graded messages, each a change of the rate (E14): the same
             equilibrium in fewer messages and steps. It runs on the emulator and as Lava processes, with events too. By default "delta" for
             a network of `SigmaDelta` neurons, otherwise "rate".

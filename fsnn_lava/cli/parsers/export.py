@@ -40,7 +40,10 @@ def export_parser() -> Parser:
     )
     options.add_argument("--per-channel", action="store_true", help="use a separate unit and threshold for every channel")
     options.add_argument(
-        "--steps", type=int, metavar="T", help="steps per run (default: as trained; with --encoding delta, as many as the network needs)"
+        "--steps",
+        type=int,
+        metavar="T",
+        help="steps per run (default: as trained; with --encoding delta, as many as the network needs, unless it was trained for it)",
     )
     options.add_argument(
         "--encoding", choices=("rate", "delta"), help="send spikes, or graded changes of the rates (default: as trained, usually rate)"
