@@ -66,7 +66,7 @@ def _best(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], bits: int
 
 
 def _grids(connection: FoldedConnection, vth: float, top: int, finest: int) -> list[int]:
-    """n with which the weights use their integer range, and one more, with which the largest are clipped; at most `finest`."""
+    """Exponents to try, at most `finest`: the largest that clips no weight, and the next one, which clips the largest weights."""
     largest = float(connection.weight.abs().max()) / vth
     whole = floor(log2(top / largest)) if largest > 0 else 0
     lowest = limits.EXPONENT_RANGE[0]

@@ -36,7 +36,7 @@ def sample_batches(chip: ChipNetwork, split: Split, first: int, end: int, *, siz
 def evaluate(
     chip: ChipNetwork, split: Split, spans: Sequence[tuple[int, int]], options: RunOptions
 ) -> Generator[tuple[SampleBatch, Result], None, None]:
-    """Run samples first … end - 1 of every span (first, end); yields each batch with its result."""
+    """Run the samples of every span (first, end), `end` excluded, and yield each batch with its result."""
     if not spans:
         return
     largest = min(options.batch, max(end - first for first, end in spans))

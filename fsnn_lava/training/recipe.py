@@ -130,7 +130,7 @@ class Recipe:
         return print_keys(self)
 
     def at(self, epoch: int) -> Recipe:
-        """The recipe of epoch `epoch` (0 first), with what its phase changes; it has no phases itself."""
+        """The recipe that holds in epoch `epoch` (the first is 0): this one with the changes of its phase, and without `phases`."""
         begun = [phase for phase in self.phases if phase.after <= epoch]
         if not begun:
             return dataclasses.replace(self, phases=())

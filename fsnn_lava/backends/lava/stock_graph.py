@@ -113,7 +113,7 @@ class StockGraph:
         self.processes.append(connect_stock(synapse, before=before, after=after, source=source, target=target, bits=bits, delay=delay))
 
     def _port(self, name: str, late: int, sample: NDArray[np.uint8]) -> Any:
-        """Where the messages of a source can be received `late` steps after they were sent: behind as many relays."""
+        """The port that delivers the messages of a source `late` steps after they were sent, through that many relays."""
         if late == 0 and name != INPUT:
             return self._ports[name]
         if (name, late) not in self._delayed:

@@ -125,7 +125,7 @@ class ChipDeltaGraph:
             self.synapses.append(process)
 
     def _port(self, name: str, which: int, late: int) -> Any:
-        """Where the changes of a neuron can be received `late` steps after they were sent: behind as many relays."""
+        """The port that delivers the changes of a neuron `late` steps after they were sent, through that many relays."""
         if late == 0:
             return self._of(name)[which].s_out
         if (name, which, late) not in self._delayed:

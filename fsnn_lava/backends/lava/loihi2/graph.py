@@ -131,7 +131,7 @@ class ChipGraph:
         )
 
     def _port(self, name: str, late: int) -> Any:
-        """Where the spikes of a layer can be received `late` steps after they were sent: behind as many relays."""
+        """The port that delivers the spikes of a layer `late` steps after they were sent, through that many relays."""
         if late == 0:
             return self._ports[name]
         if (name, late) not in self._delayed:
