@@ -20,6 +20,7 @@ def train() -> fl.FSNN:
     normalisation = fl.Normalisation(255.0, (0.5,), (0.25,))
     solver = fl.Solver(method="gmres", tol=1e-2)
     neuron: fl.LIF = fl.IF()
+    assert fl.SigmaDelta(dead_band=0.1).activation == "clip"
     net = fl.FSNN(
         "4C3s (F4C3)",
         input_shape=(1, 4, 4),

@@ -114,7 +114,7 @@ def test_a_network_for_events_is_compared_after_the_frames_of_the_run_even_if_it
 @pytest.mark.parametrize(("architecture", "shape"), CASES)
 def test_the_gradient_in_training_is_the_unrolled_one(architecture, shape, activation, compilable, monkeypatch):
     for module in ("gradient", "graph_gradient", "ring_gradient"):
-        monkeypatch.setattr(f"fsnn_lava.nn.{module}.compilable", lambda _: compilable)
+        monkeypatch.setattr(f"fsnn_lava.nn.{module}.compiler_accepts", lambda _: compilable)
     net = make(architecture, shape, activation=activation, solver=fl.Solver(tol=1e-13, max_steps=300)).train()
     for _ in range(300):
         net.feedback_weights()  # their power iterations converge, so that all passes below have the same weights

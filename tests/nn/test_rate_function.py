@@ -43,7 +43,7 @@ def test_without_an_upper_clip_the_rate_and_its_slope_go_on():
 @pytest.mark.parametrize("architecture", ["4", "4 (F4)", "4-4", "4-4 (F4)"])
 def test_a_neuron_exactly_at_0_or_1_passes_no_gradient_in_any_network(architecture, compilable, monkeypatch):
     for module in ("gradient", "graph_gradient", "ring_gradient"):
-        monkeypatch.setattr(f"fsnn_lava.nn.{module}.compilable", lambda _: compilable)
+        monkeypatch.setattr(f"fsnn_lava.nn.{module}.compiler_accepts", lambda _: compilable)
     net = fl.FSNN(architecture, input_shape=(2,), classes=2, neuron=fl.IF(), vth=2.0, batch_norm=False, steps=8).double().train()
     for stage in net.stages:
         torch.nn.init.zeros_(stage.linear.weight)

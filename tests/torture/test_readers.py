@@ -28,7 +28,7 @@ def test_a_damaged_file_gives_its_content_or_a_message():
     assert not tally.failures
     assert tally.counts["refused"] > CASES // 2  # the damage does hit
     assert sum(tally.counts.values()) == CASES
-    assert len(tally.readers) == 28 + len(EVENT_ENDINGS)
+    assert len(tally.readers) == 29 + len(EVENT_ENDINGS)
 
 
 def test_a_text_heap_that_would_loop_forever_is_refused(tmp_path):
