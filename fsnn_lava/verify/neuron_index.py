@@ -38,7 +38,7 @@ def by_place(offender: Offender) -> tuple[int, int]:
 def first_layer(offenders: Sequence[Offender], kind: str) -> str:
     """The end of a sentence that names the layer of the first offender of a kind; empty if those kept are all of other kinds.
 
-    ValueError if there are none at all: then the totals, which may come from a file, contradict each other.
+    ValueError if the list is empty: then the totals, which may come from a file, contradict each other.
     """
     if not offenders:
         raise ValueError(f"there is a violation ({kind}) but none is listed")
