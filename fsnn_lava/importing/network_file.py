@@ -20,7 +20,7 @@ class FileKind(Enum):
 
 
 def kind_of_file(path: Path) -> FileKind:
-    """The kind of a file; BadFile if it is none of them, or a network of fsnn-lava already."""
+    """The kind of a file; BadFile if it is of another kind, or already a network of fsnn-lava."""
     if not path.is_file():
         raise BadFile(f"{path} is not a file, and not MODULE:FUNCTION either")
     with path.open("rb") as stream:
