@@ -3,10 +3,10 @@
     python examples/models/make.py NAME RUN [--recipe train/NAME.toml] [--also 8 12 16] [--steps T] [--schedule pipelined]
                                     [--bits N] [--note "…"] [--data DIR]
 
-RUN is the folder of a training, of which best.pt is taken and log.jsonl is copied to train/logs/NAME.jsonl, or a model.pt alone. The
-catalogue of shipped networks (make_catalogue.py) is written anew at the end. --schedule pipelined ships a network that was trained with
-the sequential schedule under that of the chip, so that float and integers differ by the rounding alone; the card has both. --out writes to
-another folder instead, and then neither log nor catalogue; --samples takes only the first test samples: for a trial.
+RUN is a single model.pt, or the folder of a training run: then best.pt is used, and log.jsonl is copied to train/logs/NAME.jsonl. At the
+end, the catalogue of shipped networks is updated (make_catalogue.py). --schedule pipelined ships a network that was trained with the
+sequential schedule with that of the chip, so that float and integers differ only by rounding; the card gives the accuracy with both. For
+a trial, --out writes to another folder, without log and catalogue, and --samples uses only the first test samples.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ CARD = """# {name}
 | network digest | `{digest}` |
 | SHA-256 of model.pt | `{model_hash}` |
 
-| layer | neurons | firing rate, spikes per step and neuron | synaptic operations per sample that reach it on the chip |
+| layer | neurons | {sent} per step and neuron | synaptic operations per sample that reach it on the chip |
 |---|---|---|---|
 {layers}
 {steps_table}
@@ -212,12 +212,20 @@ def card(args: argparse.Namespace, net: fl.FSNN, made: Quantised, figures: dict[
     return CARD.format(
         name=args.name, bits=args.bits, board=placement.board.name, answer=placement.verdict, architecture=net.architecture,
         steps=net.steps, data=data, recipe=args.recipe, note=f"; {args.note}" if args.note else "",
-        neuron="IF" if net.neuron.leak == 1 else f"LIF {net.neuron.leak}", before=made.gain_before, after=made.gain_after,
+        neuron=neuron_text(net.neuron), before=made.gain_before, after=made.gain_after,
         schedule=f" in the {net.schedule} schedule" if trained else "",
         as_trained=f"| accuracy, float, in the {trained[0]} schedule it was trained with | {trained[1]:.2%} |\n" if trained else "",
         certified="certified" if made.gain_after < 1 else "not certified", digest=made.chip.digest(), model_hash=digest,
-        layers=layers, steps_table=steps_table(figures["by steps"]), **figures,
+        layers=layers, sent="messages" if made.chip.delta else "firing rate, spikes",
+        steps_table=steps_table(figures["by steps"]), **figures,
     )  # fmt: skip
+
+
+def neuron_text(neuron: fl.LIF) -> str:
+    """Name the kind of neuron with its parameters."""
+    if isinstance(neuron, fl.SigmaDelta):
+        return f"sigma-delta neurons with a dead band of {neuron.dead_band:g}"
+    return "IF" if neuron.leak == 1 else f"LIF {neuron.leak}"
 
 
 def steps_table(rows: Sequence[dict[str, float]]) -> str:

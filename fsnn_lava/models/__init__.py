@@ -1,1 +1,1 @@
-"""Trained networks, found by name."""
+"""Trained models, found by name."""

@@ -1,7 +1,8 @@
-"""The trained networks of a release: the size and hash of their files, and where they are downloaded from."""
+"""The catalogue of a release's trained networks: the size and hash of their files, and where they can be downloaded."""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from fsnn_lava.files.toml import read_toml
 
 CATALOGUE = Path(__file__).parent / "catalogue.toml"
 VARIABLE = "FSNN_MODELS"
-ADDRESS = ""  # of the folder examples/models of a release; there is no public one yet
+ADDRESS = ""  # URL of examples/models of a release; there is no public one yet
 SECONDS = 60
 
 
@@ -31,7 +32,7 @@ class ShippedFile:
 
 @lru_cache(maxsize=1)
 def catalogue() -> dict[str, tuple[ShippedFile, ...]]:
-    """The files of every trained network in the catalogue, by name."""
+    """Return the files of every trained network in the catalogue, by name."""
     return {
         name: tuple(ShippedFile(file, about["bytes"], about["sha256"]) for file, about in files.items())
         for name, files in read_toml(CATALOGUE, what="catalogue of networks").items()
@@ -39,14 +40,16 @@ def catalogue() -> dict[str, tuple[ShippedFile, ...]]:
 
 
 def catalogue_names() -> tuple[str, ...]:
-    """The names of all trained networks of this release, on this machine or not."""
+    """Return the names of all trained networks in the catalogue of this release, whether or not they are on this machine."""
     return tuple(catalogue())
 
 
 def download_from_catalogue(name: str, folder: Path) -> list[Path]:
-    """Download the catalogue's files of a network into folder/name, checked by size and hash; files that are already there are kept."""
+    """Download a network's catalogued files to folder/name, checking their size and hash; existing files are kept."""
     if name not in catalogue():
-        raise BadFile(f"there is no shipped network named {name} (available: {', '.join(catalogue_names())})")
+        close = difflib.get_close_matches(name, catalogue_names(), n=1)
+        hint = f"; did you mean {close[0]}?" if close else f" (available: {', '.join(catalogue_names())})"
+        raise BadFile(f"there is no shipped network named {name}{hint}")
     written = []
     for file in catalogue()[name]:
         target = folder / name / file.name

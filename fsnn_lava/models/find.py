@@ -12,18 +12,18 @@ from fsnn_lava.models.catalogue import VARIABLE, catalogue_names
 PACKAGED = Path(__file__).parent
 EXAMPLES = Path(__file__).parents[2] / "examples" / "models"
 NETWORK, MODEL = "net.h5", "model.pt"
-DOWNLOADED = "models"  # inside the folder of the data sets
+DOWNLOADED = "models"  # subfolder of the data folder
 
 
 def shipped_models(file: str = NETWORK) -> dict[str, Path]:
-    """The files of the trained networks that can be found on this machine, by name."""
+    """Find the files of trained networks on this machine, by name."""
     found = {path.parent.name: path for folder in (find_downloads_folder(), EXAMPLES) for path in sorted(folder.glob(f"*/{file}"))}
     inside = {path.stem: path for path in sorted(PACKAGED.glob(f"*{Path(file).suffix}"))}
     return {**inside, **found}
 
 
 def find_downloads_folder() -> Path:
-    """The folder that `fsnn get` writes to."""
+    """Return the folder that `fsnn get` writes to."""
     return default_root() / DOWNLOADED
 
 
@@ -33,7 +33,7 @@ def find(name_or_path: str | Path, *, file: str = NETWORK) -> Path:
     Args:
         name_or_path: the name of a shipped network, such as "digits"; a path is returned unchanged. The package contains net.h5 of all
             shipped networks, and model.pt of digits.
-        file: "net.h5" for the integer network, "model.pt" for the float network that it was made from.
+        file: "net.h5" for the integer network, "model.pt" for the float network from which it was made.
 
     Returns:
         The path, for `ChipNetwork.load` or `FSNN.load`.
@@ -58,4 +58,4 @@ def find(name_or_path: str | Path, *, file: str = NETWORK) -> Path:
     raise BadFile(f"there is no file {path} and no shipped network of that name{hint}")
 
 
-find_model = find  # the name used inside the library
+find_model = find  # name used inside the library
