@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from fsnn_lava.cli.main import COMMANDS, command_parser
+from fsnn_lava.cli.fsnn import COMMANDS, fsnn_command_parser
 
 PAGE = Path(__file__).parent / "commands.md"
 HEAD = """# Commands
@@ -23,7 +23,7 @@ Exit codes: 0 done and verified · 1 the run is not faithful or misses a thresho
 def page() -> str:
     parts = [HEAD]
     for name in COMMANDS:
-        parser = command_parser(name)
+        parser = fsnn_command_parser(name)
         rows = [
             f"| `{', '.join(action.option_strings) or action.dest}{_metavar(action)}` | {_help(action)} |"
             for action in parser._actions
