@@ -3,9 +3,9 @@
     python bench/budget.py [--networks mnist fashion-mnist] [--data-dir DIR] [--samples N] [--limit N] [--max-drop P] [--json]
 
 Rate coding runs for the number of steps in the recipe. The dead band and the steps of delta encoding are chosen on held-out training
-images, as fsnn-tune does: the fewest messages that lose at most --max-drop points there. The test set is used only for the rows that are
-printed. Operations are those of the chip's own graph, in which a static input costs nothing. A network of N layers takes T + N - 1 chip
-steps.
+images, as fsnn-tune does: the fewest messages that lose at most --max-drop points there. A network that was trained for delta encoding has
+its own dead band and steps. The test set is used only for the rows that are printed. Operations are those of the chip's own graph, in
+which a static input costs nothing. A network of N layers takes T + N - 1 chip steps.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ from fsnn_lava.tuning.held_out import CALIBRATION_SAMPLES, hold_out
 from fsnn_lava.tuning.trial import Trial
 
 MODELS = Path(__file__).resolve().parents[1] / "examples" / "models"
-NETWORKS = {"mnist": ("mnist", "mnist-frugal"), "fashion-mnist": ("fashion-mnist-if", "fashion-mnist-frugal"), "digits": ("digits",)}
+NETWORKS = {
+    "mnist": ("mnist", "mnist-frugal", "mnist-delta"),
+    "fashion-mnist": ("fashion-mnist-if", "fashion-mnist-frugal"),
+    "digits": ("digits",),
+}
 SAMPLES = 5000  # held-out training images
 
 
@@ -63,10 +67,17 @@ def measure(data: str, args: argparse.Namespace) -> list[dict[str, Any]]:
         net = fl.FSNN.load(path)
         tuning = tuning_bench(net, dataset, args.samples)
         test = test_bench(tuning, dataset, args.limit)
-        plain = Candidate(encoding="rate", bits=8, per_channel=False, steps=net.steps)
-        for candidate in (plain, fewest_messages(tuning, net, args.max_drop)):
+        for candidate in exports(net, tuning, args.max_drop):
             rows.append(describe(name, test.try_out(candidate), len(net.architecture.layers), rows[0] if rows else None))
     return rows
+
+
+def exports(net: fl.FSNN, tuning: Bench, max_drop: float) -> tuple[Candidate, ...]:
+    """Return the exports of a network that are measured: with spikes and with delta encoding, or only as it was trained for the latter."""
+    if isinstance(net.neuron, fl.SigmaDelta):
+        return (Candidate(encoding="delta", bits=8, per_channel=False, steps=net.steps, dead_band=net.neuron.dead_band),)
+    plain = Candidate(encoding="rate", bits=8, per_channel=False, steps=net.steps)
+    return plain, fewest_messages(tuning, net, max_drop)
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""What comparing costs beside the run itself: seconds of the comparator over seconds of the emulator, in the batches of `fsnn-run`.
+"""Measure what comparing costs relative to the run itself: seconds of the comparator per second of the emulator, in batches of `fsnn-run`.
 
     python bench/compare.py [--quick] [--data-dir DIR] [--json FILE] [--case NAME]
 
@@ -6,10 +6,10 @@ mnist      the trained network in examples/models on the 10,000 test images of M
 dense      400 (F400), untrained, 10,000 images of strokes
 alexnet-f  the paper's AlexNet-F, untrained, 64 images of strokes in the shape of CIFAR-10
 
-Compiling is not counted: both run once on a few samples first. Every batch is run, then compared, so that other programs slow both
-down alike; seconds are of the clock, and beside them of the processor. --quick takes an eighth of the samples, and prints ratios that
-are worse than those of a whole run, since what the comparator examines of the first samples does not grow with the run. Exit code 1 if
-a ratio misses its bar.
+Compilation is not counted: both first run once on a few samples. Every batch is run and then compared, so that other programs slow
+both down alike. Both wall-clock seconds and processor seconds are given. --quick takes an eighth of the samples; its ratios are worse
+than those of a full run, because the work that the comparator does on the first samples does not grow with the run. The exit code is 1
+if a ratio misses its limit.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
     python bench/encodings.py [--networks digits ...] [--data-dir DIR] [--samples N] [--limit N] [--curve [--figure FILE]] [--stock]
 
-Rate coding runs for the number of steps in its recipe. Dead band and steps of delta encoding are chosen on training images: of those that
-answer at least as many of them correctly as rate coding, "fewest" sends the fewest messages, and "closest" the fewest among those whose
-rates are no further from a* than with rate coding, in root mean square. A network that was fine-tuned for delta encoding ("delta,
-trained") has its own dead band and steps, and is compared with the rate coding of the network that it was fine-tuned from. Test images are
-used only for the rows that are printed. A static input counts once in both encodings. A network of N layers takes T + N - 1 chip steps.
-Times are processor times of the emulator on one thread, medians of interleaved runs. `--curve` adds rows for several dead bands and
-numbers of steps, which `--figure` draws (docs/encodings.md). `--stock` prints instead what Lava's own sigma-delta neurons (--graph stock)
-make of the "closest" network, on a few test samples, computed by the comparator's reference.
+Rate coding runs for the number of steps in its recipe. Dead band and steps for delta encoding are chosen on training images. Of those
+that answer at least as many of these images correctly as rate coding, "fewest" sends the fewest messages, and "closest" the fewest among
+those whose rates, in root mean square, are no further from a* than with rate coding. A network that was fine-tuned for delta encoding
+("delta, trained") has its own dead band and steps, and is compared with rate coding of the network that it was fine-tuned from. Test
+images are used only for the rows that are printed. A static input counts once in both encodings. A network of N layers takes T + N - 1
+chip steps. Times are processor times of the emulator on one thread, medians of interleaved runs. `--curve` adds rows for several dead
+bands and numbers of steps, which `--figure` draws (docs/encodings.md). `--stock` instead prints what the "closest" network does with
+Lava's own sigma-delta neurons (--graph stock) on a few test samples, as computed by the comparator's reference.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ LABELS = {
     "distance_rms": "rms distance to a*",
     "accuracy": "accuracy",
 }
-TRAINED = {"fashion-mnist-if": "fashion-mnist-delta"}  # fine-tuned for delta encoding, by the network that it started from
+TRAINED = {"mnist": "mnist-delta", "fashion-mnist-if": "fashion-mnist-delta"}  # for delta encoding, by the network they started from
 Row = dict[str, Any]
 
 

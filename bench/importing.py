@@ -1,4 +1,4 @@
-"""What it costs to convert a network of ReLUs: train one on MNIST, import it, and run it in 8-bit integers with several numbers of steps.
+"""Measure what it costs to convert a network of ReLUs: train one on MNIST, import it, and run it in 8-bit integers with various steps.
 
     python bench/importing.py [--data-dir DIR] [--epochs N] [--limit N]
 
@@ -9,7 +9,8 @@ Prints the accuracy of the source and of the imported network on the same test s
 
 instead compares an imported checkpoint of 400 (F400) with the authors' code (github.com/pkuxmq/IDE-FSNN) in your checkout DIR, which needs
 scipy and termcolor: their network is trained on Fashion-MNIST for some iterations with their code and saved as their script does, unless
---checkpoint names one that it wrote. Then both run 100 test images in float64, and the largest difference of all rates is printed.
+--checkpoint names a file that the script wrote. Then both run 100 test images in float64, and the largest difference between the rates
+is printed.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""The paper's figures and tables for networks that were trained here: residual against steps, memory, firing rates, accuracy against steps.
+"""Make the paper's figures and tables for our own trained networks: residual against steps, memory, firing rates, accuracy against steps.
 
     python bench/paper_figures.py digits mnist fashion-mnist-if [--data DIR] [--samples N] [--most T] [--no-memory]
 
-NAME is a network of examples/models (model.pt). What is measured is kept in docs/figures/paper.json; the page docs/paper.md and its
-picture are made from everything in there, so that networks can be added one by one, and --page alone makes them anew.
+NAME is a network in examples/models (model.pt). Measurements are stored in docs/figures/paper.json, and the page docs/paper.md and its
+picture are generated from that file, so networks can be added one by one. --page alone generates both again.
 
 Fig. 2, appendix G   ||f(a[t]) - a[t]|| of the first and the last layer, t = 1 ... T (default 1000), mean over 8 test samples. A recording
                      of events has as many steps as frames.
-Table 4              the memory that a training step needs over the idle process, at T = 30 and 100: by the implicit gradient, and by
+Table 4              the memory that a training step needs on top of the idle process, at T = 30 and 100: by the implicit gradient, and by
                      backpropagation through time in the same code (bench/train_step.py), batch 16.
 Table 5              spikes per step and neuron of every layer.
-Table 6              accuracy and mean firing rate with fewer and more steps than trained with.
+Table 6              accuracy and mean firing rate with fewer and more steps than in training.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compare training with two processes to training with one on the joint batch: the losses must agree; how much faster is it?
+"""Compare training with two processes to training with one on the joint batch: do the losses agree, and how much faster is it?
 
     python bench/processes.py [--architecture TEXT] [--steps N] [--samples N] [--epochs N] [--rounds N] [--json FILE]
 

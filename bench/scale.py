@@ -1,10 +1,11 @@
-"""Every phase from a float network to a report at the paper's full sizes, with its seconds: AlexNet-F and CIFARNet-F, untrained.
+"""Time every phase from a float network to a report at the paper's full sizes: AlexNet-F and CIFARNet-F, untrained.
 
     python bench/scale.py [alexnet-f] [cifarnet-f] [--samples N] [--only export] [--json FILE]
 
-The images are strokes in the shape of CIFAR-10; batch norm's statistics become theirs first, otherwise the deep layers would be silent.
-Seconds are given twice, of the processor and of the clock: on a machine with other work the first is what the phase costs. Parts of a
-phase are indented; they are timed where they are called. Exit code 1 if quantising takes more than two minutes of the processor.
+The images are strokes in the shape of CIFAR-10. The batch-norm statistics are first set to those of the images, because otherwise the
+deep layers would be silent. Both processor seconds and wall-clock seconds are given; on a busy machine, the former are what the phase
+costs. Parts of a phase are indented; they are timed where they are called. The exit code is 1 if quantisation takes more than two
+minutes of processor time.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ snntorch    the same with snntorch's neuron, if it is installed; the same for sp
 reference   the authors' code (github.com/pkuxmq/IDE-FSNN) in your checkout DIR; it needs scipy and termcolor
 
 An iteration consists of forward pass, loss, gradient and optimiser step. Milliseconds are medians over interleaved rounds. Memory is the
-growth of the peak over idle, each in a new process whose allocator returns every tensor immediately (MALLOC_MMAP_THRESHOLD_), so that the
-figure does not depend on what was freed before.
+peak minus the idle process, each measured in a new process whose allocator returns every tensor immediately
+(MALLOC_MMAP_THRESHOLD_), so that the figure does not depend on what was freed before.
 
 --deep instead measures AlexNet-F with inputs in the shape of CIFAR-10 (batch 16, T = 30): ours with GMRES to 2e-2, the same with dense
 products, and the reference; the distance of our gradient from that of the same system solved to 1e-6; and our memory at T = 30 and

@@ -1,8 +1,8 @@
-"""Networks beyond one loop: a feedback ResNet in one line, and recurrence in every layer as a graph; both trained, in integers, compared.
+"""Networks with more than one loop: train, quantise, run and compare a feedback ResNet, and a graph with recurrence in every layer.
 
     python examples/network_graphs.py [emu | sim]
 
-The ResNet has two residual blocks, each with a skip (S) and a loop (F) of its own; the second skip is a 1 x 1 convolution with stride 2.
+The ResNet has two residual blocks, each with its own skip (S) and loop (F); the second skip is a 1 x 1 convolution with stride 2.
 train/fashion-mnist-resnet.toml and train/fashion-mnist-recurrent.toml train larger ones.
 """
 

@@ -1,4 +1,4 @@
-"""Feedback spiking neural networks from PyTorch to Loihi 2, checked at every step to be the same network."""
+"""Take feedback spiking neural networks from PyTorch to Loihi 2, checking at every step that the network stays the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fsnn_lava import lava_compat
 from fsnn_lava.version import __version__ as __version__
 
-if TYPE_CHECKING:  # `X as X` is a public name to a type checker; _MODULES below loads it, and a test checks that the two agree
+if TYPE_CHECKING:  # to a type checker, `X as X` is a public name; _MODULES below loads it, and a test checks that the two agree
     from fsnn_lava import plot as plot
     from fsnn_lava.data.dataset import Dataset as Dataset
     from fsnn_lava.data.loading import load_data as load_data
@@ -105,7 +105,7 @@ _FOLDERS = ("plot",)
 __all__ = [*_MODULES, *_FOLDERS, "__version__"]
 
 
-lava_compat.install_import_hook()  # before anything imports Lava; imports neither Lava nor numpy itself
+lava_compat.install_import_hook()  # must run before anything imports Lava; it imports neither Lava nor numpy itself
 
 
 if not TYPE_CHECKING:  # a type checker that saw it would accept misspelt names

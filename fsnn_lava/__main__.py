@@ -1,10 +1,10 @@
-"""python -m fsnn_lava COMMAND …: the same as fsnn COMMAND …"""
+"""Run `python -m fsnn_lava COMMAND …` as `fsnn COMMAND …`."""
 
 from __future__ import annotations
 
 import sys
 
-from fsnn_lava.cli.main import main
+from fsnn_lava.cli.fsnn import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""The errors that this package raises: one base class, and an exit code for each."""
+"""The errors that this package raises: they share one base class, and each has an exit code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FsnnError(Exception):
     exit_code = 2
 
     def __str__(self) -> str:
-        """The message, shortened in the middle if it quotes something very long from a file."""
+        """Return the message, shortened in the middle if it quotes something very long from a file."""
         text = super().__str__()
         return text if len(text) <= MESSAGE_CHARACTERS_MAX else f"{text[: MESSAGE_CHARACTERS_MAX - 200]} … {text[-180:]}"
 

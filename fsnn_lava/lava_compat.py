@@ -1,4 +1,4 @@
-"""Fixes that unmodified Lava 0.10 needs on Python 3.11+ and numpy 2, applied while Python imports the four modules in `FIXES`.
+"""Apply the fixes that unmodified Lava 0.10 needs on Python 3.11+ and numpy 2, while Python imports the four modules in `FIXES`.
 
 No file of Lava is changed, and Lava is not imported here. A module is left alone if it does not need its fix: with the versions that
 Lava was released for (Python 3.10, numpy 1, OpenCV and torchvision installed), nothing is changed.
@@ -27,7 +27,7 @@ class Fix(NamedTuple):
 
 
 def hashable_while_imported(loader: Loader, module: ModuleType) -> None:
-    """Make ByteEncoder hashable only while its module is executed, since Python 3.11 requires it of dataclass defaults."""
+    """Make ByteEncoder hashable, but only while its module is executed: Python 3.11 requires dataclass defaults to be hashable."""
     build_class = builtins.__build_class__
 
     def build(body: Callable[[], Any], name: str, /, *bases: Any, **options: Any) -> Any:
@@ -68,7 +68,7 @@ def _convolve_with_python_sizes(loader: Loader, module: ModuleType) -> None:
 
 
 def _leave_out(loader: Loader, module: ModuleType) -> None:
-    """The module stays empty; using it raises an error that says why."""
+    """Leave the module empty; using it raises an error that says why."""
 
     def explain(name: str) -> Any:
         raise AttributeError(
@@ -80,7 +80,7 @@ def _leave_out(loader: Loader, module: ModuleType) -> None:
 
 
 def _numpy_version() -> tuple[int, int]:
-    """Major and minor version of numpy, on which Lava's fixes depend."""
+    """Return the major and minor version of numpy, on which Lava's fixes depend."""
     import numpy as np
 
     major, minor = np.__version__.split(".")[:2]
@@ -88,7 +88,7 @@ def _numpy_version() -> tuple[int, int]:
 
 
 def _is_missing(name: str) -> bool:
-    """Whether a package that a Lava module imports is not installed."""
+    """Return whether a package that a Lava module imports is not installed."""
     import importlib.util
 
     return importlib.util.find_spec(name) is None
@@ -103,7 +103,7 @@ FIXES = {
 
 
 class FixingLoader:
-    """The module's own loader, except that executing the module applies the fix."""
+    """Wraps the module's own loader: executing the module also applies the fix."""
 
     def __init__(self, loader: Loader, fix: Fix) -> None:
         self._loader, self._fix = loader, fix
@@ -121,10 +121,10 @@ class FixingLoader:
 
 
 class FixingFinder:
-    """Finds the modules in `FIXES` that need their fix, using Python's other finders, and no other modules."""
+    """Finds only those modules in `FIXES` that need their fix; Python's other finders locate them."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """The spec of a Lava module that needs a fix, with a FixingLoader; None for all others."""
+        """Return the spec, with a FixingLoader, of a Lava module that needs a fix; None for any other module."""
         fix = FIXES.get(fullname)
         if fix is None or not fix.needed():
             return None
@@ -136,7 +136,7 @@ class FixingFinder:
 
 
 def install_import_hook() -> None:
-    """Fix Lava whenever it is imported from now on; warns if it was already imported."""
+    """Fix Lava whenever it is imported from now on; warn if it was already imported."""
     if not any(isinstance(finder, FixingFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, FixingFinder())
     sentence = imported_too_early()
@@ -145,7 +145,7 @@ def install_import_hook() -> None:
 
 
 def imported_too_early() -> str:
-    """One sentence if a module that needs a fix was imported before fsnn_lava, and so was not fixed; else ""."""
+    """Return a sentence if a module that needs a fix was imported before fsnn_lava, and so was not fixed; otherwise ""."""
     early = [name for name, fix in FIXES.items() if name in sys.modules and not _is_fixed(sys.modules[name]) and fix.needed()]
     if not early:
         return ""

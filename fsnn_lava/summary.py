@@ -1,4 +1,4 @@
-"""Summary: what `print` and a notebook show for an object: a title, a table and a few notes."""
+"""The Summary that `print` and a notebook show for an object: a title, a table and a few notes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Summary:
     notes: tuple[str, ...] = ()
 
     def to_text(self) -> str:
-        """The summary as plain text, columns as wide as their widest cell."""
+        """Return the summary as plain text; each column is as wide as its widest cell."""
         table = [[*map(_cell_text, row), *[""] * (len(self.columns) - len(row))] for row in (self.columns, *self.rows)]
         numeric = [self._is_numeric(column) for column in range(len(self.columns))]
         widths = [max(len(row[column]) for row in table) for column in range(len(self.columns))]
@@ -27,7 +27,7 @@ class Summary:
         return "\n".join([self.title, *lines, *(f"  {note}" for note in self.notes)])
 
     def to_html(self) -> str:
-        """The summary as an HTML table; every text in it is escaped."""
+        """Return the summary as an HTML table; all text in it is escaped."""
         head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
         body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in self.rows)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
@@ -46,7 +46,7 @@ def _cell_text(cell: Cell) -> str:
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """A shape in a summary: (16, 4, 4) as 16x4x4."""
+    """Format a shape for a summary: (16, 4, 4) becomes 16x4x4."""
     return "x".join(map(str, shape))
 
 

@@ -1,1 +1,1 @@
-"""What runs a ChipNetwork and returns a Result: the emulator, Lava processes, Loihi 2."""
+"""Backends, each of which runs a ChipNetwork and returns a Result: the emulator, Lava processes, Loihi 2."""

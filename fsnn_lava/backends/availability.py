@@ -1,4 +1,4 @@
-"""The backends, and what each of them is missing on this machine; neither Lava nor the vendor's software is imported."""
+"""Check which backends are available on this machine and what the others are missing, without importing Lava or the vendor's software."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VENDOR = "lava-loihi (Intel's extension for members of the research community IN
 
 
 def missing_for_backend(backend: str) -> tuple[str, ...]:
-    """What `backend` is missing to run here, one phrase per item; empty if it can run."""
+    """Return the requirements of `backend` that are missing here, one phrase per item; empty if it is available."""
     if backend not in BACKENDS:
         raise BadArgument(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
     if backend == "emu":
@@ -33,7 +33,7 @@ def missing_for_backend(backend: str) -> tuple[str, ...]:
 
 
 def require_backend(backend: str) -> None:
-    """Return if `backend` can run here; otherwise raise BackendMissing, which says what is missing."""
+    """Raise BackendMissing, naming what is missing, unless `backend` is available here."""
     missing = missing_for_backend(backend)
     if missing:
         raise BackendMissing(
@@ -46,7 +46,7 @@ def _vendor() -> tuple[str, ...]:
 
 
 def _board() -> tuple[str, ...]:
-    """What is missing to reach a board, through a SLURM queue that is not switched off or through the address of its host."""
+    """Return what is still needed to reach a board, through an enabled SLURM queue or through the address of its host."""
     by_queue = shutil.which("sinfo") is not None and "NOSLURM" not in os.environ
     if by_queue or os.environ.get("NXSDKHOST"):
         return ()

@@ -1,4 +1,4 @@
-"""What all commands share: an error becomes one line and an exit code (0 done, 1 check failed, 2 bad input, 3 backend missing)."""
+"""Behaviour shared by all commands: an error becomes one line and an exit code (0 done, 1 check failed, 2 bad input, 3 backend missing)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from fsnn_lava.cli.parsers.parser import spelled
 from fsnn_lava.errors import FsnnError, Interrupted, Remark
 
 INTERRUPTED = 130
+UNDER_ONE_NAME: ContextVar[bool] = ContextVar("UNDER_ONE_NAME", default=False)  # started as `fsnn run`, not as `fsnn-run`
 
 
 class Terminated(KeyboardInterrupt):
@@ -32,7 +33,7 @@ def _terminate(_signal: int, _frame: FrameType | None) -> None:
 
 
 def run_command(name: str, function: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
-    """Run the function of any command and turn every error that the user can act on into one line on stderr."""
+    """Run the function of a command and turn every error that the user can act on into one line on stderr."""
     _open_streams()
     name = spelled(name)
     previous: Any = signal.signal(signal.SIGTERM, _terminate)
@@ -106,5 +107,10 @@ def _discard_stdout() -> None:
 
 
 def command_as_typed() -> str:
-    """The command line as the user typed it, without the path of the program."""
+    """Return the command line as the user typed it, without the path of the program."""
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def spelled(name: str) -> str:
+    """Return the name of a command as the user typed it, for every message: `fsnn-run` or `fsnn run`."""
+    return name.replace("-", " ", 1) if UNDER_ONE_NAME.get() else name

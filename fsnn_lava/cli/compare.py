@@ -20,17 +20,17 @@ from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import Verdict
 
 ROWS_AT_ONCE = 4096
-READ_AT_ONCE = 64  # samples with all their detail
+READ_AT_ONCE = 64  # samples with full detail
 JUDGED_ROWS = ("predictions", "logits", "readout", "layer_spikes", "updates", "clip_count")
 
 
 def fsnn_compare(argv: Sequence[str] | None = None) -> int:
-    """fsnn-compare with these arguments. Exit code 0: the run passes; 1: it does not; 2: bad input."""
+    """Run the command `compare` with these arguments. Exit code 0: the run passes; 1: it does not; 2: bad input."""
     return run_command("fsnn-compare", execute_compare, compare_parser().parse_args(argv))
 
 
 def execute_compare(args: argparse.Namespace) -> int:
-    """fsnn-compare after parsing: judge the results file and print the verdict."""
+    """Execute fsnn-compare after parsing: judge the results file and print the verdict."""
     for name in ("limit", "equilibria"):
         value = getattr(args, name)
         if value is not None and value < (1 if name == "limit" else 0):
@@ -50,9 +50,9 @@ def execute_compare(args: argparse.Namespace) -> int:
 
 
 def _compare_two(args: argparse.Namespace, model: FSNN | None, wanted: Thresholds) -> int:
-    """Judge two runs on the samples that both have and put them side by side; exit code 0 if both pass."""
+    """Compare two runs on the samples that both have, side by side; exit code 0 if both pass."""
     if args.figures is not None:
-        raise BadArgument("--figures writes the figures of one run: give a single results file")
+        raise BadArgument("--figures writes the figures of one run: pass a single results file")
     with reading_results(args.results) as first, reading_results(args.other) as second:
         readers, names = (first, second), run_names(args.results, args.other)
         require_same_classes(readers, names)
@@ -69,9 +69,9 @@ def _compare_two(args: argparse.Namespace, model: FSNN | None, wanted: Threshold
 
 
 def _compare_file(reader: ResultsReader, *, model: FSNN | None, wanted: Thresholds, limit: int | None, equilibria: int | None) -> Verdict:
-    """The verdict on the samples that a file keeps in detail; the accuracy counts all samples."""
+    """Return the verdict on the samples that a file stores in detail; the accuracy counts all samples."""
     if reader.details == 0:
-        raise BadFile("this file keeps no samples in detail, so there is nothing to compare; run again with a larger --detail")
+        raise BadFile("this file stores no samples in detail, so there is nothing to compare; run again with a larger --detail")
     chip, graph = reader.chip, reader.provenance.graph
     comparator = Comparator(chip, model=model, thresholds=wanted, graph=graph, equilibrium_samples=equilibria)
     end = min(reader.details, limit or reader.details)
@@ -89,7 +89,7 @@ def _compare_file(reader: ResultsReader, *, model: FSNN | None, wanted: Threshol
 
 
 def _judge_rows(comparator: Comparator, reader: ResultsReader, end: int) -> None:
-    """Check what the file keeps of every sample: is it unchanged, and is it consistent?"""
+    """Check what the file stores for every sample: is it unchanged, and is it consistent?"""
     comparator.record.add_changed(reader.changed_columns())
     scale, names = comparator.chip.readout_scale, (*JUDGED_ROWS, *(("messages",) if reader.chip.delta is not None else ()))
     for first in range(0, end, ROWS_AT_ONCE):

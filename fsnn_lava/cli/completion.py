@@ -1,24 +1,34 @@
-"""Shell completion of commands, options and their values, generated from the parsers."""
+"""Shell completion of commands, options, their values and the shipped names, generated from the parsers."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 
-from fsnn_lava.cli.main import COMMANDS, command_parser
+from fsnn_lava.cli.fsnn import COMMANDS, fsnn_command_parser
 from fsnn_lava.data.names import NAMES, TONIC, TONIC_SETS
+from fsnn_lava.models.catalogue import catalogue_names
+from fsnn_lava.placement.board import board_names
+from fsnn_lava.training.shipped_recipes import shipped_recipes
 
-FILES = "FILES"  # of an option that takes a path
+FILES = "FILES"  # marks an option that takes a path
 Words = dict[str, dict[str, tuple[str, ...]]]  # command -> option -> what may follow it
 
 
 def completion_words() -> Words:
-    """Every option of every command, and what may follow it: choices, FILES, or nothing for a flag."""
+    """Return every option of every command, and what may follow it: choices, FILES, or nothing for a flag."""
     found: Words = {}
     for name in COMMANDS:
-        parser = command_parser(name)
+        parser = fsnn_command_parser(name)
         found[name] = {option: _values(action) for action in parser._actions for option in action.option_strings if option != "-h"}
     return found
+
+
+def completion_names(command: str) -> tuple[str, ...]:
+    """The recipes or networks that the first argument of a command may name."""
+    if command == "train":
+        return tuple(shipped_recipes())
+    return catalogue_names() if command in ("export", "run", "map", "tune", "get") else ()
 
 
 def _values(action: argparse.Action) -> tuple[str, ...]:
@@ -26,21 +36,23 @@ def _values(action: argparse.Action) -> tuple[str, ...]:
         return ()
     if action.dest == "data":
         return (*NAMES, *(TONIC + name for name in TONIC_SETS), FILES)
+    if action.dest == "board":
+        return (*board_names(), FILES)
     if action.choices:
         return tuple(map(str, action.choices))
     return (FILES,)
 
 
 def completion_script(shell: str) -> str:
-    """The completion script that a shell evaluates."""
+    """Return the completion script that a shell evaluates."""
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]()
 
 
 def _bash() -> str:
-    """One function for `fsnn` and every `fsnn-COMMAND`. The colon in tonic:NAME must not split words."""
+    """Return one function for `fsnn` and every `fsnn-COMMAND`. The colon in tonic:NAME must not split words."""
     lines = [
         "_fsnn() {",
-        '    local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" cmd="${COMP_WORDS[0]##*/}" options values',
+        '    local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" cmd="${COMP_WORDS[0]##*/}" options names',
         '    if [ "$cmd" = fsnn ]; then',
         '        if [ "$COMP_CWORD" = 1 ]; then',
         f'            COMPREPLY=($(compgen -W "{" ".join(COMMANDS)} --help --version --completion" -- "$cur")); return',
@@ -58,11 +70,11 @@ def _bash() -> str:
                 files = ' COMPREPLY+=($(compgen -f -- "$cur"));' if FILES in values else ""
                 lines.append(f'        {option}) COMPREPLY=($(compgen -W {shlex.quote(" ".join(plain))} -- "$cur"));{files} return ;;')
         lines.append("        esac")
-        lines.append(f"        options={shlex.quote(' '.join(options))} ;;")
+        lines.append(f"        options={shlex.quote(' '.join(options))} names={shlex.quote(' '.join(completion_names(name)))} ;;")
     lines += [
         "    esac",
         '    if [ "${cur#-}" != "$cur" ]; then COMPREPLY=($(compgen -W "$options" -- "$cur"))',
-        '    else COMPREPLY=($(compgen -f -- "$cur")); fi',
+        '    else COMPREPLY=($(compgen -W "$names" -- "$cur") $(compgen -f -- "$cur")); fi',
         "}",
         f"complete -o filenames -F _fsnn fsnn {' '.join(f'fsnn-{name}' for name in COMMANDS)}",
     ]
@@ -70,13 +82,16 @@ def _bash() -> str:
 
 
 def _zsh() -> str:
-    """zsh runs the functions of bash."""
+    """Return the bash functions, which zsh can run."""
     return "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n" + _bash()
 
 
 def _fish() -> str:
     lines = [f"complete -c fsnn -n __fish_use_subcommand -f -a {name} -d {shlex.quote(what)}" for name, what in COMMANDS.items()]
     for name, options in completion_words().items():
+        if names := " ".join(completion_names(name)):
+            lines.append(f"complete -c fsnn -n '__fish_seen_subcommand_from {name}' -a {shlex.quote(names)}")
+            lines.append(f"complete -c fsnn-{name} -a {shlex.quote(names)}")
         for option, values in options.items():
             plain = " ".join(value for value in values if value != FILES)
             takes = f" -r{'F' if FILES in values else 'f'}" + (f" -a {shlex.quote(plain)}" if plain else "") if values else ""

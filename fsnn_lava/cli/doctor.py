@@ -1,4 +1,4 @@
-"""fsnn-doctor: what is installed, which backends can run here, and what the others are missing; installs Lava on request."""
+"""fsnn-doctor: show what is installed, which backends can run here, and what the others are missing; install Lava on request."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ VARIABLES = ("FSNN_DATA", "OMP_NUM_THREADS", "SLURM", "NOSLURM", "PARTITION", "B
 
 
 def fsnn_doctor(argv: Sequence[str] | None = None) -> int:
-    """fsnn-doctor with these arguments: print the state of this machine; always 0. With --install-lava: 0 if Lava works afterwards."""
+    """Run the command `doctor`: print the state of this machine; always 0. With --install-lava, 0 if Lava works afterwards."""
     return run_command("fsnn-doctor", execute_doctor, doctor_parser().parse_args(argv))
 
 
 def execute_doctor(args: argparse.Namespace) -> int:
-    """fsnn-doctor after parsing: print what is installed and what can run here, or install Lava."""
+    """Execute fsnn-doctor after parsing: print what is installed and what can run here, or install Lava."""
     if args.install_lava:
         return _install_lava(args)
     if args.yes:
@@ -55,7 +55,7 @@ def _install_lava(args: argparse.Namespace) -> int:
 
 
 def _examine() -> dict[str, Any]:
-    """Everything that decides what can run here, as JSON values."""
+    """Return everything that determines what can run here, as JSON values."""
     return {
         "fsnn-lava": fsnn_lava.__version__,
         "python": {"version": platform.python_version(), "path": sys.executable},
@@ -80,7 +80,7 @@ def _cores() -> int:
 
 
 def _torch() -> dict[str, Any]:
-    """Threads and CUDA devices of torch; a torch that cannot be imported must not stop the doctor."""
+    """Return threads and CUDA devices of torch; a torch that cannot be imported must not stop the doctor."""
     try:
         import torch
     except (ImportError, OSError) as error:
@@ -89,7 +89,7 @@ def _torch() -> dict[str, Any]:
 
 
 def _data() -> dict[str, str | None]:
-    """The folder that each data set would be read from; None if it is not found."""
+    """Return the folder from which each data set would be read; None if it is not found."""
     try:
         from fsnn_lava.data.search_path import FOLDERS, first_folder
     except ImportError as error:

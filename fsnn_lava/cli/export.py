@@ -24,7 +24,8 @@ from fsnn_lava.placement.board import load_board
 from fsnn_lava.placement.chip_bits import bits_for_board
 from fsnn_lava.placement.placement import Placement, place
 from fsnn_lava.quantisation.fold import fold
-from fsnn_lava.quantisation.quantise import own_encoding, quantise
+from fsnn_lava.quantisation.quantise import quantise
+from fsnn_lava.quantisation.quantise_options import own_encoding
 from fsnn_lava.verify.export import Exported, ExportRefused, Read, Samples, Write, affordable_export_samples, export
 from fsnn_lava.verify.verdict import plain_values
 
@@ -33,12 +34,12 @@ REPORT_SAMPLES = 256
 
 
 def fsnn_export(argv: Sequence[str] | None = None) -> int:
-    """fsnn-export with these arguments."""
+    """Run the command `export` with these arguments."""
     return run_command("fsnn-export", execute_export, export_parser().parse_args(argv))
 
 
 def execute_export(args: argparse.Namespace) -> int:
-    """fsnn-export after parsing: quantise the model, check it and write the file."""
+    """Execute fsnn-export after parsing: quantise the model, check it and write the file."""
     write, read = _format(args)
     if args.limit is not None and args.limit < 1:
         raise BadArgument(f"--limit must be at least 1, got {args.limit}")
@@ -78,7 +79,7 @@ def execute_export(args: argparse.Namespace) -> int:
 
 
 def _format(args: argparse.Namespace) -> tuple[Write, Read]:
-    """Writer and reader for the format given by the file name; BadArgument if the ending is unknown."""
+    """Return the writer and reader for the format given by the file name; raise BadArgument if the suffix is unknown."""
     name = args.format or next((key for key, endings in SUFFIXES.items() if args.network.suffix in endings), None)
     if name is None or args.network.suffix not in SUFFIXES[name]:
         endings = SUFFIXES[name] if name else tuple(e for group in SUFFIXES.values() for e in group)
@@ -93,7 +94,7 @@ def _format(args: argparse.Namespace) -> tuple[Write, Read]:
 
 
 def _trained_bits(net: FSNN) -> int | None:
-    """The bits that the model was trained for with fake quantisation; None if it was not."""
+    """Return the bits for which the model was trained with fake quantisation; None if it was not."""
     bits = net.metrics.get("bits")
     return int(bits) if isinstance(bits, (int, float)) else None
 
@@ -103,7 +104,7 @@ def _bits(args: argparse.Namespace, net: FSNN) -> int:
 
 
 def _bits_of_target(args: argparse.Namespace, net: FSNN, calibration: NDArray[np.uint8] | None) -> int:
-    """The most bits that the board holds, at most --bits."""
+    """Return the largest number of bits that the board can run, at most --bits."""
     if args.encoding == "delta" or args.per_channel:
         raise BadArgument("--target loihi2 needs spikes and one threshold per layer: use --encoding rate, without --per-channel")
 
@@ -116,18 +117,18 @@ def _bits_of_target(args: argparse.Namespace, net: FSNN, calibration: NDArray[np
 
 
 def _dataset(args: argparse.Namespace, net: FSNN) -> tuple[Dataset | None, str]:
-    """The data set named by --data, else the training data set, else none; and a note that says which."""
-    targets = "task" in net.metrics
+    """Return the data set named by --data, else the training data set, else none; and a note that says which."""
+
+    def load(name: str) -> Dataset:
+        targets, shape = "task" in net.metrics, net.architecture.input_shape
+        return _fitting(load_data(name, args.data_dir, download=args.download, targets=targets, shape=shape), net, name)
+
     if args.data is not None:
-        return _fitting(
-            load_data(args.data, args.data_dir, download=args.download, targets=targets), net, str(args.data)
-        ), f"calibrated and tested on {args.data}"
+        return load(str(args.data)), f"calibrated and tested on {args.data}"
     trained_on = net.metrics.get("data")
     if isinstance(trained_on, str):
         try:
-            return _fitting(
-                load_data(trained_on, args.data_dir, download=args.download, targets=targets), net, trained_on
-            ), f"calibrated and tested on {trained_on}, its training data set"
+            return load(trained_on), f"calibrated and tested on {trained_on}, its training data set"
         except FsnnError:
             return None, f"calibrated on synthetic data: {trained_on} was not found (use --data-dir)"
     return None, "calibrated on synthetic data: no --data was given"
@@ -141,7 +142,7 @@ def _fitting(dataset: Dataset, net: FSNN, name: str) -> Dataset:
 
 
 def _first(split: Split, number: int) -> tuple[NDArray[np.uint8], NDArray[np.int64] | None]:
-    """The first `number` samples and their classes; None if they have targets instead."""
+    """Return the first `number` samples and their classes; None if they have targets instead."""
     indices = np.arange(min(number, len(split)))
     return split.batch(indices), None if split.targets is not None else np.asarray(split.labels)[indices]
 
@@ -180,7 +181,7 @@ def _report(args: argparse.Namespace, net: FSNN, read: Read, dataset: Dataset) -
 
 
 def _limit(net: FSNN, steps: int | None) -> int:
-    """500 test samples, or as many as take about half a minute in float64."""
+    """Return the default number of test samples: 500, or as many as can run in about half a minute in float64."""
     return affordable_export_samples(fold(net), 500, steps or net.steps)
 
 

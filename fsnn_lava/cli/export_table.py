@@ -1,4 +1,4 @@
-"""The text that fsnn-export prints."""
+"""Format the table that fsnn-export prints."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from fsnn_lava.verify.export import Exported
 
 EXPLANATION = """
-range     largest integer, relative to the largest possible   clipped    share of the weights that were clipped
-SQNR      signal to quantisation noise ratio of the weights   exponent   current = 2**exponent * (integers * messages)
+range     largest integer, relative to the largest possible   clipped    fraction of the weights that were clipped
+SQNR      signal-to-quantisation-noise ratio of the weights   exponent   current = 2**exponent * (integers * messages)
 rounding  of the threshold: |threshold * unit / vth - 1|      drive      rms error of current / threshold at the float equilibrium
 shift     of the equilibrium, mean ||a*_q - a*||              bound      on the shift, if the network is certified (E12)
-room      how many times the largest potential of a run on the calibration data fits the 24-bit state; below 1 it is clipped
-gain      spectral radius of the bounds on the layer gains (E11): below 1 the equilibrium is unique and always reached"""
+room      24-bit state range divided by the largest potential of a run on the calibration data; below 1, potentials are clipped
+gain      spectral radius of the bounds on the layer gains (E11): below 1, the equilibrium is unique and always reached"""
 
 
 def export_table(outcome: Exported, note: str, *, kept: bool) -> str:
-    """What fsnn-export prints, as lines of plain text: synapses, layers, checks, the file."""
+    """Return the table that fsnn-export prints, as plain text: synapses, layers, checks, the file."""
     found = outcome.quantisation
     synapses = [
         [row.name, str(row.exponent), f"{100 * row.range_used:.0f} %", f"{100 * row.clipped:.2f} %", f"{row.sqnr:.1f} dB"]

@@ -14,21 +14,22 @@ from fsnn_lava.models.find import find_downloads_folder, shipped_models
 
 
 def fsnn_get(argv: Sequence[str] | None = None) -> int:
-    """fsnn-get with these arguments."""
+    """Run the command `get` with these arguments."""
     return run_command("fsnn-get", execute_get, get_parser().parse_args(argv))
 
 
 def execute_get(args: argparse.Namespace) -> int:
-    """fsnn-get after parsing: download a network, or list all of them."""
+    """Execute fsnn-get after parsing: download a network, or list all of them."""
     if args.list:
+        width = max(map(len, catalogue()))
         for name, files in catalogue().items():
             here = {file.name: name in shipped_models(file.name) for file in files}
             found, missing = (", ".join(file for file, is_here in here.items() if is_here == wanted) for wanted in (True, False))
             size = sum(file.bytes for file in files) / 1e6
-            print(f"{name:<20}{size:6.1f} MB  here: {found or 'nothing'}" + (f"; missing: {missing}" if missing else ""))
+            print(f"{name:<{width}}{size:6.1f} MB  on this machine: {found or 'nothing'}" + (f"; missing: {missing}" if missing else ""))
         return 0
     if args.network is None:
-        raise BadArgument("no network given: give a name (--list shows all of them)")
+        raise BadArgument("no network given: add a name (--list shows all of them)")
     for path in download_from_catalogue(args.network, find_downloads_folder()):
         print(f"{path}: size and SHA-256 match this release")
     return 0

@@ -1,4 +1,4 @@
-"""fsnn-import SOURCE model.pt: a trained network of another framework, probed, converted and compared with its source."""
+"""fsnn-import SOURCE model.pt: probe and convert a trained network from another framework, and compare it with its source."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fsnn_lava.nn.normalisation import Normalisation
 
 _FUNCTION = re.compile(r"(?P<module>[A-Za-z_]\w*(\.\w+)*):(?P<function>[A-Za-z_]\w*)")
 TORCH = "a torch module"
-ONLY = {  # options that one kind of source takes
+ONLY = {  # options that apply to one kind of source
     "data": TORCH,
     "leak": FileKind.IDE_FSNN.value,
     "vth": FileKind.IDE_FSNN.value,
@@ -42,18 +42,18 @@ ENDINGS = {FSNN: (".pt",), ChipNetwork: (".h5", ".hdf5", ".net")}
 
 
 def fsnn_import(argv: Sequence[str] | None = None) -> int:
-    """fsnn-import with these arguments."""
+    """Run the command `import` with these arguments."""
     return run_command("fsnn-import", execute_import, import_parser().parse_args(argv))
 
 
 def execute_import(args: argparse.Namespace) -> int:
-    """fsnn-import after parsing: read or build the source, convert it, write the result and read it back."""
+    """Execute fsnn-import after parsing: read or build the source, convert it, write the result and read it back."""
     if args.samples < 1:
         raise BadArgument(f"--samples must be at least 1, got {args.samples}")
     net, kind = _imported(args)
     endings = ENDINGS[type(net)]
     if args.output.suffix not in endings:
-        raise BadArgument(f"{args.output}: {kind} becomes a file that ends in {' or '.join(endings)}")
+        raise BadArgument(f"{args.output}: {kind} must be written to a file that ends in {' or '.join(endings)}")
     said = _written(net, args.output)
     if args.json:
         print(json.dumps({"source": args.source, "kind": kind, "output": str(args.output), **said}, indent=2, ensure_ascii=False))
@@ -64,7 +64,7 @@ def execute_import(args: argparse.Namespace) -> int:
 
 
 def _imported(args: argparse.Namespace) -> tuple[FSNN | ChipNetwork, str]:
-    """The network, and what its source is."""
+    """Import the network, and return it with the kind of its source."""
     path = Path(args.source)
     named = _FUNCTION.fullmatch(args.source)
     if named is not None and not path.exists():
@@ -81,14 +81,14 @@ def _imported(args: argparse.Namespace) -> tuple[FSNN | ChipNetwork, str]:
 
 
 def _check_options(args: argparse.Namespace, kind: str) -> None:
-    """BadArgument for an option that this kind of source would ignore."""
+    """Raise BadArgument for an option that this kind of source would ignore."""
     for name, only in ONLY.items():
         if getattr(args, name) is not None and kind != only:
             raise BadArgument(f"--{name.replace('_', '-')} is an option for {only}, but {args.source} is {kind}")
 
 
 def _called(module: str, function: str) -> Any:
-    """What the user's own function returns; any error in it becomes one sentence."""
+    """Call the user's own function and return its result; any error in it becomes one sentence."""
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -101,7 +101,7 @@ def _called(module: str, function: str) -> Any:
 def _from_function(args: argparse.Namespace, module: Any) -> FSNN:
     if args.data is None:
         raise BadArgument("a torch module is calibrated and compared on training samples: add --data")
-    dataset = load_data(args.data, args.data_dir, download=args.download)
+    dataset = load_data(args.data, args.data_dir, download=args.download, shape=args.input_shape)
     split = dataset.train if len(dataset.train) else dataset.test
     pixels = torch.from_numpy(split.batch(range(min(args.samples, len(split)))))
     sequences = len(split.shape) in (2, 4)  # [T, *shape]
@@ -131,7 +131,7 @@ def _from_nir(args: argparse.Namespace, path: Path) -> FSNN:
 def _from_checkpoint(args: argparse.Namespace, path: Path) -> FSNN:
     if args.leak is None:
         raise BadArgument(
-            "a checkpoint of IDE-FSNN does not contain its leak: add --leak with what was given as --leaky, or --leak 1 for IF"
+            "a checkpoint of IDE-FSNN does not contain its leak: add --leak with the value of --leaky in training, or --leak 1 for IF"
         )
     return from_ide_fsnn(
         path,
@@ -148,7 +148,7 @@ def _normalisation(args: argparse.Namespace) -> Normalisation:
 
 
 def _written(net: FSNN | ChipNetwork, path: Path) -> dict[str, Any]:
-    """Write the network, read it back, and say what it is."""
+    """Write the network, read it back, and describe it."""
     if isinstance(net, ChipNetwork):
         write_netx(net, path)
         if read_netx(path).digest() != net.digest():

@@ -1,4 +1,4 @@
-"""fsnn-map: whether a board can run a network, where every layer goes, and what it uses."""
+"""fsnn-map: show whether a board can run a network, where every layer goes, and what it uses."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from fsnn_lava.placement.cost_count import count_cost
 from fsnn_lava.placement.cost_table import cost_table
 from fsnn_lava.placement.neurobench import static_metrics, workload_metrics
 from fsnn_lava.placement.placement import Core, Placement, place
-from fsnn_lava.placement.placement_table import core_table, placement_table
+from fsnn_lava.placement.placement_table import placement_table, placement_table_by_core
 
 
 def execute_map(args: argparse.Namespace) -> int:
-    """fsnn-map after parsing: place the network on the board and print the table."""
+    """Execute fsnn-map after parsing: place the network on the board and print the table."""
     chip = ChipNetwork.load(find_model(args.network))
     placement = place(chip, board=args.board, readout=args.readout)
     metrics, cost = (static_metrics(chip), None) if args.results is None else _measured(chip, args.results, placement)
@@ -43,13 +43,13 @@ def execute_map(args: argparse.Namespace) -> int:
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         print(_text(args, placement, metrics, cost))
-        hint = "" if cost is not None else "; --results of a run adds time and energy"
+        hint = "" if cost is not None else "; add --results of a run for time and energy"
         print(f"a sample of T = {chip.steps} takes {_chip_steps(chip)} chip steps{hint}")
     return 0 if placement.runs else 1
 
 
 def _measured(chip: ChipNetwork, path: Path, placement: Placement) -> tuple[dict[str, Any], ChipCost]:
-    """NeuroBench's counts for the run, and the cost of a sample on the chip."""
+    """Return NeuroBench's counts for the run, and the cost of a sample on the chip."""
     from fsnn_lava.formats import results
     from fsnn_lava.ir.stock_network import stock_equivalent
 
@@ -72,7 +72,7 @@ def _core(core: Core) -> dict[str, Any]:
 def _text(args: argparse.Namespace, placement: Placement, metrics: dict[str, Any], cost: ChipCost | None) -> str:
     parts = [f"{args.network} on {placement.board.name}, {placement.bits}-bit weights:", placement_table(placement)]
     if args.cores:
-        parts += ["", core_table(placement)]
+        parts += ["", placement_table_by_core(placement)]
     parts += ["", f"footprint {metrics['footprint']} bytes, connection sparsity {metrics['connection_sparsity']:.1%}"]
     if cost is not None:
         parts += ["", cost_table(cost)]
@@ -80,7 +80,7 @@ def _text(args: argparse.Namespace, placement: Placement, metrics: dict[str, Any
 
 
 def fsnn_map(argv: Sequence[str] | None = None) -> int:
-    """fsnn-map with these arguments."""
+    """Run the command `map` with these arguments."""
     return run_command("fsnn-map", execute_map, map_parser().parse_args(argv))
 
 

@@ -1,4 +1,4 @@
-"""The progress of a run: its phase, the samples done, and the time left."""
+"""Show the progress of a run: its phase, the samples done, and the time left."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class TimeLeft:
         self.paces: list[float] = []  # seconds per sample
 
     def advance(self, samples: int, *, kept: bool = False) -> None:
-        """Record finished samples; `kept` ones were finished in an earlier run."""
+        """Record finished samples; `kept` samples were finished in an earlier run."""
         now = self.clock()
         if samples and not kept:
             self.paces.append((now - self.last) / samples)
         self.last, self.done = now, self.done + samples
 
     def seconds(self) -> float | None:
-        """The remaining seconds; None before the first batch is done."""
+        """Return the remaining seconds; None before the first batch is done."""
         paces = self.paces[1:][-RECENT:] or self.paces
         return (self.total - self.done) * median(paces) if paces else None
 
     def text(self) -> str:
-        """For example "2 min left"."""
+        """Return the time left as text, for example "2 min left"."""
         seconds = self.seconds()
         if seconds is None:
             return ""
@@ -70,11 +70,11 @@ class RunProgress:
 
 @contextmanager
 def run_progress(total: int) -> Iterator[RunProgress]:
-    """Progress over `total` samples, on stderr; the bar is removed afterwards."""
+    """Show progress over `total` samples on stderr; the bar is removed afterwards."""
     if not sys.stderr.isatty():
         yield RunProgress(total, None)
         return
-    shape = "{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} samples, {elapsed}, {postfix}"
+    shape = "{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} samples, {elapsed}{postfix}"
     with tqdm(total=total, leave=False, bar_format=shape, file=sys.stderr) as bar:
         yield RunProgress(total, bar)
 

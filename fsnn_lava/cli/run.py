@@ -41,12 +41,12 @@ if TYPE_CHECKING:  # these import torch
 
 
 def fsnn_run(argv: Sequence[str] | None = None) -> int:
-    """fsnn-run with these arguments. Exit code 0: ran and passed, 1: a check failed, 2: bad input, 3: the backend cannot run here."""
+    """Run the command `run`. Exit code 0: ran and passed, 1: a check failed, 2: bad input, 3: the backend cannot run here."""
     return run_command("fsnn-run", execute_run, run_parser().parse_args(argv))
 
 
 def execute_run(args: argparse.Namespace) -> int:
-    """fsnn-run after parsing: run the samples on the backend, compare, and print."""
+    """Execute fsnn-run after parsing: run the samples on the backend, compare, and print."""
     if args.package is not None:
         return _package(args)
     require_backend(args.backend)
@@ -107,7 +107,7 @@ def _check_arguments(args: argparse.Namespace) -> None:
 def _execute(
     args: argparse.Namespace, job: Job, processes: Processes, comparator: Comparator | None, report_samples: _FirstSamples
 ) -> Totals | None:
-    """Run the job; returns None in processes other than the first, which joins the results."""
+    """Run the job; return None in processes other than the first, which joins the results."""
     if args.out is not None:
         return run_job_to_file(job, args.out, processes, comparator, run_progress, lambda text: print(f"fsnn-run: {text}", file=sys.stderr))
     if processes.size > 1:
@@ -116,7 +116,7 @@ def _execute(
 
 
 def _comparison_identity(args: argparse.Namespace) -> str:
-    """What the comparison depends on besides the run: its thresholds and the model."""
+    """Describe the inputs of the comparison other than the run: its thresholds and the model."""
     if args.no_compare:
         return "no"
     model = "no model" if args.model is None else f"model {hashlib.sha256(args.model.read_bytes()).hexdigest()[:16]}"
@@ -128,10 +128,12 @@ def _package(args: argparse.Namespace) -> int:
     from fsnn_lava.running.bundle import write_bundle
 
     path = find_model(args.network)
-    dataset = _dataset(args, ChipNetwork.load(path))
+    chip = ChipNetwork.load(path)
+    dataset = _dataset(args, chip)
     first = slice(0, _number(args, dataset))
     labels = None if dataset.test.targets is not None else dataset.test.labels[first]
-    folder = write_bundle(path, dataset.test.batch(first), args.package, labels=labels, steps=args.steps, board=args.board)
+    values = fit_evaluation_samples(chip, dataset.test.batch(first), steps=args.steps or chip.steps)
+    folder = write_bundle(path, values, args.package, labels=labels, steps=args.steps, board=args.board)
     text = f"wrote {folder}: copy it to the machine with the board, then run sh {folder.name}/run.sh --check there"
     print(json.dumps({"package": str(folder)}) if args.json else text)
     return 0
@@ -141,11 +143,11 @@ def _dataset(args: argparse.Namespace, chip: ChipNetwork) -> Dataset:
     name = args.data or chip.notes.get("data") or (DEFAULT if args.network == DEFAULT else None)
     if name is None:
         raise BadArgument(f"{args.network} does not say what it was trained on: add --data ({FORMS})")
-    return load_data(name, args.data_dir, download=args.download, targets="task" in chip.notes)
+    return load_data(name, args.data_dir, download=args.download, targets="task" in chip.notes, shape=chip.input.shape)
 
 
 def _number(args: argparse.Namespace, dataset: Dataset) -> int:
-    """How many test samples to run."""
+    """Return how many test samples to run."""
     if args.limit is not None and args.limit < 1:
         raise BadArgument(f"--limit must be at least 1, got {args.limit}")
     if len(dataset.test) == 0:
@@ -204,24 +206,24 @@ def _write_report(
         values=values,
         labels=labels,
         model=model,
-        inputs=_inputs_of_errors(chip, dataset, verdict),
+        inputs=_inputs_of_errors(chip, dataset, verdict, args.steps or chip.steps),
         figures=args.figures,
         origin=Origin(data=dataset.name, date=datetime.now(timezone.utc).isoformat(timespec="seconds"), command=command_as_typed()),
     )
 
 
-def _inputs_of_errors(chip: ChipNetwork, dataset: Dataset, verdict: Verdict) -> dict[int, NDArray[np.uint8]]:
-    """The inputs of the samples that were answered wrongly, or differently from the float network, wherever they are in the data set."""
+def _inputs_of_errors(chip: ChipNetwork, dataset: Dataset, verdict: Verdict, steps: int) -> dict[int, NDArray[np.uint8]]:
+    """Return the inputs of samples classified wrongly, or differently from the float network, anywhere in the data set."""
     from fsnn_lava.report.mistakes import mistakes_to_show
 
     samples = mistakes_to_show(verdict)
     if not samples:
         return {}
-    return dict(zip(samples, fit_evaluation_samples(chip, dataset.test.batch(np.array(samples))), strict=True))
+    return dict(zip(samples, fit_evaluation_samples(chip, dataset.test.batch(np.array(samples)), steps=steps), strict=True))
 
 
 def _detailed_samples(path: Path) -> tuple[Result | None, NDArray[np.uint8] | None, NDArray[np.int64] | None]:
-    """The first samples that a results file keeps in detail."""
+    """Return the first samples that a results file stores in detail."""
     with reading_results(path) as reader:
         end = min(reader.details, _samples_for_a_report(reader.chip))
         return (reader.detail(0, end), reader.values(0, end), reader.row("labels", 0, end)) if end else (None, None, None)

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsnn_lava.cli.command import run_command
-from fsnn_lava.cli.parsers.parser import spelled
+from fsnn_lava.cli.command import run_command, spelled
 from fsnn_lava.cli.parsers.train import train_parser
 from fsnn_lava.errors import BackendFailed, BadArgument, FsnnError, Remark
 
@@ -23,16 +22,16 @@ if TYPE_CHECKING:
 
 
 def fsnn_train(argv: Sequence[str] | None = None) -> int:
-    """fsnn-train with these arguments: 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
+    """Run the command `train` with these arguments: 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
     return run_command("fsnn-train", execute_train, train_parser().parse_args(argv))
 
 
 def execute_train(args: argparse.Namespace) -> int:
-    """fsnn-train after parsing: train the recipe and print the result."""
+    """Execute fsnn-train after parsing: train the recipe and print the result."""
     if args.list or args.init is not None:
         return _show_recipes(args)
     if args.recipe is None:
-        raise BadArgument("no recipe given: give a .toml file or the name of a shipped one, such as digits (--list shows all of them)")
+        raise BadArgument("no recipe given: add a .toml file or the name of a shipped one, such as digits (--list shows all of them)")
     _take_old_spelling(args)
     from fsnn_lava.training.process_group import process_group
 
@@ -48,7 +47,7 @@ def execute_train(args: argparse.Namespace) -> int:
 
 
 def _show_recipes(args: argparse.Namespace) -> int:
-    """--list and --init."""
+    """Execute --list and --init."""
     from fsnn_lava.training.shipped_recipes import copy_shipped_recipe, find_recipe, recipe_table
 
     if args.init is None:
@@ -60,25 +59,25 @@ def _show_recipes(args: argparse.Namespace) -> int:
 
 
 def _take_old_spelling(args: argparse.Namespace) -> None:
-    """--data used to be the folder of the data sets: a folder that is not a data set itself is still accepted as such."""
+    """Accept the old meaning of --data, the folder of the data sets, if it names a folder that is not a data set itself."""
     if args.data is None or args.data_dir is not None or not Path(args.data).is_dir():
         return
-    from fsnn_lava.data.loading import is_loadable_folder
+    from fsnn_lava.data.loading import can_load_data
 
-    if not is_loadable_folder(Path(args.data)):
+    if not can_load_data(Path(args.data)):
         warnings.warn(Remark(f"--data {args.data} is a folder of data sets: use --data-dir for that"), stacklevel=2)
         args.data, args.data_dir = None, Path(args.data)
 
 
 def _data_name(args: argparse.Namespace) -> str | None:
-    """--data as it is written in a recipe: a folder ends in a slash."""
+    """Return --data as it is written in a recipe: a folder ends in a slash."""
     if args.data is not None and "/" not in args.data and Path(args.data.split(",")[0]).is_dir():
         return f"./{args.data}"
     return args.data
 
 
 def _changes(args: argparse.Namespace) -> list[str]:
-    """The keys that the command line overrides, including --data."""
+    """Return the keys that the command line overrides, including --data."""
     name = _data_name(args)
     return list(args.changes) if name is None else [*args.changes, f"data={json.dumps(name)}"]
 
@@ -107,7 +106,7 @@ def _train(args: argparse.Namespace, group: ProcessGroup) -> int:
 
 
 def _watchers(args: argparse.Namespace) -> tuple[Watcher, ...]:
-    """The requested watchers; fails before the first epoch if one is not available here."""
+    """Return the requested watchers; fails before the first epoch if one is not available here."""
     if args.curves is None and args.tensorboard is None:
         return ()
     from fsnn_lava.training.curves import curves, tensorboard_curves
@@ -122,8 +121,9 @@ def _show(args: argparse.Namespace, outcome: Outcome) -> None:
     if args.json:
         print(json.dumps({**dataclasses.asdict(outcome), "folder": str(folder)}))
         return
+    epochs = "1 epoch" if outcome.epochs == 1 else f"{outcome.epochs} epochs"
     print(
-        f"{outcome.epochs} epochs in {outcome.seconds:.0f} s: {outcome.judged_by} accuracy {outcome.last_accuracy:.2%} in "
+        f"{epochs} in {outcome.seconds:.0f} s: {outcome.judged_by} accuracy {outcome.last_accuracy:.2%} in "
         f"{folder / 'last.pt'}, best {outcome.best_accuracy:.2%} (epoch {outcome.best_epoch}) in {folder / 'best.pt'}"
         + ("" if outcome.test_accuracy is None else f"; test accuracy of best.pt {outcome.test_accuracy:.2%}")
     )

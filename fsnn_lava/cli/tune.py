@@ -1,4 +1,4 @@
-"""fsnn-tune model.pt net.h5: the cheapest network on a board that keeps the accuracy, and the trade-offs around it."""
+"""fsnn-tune model.pt net.h5: find the cheapest network on a board that keeps the accuracy, and the trade-offs around it."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ MARKS = "* chosen, + keeps the accuracy, - keeps it, but the board cannot run it
 
 
 def fsnn_tune(argv: Sequence[str] | None = None) -> int:
-    """fsnn-tune with these arguments."""
+    """Run the command `tune` with these arguments."""
     return run_command("fsnn-tune", execute_tune, tune_parser().parse_args(argv))
 
 
 def execute_tune(args: argparse.Namespace) -> int:
-    """fsnn-tune after parsing: try all candidates, write the cheapest that keeps the accuracy, and print the trade-offs."""
+    """Execute fsnn-tune after parsing: try all candidates, write the cheapest that keeps the accuracy, and print the trade-offs."""
     _check_arguments(args)
     model = find_model(args.model, file=MODEL)
     net = FSNN.load(model)
@@ -84,7 +84,7 @@ def _dataset(args: argparse.Namespace, net: FSNN) -> Dataset:
     name = args.data if args.data is not None else net.metrics.get("data")
     if not isinstance(name, str):
         raise BadArgument("the model does not say what it was trained on: add --data")
-    dataset = load_data(name, args.data_dir, download=args.download)
+    dataset = load_data(name, args.data_dir, download=args.download, shape=net.architecture.input_shape)
     if not len(dataset.train):
         raise BadData(f"{name} has no training samples, and tuning never looks at test samples: add some as x_train and y_train")
     if tuple(dataset.shape) != net.architecture.input_shape:
@@ -104,7 +104,7 @@ def _wanted(args: argparse.Namespace, net: FSNN) -> tuple[Candidate, ...]:
 
 @torch.no_grad()
 def _float_answers(net: FSNN, held: HeldOut) -> NDArray[np.bool_]:
-    """Whether the float network classifies each sample correctly, in spikes and with its own number of steps."""
+    """Return whether the float network classifies each sample correctly, run with spikes and its own number of steps."""
     starts = range(0, len(held.labels), BATCH)
     answers = [net(torch.from_numpy(held.values[start : start + BATCH])).argmax(1).numpy() for start in starts]
     return np.asarray(np.concatenate(answers) == held.labels)
@@ -131,7 +131,7 @@ def _search(args: argparse.Namespace, bench: Bench, wanted: Sequence[Candidate],
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal; a line for every tenth of the trials in a log."""
+    """Show a bar on a terminal, or a line for every tenth of the trials in a log."""
     if sys.stderr.isatty():
         with tqdm(total=total, leave=False, unit=" trials", file=sys.stderr) as bar:
             yield lambda done, _: bar.update(done - bar.n)
@@ -153,7 +153,7 @@ def _write(path: Path, bench: Bench, chosen: Trial, data: str) -> None:
     with atomic_path(path) as temporary:
         write_netx(chip, temporary)
         if not read_netx(temporary).digest() == chip.digest() == chosen.digest:
-            raise CheckFailed(f"{path}: the file reads back as a different network from the one that was tried")
+            raise CheckFailed(f"{path}: the network read back from the file differs from the one that was tried")
 
 
 def _print(
@@ -164,7 +164,7 @@ def _print(
         return
     failed = sum(bool(trial.failure) for trial in trials)
     print(
-        f"{len(trials)} candidates ({failed} cannot be made) on {held.sentence}; "
+        f"{len(trials)} candidates ({failed} cannot be built or are clipped) on {held.sentence}; "
         f"the float network classifies {reference:.2%} of them correctly"
     )
     print(front_table(best, chosen, max_drop=args.max_drop))

@@ -22,13 +22,13 @@ _DECAY_MASK = DECAY_UNIT - 1
 
 @register_jitable
 def shift(x: Any, bits: int) -> Any:
-    """Integer arithmetic: x * 2**bits, rounded down if `bits` is negative. The type of `x` must be wide enough for the result."""
+    """Return x * 2**bits in integer arithmetic, rounded down if `bits` is negative. The type of `x` must be wide enough for the result."""
     return x << bits if bits >= 0 else x >> -bits
 
 
 @register_jitable
 def leaked(u: Any, keep: int) -> Any:
-    """Integer arithmetic: u * keep / 4096, rounded towards zero. Split into high and low 12 bits, |u| < 2**24 never exceeds 32 bits."""
+    """Return u * keep / 4096 in integer arithmetic, rounded towards zero. It is computed in 12-bit halves, so |u| < 2**24 fits 32 bits."""
     size = np.abs(u)
     kept = (size >> DECAY_BITS) * keep + (((size & _DECAY_MASK) * keep) >> DECAY_BITS)
     return np.sign(u) * kept
@@ -36,18 +36,18 @@ def leaked(u: Any, keep: int) -> Any:
 
 @register_jitable
 def clipped(u: Any) -> Any:
-    """Integer arithmetic: u limited to +-STATE_MAX."""
+    """Return u clipped to +-STATE_MAX, in integer arithmetic."""
     return np.minimum(np.maximum(u, -STATE_MAX), STATE_MAX)
 
 
 @register_jitable
 def after_spike(u: Any, spike: Any, threshold: Any, subtract: bool) -> Any:
-    """u after the reset (E9): where `spike` is 1, u minus the threshold (`subtract`) or zero."""
+    """Return u after the reset (E9): where `spike` is 1, u minus the threshold if `subtract`, else zero."""
     return u - spike * threshold if subtract else u - spike * u
 
 
 class Step(NamedTuple):
-    """One step of many neurons."""
+    """The outcome of one step of many neurons."""
 
     u: NDArray[np.int32]  # after the reset
     spikes: NDArray[np.uint8]  # 0 or 1
@@ -55,12 +55,12 @@ class Step(NamedTuple):
 
 
 def first_firing(threshold: NDArray[np.int32], *, strict: bool) -> NDArray[np.int32]:
-    """Integer arithmetic: the smallest u that spikes, units 2**-6, for a threshold in weight units: 64 threshold, plus one if `strict`."""
+    """Return the smallest u that spikes, in units of 2**-6: 64 times the threshold (in weight units), plus one if `strict`."""
     return np.ascontiguousarray((threshold.astype(np.int32) << STATE_FRACTION_BITS) + np.int32(strict))
 
 
 def integrate(u: NDArray[np.int32], current: NDArray[Any], *, decay: int) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """The arithmetic of leak, add, clip: the new u, and flags where it was clipped. `current` is the sum of all inputs, units 2**-6.
+    """Leak, add `current`, which is the sum of all inputs in units of 2**-6, and clip: return the new u, and flags where it was clipped.
 
     This is a whole step of the readout's integrators, which never spike.
     """
@@ -69,12 +69,12 @@ def integrate(u: NDArray[np.int32], current: NDArray[Any], *, decay: int) -> tup
     return clipped(raw).astype(np.int32), flags.astype(np.uint8)
 
 
-def neuron_step(
+def neuron_arithmetic(
     u: NDArray[np.int32], current: NDArray[Any], *, threshold: NDArray[np.int32], decay: int, subtract: bool, strict: bool
 ) -> Step:
-    """The arithmetic of one step of a layer's neurons (E9) in numpy: leak, add, clip, compare, reset.
+    """Do the arithmetic of one step of a layer's neurons (E9) in numpy: leak, add, clip, compare, reset.
 
-    `u` and `current` [..., *shape] in units of 2**-6; `threshold` broadcasts to [*shape], weight units.
+    `u` and `current` [..., *shape] are in units of 2**-6; `threshold` is in weight units and broadcasts to [*shape].
     """
     charged, flags = integrate(u, current, decay=decay)
     spikes = (charged >= first_firing(threshold, strict=strict)).astype(np.int32)

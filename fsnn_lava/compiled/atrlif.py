@@ -1,6 +1,6 @@
 """Lava's ATRLIF neuron as this library configures it: two states that leak and are rounded separately (E9).
 
-`v` is the sum of the currents, `r` what spikes have subtracted; the potential is u = v - r + offset. Without a leak that is E9 itself.
+`v` is the sum of the currents, and `r` is what spikes have subtracted; the potential is u = v - r + offset. Without a leak this is E9.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fsnn_lava.compiled.compiler import compiled
 
 @compiled
 def leak_atrlif(r: Any, keep: int) -> None:
-    """r <- leak(r), for every ATRLIF neuron."""
+    """Apply the leak to r of every ATRLIF neuron."""
     for i in range(len(r)):
         r[i] = leaked(r[i], keep)
 
@@ -30,6 +30,6 @@ def fire_atrlif(v: Any, r: Any, threshold: Any, spikes: Any) -> None:
 
 @compiled
 def store_atrlif_potentials(v: Any, r: Any, offset: Any) -> None:
-    """v <- u = v - r + offset, for every ATRLIF neuron."""
+    """Replace v by the potential u = v - r + offset, for every ATRLIF neuron."""
     for i in range(len(v)):
         v[i] += offset[i] - r[i]

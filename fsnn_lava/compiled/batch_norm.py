@@ -15,7 +15,7 @@ _rises = compiled(rises)
 
 @compiled
 def sample_moments(first: int, end: int, values: Floats, mean: Floats, squares: Floats) -> None:
-    """Batch norm: mean[b] <- mean over the positions of sample b, squares[b] <- sum of the squared distances from it; each [B, C]."""
+    """For batch norm, set mean[b] to the mean over the positions of sample b, squares[b] to the sum of squared deviations; each [B, C]."""
     places = values.dtype.type(values.shape[1])
     for b in range(first, end):
         mean[b], squares[b] = 0, 0
@@ -33,9 +33,10 @@ def sample_moments(first: int, end: int, values: Floats, mean: Floats, squares: 
 @compiled
 def whiten_and_clip(first: int, end: int, values: Floats, mean: Floats, scale: Floats, weight: Floats, bias: Floats, mask: Floats,
                     masked: bool, top: Number, rate_max: Number, steepness: Number, rates: Floats, gain: Floats) -> None:  # fmt: skip
-    """values <- (values - mean) scale; rates <- sigma(current/vth), gain <- mask sigma'/vth with current = mask (weight values + bias).
+    """Normalise and clip: values <- (values - mean) scale, rates <- sigma(current/vth), gain <- mask sigma'/vth.
 
-    `steepness` is 1/vth, `rate_max` the largest rate and `top` the current at which it is reached; infinite without an upper clip.
+    The current is mask (weight values + bias). `steepness` is 1/vth, `rate_max` is the largest rate, and `top` is the current at which it
+    is reached; both are infinite without an upper clip.
     """
     zero = steepness - steepness
     one = steepness / steepness
@@ -52,7 +53,7 @@ def whiten_and_clip(first: int, end: int, values: Floats, mean: Floats, scale: F
 
 @compiled
 def gradient_sums(first: int, end: int, grads: Floats, gain: Floats, white: Floats, plain: Floats, along: Floats) -> None:
-    """Batch norm's gradient: plain[b] <- the sum over the positions of gain grads, along[b] <- that of gain grads white; each [B, C]."""
+    """For batch norm's gradient, sum over the positions: plain[b] <- gain grads, along[b] <- gain grads white; each [B, C]."""
     for b in range(first, end):
         plain[b], along[b] = 0, 0
         for p in range(grads.shape[1]):
@@ -65,7 +66,7 @@ def gradient_sums(first: int, end: int, grads: Floats, gain: Floats, white: Floa
 @compiled
 def through_batch_norm(first: int, end: int, grads: Floats, gain: Floats, white: Floats, plain: Floats, along: Floats, factor: Floats,
                        out: Floats) -> None:  # fmt: skip
-    """Batch norm's gradient: out <- factor (gain grads - plain - along white); plain and along [C] are means over samples and positions."""
+    """Apply batch norm's gradient: out <- factor (gain grads - plain - along white); plain and along [C] are means over the batch."""
     for b in range(first, end):
         for p in range(grads.shape[1]):
             for c in range(grads.shape[2]):

@@ -27,7 +27,7 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def compiled(function: Function, *, reorder: bool = False) -> Function:
-    """numba's njit without fast-math, so that integers and floats are the same on every machine.
+    """Compile with numba's njit, without fast-math, so that integer and float results are the same on every machine.
 
     `reorder` lets the compiler reorder sums of floats to use vector instructions.
     """
@@ -37,12 +37,12 @@ def compiled(function: Function, *, reorder: bool = False) -> Function:
 
 
 def compiler_accepts(values: Tensor) -> bool:
-    """Whether compiled functions accept this tensor: contiguous float32 or float64 on the CPU."""
+    """Return whether compiled functions accept this tensor: contiguous float32 or float64 on the CPU."""
     return values.device.type == "cpu" and str(values.dtype) in ("torch.float32", "torch.float64") and values.is_contiguous()
 
 
 def cache_key(package: Path = PACKAGE) -> str:
-    """Hash of every file in `package`/compiled, of `package`/limits.py, and of the compiler's versions."""
+    """Return a hash of every file in `package`/compiled, of `package`/limits.py, and of the compiler's versions."""
     state = hashlib.sha256(f"numba {numba.__version__}, llvmlite {llvmlite.__version__}".encode())
     for path in (*sorted((package / "compiled").rglob("*.py")), package / "limits.py"):
         content = path.read_bytes()

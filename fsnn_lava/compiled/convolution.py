@@ -1,4 +1,4 @@
-"""The convolution of raw input values with a layer's weights, exact in integers, with a fixed order of summation in floats."""
+"""Convolution of raw input values with a layer's weights: exact in integers, and with a fixed order of summation in floats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Pair = tuple[int, int]
 def convolve(
     weight: NDArray[Any], values: NDArray[np.uint8], *, stride: Pair = (1, 1), padding: Pair = (0, 0), dilation: Pair = (1, 1)
 ) -> NDArray[Any]:
-    """[B, H, W, C_out] of `weight` [C_in, kH, kW, C_out] and `values` [B, C_in, H, W], in the weight's dtype."""
+    """Return the convolution [B, H, W, C_out] of `values` [B, C_in, H, W] with `weight` [C_in, kH, kW, C_out], in the weight's dtype."""
     sides = zip(values.shape[2:], weight.shape[1:3], stride, padding, dilation)
     size = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sides]
     out = np.zeros((len(values), *size, weight.shape[3]), dtype=weight.dtype)
@@ -28,7 +28,7 @@ def convolve(
 
 @compiled
 def _convolve(first: int, end: int, weight: Any, values: Any, steps: Any, out: Any) -> None:
-    """out += weight * values. Each output is summed in the order (c, ky, kx), so floats do not depend on the batch or on threads.
+    """Add weight * values to `out`. Outputs are summed in the order (c, ky, kx), so floats do not depend on the batch or on threads.
 
     `steps` are the two strides, the two paddings and the two dilations.
     """

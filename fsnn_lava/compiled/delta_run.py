@@ -1,7 +1,7 @@
-"""The emulator's event-driven run with delta encoding (E15): one thread per sample, every message adds its weights times the change.
+"""The emulator's event-driven run with delta encoding (E15): one thread per sample; every message adds its weights times the change.
 
-S is the sum of everything received; a layer that receives nothing in a later step cannot change, so it is skipped. Times are each layer's
-own (see ir/network.py).
+S is the sum of everything received. After the first step, a layer that receives nothing cannot change, so it is skipped. Times are each
+layer's own (see ir/network.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from fsnn_lava.compiled.arithmetic import CLIPPED_HIGH, CLIPPED_LOW, shift
 from fsnn_lava.compiled.compiler import compiled
-from fsnn_lava.compiled.integer_run import NO, constant_current, list_spikes, to_network_order
+from fsnn_lava.compiled.integer_run import constant_current, to_network_order
 from fsnn_lava.compiled.program import (
     COLUMN_SPANS,
     COLUMN_SPANS_END,
@@ -37,13 +37,14 @@ from fsnn_lava.compiled.program import (
 )
 from fsnn_lava.compiled.row_sums import add_rows_graded
 from fsnn_lava.compiled.scatter import scatter, scatter_graded
+from fsnn_lava.compiled.spike_list import NO, list_spikes
 from fsnn_lava.limits import FRAME_BITS, STATE_FRACTION_BITS, STATE_MAX
 
 
 class DeltaProgram(NamedTuple):
-    """What delta encoding adds to a Program."""
+    """The data that delta encoding adds to a Program."""
 
-    shifts: Any  # [M] int64: s, the threshold of a neuron is 2**s
+    shifts: Any  # [M] int64: s; the threshold of a neuron is 2**s
     bands: Any  # [layers] int64: dead bands, units of 2**-q
     rate_bits: int  # q
     ceiling: int  # the largest rate, units of 2**-q
@@ -53,7 +54,7 @@ class DeltaProgram(NamedTuple):
 
 
 class DeltaOutputs(NamedTuple):
-    """What a run writes, initially zero: B samples, M neurons, in the network's own order. Empty trains are not recorded."""
+    """The outputs of a run, initially zero: B samples, M neurons, in the network's own order. Trains are not recorded if empty."""
 
     counts: Any  # [B, M] int32: messages sent
     told: Any  # [B, M] int32: the rates that were sent, units of 2**-q
@@ -70,7 +71,7 @@ class DeltaOutputs(NamedTuple):
 
 @compiled
 def _limited(value: Any, flags: Any, i: Any) -> Any:
-    """`value` clipped to the state; a clip is marked in flags[i]."""
+    """Return `value` clipped to the state's range; mark a clip in flags[i]."""
     if value > STATE_MAX:
         flags[i] |= CLIPPED_HIGH
         return np.int64(STATE_MAX)
@@ -82,7 +83,7 @@ def _limited(value: Any, flags: Any, i: Any) -> Any:
 
 @compiled
 def _scale_drive(constant: Any, rate_bits: int, drive: Any, flags: Any) -> int:
-    """drive <- constant (units 2**-6) in units of 2**-q; returns the number of clips."""
+    """Convert `constant` (units of 2**-6) to units of 2**-q in `drive`; return the number of clips."""
     clips = 0
     for i in range(len(constant)):
         wide = np.int64(constant[i]) << (rate_bits - STATE_FRACTION_BITS)
@@ -93,7 +94,7 @@ def _scale_drive(constant: Any, rate_bits: int, drive: Any, flags: Any) -> int:
 
 @compiled
 def _collect_frame(collected: Any, scratch: Any, synapse: Any, program: Any, frame: Any, weight_of_frame: int, exponent: int) -> int:
-    """collected += the frame's weight times 2**(exponent - the layer's) (weight @ frame); returns the operations. `scratch` stays zero."""
+    """Add frame weight * 2**(exponent - the layer's) * (weight @ frame) to `collected`; return the operations. `scratch` stays zero."""
     weight = program.weight[synapse[WEIGHT] : synapse[WEIGHT_END]]
     row_spans = program.spans[synapse[ROW_SPANS] : synapse[ROW_SPANS_END]]
     column_spans = program.spans[synapse[COLUMN_SPANS] : synapse[COLUMN_SPANS_END]]
@@ -108,7 +109,7 @@ def _collect_frame(collected: Any, scratch: Any, synapse: Any, program: Any, fra
 
 @compiled
 def _frame_drive(collected: Any, bias: Any, exponent: int, rate_bits: int, drive: Any, flags: Any) -> int:
-    """drive <- bias (units 2**-6) and the frames so far, in units of 2**-q: shifted only now; returns the number of clips."""
+    """Set `drive` to the bias (units of 2**-6) plus the frames so far, in units of 2**-q, shifted only now; return the number of clips."""
     clips = 0
     for i in range(len(collected)):
         wide = (np.int64(bias[i]) << (rate_bits - STATE_FRACTION_BITS)) + shift(collected[i], rate_bits + exponent - FRAME_BITS)
@@ -119,7 +120,7 @@ def _frame_drive(collected: Any, bias: Any, exponent: int, rate_bits: int, drive
 
 @compiled
 def _receive_changes(total: Any, scratch: Any, synapse: Any, program: Any, indices: Any, changes: Any) -> int:
-    """total += 2**exponent (weight @ changes) of one synapse; returns the operations. `scratch` is zero before and afterwards."""
+    """Add 2**exponent (weight @ changes) of one synapse to `total`; return the operations. `scratch` is zero before and afterwards."""
     weight = program.weight[synapse[WEIGHT] : synapse[WEIGHT_END]]
     row_spans = program.spans[synapse[ROW_SPANS] : synapse[ROW_SPANS_END]]
     column_spans = program.spans[synapse[COLUMN_SPANS] : synapse[COLUMN_SPANS_END]]
@@ -134,7 +135,7 @@ def _receive_changes(total: Any, scratch: Any, synapse: Any, program: Any, indic
 
 @compiled
 def _add_to_sums(sums: Any, total: Any, flags: Any) -> int:
-    """S <- S + total, clipped; total <- 0. Returns the number of clips."""
+    """Add `total` to S, clip S, and reset `total` to zero; return the number of clips."""
     outside = 0
     for i in range(len(sums)):
         sums[i] += total[i]
@@ -150,7 +151,7 @@ def _add_to_sums(sums: Any, total: Any, flags: Any) -> int:
 
 @compiled
 def _find_changes(sums: Any, drive: Any, shifts: Any, ceiling: int, band: int, told: Any, changes: Any, sent: Any) -> int:
-    """changes[i] <- what neuron i sends, 0 if that is less than the dead band; told follows (E14). Returns the number of messages."""
+    """Set changes[i] to what neuron i sends, 0 if it is less than the dead band, and update `told` (E14); return the number of messages."""
     number = 0
     for i in range(len(sums)):
         rate = min(max((sums[i] + drive[i]) >> shifts[i], 0), ceiling)
@@ -165,7 +166,7 @@ def _find_changes(sums: Any, drive: Any, shifts: Any, ceiling: int, band: int, t
 
 @compiled
 def _note_changes(indices: Any, changes: Any, order: Any, target: Any) -> None:
-    """target += changes, in the network's own order."""
+    """Add `changes` to `target`, in the network's own order."""
     for i in indices:
         target[order[i]] += changes[i]
 
@@ -178,7 +179,7 @@ def _note_messages(indices: Any, order: Any, counts: Any) -> None:
 
 @compiled
 def _hash_changes(indices: Any, changes: Any, keys: Any) -> Any:
-    """The sum over neurons of change times key, modulo 2**64, so that equal rates have equal sums."""
+    """Return the sum over neurons of change times key, modulo 2**64, so that equal rates have equal sums."""
     total = np.uint64(0)
     for i in indices:
         total += np.uint64(changes[i]) * keys[i]
@@ -199,7 +200,7 @@ def _read_changes(state: Any, program: Any, indices: Any, changes: Any, total: A
 
 @compiled
 def _takes_frames(program: Any, layer: int) -> bool:
-    """Whether events enter a layer, whose drive then changes from step to step."""
+    """Return whether a layer receives events, so that its drive changes from step to step."""
     for s in range(program.layers[layer, FIRST_SYNAPSE], program.layers[layer, END_SYNAPSE]):
         if program.synapses[s, SOURCE] == FROM_INPUT and program.synapses[s, DELAY] != STATIC:
             return True
@@ -208,7 +209,7 @@ def _takes_frames(program: Any, layer: int) -> bool:
 
 @compiled
 def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: Any, scratch: Any, out: Any) -> None:
-    """Run one sample for `steps` steps from rest; `scratch` [M] is zero, `out` are the sample's rows of DeltaOutputs."""
+    """Run one sample for `steps` steps from rest; `scratch` [M] is zero, and `out` are the sample's rows of DeltaOutputs."""
     layers, number_of_layers, slots, neurons = program.layers, len(program.layers), program.slots, len(program.bias)
     constant, constant_drive = np.empty_like(scratch), np.empty(neurons, np.int64)
     sums, total, told = np.zeros(neurons, np.int64), np.zeros(program.largest_layer, np.int64), np.zeros(neurons, np.int64)
@@ -297,7 +298,7 @@ def _note_layer(program: Any, layer: int, tau: int, steps: int, events: Any, sen
 
 @compiled
 def _store_delta_results(program: Any, delta: Any, sums: Any, told: Any, readout: Any, flags: Any, out: Any) -> None:
-    """Sums, rates and flags in the network's own order; the readout with its bias, clipped."""
+    """Store sums, rates and flags in the network's own order, and the readout with its bias, clipped."""
     for layer in range(len(program.layers)):
         offset, end = program.layers[layer, OFFSET], program.layers[layer, OFFSET] + program.layers[layer, SIZE]
         order = program.order[offset:end]
@@ -315,7 +316,7 @@ def _store_delta_results(program: Any, delta: Any, sums: Any, told: Any, readout
 
 @compiled
 def run_delta_samples(first: int, end: int, program: Any, delta: Any, steps: int, drive: Any, values: Any, scratch: Any, out: Any) -> None:
-    """Run samples first … end - 1 one by one. drive [B, N1] or [B, 0] (units 2**-6), values [B, T or 1, inputs]; scratch [M] is zero."""
+    """Run samples first … end - 1 one by one: drive is [B, N1] or [B, 0] (units 2**-6), values [B, T or 1, inputs], scratch [M] zero."""
     for b in range(first, end):
         sample = DeltaOutputs(
             out.counts[b],

@@ -7,7 +7,7 @@ import numpy as np
 from fsnn_lava.compiled.compiler import compiled
 from fsnn_lava.compiled.vectors import Floats, Number
 
-STEP, FIRST, SECOND = np.uint32(0x9E3779B9), np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)  # the golden ratio, and MurmurHash3's constants
+STEP, FIRST, SECOND = np.uint32(0x9E3779B9), np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)  # the golden ratio and MurmurHash3's constants
 FIRST_SHIFT, SECOND_SHIFT = np.uint32(16), np.uint32(13)
 
 
@@ -23,7 +23,7 @@ def fill_mask(first: int, end: int, out: Floats, seed: np.uint32, other_seed: np
 
 @compiled
 def _mix_bits(number: np.uint32) -> np.uint32:
-    """MurmurHash3's finaliser: every output bit depends on every input bit."""
+    """Mix bits with MurmurHash3's finaliser, so that every output bit depends on every input bit."""
     number = np.uint32((number ^ (number >> FIRST_SHIFT)) * FIRST)
     number = np.uint32((number ^ (number >> SECOND_SHIFT)) * SECOND)
     return np.uint32(number ^ (number >> FIRST_SHIFT))

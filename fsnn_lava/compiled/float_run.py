@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.compiled.compiler import compiled
-from fsnn_lava.compiled.integer_run import NO, list_spikes
 from fsnn_lava.compiled.row_sums import BLOCK, add_row_sums_by_block
 from fsnn_lava.compiled.scatter import BUSY, GROUPS, scatter, scatter_by_taps
+from fsnn_lava.compiled.spike_list import NO, list_spikes
 from fsnn_lava.compiled.vectors import Floats, Number
 
 # Columns of the table of layers: the layer's neurons, its wires, and where its drive from outside is, or NO_DRIVE.
@@ -29,7 +29,7 @@ Indices = NDArray[np.int32]
 
 @compiled
 def _step(u: Floats, constant: Floats, current: Floats, leak: Number, vth: Number, spikes: Bytes, sums: Floats) -> None:
-    """u <- leak u + constant + current; compare, reset by subtraction, add to the weighted sums. `current` is zero afterwards."""
+    """Integrate (u <- leak u + constant + current), compare, reset by subtraction, and add spikes to `sums`; zero `current`."""
     zero = vth - vth
     for i in range(len(u)):
         charged = leak * u[i] + constant[i] + current[i]
@@ -43,7 +43,7 @@ def _step(u: Floats, constant: Floats, current: Floats, leak: Number, vth: Numbe
 @compiled
 def _step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, leak: Number, vth: Number, spikes: Bytes,
                 sums: Floats) -> None:  # fmt: skip
-    """The same with dropout on the current."""
+    """Do the same step with dropout on the current."""
     zero = vth - vth
     for i in range(len(u)):
         charged = leak * u[i] + constant[i] + mask[i] * current[i]
@@ -57,9 +57,10 @@ def _step_masked(u: Floats, constant: Floats, current: Floats, mask: Floats, lea
 @compiled
 def _receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, weight: Floats, lists: Indices, begin: int,
             lengths: Integers, starts: Indices, fired: Bytes) -> None:  # fmt: skip
-    """current[b] <- current[b] + the weights that the spikes of sample b have through the wire of `row`.
+    """Add to current[b] the weights of sample b's spikes, through the wire that `row` describes.
 
-    They are lists[b, begin : begin + lengths[b]]. `lists` is passed as a whole: a slice has other strides and would be compiled again.
+    The spikes are lists[b, begin : begin + lengths[b]]. `lists` is passed whole, since a slice has other strides and would need another
+    compilation.
     """
     own = weight[row[WEIGHT] : row[WEIGHT_END]]
     if in_blocks:
@@ -76,7 +77,7 @@ def _receive(current: Floats, in_blocks: bool, row: Integers, tables: Indices, w
 
 @compiled
 def _add_masked(total: Floats, current: Floats, mask: Floats) -> None:
-    """total <- total + mask current; `current` is zero afterwards."""
+    """Add mask current to `total`, and reset `current` to zero."""
     for i in range(len(total)):
         total[i] += mask[i] * current[i]
         current[i] = 0
@@ -86,12 +87,12 @@ def _add_masked(total: Floats, current: Floats, mask: Floats) -> None:
 def _run_together(first: int, end: int, in_blocks: bool, layers: Integers, wires: Integers, tables: Indices, weight: Floats,
                  constant: Floats, drive: Floats, mask: Floats, steps: int, delay: int, leak: Number, vths: Floats, sums: Floats,
                  counts: Floats, u: Floats, returned: Floats, spikes_of: Integers) -> None:  # fmt: skip
-    """Samples first … end - 1 over `steps`; sums, counts (no columns without a leak), u and spikes_of [B, layers] are the outputs.
+    """Run samples first … end - 1 for `steps` steps; the outputs are sums, counts (no columns without a leak), u and spikes_of [B, layers].
 
     `constant` [1 or B, neurons] is what enters layers without a drive at every step. Masks are [B, targets of all wires], or have no
     columns. `delay` is the longest of any wire.
-    `returned`, unless it has no columns, becomes W times the rates of a single layer, by conservation of charge (E10): the charge in u
-    and in the spikes beyond what the drive brought is W times the sums of the step before.
+    If `returned` has columns, it becomes W times the rates of a single layer, by conservation of charge (E10): the charge in u and in the
+    spikes, minus what the drive contributed, is W times the sums of the previous step.
     """
     samples, total, largest, slots = end - first, u.shape[1], layers[:, SIZE].max(), delay + 1
     width = (largest + BLOCK - 1) // BLOCK * BLOCK

@@ -1,4 +1,4 @@
-"""The vector work of GMRES, sample by sample: build an orthonormal basis, rotate the Hessenberg matrix, combine."""
+"""The vector operations of GMRES, sample by sample: build an orthonormal basis, rotate the Hessenberg matrix, combine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fsnn_lava.compiled.vectors import Floats, add_multiple, dot
 
 @compiled
 def start_gmres(first: int, end: int, start: Floats, basis: Floats, target: Floats, gain: Floats, scaled: Floats) -> None:
-    """GMRES: basis[0] <- the direction of the start, target[:, 0] <- its length; scaled <- gain times it, unless gain is empty."""
+    """Start GMRES: basis[0] <- the direction of `start`, target[:, 0] <- its length; scaled <- gain basis[0], unless gain is empty."""
     for b in range(first, end):
         length = np.sqrt(dot(start[b], start[b]))  # the square of a tiny vector may underflow to 0; it then counts as zero
         new, target[b, 0] = basis[0, b], length
@@ -21,7 +21,7 @@ def start_gmres(first: int, end: int, start: Floats, basis: Floats, target: Floa
 
 @compiled
 def _scale_sample(b: int, new: Floats, gain: Floats, scaled: Floats) -> None:
-    """scaled[b] <- gain[b] * new, unless gain is empty."""
+    """Set scaled[b] to gain[b] * new, unless gain is empty."""
     for i in range(gain.shape[1]):
         scaled[b, i] = gain[b, i] * new[i]
 
@@ -29,9 +29,9 @@ def _scale_sample(b: int, new: Floats, gain: Floats, scaled: Floats) -> None:
 @compiled
 def extend_gmres(first: int, end: int, k: int, basis: Floats, mapped: Floats, triangle: Floats, rotations: Floats, target: Floats,
                    gain: Floats, scaled: Floats) -> None:  # fmt: skip
-    """basis[k + 1] <- the new direction in v_k - A v_k; H's new column and the target are rotated so that H stays triangular.
+    """Extend GMRES's basis by the new direction in v_k - A v_k; H's new column and the target are rotated so that H stays triangular.
 
-    scaled <- gain times the new vector, unless gain is empty.
+    `scaled` becomes gain times the new vector, unless gain is empty.
     """
     for b in range(first, end):
         new, column = basis[k + 1, b], triangle[b, :, k]
@@ -61,7 +61,7 @@ def extend_gmres(first: int, end: int, k: int, basis: Floats, mapped: Floats, tr
 @compiled
 def combine_gmres(first: int, end: int, k: int, basis: Floats, triangle: Floats, rotations: Floats, target: Floats, solution: bool,
                     residual: bool, out: Floats) -> None:  # fmt: skip
-    """out <- with `solution`: [v_0 … v_{k-1}] R^-1 target; with `residual`: [v_0 … v_k] Q^T (0 … 0, last of target); both: their sum."""
+    """Set `out` to the solution, [v_0 … v_{k-1}] R^-1 target, the residual, [v_0 … v_k] Q^T (0 … 0, last of target), or their sum."""
     for b in range(first, end):
         weights = np.zeros(k + 1, target.dtype)
         if solution:

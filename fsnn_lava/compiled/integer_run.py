@@ -1,7 +1,7 @@
-"""The emulator's event-driven run: one thread per sample, spikes add their patches, every neuron is updated once per step (E9).
+"""The emulator's event-driven run: one thread per sample; spikes add their patches, and every neuron is updated once per step (E9).
 
 If more than half of a layer fires, the silent neurons are the events: their weights are subtracted from the current of a layer
-in which all fire. A step therefore never adds more than half of all weights, and 95 % firing costs as much as 5 %.
+in which all fire. A step therefore never adds more than half of all weights, and 95 % firing neurons cost as much as 5 %.
 
 Times are each layer's own (see ir/network.py): what layer k fires at tau reaches layer l at tau if k < l, else at tau + k - l + 1.
 """
@@ -45,17 +45,12 @@ from fsnn_lava.compiled.program import (
 )
 from fsnn_lava.compiled.row_sums import add_rows
 from fsnn_lava.compiled.scatter import scatter, scatter_graded
+from fsnn_lava.compiled.spike_list import NO, list_spikes
 from fsnn_lava.limits import DECAY_UNIT, STATE_MAX
-
-NO = np.bool_(False)  # in numba a literal False has its own type, for which the function would be compiled again
-ONES = np.uint64(0x0101010101010101)
-GATHER = np.uint64(0x0102040810204080)  # eight bytes of 0 or 1 times this: bit i of the highest byte is byte i
-PLACES = np.array([sorted(range(8), key=lambda i: (not pattern >> i & 1, i)) for pattern in range(256)], dtype=np.int32)  # set bits first
-SET_BITS = np.array([pattern.bit_count() for pattern in range(256)], dtype=np.int64)
 
 
 class Outputs(NamedTuple):
-    """What a run writes, initially zero: B samples, M neurons, in the network's own order. Empty traces or trains are not recorded."""
+    """The outputs of a run, initially zero: B samples, M neurons, in the network's order. Traces and trains are not recorded if empty."""
 
     counts: Any  # [B, M] int32
     traces: Any  # [B, M or 0] float64
@@ -71,7 +66,7 @@ class Outputs(NamedTuple):
 
 @compiled
 def _charge(u: Any, constant: Any, keep: int) -> None:
-    """u <- leak(u) + constant, for every neuron."""
+    """Set u to leak(u) + constant, for every neuron."""
     if keep == DECAY_UNIT:
         for i in range(len(u)):
             u[i] += constant[i]
@@ -96,7 +91,7 @@ def _count_clips(u: Any, flags: Any) -> int:
 
 @compiled
 def _any_outside(u: Any) -> bool:
-    """Whether a neuron is outside the state's range."""
+    """Return whether any neuron is outside the state's range."""
     outside = 0
     for i in range(len(u)):
         outside |= int(u[i] > STATE_MAX) | int(u[i] < -STATE_MAX)
@@ -105,7 +100,7 @@ def _any_outside(u: Any) -> bool:
 
 @compiled
 def _fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flags: Any) -> int:
-    """Clip, compare, reset; spikes[i] is 1 where neuron i fired. Returns the number of clips."""
+    """Clip, compare and reset; spikes[i] is 1 where neuron i fired. Return the number of clips."""
     clips = _count_clips(u, flags) if _any_outside(u) else 0
     for i in range(len(u)):
         charged = clipped(u[i])
@@ -113,29 +108,6 @@ def _fire(u: Any, threshold: Any, strict: int, subtract: bool, spikes: Any, flag
         u[i] = after_spike(charged, spike, threshold[i], subtract)
         spikes[i] = spike
     return clips
-
-
-@compiled
-def list_spikes(spikes: Any, words: Any, indices: Any, silent: Any) -> int:
-    """Write the indices of the neurons that fired in a step (`silent`: that did not) into `indices`, ascending; returns how many.
-
-    `words` is `spikes`, eight at a time. A branch per neuron would be mispredicted too often, so the positions within eight are looked up
-    and all eight are written.
-    """
-    number = 0
-    whole = len(spikes) // 8
-    flip = ONES if silent else np.uint64(0)
-    for w in range(whole):
-        word = words[w] ^ flip
-        if word != 0:
-            pattern = (word * GATHER) >> np.uint64(56)
-            for k in range(8):
-                indices[number + k] = 8 * w + PLACES[pattern, k]
-            number += SET_BITS[pattern]
-    for i in range(8 * whole, len(spikes)):
-        indices[number] = i
-        number += spikes[i] ^ silent
-    return number
 
 
 @compiled
@@ -148,7 +120,7 @@ def _count_spikes(spikes: Any) -> int:
 
 @compiled
 def _receive(u: Any, scratch: Any, synapse: Any, program: Any, indices: Any, silent: Any, values: Any) -> int:
-    """Add one synapse's current to u; returns the operations.
+    """Add one synapse's current to u; return the operations.
 
     The messages are spikes of `indices` (`silent`: of all others), or graded `values` if the synapse comes from the input. `scratch` is
     zero before and afterwards.
@@ -176,7 +148,7 @@ def _receive(u: Any, scratch: Any, synapse: Any, program: Any, indices: Any, sil
 
 @compiled
 def _read_out(state: Any, program: Any, indices: Any, silent: bool, total: Any) -> int:
-    """One step of the readout's integrators; returns the number of clips. `total` is scratch, as long as the padded rows."""
+    """Advance the readout's integrators by one step; return the number of clips. `total` is scratch of the padded rows' length."""
     clips = 0
     total[:] = 0
     width = np.int64(len(total))
@@ -193,7 +165,7 @@ def _read_out(state: Any, program: Any, indices: Any, silent: bool, total: Any) 
 
 @compiled
 def _note_spikes(spikes: Any, indices: Any, silent: bool, order: Any, counts: Any) -> None:
-    """Count the spikes of one layer and step, in the network's own order; `indices` fired or, if `silent`, did not."""
+    """Count the spikes of one layer in one step, in the network's own order; `indices` fired or, if `silent`, did not."""
     if silent:
         for i in range(len(spikes)):
             counts[order[i]] += spikes[i]
@@ -204,21 +176,21 @@ def _note_spikes(spikes: Any, indices: Any, silent: bool, order: Any, counts: An
 
 @compiled
 def _decay_traces(traces: Any, leak: float, spikes: Any) -> None:
-    """trace <- trace * lambda + s."""
+    """Update every trace: trace <- trace * lambda + s."""
     for i in range(len(traces)):
         traces[i] = traces[i] * leak + spikes[i]
 
 
 @compiled
 def to_network_order(source: Any, order: Any, target: Any) -> None:
-    """target <- source, from the order of an integer run to the network's own."""
+    """Copy `source` to `target`, from the order of an integer run to the network's own."""
     for i in range(len(source)):
         target[order[i]] = source[i]
 
 
 @compiled
 def constant_current(program: Any, drive: Any, values: Any, scratch: Any, constant: Any) -> int:
-    """Before an integer run: constant <- bias + drive + static input of every layer, [M]; returns the operations of the static input."""
+    """Before an integer run, set `constant` [M] to bias + drive + static input of each layer; return the operations of the static input."""
     operations = 0
     for i in range(len(constant)):
         constant[i] = program.bias[i]
@@ -234,11 +206,11 @@ def constant_current(program: Any, drive: Any, values: Any, scratch: Any, consta
 
 @compiled
 def run_integer_sample(program: Any, steps: int, drive: Any, values: Any, u: Any, out: Any) -> None:
-    """Run one sample for `steps` steps from rest; `u` [M] is reset, `out` are the sample's rows of Outputs."""
+    """Run one sample for `steps` steps from rest; `u` [M] is reset, and `out` are the sample's rows of Outputs."""
     layers, number_of_layers, slots = program.layers, len(program.layers), program.slots
     weighted, leak = program.keep != DECAY_UNIT, program.keep / DECAY_UNIT
     u[:] = 0
-    r = program.atrlif_offset.astype(u.dtype)  # what spikes have subtracted from neurons that are computed as ATRLIF
+    r = program.atrlif_offset.astype(u.dtype)  # what spikes have subtracted from the neurons computed as ATRLIF
     constant, scratch = np.empty_like(u), np.zeros_like(u)
     mask = np.zeros(program.largest_layer + 8, np.uint8)
     words = mask[: (program.largest_layer + 7) // 8 * 8].view(np.uint64)
@@ -299,7 +271,7 @@ def run_integer_sample(program: Any, steps: int, drive: Any, values: Any, u: Any
 
 @compiled
 def _store_results(program: Any, u: Any, trace: Any, late_trace: Any, flags: Any, out: Any) -> None:
-    """Potentials, traces and flags in the network's own order."""
+    """Store potentials, traces and flags in the network's own order."""
     for layer in range(len(program.layers)):
         offset, size = program.layers[layer, OFFSET], program.layers[layer, SIZE]
         end = offset + size
@@ -317,7 +289,7 @@ def _store_results(program: Any, u: Any, trace: Any, late_trace: Any, flags: Any
 
 @compiled
 def run_integer_samples(first: int, end: int, program: Any, steps: int, drive: Any, values: Any, u: Any, out: Any) -> None:
-    """Run samples first … end - 1 one by one. drive [B, N1] or [B, 0] (units 2**-6), values [B, T or 1, inputs]; u [M] is scratch."""
+    """Run samples first … end - 1 one by one: drive is [B, N1] or [B, 0] (units 2**-6), values [B, T or 1, inputs], u [M] scratch."""
     for b in range(first, end):
         sample = Outputs(
             out.counts[b],

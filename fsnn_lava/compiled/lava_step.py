@@ -1,6 +1,6 @@
 """One step of a synapse and of a neuron for a whole batch, as Lava's processes run it.
 
-Single-threaded, because a process forked from a program with threads must not start its own.
+They are single-threaded, because a process forked from a program with threads must not start threads of its own.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from fsnn_lava.limits import DECAY_UNIT, STATE_MAX
 def lava_synapse_step(
     messages: Any, graded: bool, weight: Any, form: Any, row_spans: Any, column_spans: Any, bits: int, total: Any, fired: Any, out: Any
 ) -> None:
-    """A Lava step of a synapse: out[b] = shift(weight @ messages[b], bits), [B, n_target], for messages [B, n_source].
+    """Do a Lava step of a synapse: out[b] = shift(weight @ messages[b], bits), [B, n_target], for messages [B, n_source].
 
-    The messages are any integers if `graded`, else 0 or 1. `total` [n_target] and `fired` [n_source] are scratch.
+    Messages may be any integers if `graded`; otherwise they are 0 or 1. `total` [n_target] and `fired` [n_source] are scratch.
     """
     for b in range(len(messages)):
         total[:] = 0
@@ -39,7 +39,7 @@ def lava_synapse_step(
 
 @compiled
 def _clipped(raw: Any, b: int, i: int, flags: Any, clips: Any) -> Any:
-    """`raw` within the range of the state; a clip is marked in flags[b, i] and counted in clips[b]."""
+    """Return `raw` clipped to the state's range; mark a clip in flags[b, i] and count it in clips[b]."""
     if raw > STATE_MAX:
         flags[b, i] |= CLIPPED_HIGH
         clips[b] += 1
@@ -55,7 +55,7 @@ def _clipped(raw: Any, b: int, i: int, flags: Any, clips: Any) -> Any:
 def lava_neuron_step(
     u: Any, current: Any, bias: Any, threshold: Any, first: Any, keep: int, subtract: bool, spikes: Any, flags: Any, clips: Any
 ) -> None:
-    """A Lava step of every neuron (E9): u, spikes and flags [B, n] are updated in place, clips [B] are added to `clips`.
+    """Do a Lava step of every neuron (E9): u, spikes and flags [B, n] are updated in place, and clips are counted in `clips` [B].
 
     current [B, n], bias, threshold and first [n] (the smallest u that spikes) are in units of 2**-6.
     """
@@ -74,9 +74,9 @@ def lava_neuron_step(
 def lava_delta_step(
     sums: Any, received: Any, drive: Any, shifts: Any, ceiling: int, band: int, told: Any, changes: Any, flags: Any, clips: Any
 ) -> None:
-    """A Lava step of every neuron with delta encoding (E15): sums, told, changes and flags [B, n] are updated, clips [B] added to `clips`.
+    """Do a Lava step of every neuron with delta encoding (E15): update sums, told, changes and flags [B, n]; count clips in `clips` [B].
 
-    received, drive [B, n] and sums are in units of 2**-q weight units, told and changes of 2**-q; shifts [n] are s.
+    received, drive [B, n] and sums are in units of 2**-q weight units, told and changes in units of 2**-q; shifts [n] are s.
     No rate exceeds `ceiling`.
     """
     for b in range(len(sums)):
@@ -92,14 +92,14 @@ def lava_delta_step(
 
 
 def compile_lava_delta_step() -> None:
-    """Compile `lava_delta_step`, so that forked processes need not."""
+    """Compile `lava_delta_step`, so that forked processes need not do so."""
     states, wide = np.zeros((0, 1), dtype=np.int32), np.zeros((0, 1), dtype=np.int64)
     flags, clips = np.zeros((0, 1), dtype=np.uint8), np.zeros(0, dtype=np.int64)
     lava_delta_step(states, wide, wide, np.zeros(1, dtype=np.int64), 1, 1, states, states, flags, clips)
 
 
 def compile_lava_neuron_step(current: type) -> None:
-    """Compile `lava_neuron_step` for currents of this type, so that forked processes need not."""
+    """Compile `lava_neuron_step` for currents of this type, so that forked processes need not do so."""
     states, ones = np.zeros((0, 1), dtype=np.int32), np.zeros(1, dtype=np.int32)
     flags = np.zeros((0, 1), dtype=np.uint8)
     lava_neuron_step(states, np.zeros((0, 1), dtype=current), ones, ones, ones, DECAY_UNIT, True, flags, flags, np.zeros(0, dtype=np.int64))

@@ -9,13 +9,13 @@ import numpy as np
 from fsnn_lava.compiled.compiler import compiled
 
 _DOUBLINGS = 200
-_HALVINGS = 32  # of the interval that contains the bound; its upper end is always excluded
+_HALVINGS = 32  # halvings of the interval that contains the bound; its upper end is always excluded
 _TINY = np.finfo(np.float64).tiny
 
 
 @compiled
 def hidden_eigenvalues(lowest: Any, diagonal: Any, beside: Any, steps: int, most: float, out: Any) -> None:
-    """out[b] <- a value, at least lowest[b], from which on no eigenvalue can have a part in the start that is 1/sqrt(`most`) or more.
+    """Set out[b] >= lowest[b] so that no larger eigenvalue can have a component of 1/sqrt(`most`) or more in the start vector.
 
     `diagonal` and `beside` [B, >= steps] are Lanczos's tridiagonal matrices, `lowest` their largest eigenvalues.
     """
@@ -36,9 +36,9 @@ def hidden_eigenvalues(lowest: Any, diagonal: Any, beside: Any, steps: int, most
 
 @compiled
 def _excluded(value: float, diagonal: Any, beside: Any, steps: int, most: float) -> bool:
-    """Whether the sum of p_j(value)**2 exceeds `most`; p_j are the orthonormal polynomials of the start's spectral measure.
+    """Return whether the sum of p_j(value)**2 exceeds `most`; p_j are the orthonormal polynomials of the start vector's spectral measure.
 
-    Above the largest Ritz value they grow; one that is not finite is larger than any number.
+    Above the largest Ritz value they grow; a sum that is not finite counts as larger than any number.
     """
     before, now, total = 0.0, 1.0, 1.0
     for j in range(steps):

@@ -24,7 +24,7 @@ LAYER_COLUMNS = 7
     ROW_SPANS_END,
     COLUMN_SPANS,
     COLUMN_SPANS_END,
-    TARGET,  # where its target's neurons begin among all
+    TARGET,  # where its target's neurons begin among all neurons
     TARGET_SIZE,
     FULL_CURRENT,  # where its part of Program.full_current begins
     FULL_OPERATIONS,  # operations of a step in which all sources fire
@@ -38,7 +38,7 @@ LATE_SOURCE, LATE_DELAY, LATE_OFFSET = range(3)
 
 
 class Program(NamedTuple):
-    """S synapses are sorted by target; M is the number of neurons of all layers."""
+    """An integer network for the kernels. Its S synapses are sorted by target; M is the number of neurons in all layers."""
 
     layers: NDArray[np.int64]  # [layers, 7]
     synapses: NDArray[np.int64]  # [S, FORM_START + len(FORM)]

@@ -1,6 +1,6 @@
-"""The largest residuals that the charge of every neuron allows (E11), in one pass over a batch.
+"""The largest residuals consistent with each neuron's charge (E11), in one pass over a batch.
 
-The comparator's own arithmetic: it shares no code with the simulations, which it judges.
+This is the comparator's own arithmetic; it shares no code with the simulations that it checks.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from typing import Any
 
 from fsnn_lava.compiled.compiler import compiled
 
-_ROUNDING = 4e-16  # of the two sums below
+_ROUNDING = 4e-16  # relative rounding error of the two sums below
 
 
 @compiled
 def largest_residuals(rate: Any, charge: Any, scale: Any, low: Any, high: Any, out: Any) -> None:
-    """out <- the larger of |clip(rate + (charge + end)/scale, 0, 1) - rate| for the ends `low` and `high`.
+    """Set `out` to the larger of |clip(rate + (charge + end)/scale, 0, 1) - rate| for the ends `low` and `high`.
 
     `rate`, `charge` and `out` are [B, n], `scale` is [n]; `low` and `high` are [B or 1, n or 1].
     """

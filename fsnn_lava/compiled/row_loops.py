@@ -11,7 +11,7 @@ from fsnn_lava.compiled.compiler import compiled
 
 
 def adding(width: int, *, chains: int = 1) -> Callable[..., None]:
-    """A compiled plain loop: target[into + k] += sum of weight[start + indices[i] * stride + k] for first <= i < end and k < width."""
+    """Compile a loop: target[into + k] += sum of weight[start + indices[i] * stride + k] for first <= i < end and k < width."""
 
     @compiled
     def add(target: Any, into: Any, weight: Any, start: Any, indices: Any, first: Any, end: Any, stride: Any) -> None:
@@ -24,7 +24,7 @@ def adding(width: int, *, chains: int = 1) -> Callable[..., None]:
 
 
 def adding_graded(width: int) -> Callable[..., None]:
-    """The same plain loop, each row times amounts[indices[i]]."""
+    """Compile the same plain loop, but with each row multiplied by amounts[indices[i]]."""
 
     @compiled
     def add(target: Any, into: Any, weight: Any, start: Any, indices: Any, amounts: Any, first: Any, end: Any, stride: Any) -> None:

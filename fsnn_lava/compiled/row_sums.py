@@ -15,7 +15,7 @@ BLOCK = 16  # targets whose weights from a few hundred sources stay in the L1 ca
 
 
 def fastest_row_sums() -> ModuleType:
-    """The module that computes row sums: row_vectors; or row_loops, with a warning, where LLVM does not accept the vector code.
+    """Return the module that computes row sums: row_vectors, or, with a warning, row_loops where LLVM does not accept the vector code.
 
     Loops are 7 to 44 times slower (python bench/kernels.py: 7 to 14 for float32, 18 to 44 for int8).
     """
@@ -38,7 +38,7 @@ _add_block = _chosen.adding(BLOCK, chains=4)
 
 @compiled
 def add_rows(target: Any, into: Any, weight: Any, start: Any, indices: Any, first: Any, end: Any, stride: Any, number: Any) -> None:
-    """target[into + k] += sum of weight[start + indices[i] * stride + k] for first <= i < end and k < `number`."""
+    """Add rows: target[into + k] += sum of weight[start + indices[i] * stride + k] for first <= i < end and k < `number`."""
     k = np.int64(0)
     while number - k >= 64:
         add_64(target, into + k, weight, start + k, indices, first, end, stride)
@@ -63,7 +63,7 @@ def add_rows(target: Any, into: Any, weight: Any, start: Any, indices: Any, firs
 def add_rows_graded(
     target: Any, into: Any, weight: Any, start: Any, indices: Any, amounts: Any, first: Any, end: Any, stride: Any, number: Any
 ) -> None:
-    """The same, each row times amounts[indices[i]]."""
+    """Add rows as `add_rows` does, each multiplied by amounts[indices[i]]."""
     k = np.int64(0)
     while number - k >= 64:
         add_64_graded(target, into + k, weight, start + k, indices, amounts, first, end, stride)
@@ -80,9 +80,9 @@ def add_rows_graded(
 
 @compiled
 def add_row_sums_by_block(targets: Any, weight: Any, lists: Any, begin: Any, lengths: Any, sources: Any) -> None:
-    """targets[b] += sum of the rows lists[b, begin : begin + lengths[b]] of a matrix, for many samples b, block by block.
+    """Add the rows lists[b, begin : begin + lengths[b]] of a matrix to targets[b], for many samples b, block by block.
 
-    weight is [blocks, sources, BLOCK], flattened; its last block, like the targets, is padded with zeros.
+    `weight` is [blocks, sources, BLOCK], flattened; its last block is padded with zeros, as are the targets.
     """
     for block in range(len(weight) // (sources * BLOCK)):
         for b in range(len(targets)):

@@ -1,7 +1,7 @@
 """Sums of rows in vector registers, as LLVM code: up to 64 sums stay in registers until all rows are added.
 
-A loop compiled from Python reads and writes the targets once per row. Bytes are added in 16 bits as long as no sum can overflow, twice
-as many at a time. Element types come from numba, never from an LLVM pointer, so the code is the same for typed and opaque pointers.
+A loop compiled from Python would read and write the targets once per row. Bytes are added in 16 bits, twice as many at a time, as long
+as no sum can overflow. Element types come from numba, never from an LLVM pointer, so the code is the same for typed and opaque pointers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INDEX = ir.IntType(64)
 
 
 class Array(NamedTuple):
-    """An array's memory in generated code."""
+    """The memory of an array, in generated code."""
 
     data: Any  # pointer to the first element
     kind: Any  # LLVM type of an element
@@ -39,7 +39,7 @@ class Rows(NamedTuple):
 
 
 def adding(width: int, *, chains: int = 1) -> Callable[..., None]:
-    """Vector code of add(target, into, weight, start, indices, first, end, stride), for `width` adjacent targets:
+    """Return vector code for add(target, into, weight, start, indices, first, end, stride), with `width` adjacent targets:
 
     target[into + k] += sum of weight[start + indices[i] * stride + k] for first <= i < end and k < width.
     `chains`: number of separate sums, each over every chains-th row, so that an addition does not wait for the previous one.
@@ -61,9 +61,9 @@ def adding(width: int, *, chains: int = 1) -> Callable[..., None]:
 
 
 def adding_graded(width: int) -> Callable[..., None]:
-    """The same in vector code, each row times amounts[indices[i]]: add(target, into, weight, start, indices, amounts, first, end, stride).
+    """Return vector code that multiplies each row by amounts[indices[i]].
 
-    Amounts are unsigned bytes or signed integers.
+    Its arguments are add(target, into, weight, start, indices, amounts, first, end, stride). Amounts are unsigned bytes or signed integers.
     """
 
     @intrinsic
@@ -81,9 +81,9 @@ def adding_graded(width: int) -> Callable[..., None]:
 
 
 def check_row_vectors(*, opaque: bool = False) -> None:
-    """Emit vector code for bytes, floats and amounts into a separate module and let LLVM verify it; raises if it is not valid.
+    """Emit vector code for bytes, floats and amounts into a separate module and let LLVM verify it; raise if it is not valid.
 
-    `opaque`: use opaque pointers; by default those that this llvmlite creates.
+    `opaque`: use opaque pointers; by default, use those that this llvmlite creates.
     """
     byte, number, index, real = ir.IntType(8), ir.IntType(32), ir.IntType(32), ir.FloatType()
     for target, weight, graded in ((number, byte, False), (real, real, False), (number, byte, True), (real, real, True)):
@@ -104,7 +104,7 @@ def _array(context: Any, builder: Any, kind: Any, value: Any) -> Array:
 
 
 def _emit(builder: Any, target: Array, into: Any, rows: Rows, vectors: int, *, chains: int = 1) -> None:
-    """Code that adds the rows to `vectors` * LANES targets from `into` on."""
+    """Emit code that adds the rows to `vectors` * LANES targets from `into` on."""
     narrow = rows.weight.kind == ir.IntType(8) and isinstance(target.kind, ir.IntType)
     if narrow and rows.amounts is None:
         _emit_bytes(builder, target, into, rows, vectors)
@@ -113,7 +113,7 @@ def _emit(builder: Any, target: Array, into: Any, rows: Rows, vectors: int, *, c
 
 
 def _emit_rows(builder: Any, target: Array, into: Any, rows: Rows, vectors: int, chains: int) -> None:
-    """Sums in registers, a loop over the rows, one update of the targets."""
+    """Emit sums in registers, a loop over the rows, and one update of the targets."""
     exact = isinstance(target.kind, ir.IntType)
     vector, stored = ir.VectorType(target.kind, LANES), ir.VectorType(rows.weight.kind, LANES)
     plus, times = (builder.add, builder.mul) if exact else (builder.fadd, builder.fmul)
@@ -149,7 +149,7 @@ def _emit_rows(builder: Any, target: Array, into: Any, rows: Rows, vectors: int,
 
 
 def _emit_bytes(builder: Any, target: Array, into: Any, rows: Rows, vectors: int) -> None:
-    """The same for bytes: sums of up to BYTE_ROWS rows in 16 bits, then added to the targets."""
+    """Emit the same for bytes: sums of up to BYTE_ROWS rows in 16 bits, which are then added to the targets."""
     lanes = min(2, vectors) * LANES
     byte, short, wide = (ir.VectorType(kind, lanes) for kind in (rows.weight.kind, ir.IntType(16), target.kind))
     begin = _element(builder, target, into)
@@ -172,13 +172,13 @@ def _emit_bytes(builder: Any, target: Array, into: Any, rows: Rows, vectors: int
 
 
 def _row(builder: Any, rows: Rows, i: Any) -> tuple[Any, Any]:
-    """indices[i], and the address of that row's first weight."""
+    """Return indices[i] and the address of that row's first weight."""
     index = builder.sext(_load(builder, _element(builder, rows.indices, i), rows.indices.kind), _INDEX)
     return index, _element(builder, rows.weight, builder.add(rows.start, builder.mul(index, rows.stride)))
 
 
 def _in_all_lanes(builder: Any, amount: Any, vector: Any) -> Any:
-    """An amount in every lane: a byte is unsigned (a pixel), anything wider is signed (a change)."""
+    """Return a vector with an amount in every lane: a byte is unsigned (a pixel), anything wider is signed (a change)."""
     byte = amount.type == ir.IntType(8)
     if isinstance(vector.element, ir.IntType):
         wide = builder.zext(amount, vector.element) if byte else builder.sext(amount, vector.element)
@@ -191,12 +191,12 @@ def _in_all_lanes(builder: Any, amount: Any, vector: Any) -> Any:
 
 
 def _opaque(pointer: Any) -> bool:
-    """Whether pointers are opaque; llvmlite before 0.44 has only typed ones."""
+    """Return whether a pointer is opaque; llvmlite before 0.44 has only typed ones."""
     return getattr(pointer.type, "is_opaque", False)
 
 
 def _element(builder: Any, array: Array, index: Any) -> Any:
-    """The address of array[index]."""
+    """Return the address of array[index]."""
     if _opaque(array.data):
         return builder.gep(array.data, [index], source_etype=array.kind)
     return builder.gep(array.data, [index])

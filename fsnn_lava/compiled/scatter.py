@@ -1,6 +1,6 @@
 """Add messages to their targets through a connection's patches, in any number type: int8 weights to int32, or float32 to float32.
 
-`form` describes the Patches in integers, in the order of FORM. The functions return the number of weights added: the operations.
+`form` describes the Patches as integers, in the order of FORM. The functions return the number of weights added: the operations.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ FORM = (
     "column step",
 )
 SOURCE_CHANNELS, SOURCE_WIDTH, ROW_TAPS, COLUMN_TAPS, TARGET_WIDTH, TARGET_CHANNELS, GROUPS, FUSED, ROW_STEP, COLUMN_STEP = range(len(FORM))
-BUSY = 4  # spikes per place from which scatter_by_taps is faster in float32, measured for 64 channels and 5 x 5 taps
+BUSY = 4  # spikes per position above which scatter_by_taps is faster in float32, measured for 64 channels and 5 x 5 taps
 
 
 def scatter_form(patches: Patches) -> NDArray[np.int64]:
-    """[10] integers, see FORM."""
+    """Return the form of patches that `scatter` expects: 10 integers, see FORM."""
     row_taps, column_taps, channels, _ = patches.weight.shape
     sizes = (channels, len(patches.column_spans), row_taps, column_taps, patches.width, patches.channels)
     return np.array([*sizes, patches.groups, patches.fused, patches.row_step, patches.column_step], dtype=np.int64)
@@ -39,7 +39,7 @@ def scatter_form(patches: Patches) -> NDArray[np.int64]:
 
 @compiled
 def scatter(target: Any, weight: Any, indices: Any, amounts: Any, form: Any, row_spans: Any, column_spans: Any) -> int:
-    """Add the patch of every source neuron in `indices` (ascending) to target [H * W * C]; returns the operations.
+    """Add the patch of every source neuron in `indices` (ascending) to target [H * W * C]; return the operations.
 
     Messages are spikes if `amounts` is empty, else amounts[index]. weight is Patches.blocks. The messages of one position (and group)
     share their targets, so they are added together.
@@ -94,10 +94,10 @@ def _add(
 @compiled
 def scatter_by_taps(targets: Any, weight: Any, lists: Any, begin: Any, lengths: Any, busy: Any, form: Any, row_spans: Any,
                     column_spans: Any, starts: Any) -> None:  # fmt: skip
-    """The same sums for several samples, one tap of the kernel at a time, so that its weights stay in the cache; without groups, not fused.
+    """Scatter as `scatter` does, for several samples, one kernel tap at a time, so that its weights stay cached; no groups, not fused.
 
     targets[b] takes the spikes lists[b, begin : begin + lengths[b]], if there are more than `busy`. Faster than `scatter` if weights are
-    wide and several neurons at a position fire. `starts` [B, at least H * W + 1] is scratch. No sample's sums depend on the others.
+    wide and several neurons at a position fire. `starts` [B, at least H * W + 1] is scratch. The sums of a sample do not depend on others.
     """
     some, places = False, len(row_spans) * len(column_spans)
     for b in range(len(targets)):
@@ -141,7 +141,7 @@ def _add_tap(target: Any, weight: Any, indices: Any, begin: Any, form: Any, row_
 
 @compiled
 def find_scatter_places(indices: Any, channels: Any, starts: Any) -> None:
-    """starts[p] <- where the spikes of position p begin in `indices` (ascending); the last entry is where those of the last one end."""
+    """Set starts[p] to where the spikes of position p begin in `indices` (ascending); the last entry is where those of the last one end."""
     place = 0
     starts[0] = 0
     for i in range(len(indices)):
@@ -156,7 +156,7 @@ def find_scatter_places(indices: Any, channels: Any, starts: Any) -> None:
 
 @compiled
 def scatter_graded(target: Any, weight: Any, values: Any, form: Any, row_spans: Any, column_spans: Any) -> int:
-    """Add values[i] times the patch of every source neuron i whose value is not zero; returns the operations."""
+    """Add values[i] times the patch of every source neuron i whose value is not zero; return the operations."""
     indices = np.empty(len(values), np.int32)
     number = 0
     for i in range(len(values)):

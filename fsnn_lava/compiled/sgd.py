@@ -1,4 +1,4 @@
-"""One step of gradient descent with momentum in one pass over the weights."""
+"""One SGD step, gradient descent with momentum, in one pass over the weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fsnn_lava.compiled.compiler import compiled
 
 @compiled
 def sgd_step(weights: Any, grads: Any, momenta: Any, rate: Any, momentum: Any, decay: Any) -> None:
-    """momenta <- momentum * momenta + grads + decay * weights; weights <- weights - rate * momenta."""
+    """Take an SGD step: momenta <- momentum * momenta + grads + decay * weights; weights <- weights - rate * momenta."""
     for i in range(len(weights)):
         speed = momentum * momenta[i] + (grads[i] + decay * weights[i])
         momenta[i] = speed

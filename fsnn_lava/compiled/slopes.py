@@ -1,4 +1,4 @@
-"""sigma', the derivative of the clipped rate function (E4, E5), and the slopes of a batch. This is its only definition."""
+"""The only definition of sigma', the derivative of the clipped rate function (E4, E5), and the slopes of a batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fsnn_lava.compiled.vectors import Floats, Number
 
 
 def rises(current: Any, top: Any) -> Any:
-    """Whether sigma has a slope at `current`: between 0 and `top`, vth times the largest rate. At both ends it is 0, the paper's H(0) = 0.
+    """Return whether sigma has a slope at `current`: between 0 and `top` (vth times the largest rate), but not at either end (H(0) = 0).
 
     Accepts numbers, arrays and tensors; `top` is infinite where rates have no upper clip.
     """
@@ -22,7 +22,7 @@ _rises = compiled(rises)
 @compiled
 def find_slopes(own: Floats, returned: Floats, mask: Floats, top: Number, steepness: Number, slope: Floats, gain: Floats,
                 masked: bool) -> None:  # fmt: skip
-    """slope <- `steepness` where sigma rises at own + returned, else 0; gain <- slope * mask if `masked` (else it is `slope` itself)."""
+    """Set slope to `steepness` where sigma rises at own + returned, else 0, and gain to slope * mask if `masked` (else it is `slope`)."""
     flat = steepness - steepness
     for b in range(len(own)):
         for i in range(own.shape[1]):

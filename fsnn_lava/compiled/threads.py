@@ -1,4 +1,4 @@
-"""Threads: how many to use, how soon idle ones sleep, and sharing a batch among them.
+"""Threads: how many to use, how soon idle ones sleep, and how a batch is shared among them.
 
 Compiled functions release the GIL, so plain Python threads run them in parallel.
 """
@@ -14,7 +14,7 @@ SPIN_COUNT = "10000"  # iterations an idle OpenMP thread spins before it sleeps;
 
 
 def let_idle_threads_sleep() -> None:
-    """Make torch's idle threads release their core soon, unless the user chose otherwise. Call before torch is imported."""
+    """Make torch's idle threads release their cores quickly, unless the user chose otherwise. Call before torch is imported."""
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)
 
@@ -28,7 +28,7 @@ def set_thread_count(number: int) -> None:
 
 
 def thread_count() -> int:
-    """The threads to use: the cores this process may run on, or OMP_NUM_THREADS if that is less."""
+    """Return the number of threads to use: the cores this process may run on, or OMP_NUM_THREADS if that is less."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     return max(1, min(cores, int(limit))) if limit.isdigit() else cores
@@ -37,8 +37,8 @@ def thread_count() -> int:
 def over_samples(function: Callable[[int, int], object], samples: int, *, number: int | None = None, least: int = 1) -> None:
     """Call function(first, end) on this and other threads, on disjoint ranges that cover all samples.
 
-    `number` of threads (default: thread_count()); `least`: samples that make a call worthwhile; a range is shorter only if the samples
-    would not suffice for all threads otherwise.
+    `number`: how many threads (default: thread_count()). `least`: how many samples make a call worthwhile; a range is shorter only if there
+    would otherwise be too few for all threads.
     """
     number = thread_count() if number is None else number
     chunk = max(1, min(16, samples // (4 * number)), min(least, -(-samples // number)))
@@ -69,5 +69,5 @@ def over_samples(function: Callable[[int, int], object], samples: int, *, number
 
 @lru_cache(maxsize=1)
 def _pool(process: int, number: int) -> ThreadPoolExecutor:
-    """Cached per process, since a forked process has none of its parent's threads."""
+    """Return a pool of `number` threads, cached per process, since a forked process has none of its parent's threads."""
     return ThreadPoolExecutor(number, thread_name_prefix=f"fsnn-lava-{process}")

@@ -16,7 +16,7 @@ Number: TypeAlias = "float | np.floating[Any]"  # of the same precision as the a
 
 @partial(compiled, reorder=True)
 def dot(a: Floats, b: Floats) -> Number:
-    """The inner product of two vectors with at least one entry."""
+    """Return the inner product of two vectors with at least one entry."""
     total = a[0] * b[0]
     for i in range(1, len(a)):
         total += a[i] * b[i]
@@ -25,14 +25,14 @@ def dot(a: Floats, b: Floats) -> Number:
 
 @compiled
 def add_multiple(target: Floats, factor: Number, vector: Floats) -> None:
-    """target <- target + factor * vector."""
+    """Add factor * vector to `target`."""
     for i in range(len(target)):
         target[i] += factor * vector[i]
 
 
 @compiled
 def write_multiple(out: Floats, factor: Number, vector: Floats) -> None:
-    """out <- factor * vector; the two may be the same array."""
+    """Write factor * vector to `out`; the two may be the same array."""
     for i in range(len(vector)):
         out[i] = factor * vector[i]
 
@@ -47,21 +47,15 @@ def normalise(vector: Floats) -> None:
 
 @compiled
 def transposed_product(out: Floats, matrix: Floats, vector: Floats) -> None:
-    """out <- matrix^T vector."""
+    """Write matrix^T vector to `out`."""
     out[:] = 0
     for i in range(len(vector)):
         add_multiple(out, vector[i], matrix[i])
 
 
 @compiled
-def quotient(number: Number, divisor: Number) -> Number:
-    """number / divisor, or NaN where the divisor is 0 (compiled code would raise): it propagates and is reported later."""
-    return number / divisor if divisor != 0 else number * np.nan
-
-
-@compiled
-def sample_lengths(vectors: Floats, out: Floats, smallest: Number) -> None:
-    """out[b] <- the length of vectors[b], but at least the root mean square of all lengths and at least `smallest`."""
+def vector_lengths(vectors: Floats, out: Floats, smallest: Number) -> None:
+    """Set out[b] to the length of vectors[b], but no less than the root mean square of all lengths or `smallest`."""
     for b in range(len(out)):
         out[b] = np.sqrt(dot(vectors[b], vectors[b]))
     typical = np.sqrt(dot(out, out) / len(out))

@@ -1,4 +1,4 @@
-"""weight @ messages for a whole batch, message by message, so that silent neurons cost nothing.
+"""Weighted sums, weight @ messages, for a whole batch, message by message, so that silent neurons cost nothing.
 
 This is the comparator's own arithmetic, which shares no code with the simulations that it checks.
 """
@@ -34,7 +34,7 @@ class Taps:
     _converted: dict[Any, NDArray[Any]] = field(default_factory=dict, init=False, repr=False)
 
     def sums(self, messages: NDArray[Any]) -> NDArray[Any]:
-        """The weighted sums [B, C, H, W] of the target: int64 and exact for integer messages, else float64."""
+        """Return the weighted sums [B, C, H, W] of the target: int64 and exact for integer messages, else float64."""
         flat = messages.reshape(len(messages), *self.source)
         exact = messages.dtype.kind in "iub" and self.weight.dtype.kind in "iub"
         kind = self._accumulator(flat) if exact else np.dtype(np.float64)
@@ -46,18 +46,18 @@ class Taps:
         return out
 
     def _accumulator(self, messages: NDArray[Any]) -> np.dtype[Any]:
-        """int32 if no partial sum can leave it, else int64."""
+        """Return int32 if no partial sum can exceed its range, else int64."""
         largest = max(abs(int(messages.max(initial=0))), abs(int(messages.min(initial=0))))
         return np.dtype(np.int32 if self._largest_sum * largest <= INT32_MAX else np.int64)
 
     @cached_property
     def _largest_sum(self) -> int:
-        """No sum of messages of 1 is larger."""
+        """An upper bound on the weighted sums if all messages are 1."""
         per_source = np.abs(self.weight.astype(np.int64)).max(axis=(1, 2, 3), initial=0)
         return int(per_source.sum()) * int(np.prod(self.weight.shape[1:3]))
 
     def _weight(self, kind: np.dtype[Any]) -> NDArray[Any]:
-        """The weights as `kind`, converted once."""
+        """Return the weights as `kind`; they are converted only once."""
         if kind not in self._converted:
             self._converted[kind] = np.ascontiguousarray(self.weight, dtype=kind)
         return self._converted[kind]
@@ -65,7 +65,7 @@ class Taps:
 
 @compiled
 def _sum_messages(first: int, end: int, weight: Any, messages: Any, form: Any, out: Any) -> None:
-    """out[b] = weight @ messages[b]. `form`: the two strides, paddings and dilations, groups, transposed."""
+    """Set out[b] to weight @ messages[b]. `form` holds two strides, two paddings, two dilations, groups, and whether it is transposed."""
     channels, rows, columns, depth = weight.shape
     _, _, height, width = messages.shape
     total = np.zeros((out.shape[2], out.shape[3], out.shape[1]), dtype=weight.dtype)
@@ -98,7 +98,7 @@ def _sum_messages(first: int, end: int, weight: Any, messages: Any, form: Any, o
 
 @compiled
 def _target(place: int, tap: int, stride: int, padding: int, transposed: int) -> int:
-    """Where a tap, `tap` places from the first, adds the message from `place`; -1 if the stride steps over it."""
+    """Return the target position to which the tap at offset `tap` adds the message from `place`; -1 if the stride skips it."""
     if transposed:
         return place * stride + tap - padding
     reach = place + padding - tap

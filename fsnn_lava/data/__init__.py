@@ -1,4 +1,4 @@
-"""Data sets: real images and recordings as raw uint8 values."""
+"""Data sets of real images and recordings, as raw uint8 values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["NAMES", "ArraySplit", "Dataset", "Split", "load", "load_data"]
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Import on first use, since the names of the data sets need nothing else. `load` is the former name of `load_data`."""
+        """Import public names on first use; listing the data set names needs no other module. `load` is the old name of `load_data`."""
         wanted = "load_data" if name == "load" else name
         if wanted not in _MODULES:
             raise AttributeError(f"module 'fsnn_lava.data' has no attribute {name!r}")

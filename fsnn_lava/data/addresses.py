@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Resource:
-    """One file to download into `folder`; if `members` is given, an archive whose matching files are unpacked into `folder`."""
+    """A file to download into `folder`; if `members` is given, it is an archive, and its matching files are unpacked into `folder`."""
 
     urls: tuple[str, ...]
     md5: str

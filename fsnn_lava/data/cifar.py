@@ -19,12 +19,12 @@ from fsnn_lava.nn.normalisation import Normalisation
 PAGE = "https://www.cs.toronto.edu/~kriz/cifar.html"
 SHAPE = (3, 32, 32)
 PIXELS = 3 * 32 * 32
-MOST_BYTES = 2**29  # a file has at most 155 MB
+MOST_BYTES = 2**29  # no file has more than 155 MB
 
 
 @dataclass(frozen=True)
 class Layout:
-    """File names of one data set, and where the label of an image is."""
+    """The file names of one CIFAR data set, and the position of an image's label."""
 
     train: tuple[str, ...]
     test: tuple[str, ...]
@@ -55,7 +55,7 @@ LAYOUT = {
 
 
 def load_cifar(name: str, root: str | Path | None = None) -> Dataset:
-    """CIFAR-10 or CIFAR-100 ("cifar10", "cifar100"); the binary layout is preferred if both exist."""
+    """Load CIFAR-10 or CIFAR-100 ("cifar10", "cifar100"); the binary layout is preferred if both exist."""
     layout = LAYOUT[name]
     folder = find_folder(name, root, page=PAGE)
     return Dataset(
@@ -81,7 +81,7 @@ def _split(name: str, folder: Path, layout: Layout, files: Sequence[str]) -> Arr
 
 
 def _read_binary(path: Path, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """Images [N, 3072] uint8 and labels [N] of one file of records: label bytes, then the red, green and blue plane."""
+    """Read images [N, 3072] uint8 and labels [N] from one file of records: label bytes, then the red, green and blue planes."""
     row = layout.label_bytes + PIXELS
     data = np.frombuffer(_read(path), np.uint8)
     if not len(data) or len(data) % row:
@@ -91,7 +91,7 @@ def _read_binary(path: Path, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _read_python(path: Path, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """The same from one file key in the Python layout; nothing in it is executed."""
+    """Read images and labels from one file in the Python layout; nothing in it is executed."""
     try:
         content = read_plain_pickle(_read(path))
         if not isinstance(content, dict):

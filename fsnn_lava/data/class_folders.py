@@ -30,7 +30,7 @@ class LabelledFiles:
 
 
 def find_labelled_files(folder: Path, endings: frozenset[str]) -> LabelledFiles | None:
-    """The files with one of `endings` in class folders; None if the folder has no class folders with such files."""
+    """Return the files with one of `endings` in class folders; None if the folder has no class folders with such files."""
     parts = {child.name.lower(): child for child in _folders(folder)}
     test = next((parts[name] for name in TEST_NAMES if name in parts), None)
     if "train" in parts and test is not None:
@@ -53,7 +53,7 @@ def find_labelled_files(folder: Path, endings: frozenset[str]) -> LabelledFiles 
 
 
 def _by_class(folder: Path, endings: frozenset[str]) -> dict[str, list[Path]]:
-    """The sorted files of every class that has some."""
+    """Return the files of every class that has any, sorted."""
     found = {child.name: sorted(path for path in child.rglob("*") if path.suffix.lower() in endings) for child in _folders(folder)}
     if sum(map(len, found.values())) > FILES_MAX:
         raise BadData(f"{folder} contains more than {FILES_MAX} files; convert them to an .npz file")
@@ -68,5 +68,5 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def class_folder_labels(files: tuple[tuple[Path, int], ...]) -> np.ndarray:
-    """[N] int64, the class number of every file in class folders."""
+    """Return the class number of every file in class folders, [N] int64."""
     return np.array([number for _, number in files], np.int64)

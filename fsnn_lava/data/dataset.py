@@ -24,7 +24,7 @@ class Split(Protocol):
 
     @property
     def targets(self) -> np.ndarray | None:
-        """Numbers to answer instead of a class, [N, outputs] float32; None for classes."""
+        """Numeric targets instead of classes, [N, outputs] float32; None for classes."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -33,10 +33,10 @@ class Split(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, int]:
-        """Raw values and class number of one sample."""
+        """Return the raw values and the class number of one sample."""
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
-        """The raw values of these samples, [B, *shape] uint8, as a copy."""
+        """Return the raw values of these samples, [B, *shape] uint8, as a copy."""
 
 
 class Subscriptable(ABC):
@@ -54,20 +54,20 @@ class Subscriptable(ABC):
 
     @abstractmethod
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
-        """The raw values of these samples."""
+        """Return the raw values of these samples."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} samples of shape {self.shape})"
 
     def __getitem__(self, index: int) -> tuple[np.ndarray, int]:
-        """Raw values [*shape] uint8 and class number of one sample; negative indices count from the end."""
+        """Return the raw values [*shape] uint8 and the class number of one sample; negative indices count from the end."""
         position = operator.index(index)
         if not -len(self) <= position < len(self):
             raise IndexError(f"index {position} is out of range: there are {len(self)} samples")
         return self.batch([position % len(self)])[0], int(self.labels[position])
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[np.ndarray, int]]:
-        """Several samples at once; a DataLoader calls this for a batch."""
+        """Return several samples at once; a DataLoader calls this for a batch."""
         chosen = np.asarray(indices, np.int64)
         return list(zip(self.batch(chosen), self.labels[chosen].tolist()))
 
@@ -151,7 +151,7 @@ class Dataset:
 
     @property
     def classes(self) -> int:
-        """Number of classes, or of the numbers to answer."""
+        """Number of classes, or of numeric targets per sample."""
         if self.test.targets is not None:
             return int(self.test.targets.shape[1])
         return len(self.class_names) or 1 + max(int(part.labels.max(initial=-1)) for part in (self.train, self.test))

@@ -1,4 +1,4 @@
-"""scikit-learn's digits: 1,797 real images of 8 x 8 pixels that come with the package, so no file is needed."""
+"""The digits data set of scikit-learn: 1,797 real images of 8 x 8 pixels that come with that package, so no file is needed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fsnn_lava.data.dataset import ArraySplit, Dataset
 from fsnn_lava.nn.normalisation import Normalisation
 
 EVERY = 5  # the 1st, 6th, 11th, … image of every digit is a test sample
-NORMALISATION = Normalisation(16.0, (0.3054,), (0.3763,))  # pixels are 0 … 16; over all training pixels
+NORMALISATION = Normalisation(16.0, (0.3054,), (0.3763,))  # pixels are 0 … 16; mean and standard deviation over all training pixels
 
 
 def load_digits() -> Dataset:
-    """The digits, with a split that depends only on their order."""
+    """Load the digits, with a split that depends only on their order."""
     values = _values()
     images, labels = values[:, :-1].reshape(-1, 1, 8, 8), values[:, -1].astype(np.int64)
     for_test = np.zeros(len(images), bool)
@@ -33,7 +33,7 @@ def load_digits() -> Dataset:
 
 
 def _values() -> NDArray[np.uint8]:
-    """[1797, 65]: 64 pixels and the digit. Read from scikit-learn's data file if possible, since importing scikit-learn takes seconds."""
+    """Return 64 pixels and the digit, [1797, 65], from scikit-learn's data file if possible, since importing scikit-learn takes seconds."""
     spec = find_spec("sklearn")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         file = Path(folder) / "datasets" / "data" / "digits.csv.gz"

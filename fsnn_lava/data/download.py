@@ -29,7 +29,7 @@ CHUNK = 2**20
 
 
 def download(resources: tuple[Resource, ...], root: str | Path | None = None) -> Path:
-    """Download every file of a data set into `root` (default: $FSNN_DATA or ~/.cache/fsnn-data) and return it; nothing there is deleted."""
+    """Download every file of a data set into `root` (default: $FSNN_DATA or ~/.cache/fsnn-data), and return `root`; nothing is deleted."""
     base = Path(root).expanduser() if root is not None else default_root()
     for resource in resources:
         folder = base / resource.folder
@@ -58,7 +58,7 @@ def _fetch_into(folder: Path, resource: Resource) -> None:
 
 
 def _fetch(resource: Resource, target: Path) -> None:
-    """Download from the first address that sends a file with the right MD5 sum."""
+    """Download from the first address that sends a file with the correct MD5 sum."""
     reasons = []
     for url in resource.urls:
         try:
@@ -91,7 +91,7 @@ def _md5(path: Path) -> str:
 
 
 def _unpack(archive: Path, members: str, target: Path) -> list[Path]:
-    """Unpack the regular files whose whole name matches, and nothing else."""
+    """Unpack only those regular files in a downloaded archive whose full names match."""
     paths = []
     for name, stream in _matching(archive, re.compile(members)):
         path = target / name

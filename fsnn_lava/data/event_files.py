@@ -1,8 +1,8 @@
 """Files of event cameras, read by faery: .aedat4 (iniVation), .raw and .dat (Prophesee), .es (event stream).
 
-faery is optional: `pip install fsnn-lava[events]`. On the recordings that come with its sources it agrees with aedat on .aedat4 and with
-expelliarmus on .dat; expelliarmus 1.1.12 reads EVT 3 timestamps that are twice as long as those of the same .dat. A damaged .aedat4 file
-can abort the whole process inside faery, so those are read in a separate process.
+faery is optional: `pip install fsnn-lava[events]`. On the recordings in its source repository, it agrees with aedat on .aedat4 and with
+expelliarmus on .dat; for EVT 3, expelliarmus 1.1.12 reads timestamps twice as large as those of the same recording in .dat. A damaged
+.aedat4 file can make faery abort the whole process, so these files are read in a separate process.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from fsnn_lava.errors import BadData, FsnnError, PackageMissing
 ENDINGS = (".aedat4", ".dat", ".es", ".raw")
 EVENT = np.dtype([("x", np.int32), ("y", np.int32), ("t", np.int64), ("p", np.uint8)])
 BYTES_MAX = 2**31
-EVENTS_MAX = 2**26  # 1 GiB of them
+EVENTS_MAX = 2**26  # they take 1 GiB
 CHILD_SECONDS = 600
 REFUSED = 2  # exit code of the child process if it could not read any events
 NOT_SAID = (65521, 65521)  # what faery returns for a file that does not contain the size of its sensor
 
 
 def read_event_file(path: Path) -> tuple[np.ndarray, tuple[int, int] | None]:
-    """The events (x, y from the top, t in microseconds, p) of one file, and width and height of its sensor if the file contains them."""
+    """Read the events (x, y from the top, t in microseconds, p) of one file, and the width and height of its sensor if it states them."""
     _faery(path)
     try:
         size = path.stat().st_size
@@ -42,7 +42,7 @@ def read_event_file(path: Path) -> tuple[np.ndarray, tuple[int, int] | None]:
 
 
 def _decode(path: Path) -> tuple[np.ndarray, tuple[int, int]]:
-    """The events of a file and the size of its sensor, NOT_SAID if the file does not contain it."""
+    """Return the events of a file and the size of its sensor, which is NOT_SAID if the file does not state it."""
     try:
         stream = _faery(path).events_stream_from_file(str(path), dimensions_fallback=NOT_SAID)
         width, height = stream.dimensions()
@@ -57,7 +57,7 @@ def _decode(path: Path) -> tuple[np.ndarray, tuple[int, int]]:
 
 
 def _read_in_a_child(path: Path) -> tuple[np.ndarray, tuple[int, int]]:
-    """Run `_decode` in a child process, which prints the sensor and the events as arrays, or an error message."""
+    """Decode an event file in a child process, which prints the sensor and the events as arrays, or an error message."""
     command = [sys.executable, "-m", "fsnn_lava.data.event_files", str(path.resolve())]
     with tempfile.TemporaryFile() as output:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, timeout=CHILD_SECONDS, check=False)
@@ -93,7 +93,7 @@ def _joined(stream: Any, path: Path) -> np.ndarray:
 
 
 def _main(path: str) -> int:
-    """The child process that decodes an event file: arrays on stdout, or an error message on stderr."""
+    """Decode an event file in the child process: print arrays on stdout, or an error message on stderr."""
     try:
         events, sensor = _decode(Path(path))
     except FsnnError as error:

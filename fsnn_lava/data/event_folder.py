@@ -22,7 +22,7 @@ ENDINGS = frozenset(EVENT_ENDINGS)
 
 
 def load_event_folder(source: Source, folder: Path, files: LabelledFiles) -> Dataset:
-    """The recordings of `files` as frames (see `Framing`); files that do not contain the size of their sensor need the option `sensor`."""
+    """Load event recordings as frames (see `Framing`); files that do not state the size of their sensor need the option `sensor`."""
     source.check_keys(OPTIONS)
     given = source.sides("sensor")
     sensor = given or _sensor(source, files.every[0])
@@ -59,7 +59,7 @@ def _split(
 
 
 def _events(path: Path, sensor: tuple[int, int] | None) -> np.ndarray:
-    """The events of a file; BadData if it says that its sensor is another one than that of the first file."""
+    """Return the events of a file; BadData if the size of its sensor differs from that in the first file."""
     events, own = read_event_file(path)
     if sensor is not None and own not in (None, sensor):
         sizes = [f"{width} x {height}" for width, height in (own or sensor, sensor)]

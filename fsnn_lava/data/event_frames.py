@@ -1,4 +1,4 @@
-"""Frames of an event recording: the first T of them, each a time window, a number of events, or an equal share of the recording."""
+"""Frames of an event recording: the first T of them; each is a time window, a number of events, or an equal share of the recording."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MICROSECONDS_MAX = 10**12
 class Framing:
     """How events (x, y, t, p) become frames [T, P, H, W] of uint8, or [T, N] if there is one row and one polarity.
 
-    With `window` a frame lasts that many microseconds, with `events` it contains that many events; otherwise the recording is divided into
-    `frames` equal time spans. Time starts with the first event; missing frames are empty. `values` "binary" is 1 where an event happened,
-    "counts" is the number of events, at most 255. Channel 0 contains the OFF events, channel 1 the ON events.
+    With `window`, a frame lasts that many microseconds; with `events`, it contains that many events; otherwise the recording is divided
+    into `frames` equal time spans. Time starts with the first event; missing frames are empty. With `values` "binary", a pixel is 1 if
+    an event happened there; with "counts", it is the number of events, at most 255. Channel 0 contains OFF events, channel 1 ON events.
     """
 
     sensor: tuple[int, int, int]  # width, height, polarities
@@ -34,7 +34,7 @@ class Framing:
 
     @staticmethod
     def of(source: Source, sensor: tuple[int, int, int]) -> Framing:
-        """The framing given by the options of a data set."""
+        """Return the framing that the options of a data set describe."""
         return Framing(
             sensor=sensor,
             frames=source.whole("frames", DEFAULT_FRAMES, high=FRAMES_MAX),
@@ -57,7 +57,7 @@ class Framing:
         return (self.frames, width) if height == polarities == 1 else (self.frames, polarities, height, width)
 
     def draw(self, events: np.ndarray, *, where: str) -> np.ndarray:
-        """The frames of one recording; BadData if an event is outside the sensor."""
+        """Draw the frames of one event recording; BadData if an event is outside the sensor."""
         (width, height), (full_width, full_height, polarities) = self.size or self.sensor[:2], self.sensor
         x = events["x"].astype(np.int64)
         y = events["y"].astype(np.int64) if "y" in (events.dtype.names or ()) else np.zeros_like(x)
@@ -73,7 +73,7 @@ class Framing:
         return np.minimum(counts, 1 if self.values == "binary" else COUNT_MAX).astype(np.uint8).reshape(self.shape)
 
     def _frame(self, time: np.ndarray) -> np.ndarray:
-        """The frame of every event."""
+        """Return the frame index of every event."""
         if not len(time):
             return time
         if self.events:

@@ -16,7 +16,7 @@ import numpy as np
 from fsnn_lava.errors import Remark
 
 FOLDER = "frames"  # inside the folder of the data sets
-LEVEL = 1  # of compression: frames are mostly zeros
+LEVEL = 1  # of compression, since frames are mostly zeros
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class FrameCache:
     shape: tuple[int, ...]
 
     def get(self, key: str, make: Callable[[], np.ndarray]) -> np.ndarray:
-        """The frames under `key`; created and stored if they are not there."""
+        """Return the frames under `key`; create and store them if they are not in the cache."""
         path = self.folder / hashlib.sha256(key.encode()).hexdigest()[:32]
         found = self._read(path)
         if found is not None:

@@ -47,7 +47,7 @@ def _read(stream: BinaryIO, path: Path, axes: int) -> np.ndarray:
 
 
 def _read_at_most(stream: BinaryIO, size: int) -> bytes:
-    """Up to `size` bytes, read in chunks, so that a wrong size in a header cannot allocate much memory."""
+    """Read up to `size` bytes in chunks, so that a wrong size in a header cannot allocate much memory."""
     chunks: list[bytes] = []
     while size > 0 and (chunk := stream.read(min(size, CHUNK))):
         chunks.append(chunk)

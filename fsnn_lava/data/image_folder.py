@@ -18,11 +18,11 @@ ENDINGS = frozenset((".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", "
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF", "PPM")  # Pillow's other decoders are never used, whatever the file name
 OPTIONS = ("size", "colour")
 BYTES_MAX = 2**33
-PIXELS_MAX = 2**26  # of one image
+PIXELS_MAX = 2**26  # pixels in one image
 
 
 def load_image_folder(source: Source, folder: Path, files: LabelledFiles) -> Dataset:
-    """The images of `files`. Option `size` scales all of them, `colour=grey` or `rgb` converts them; otherwise all must be alike."""
+    """Load a folder of images. The option `size` scales them, `colour=grey` or `rgb` converts them; otherwise all must be alike."""
     source.check_keys(OPTIONS)
     size, colour = source.sides("size"), source.choice("colour", ("auto", "grey", "rgb"))
     mode = {"grey": "L", "rgb": "RGB"}.get(colour) or ("L" if all(_mode(path) in ("L", "1") for path in files.every) else "RGB")
@@ -50,7 +50,7 @@ def _split(files: tuple[tuple[Path, int], ...], mode: str, sides: tuple[int, int
 
 
 def read_image(path: Path, *, mode: str, size: tuple[int, int]) -> np.ndarray:
-    """One image, [C, H, W] uint8, converted to `mode` ("L" or "RGB") and scaled to `size`, width and height."""
+    """Read one image, [C, H, W] uint8, converted to `mode` ("L" or "RGB") and scaled to `size` (width, height)."""
     with _opened(path) as image:
         try:
             converted = image.convert(mode)
@@ -65,7 +65,7 @@ def _opened(path: Path):  # type: ignore[no-untyped-def]  # a PIL.Image.Image
     from PIL import Image
 
     try:
-        image = Image.open(io.BytesIO(path.read_bytes()), formats=FORMATS)  # of a file, Pillow would allocate any length that it claims
+        image = Image.open(io.BytesIO(path.read_bytes()), formats=FORMATS)  # given a file, Pillow would allocate any size that it claims
     except (OSError, ValueError, SyntaxError, EOFError, ArithmeticError, LookupError, TypeError, Image.DecompressionBombError) as error:
         raise BadData(f"{path} cannot be read as an image: {' '.join(str(error).split())[:200]}") from error
     if not 0 < image.size[0] * image.size[1] <= PIXELS_MAX:
@@ -79,7 +79,7 @@ def _mode(path: Path) -> str:
 
 
 def _common_size(paths: tuple[Path, ...]) -> tuple[int, int]:
-    """Width and height of all images; BadData names two images that differ."""
+    """Return the width and height of all images; BadData names two images that differ."""
     first: tuple[Path, tuple[int, int]] | None = None
     for path in paths:
         with _opened(path) as image:

@@ -10,7 +10,7 @@ LEAST_STD = 1 / 255  # used for a constant channel
 
 
 def image_normalisation(train: np.ndarray) -> Normalisation:
-    """Mean and standard deviation of the training samples per channel; for flat samples, over all values."""
+    """Return the normalisation by the training images' mean and standard deviation, per channel; for flat samples, over all values."""
     if not train.size:
         return Normalisation()
     axes = (0, 2, 3) if train.ndim == 4 else (0, 1)

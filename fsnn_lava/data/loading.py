@@ -1,10 +1,10 @@
-"""Load a data set by its name."""
+"""Load data sets by name."""
 
 from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fsnn_lava.data import event_folder, image_folder
@@ -23,38 +23,46 @@ from fsnn_lava.data.tonic_sets import load_tonic
 from fsnn_lava.errors import BadArgument, BadData, Remark
 
 
-def load_data(name: str | Path, root: str | Path | None = None, *, download: bool = False, targets: bool = False) -> Dataset:
+def load_data(
+    name: str | Path,
+    root: str | Path | None = None,
+    *,
+    download: bool = False,
+    targets: bool = False,
+    shape: Sequence[int] | None = None,
+) -> Dataset:
     """Load a data set by name, or your own samples from a file or folder.
 
     Args:
-        name: "digits" (comes with scikit-learn), "mnist", "fashion-mnist", "cifar10", "cifar100" or "nmnist"; "tonic:NAME" for an event
-            data set of tonic; a file that ends in .npz; or a folder with one folder per class, of images or event camera files.
+        name: "digits" (comes with scikit-learn), "mnist", "fashion-mnist", "cifar10", "cifar100" or "nmnist"; "tonic:NAME" for an
+            event data set from tonic; an .npz file; or a folder with one folder per class, of images or event camera files.
             Options follow after commas: "tonic:DVSGesture,window=20000,frames=40,size=32" (see docs/data.md).
         root: the folder to search; by default $FSNN_DATA, ~/.cache/fsnn-data and ./data.
         download: download the data set if it is missing or damaged.
-        targets: take y of an .npz file as numbers to answer, [N] or [N, outputs], instead of classes: for regression and several labels.
+        targets: take y of an .npz file as target numbers, [N] or [N, outputs], instead of classes: for regression and multi-label tasks.
+        shape: the (C, H, W) that your network takes; it decides whether the channels of an .npz file come first or last.
 
     Returns:
-        Raw uint8 values and class numbers. What had to be inferred about your own file is in `Dataset.remarks`, and is also issued as a
-        warning of the class `Remark`.
+        Raw uint8 values and class numbers. Whatever had to be inferred about your own file is listed in `Dataset.remarks`, and is also
+        issued as a warning of the class `Remark`.
 
     Raises:
         BadArgument: there is no data set of that name.
-        BadData: the data set is missing or damaged, or the file does not have the right layout; the message says what to write instead.
+        BadData: the data set is missing or damaged, or the file does not have the right layout; the message says how to write it instead.
 
     Examples:
         >>> data = fl.load_data("digits")
         >>> net = fl.FSNN("16C3s (F16C3)", input_shape=data.shape, classes=data.classes, normalisation=data.normalisation)
     """
-    data = _load(str(name), root, download=download, targets=targets)
+    data = _load(str(name), root, download=download, targets=targets, shape=shape)
     for remark in data.remarks:
         warnings.warn(Remark(remark), stacklevel=2)
     return data
 
 
-def _load(text: str, root: str | Path | None, *, download: bool, targets: bool) -> Dataset:
+def _load(text: str, root: str | Path | None, *, download: bool, targets: bool, shape: Sequence[int] | None) -> Dataset:
     if text.endswith(".npz"):
-        return load_npz(text, targets=targets)
+        return load_npz(text, targets=targets, shape=shape)
     if targets:
         raise BadData(f"{text} has classes; only an .npz file can hold other targets, as its y")
     source = Source.parse(text)
@@ -105,6 +113,6 @@ def _reader(name: str) -> Callable[[str | Path | None], Dataset]:
     )
 
 
-def is_loadable_folder(folder: Path) -> bool:
-    """Whether `load_data` can load a folder: one folder per class, of images or recordings."""
+def can_load_data(folder: Path) -> bool:
+    """Return whether `load_data` can load a folder: one folder per class, of images or recordings."""
     return any(find_labelled_files(folder, endings) is not None for endings in (image_folder.ENDINGS, event_folder.ENDINGS))

@@ -16,7 +16,7 @@ CLASSES = 10
 
 @dataclass(frozen=True)
 class Family:
-    """What differs between the sets of this family."""
+    """The differences between the data sets of the MNIST family."""
 
     page: str
     normalisation: Normalisation  # mean and standard deviation over all training pixels
@@ -38,7 +38,7 @@ FAMILY = {
 
 
 def load_mnist(name: str, root: str | Path | None = None) -> Dataset:
-    """MNIST or Fashion-MNIST ("mnist", "fashion-mnist") from its four IDX files, each plain or .gz."""
+    """Load MNIST or Fashion-MNIST ("mnist", "fashion-mnist") from its four IDX files, each plain or .gz."""
     family = FAMILY[name]
     folder = find_folder(name, root, page=family.page)
     return Dataset(

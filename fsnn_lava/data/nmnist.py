@@ -1,8 +1,8 @@
 """N-MNIST: MNIST recorded by a moving event camera, as frames of 3 ms.
 
-A pixel of a frame is 1 if its polarity fired at least once in those 3 ms, as in the preprocessing that the paper follows (several
-events of a pixel in one frame are rare). The first 30 frames are kept. Channel 0 contains the OFF events, channel 1 the ON events. The
-drift of the saccades is not removed.
+A pixel of a frame is 1 if it had at least one event of that polarity in those 3 ms, as in the preprocessing that the paper follows
+(several events at one pixel in one frame are rare). The first 30 frames are kept. Channel 0 contains the OFF events, channel 1 the ON
+events. The drift of the saccades is not removed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EVENT = np.dtype([("x", int), ("y", int), ("t", int), ("p", int)])
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NMnistSplit(Subscriptable):
-    """Recordings that are read from their files when a batch needs them."""
+    """N-MNIST recordings, which are read from their files when a batch needs them."""
 
     paths: tuple[Path, ...]
     labels: np.ndarray  # [N] int64
@@ -39,7 +39,7 @@ class NMnistSplit(Subscriptable):
         return len(self.paths)
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
-        """The frames of these N-MNIST recordings."""
+        """Return the frames of these N-MNIST recordings."""
         chosen = np.arange(len(self))[indices if isinstance(indices, slice) else np.asarray(indices, np.int64)]
         frames = np.zeros((len(chosen), *self.shape), np.uint8)
         for row, index in enumerate(chosen):
@@ -48,7 +48,7 @@ class NMnistSplit(Subscriptable):
 
 
 def load_nmnist(root: str | Path | None = None) -> Dataset:
-    """N-MNIST from DIR/NMNIST/{Train,Test}/DIGIT/*.bin; any number of files."""
+    """Load N-MNIST from DIR/NMNIST/{Train,Test}/DIGIT/*.bin; any number of files is accepted."""
     folder = find_folder("nmnist", root, page=PAGE)
     return Dataset(
         name="nmnist",
@@ -69,7 +69,7 @@ def _split(folder: Path) -> NMnistSplit:
 
 
 def _draw(frames: np.ndarray, path: Path) -> None:
-    """Set frames[t, p, y, x], initially zero, to 1 for every event of the recording that falls within them."""
+    """Set frames[t, p, y, x], which start at zero, to 1 for every event of the recording that falls within them."""
     events = read_nmnist_events(path)
     time = events["t"] // FRAME_MICROSECONDS
     kept = time < len(frames)
@@ -77,7 +77,7 @@ def _draw(frames: np.ndarray, path: Path) -> None:
 
 
 def read_nmnist_events(path: Path) -> np.ndarray:
-    """The events (x, y, t in microseconds, p) of one N-MNIST recording, all of them on the sensor."""
+    """Read the events (x, y, t in microseconds, p) of one N-MNIST recording; all of them must lie on the sensor."""
     from tonic.io import read_mnist_file
 
     try:

@@ -8,6 +8,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -19,23 +20,25 @@ from fsnn_lava.data.image_normalisation import image_normalisation
 from fsnn_lava.errors import BadData
 from fsnn_lava.nn.normalisation import Normalisation
 
-MOST_BYTES = 2**33  # unpacked
-SMALL = 2**28  # bytes that any file may unpack to …
-MOST_RATIO = 100  # … and how many times its file a larger array may be
+MOST_BYTES = 2**33  # of an unpacked array
+SMALL = 2**28  # bytes: any file may contain an array of this size …
+MOST_RATIO = 100  # … and a larger one may be this many times the size of its file
 SHAPES = "[B, C, H, W] or [B, N] for images, [B, T, C, H, W] or [B, T, N] for input sequences"
 HOW_TO_WRITE = "write it with numpy.savez(path, x=uint8 values, y=class numbers)"
 
 
-def load_npz(path: str | Path, *, targets: bool = False) -> Dataset:
+def load_npz(path: str | Path, *, targets: bool = False, shape: Sequence[int] | None = None) -> Dataset:
     """Load an .npz file: x and y are the test samples; x_train and y_train, if present, are the training samples.
 
-    Layouts other than raw uint8 values with channels first are recognised and noted in `Dataset.remarks`, or rejected. Nothing in the file
-    is executed, and sizes are checked before memory is allocated. `targets`: y are numbers to answer, [N] or [N, outputs], not classes.
+    `x_test` and `y_test` are accepted instead of x and y. Layouts other than raw uint8 values with channels first are recognised and noted
+    in `Dataset.remarks`, or rejected. Nothing in the file is executed, and sizes are checked before memory is allocated. `targets`: y are
+    target numbers, [N] or [N, outputs], not classes. `shape`: the [C, H, W] that a network takes, which decides between channels first and
+    channels last.
     """
     source = Path(path).expanduser()
     try:
         with zipfile.ZipFile(source) as archive:
-            return _dataset(archive, source, targets=targets)
+            return _dataset(archive, source, targets=targets, shape=shape)
     except FileNotFoundError as error:
         raise BadData(f"there is no file {source}; {HOW_TO_WRITE}") from error
     except OSError as error:
@@ -46,13 +49,15 @@ def load_npz(path: str | Path, *, targets: bool = False) -> Dataset:
         raise BadData(f"{source} is not a complete .npz file ({error}); {HOW_TO_WRITE}") from error
 
 
-def _dataset(archive: zipfile.ZipFile, source: Path, *, targets: bool) -> Dataset:
-    parts = ("", "_train") if any(name in ("x_train.npy", "y_train.npy") for name in archive.namelist()) else ("",)
+def _dataset(archive: zipfile.ZipFile, source: Path, *, targets: bool, shape: Sequence[int] | None) -> Dataset:
+    members = archive.namelist()
+    tested = "_test" if "x_test.npy" in members and "x.npy" not in members else ""
+    parts = (tested, "_train") if any(name in ("x_train.npy", "y_train.npy") for name in members) else (tested,)
     arrays = [_read(archive, f"x{part}", source) for part in parts]
     for part, array in zip(parts, arrays):
         if not array.size or array.ndim < 2:
             raise BadData(f"{source}: x{part} must be uint8 of shape {SHAPES}, got {array.dtype} of shape {list(array.shape)}")
-    samples = own_values.recognise_values(arrays, layout=_layout(archive, source), where=str(source))
+    samples = own_values.recognise_values(arrays, layout=_layout(archive, source), shape=shape, where=str(source))
     names = [f"y{part}" for part in parts]
     counts = [len(array) for array in arrays]
     answers = [_read(archive, name, source) for name in names]
@@ -62,14 +67,14 @@ def _dataset(archive: zipfile.ZipFile, source: Path, *, targets: bool) -> Datase
         splits = [ArraySplit(values.copy(), unknown, own) for values, unknown, own in zip(samples.arrays, labels.arrays, numbers)]
     else:
         labels = own_labels.recognise_labels(answers, counts, names=names, where=str(source))
-        splits = [ArraySplit(values.copy(), own) for values, own in zip(samples.arrays, labels.arrays)]  # a copy may be written to
+        splits = [ArraySplit(values.copy(), own) for values, own in zip(samples.arrays, labels.arrays)]  # copied, so that it is writable
     test = splits[0]
     train = (
         splits[1] if len(splits) > 1 else ArraySplit(test.values[:0], test.labels[:0], None if test.targets is None else test.targets[:0])
     )
     if train.shape != test.shape:
         raise BadData(
-            f"{source}: the samples of x_train have shape {list(train.shape)}, those of x {list(test.shape)}; they must be the same"
+            f"{source}: the samples of x_train have shape {list(train.shape)}, those of x{tested} {list(test.shape)}; they must be the same"
         )
     return Dataset(
         name=source.stem,
@@ -84,7 +89,7 @@ def _dataset(archive: zipfile.ZipFile, source: Path, *, targets: bool) -> Datase
 
 
 def _layout(archive: zipfile.ZipFile, source: Path) -> str:
-    """The entry `layout`, which names the axes of x; "" if there is none."""
+    """Return the entry `layout` of an .npz file, which names the axes of x; "" if there is none."""
     if "layout.npy" not in archive.namelist():
         return ""
     found = _read(archive, "layout", source)
@@ -97,7 +102,9 @@ def _read(archive: zipfile.ZipFile, name: str, source: Path) -> np.ndarray:
     try:
         entry = archive.getinfo(f"{name}.npy")
     except KeyError:
-        raise BadData(f"{source}: the array {name!r} is missing; {HOW_TO_WRITE}") from None
+        found = sorted(word for file in archive.namelist() if (word := file.removesuffix(".npy")[:20]).isidentifier())[:8]
+        contains = f"; the file contains {', '.join(found)}" if found else ""
+        raise BadData(f"{source}: the array {name!r} is missing; {HOW_TO_WRITE}{contains}") from None
     with archive.open(entry) as stream:
         shape, fortran, dtype = _header(cast(BinaryIO, stream), name, source)
         expected = math.prod(shape) * dtype.itemsize

@@ -1,4 +1,4 @@
-"""A user's labels as class numbers: names, one-hot rows and whole floats are recognised with a remark, others rejected with advice."""
+"""A user's own labels as class numbers: names, one-hot rows and whole floats are recognised with a remark, others rejected with advice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from fsnn_lava.errors import BadData
 
 CLASSES_MAX = 2**31
-SHOWN = 6  # class names in a remark
+SHOWN = 6  # class names that a remark lists
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Labels:
 
 
 def recognise_labels(arrays: Sequence[np.ndarray], counts: Sequence[int], *, names: Sequence[str], where: str) -> Labels:
-    """The labels of your own samples, `counts` per array; `names` are those of the arrays in the file."""
+    """Return the labels of your own samples, `counts` per array; `names` are the names of the arrays in the file."""
     for array, count, name in zip(arrays, counts, names, strict=True):
         if array.ndim not in (1, 2) or len(array) != count or not array.size:
             raise BadData(f"{where}: {name} must be a vector of {count} class numbers, got {array.dtype} of shape {list(array.shape)}")
@@ -41,14 +41,14 @@ def recognise_labels(arrays: Sequence[np.ndarray], counts: Sequence[int], *, nam
 
 
 def recognise_targets(arrays: Sequence[np.ndarray], counts: Sequence[int], *, names: Sequence[str], where: str) -> list[np.ndarray]:
-    """Numbers to answer, [N, outputs] float32 each, of vectors or matrices of finite numbers."""
+    """Return vectors or matrices of finite numbers as targets, [N, outputs] float32 each."""
     found = []
     for array, count, name in zip(arrays, counts, names, strict=True):
         good = array.ndim in (1, 2) and len(array) == count and array.size > 0 and array.dtype.kind in "biuf"
         if not good or not bool(np.isfinite(array.astype(np.float64)).all()):
             shape = f"{array.dtype} of shape {list(array.shape)}"
             raise BadData(f"{where}: {name} must be finite numbers, [{count}] or [{count}, outputs], got {shape}")
-        found.append(np.array(array.reshape(count, -1), np.float32, order="C"))  # a copy, which may be written to
+        found.append(np.array(array.reshape(count, -1), np.float32, order="C"))  # copied, so that it is writable
     if len({array.shape[1] for array in found}) > 1:
         raise BadData(f"{where}: {' and '.join(names)} must have the same number of outputs, got {[array.shape[1] for array in found]}")
     return found
@@ -73,7 +73,7 @@ def _is_one_hot(array: np.ndarray) -> bool:
 
 
 def _from_names(arrays: Sequence[np.ndarray], remarks: tuple[str, ...]) -> Labels:
-    """Class numbers in the alphabetical order of the names."""
+    """Return class numbers in the alphabetical order of the names."""
     texts = [np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array for array in arrays]
     known = sorted({str(text) for array in texts for text in np.unique(array).tolist()})
     numbers = {name: number for number, name in enumerate(known)}

@@ -1,4 +1,4 @@
-"""A user's samples as raw uint8 values, channels first: other layouts are recognised with a remark, or rejected with advice."""
+"""A user's own samples as raw uint8 values, channels first: other layouts are recognised with a remark, or rejected with advice."""
 
 from __future__ import annotations
 
@@ -32,11 +32,14 @@ class Samples:
     remarks: tuple[str, ...] = ()
 
 
-def recognise_values(arrays: Sequence[np.ndarray], *, layout: str = "", where: str) -> Samples:
-    """The arrays of your own samples, which have the same layout, as raw values; `layout` names the axes, otherwise they are recognised."""
+def recognise_values(arrays: Sequence[np.ndarray], *, layout: str = "", shape: Sequence[int] | None = None, where: str) -> Samples:
+    """Return your own samples as raw values; all arrays have the same layout, which is recognised unless `layout` names the axes.
+
+    `shape` is the [C, H, W] that a network takes: the layout that yields it is then chosen, and channels first need no remark.
+    """
     if layout and layout not in LAYOUTS:
         raise BadData(f"{where}: 'layout' must be one of {', '.join(LAYOUTS)}, got {layout[:20]!r}")
-    name, remarks = (layout, ()) if layout else _recognised(arrays, where)
+    name, remarks = (layout, ()) if layout else _recognised(arrays, shape, where)
     if any(array.ndim != len(name) for array in arrays):
         raise BadData(f"{where}: layout {name} needs {len(name)} axes, got {' and '.join(str(list(array.shape)) for array in arrays)}")
     events, channels = LAYOUTS[name]
@@ -45,8 +48,8 @@ def recognise_values(arrays: Sequence[np.ndarray], *, layout: str = "", where: s
     return replace(values, arrays=ordered, remarks=(*remarks, *values.remarks))
 
 
-def _recognised(arrays: Sequence[np.ndarray], where: str) -> tuple[str, tuple[str, ...]]:
-    """The layout of the first array, and a remark about it."""
+def _recognised(arrays: Sequence[np.ndarray], wanted: Sequence[int] | None, where: str) -> tuple[str, tuple[str, ...]]:
+    """Return the layout of the first array, and a remark about it."""
     shape = list(arrays[0].shape)
     if len(shape) == 2:
         return "BN", ()
@@ -58,9 +61,12 @@ def _recognised(arrays: Sequence[np.ndarray], where: str) -> tuple[str, tuple[st
         return "BTN", (f"x has shape {shape} and holds only 0 and 1: interpreted as sequences [B, T, N]; for images add layout='BHW'",)
     if len(shape) in (4, 5):
         first, last = ("BCHW", "BHWC") if len(shape) == 4 else ("BTCHW", "BTHWC")
-        if shape[-1] <= CHANNELS_MAX < min(shape[-3:-1]):
+        if wanted is not None and shape[-3:] == list(wanted):
+            return first, ()
+        moved = wanted is not None and [shape[-1], *shape[-3:-1]] == list(wanted)
+        if moved or shape[-1] <= CHANNELS_MAX < min(shape[-3:-1]):
             return last, (f"x has shape {shape}: interpreted as channels last, {last}; if its channels come first, add layout='{first}'",)
-        if shape[-3] == shape[-2] != shape[-1]:  # square images if the channels come last
+        if shape[-3] == shape[-2] != shape[-1] or shape[-1] < min(shape[-3:-1]):  # as images with channels last: square, or few channels
             return first, (f"x has shape {shape}: interpreted as channels first, {first}; if its channels come last, add layout='{last}'",)
         return first, ()
     raise BadData(
@@ -78,7 +84,7 @@ def _channels_first(array: np.ndarray, layout: str, channels: int | None) -> np.
 
 
 def _raw(arrays: Sequence[np.ndarray], *, events: bool, where: str) -> Samples:
-    """The arrays as uint8."""
+    """Return the arrays as raw uint8 values."""
     kinds = sorted({str(array.dtype) for array in arrays})
     if kinds == ["uint8"]:
         return Samples(tuple(arrays), events)

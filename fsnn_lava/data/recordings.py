@@ -1,4 +1,4 @@
-"""Event recordings that are read and converted to frames when a batch needs them."""
+"""Event recordings, which are read and converted to frames when a batch needs them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fsnn_lava.data.frame_cache import FrameCache
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecordingSplit(Subscriptable):
-    """One recording per sample; `read(index)` returns its events, `names[index]` is the name of its file."""
+    """One recording per sample; `read(index)` returns its events, and `names[index]` is the name of its file."""
 
     read: Callable[[int], np.ndarray]
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ class RecordingSplit(Subscriptable):
         return len(self.labels)
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
-        """The frames of these recordings."""
+        """Return the frames of these recordings."""
         chosen = np.arange(len(self))[indices if isinstance(indices, slice) else np.asarray(indices, np.int64)]
         return np.stack([self._frames(int(index)) for index in chosen]) if len(chosen) else np.zeros((0, *self.shape), np.uint8)
 
@@ -46,7 +46,7 @@ class RecordingSplit(Subscriptable):
 
 
 def _identity(name: str) -> str:
-    """The name with the size and modification time of its file, if there is one, so that a changed file is read again."""
+    """Return a recording's name with the size and modification time of its file, if there is one, so that a changed file is read again."""
     try:
         found = Path(name.partition("#")[0]).stat()
     except OSError:

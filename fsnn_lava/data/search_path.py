@@ -18,13 +18,13 @@ FOLDERS = {  # folders of every data set that is read from files, in torchvision
 
 
 def default_root() -> Path:
-    """The data folder for downloads if none is given."""
+    """Return the data folder that downloads go to by default."""
     named = os.environ.get(VARIABLE)
     return Path(named).expanduser() if named else Path("~/.cache/fsnn-data").expanduser()
 
 
 def roots(root: str | Path | None) -> tuple[Path, ...]:
-    """The data folders to search, in order: only the given one, or $FSNN_DATA, ~/.cache/fsnn-data and ./data."""
+    """Return the data folders to search, in order: only the given one, or $FSNN_DATA, ~/.cache/fsnn-data and ./data."""
     if root is not None:
         return (Path(root).expanduser(),)
     candidates = (default_root(), Path("~/.cache/fsnn-data").expanduser(), Path("data"))
@@ -32,12 +32,12 @@ def roots(root: str | Path | None) -> tuple[Path, ...]:
 
 
 def first_folder(folders: tuple[str, ...], root: str | Path | None) -> Path | None:
-    """The first of `folders` that exists, in the first data folder of the search that contains any of them."""
+    """Return the first of `folders` that exists, in the first data folder on the search path that contains any of them."""
     return next((place / folder for place in roots(root) for folder in folders if (place / folder).is_dir()), None)
 
 
 def find_folder(name: str, root: str | Path | None, *, page: str) -> Path:
-    """Search for the folder of a data set; BadData says where we searched and how to get it."""
+    """Search for the folder of a data set; BadData says which folders were searched and how to get it."""
     folders = FOLDERS[name]
     found = first_folder(folders, root)
     if found is None:
@@ -55,10 +55,10 @@ def find_file(name: str, folder: Path, spellings: tuple[str, ...], *, page: str)
 
 
 def remedy(page: str) -> str:
-    """What to do if the search does not find a data set."""
+    """Return advice on how to get a data set that was not found."""
     return f"Download it with --download or from {page}; --data-dir DIR or {VARIABLE} selects another folder"
 
 
 def damaged_file(path: Path, what: str) -> BadData:
-    """The error for a data file that was found but is not valid."""
+    """Return the error for a data file that was found but is not valid."""
     return BadData(f"{path} is damaged: {what}. Delete the file and download it again")

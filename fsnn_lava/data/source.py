@@ -15,14 +15,14 @@ SIDE_MAX = 4096
 
 @dataclass(frozen=True)
 class Source:
-    """A name, and its options as they were written."""
+    """The name of a data set, and its options as they were written."""
 
     name: str
     options: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def parse(text: str) -> Source:
-        """`NAME,key=value,…`; a folder or file whose name contains commas is not split."""
+        """Parse `NAME,key=value,…`; a folder or file whose name contains commas is not split."""
         if "," not in text or Path(text).expanduser().exists():
             return Source(text)
         name, *parts = text.split(",")
@@ -35,7 +35,7 @@ class Source:
         return Source(name, options)
 
     def check_keys(self, known: tuple[str, ...]) -> None:
-        """BadArgument if an option is not one of `known`."""
+        """Raise BadArgument if an option is not one of `known`."""
         for key in self.options:
             if key not in known:
                 close = difflib.get_close_matches(key, known, n=1)
@@ -43,7 +43,7 @@ class Source:
                 raise BadArgument(f"data {self.name}: unknown option {key!r}; {hint}")
 
     def whole(self, key: str, default: int, *, high: int) -> int:
-        """A whole number from 1 to `high`; `default` if it is not given."""
+        """Return the option `key`, a whole number from 1 to `high`, or `default` if it is not given."""
         text = self.options.get(key)
         if text is None:
             return default
@@ -52,18 +52,18 @@ class Source:
         return int(text)
 
     def choice(self, key: str, choices: tuple[str, ...]) -> str:
-        """One of `choices`; the first if it is not given."""
+        """Return the option `key`, one of `choices`, or the first of them if it is not given."""
         text = self.options.get(key, choices[0])
         if text not in choices:
             raise BadArgument(f"data {self.name}: {key} must be {' or '.join(choices)}, got {text!r}")
         return text
 
     def sides(self, key: str) -> tuple[int, int] | None:
-        """Width and height, written 34 or 346x260; None if they are not given."""
+        """Return the option `key`, a width and a height written as 34 or 346x260, or None if it is not given."""
         text = self.options.get(key)
         if text is None:
             return None
         parts = text.split("x")
         if len(parts) > 2 or not all(part.isascii() and part.isdigit() and 1 <= int(part[:20]) <= SIDE_MAX for part in parts):
-            raise BadArgument(f"data {self.name}: {key} must be a side or WIDTHxHEIGHT, 1 to {SIDE_MAX} pixels, got {text!r}")
+            raise BadArgument(f"data {self.name}: {key} must be SIDE or WIDTHxHEIGHT, 1 to {SIDE_MAX} pixels, got {text!r}")
         return int(parts[0]), int(parts[-1])

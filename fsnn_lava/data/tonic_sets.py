@@ -24,7 +24,7 @@ EVERY = 5  # in a data set without a test split, the 1st, 6th, 11th, … recordi
 
 
 def load_tonic(source: Source, root: str | Path | None = None, *, download: bool = False) -> Dataset:
-    """The Tonic data set that `source` names, its recordings as frames (see `Framing`). Nothing is downloaded unless `download` is set."""
+    """Load the Tonic data set that `source` names, with its recordings as frames (see `Framing`); download it only if `download` is set."""
     name = source.name.removeprefix(TONIC)
     if name not in TONIC_SETS:
         spellings = {known.lower(): known for known in TONIC_SETS}
@@ -57,7 +57,7 @@ def load_tonic(source: Source, root: str | Path | None = None, *, download: bool
 
 
 def _offline(name: str, *, download: bool) -> Any:
-    """tonic's class, changed to download only if `download` is set and to accept an incomplete data set."""
+    """Return tonic's class, modified to download only if `download` is set and to accept an incomplete data set."""
     from tonic import datasets
 
     original = getattr(datasets, name, None)
@@ -79,7 +79,7 @@ def _offline(name: str, *, download: bool) -> Any:
 
 
 def _base(name: str, root: str | Path | None) -> Path:
-    """The folder in which tonic looks for the folder of the set."""
+    """Return the folder in which tonic looks for the folder of the data set."""
     found = next((place for place in roots(root) if (place / name).is_dir()), None)
     return found or (Path(root).expanduser() if root is not None else default_root())
 
@@ -95,7 +95,7 @@ def _made(kind: Any, base: Path, options: dict[str, Any]) -> Any:
 
 
 def _split(found: Any, source: Source) -> RecordingSplit:
-    """The samples of one of tonic's sets, sorted by file, since tonic lists them in the order of the file system."""
+    """Return a split of one of tonic's data sets, sorted by file, since tonic lists samples in the order of the file system."""
     paths = found.data if len(found.data) == len(found) and all(isinstance(one, str) for one in found.data) else None
     order = np.argsort(np.array(paths), kind="stable") if paths else np.arange(len(found))
     if not len(order):
@@ -121,7 +121,7 @@ def _events(found: Any, index: int) -> np.ndarray:
 
 
 def _labels(found: Any) -> np.ndarray:
-    """Class numbers, [N] int64."""
+    """Return the class numbers of tonic's samples, [N] int64."""
     targets = getattr(found, "targets", None)
     if targets is None or len(targets) != len(found):
         targets = _stored_labels(found)
@@ -132,7 +132,7 @@ def _labels(found: Any) -> np.ndarray:
 
 
 def _stored_labels(found: Any) -> Any:
-    """The labels: of the Heidelberg data sets at once, because tonic would read every sample; of other data sets one by one."""
+    """Return the labels: all at once for the Heidelberg data sets, since tonic would read every sample; else one by one."""
     file = os.path.join(found.location_on_system, str(getattr(found, "data_filename", "")))
     if file.endswith(".h5"):
         import h5py
@@ -143,7 +143,7 @@ def _stored_labels(found: Any) -> Any:
 
 
 def _sensor(found: Any, source: Source) -> tuple[int, int, int]:
-    """Width, height and polarities; the option `sensor` for a data set whose recordings differ."""
+    """Return the width, height and polarities of the sensor, from the option `sensor` if the recordings differ in size."""
     known, given = getattr(found, "sensor_size", None), source.sides("sensor")
     if given is not None:
         return (*given, known[2] if known else 2)
@@ -153,7 +153,7 @@ def _sensor(found: Any, source: Source) -> tuple[int, int, int]:
 
 
 def _class_names(kind: Any, classes: int) -> tuple[str, ...]:
-    """tonic's class names, if there is one for each class."""
+    """Return tonic's class names, if there is one for each class."""
     names = getattr(kind, "classes", ())
     listed = tuple(sorted(names, key=names.__getitem__) if isinstance(names, dict) else names)
     return tuple(map(str, listed)) if len(listed) >= classes else ()

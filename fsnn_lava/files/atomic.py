@@ -13,7 +13,7 @@ from fsnn_lava.errors import BadFile
 
 @contextlib.contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path next to `path`; flushed and renamed to `path` if the block succeeds, removed if it raises."""
+    """Yield a temporary path next to `path`; the file is flushed and renamed to `path` if the block succeeds, removed if it raises."""
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent or ".")

@@ -1,6 +1,6 @@
 """HDF5 files: written atomically from memory, and read without trusting them.
 
-Reading checks type, shape and size of everything before memory is allocated for it, follows no link, and opens no other file.
+Reading checks the type, shape and size of everything before allocating memory for it, follows no links, and opens no other files.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from fsnn_lava.errors import BadFile, FsnnError
 from fsnn_lava.files.atomic import atomic_path
 from fsnn_lava.files.hdf5_heap import check_heaps
 
-BYTES_MAX = 2**30  # of everything that is read from one file
-TEXT_MAX = 2**16  # characters of one text
+BYTES_MAX = 2**30  # bytes that may be read from one file in total
+TEXT_MAX = 2**16  # characters in one string
 CHILDREN_MAX = 1024  # members of one numbered list
-CHUNK_MAX = 2**27  # bytes of one chunk, which is always unpacked as a whole
-SMALL = 2**26  # bytes of an array that any file may contain …
-RATIO_MAX = 100  # … and how many times the size of its file a larger one may be
+CHUNK_MAX = 2**27  # bytes in one chunk, which is always unpacked as a whole
+SMALL = 2**26  # bytes: any file may contain an array of this size …
+RATIO_MAX = 100  # … and a larger one may be this many times the size of its file
 _COMPRESS_FROM = 4096  # bytes; smaller arrays are stored uncompressed
 
 _DAMAGE = (
@@ -61,7 +61,7 @@ def put_array(group: h5py.Group, name: str, array: NDArray[Any]) -> h5py.Dataset
 
 @contextlib.contextmanager
 def open_file(path: str | Path) -> Iterator[Hdf5Node]:
-    """Yield the root of an HDF5 file; errors that a damaged file can cause become BadFile with the file's name in it."""
+    """Yield the root of an HDF5 file; errors caused by a damaged file become BadFile, with the file's name in the message."""
     target = Path(path)
     if not target.exists():
         raise BadFile(f"{target} does not exist")
@@ -82,7 +82,7 @@ def open_file(path: str | Path) -> Iterator[Hdf5Node]:
 
 
 def _raised_by_h5py(error: BaseException) -> bool:
-    """Whether the error arose in h5py, which stumbles over some damaged files, and not in code that uses it."""
+    """Return whether the error was raised inside h5py, which fails on some damaged files, and not in code that uses it."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -94,50 +94,50 @@ def _one_line(error: BaseException) -> str:
 
 
 class Hdf5Node:
-    """A group of an untrusted file."""
+    """A group in an untrusted HDF5 file."""
 
     def __init__(self, group: h5py.Group, where: str, budget: list[int]) -> None:
         self._group, self.where, self._budget = group, where, budget
 
     def fail(self, what: str) -> BadFile:
-        """The BadFile error for this place in the HDF5 file."""
+        """Return the BadFile error for this place in the HDF5 file."""
         return BadFile(f"{self.where}: {what}")
 
     def has(self, name: str) -> bool:
-        """Whether the group has a member of this name."""
+        """Return whether the group has a member of this name."""
         return self._group.id.links.exists(name.encode())  # h5py's `in` would follow a link to another file
 
     def has_attribute(self, name: str) -> bool:
-        """Whether the group has an attribute of this name."""
+        """Return whether the group has an attribute of this name."""
         return name in self._group.attrs
 
     def group(self, name: str) -> Hdf5Node:
-        """A member that must be a group."""
+        """Return the member `name`, which must be a group."""
         item = self._member(name)
         if not isinstance(item, h5py.Group):
             raise self.fail(f"{name!r} must be a group")
         return Hdf5Node(item, f"{self.where}:{name}" if self._group.name == "/" else f"{self.where}/{name}", self._budget)
 
     def numbered(self, name: str) -> list[Hdf5Node]:
-        """Members "0", "1", … of the group `name`, in that order."""
+        """Return the members "0", "1", … of the group `name`, in that order."""
         parent = self.group(name)
         count = len(parent._group)
         if count > CHILDREN_MAX:
-            raise parent.fail(f"has {count} members, at most {CHILDREN_MAX} are allowed")
+            raise parent.fail(f"has {count} members, but at most {CHILDREN_MAX} are allowed")
         missing = [i for i in range(count) if not parent.has(str(i))]
         if missing:
             raise parent.fail(f"members must be numbered 0 … {count - 1}; {missing[0]} is missing")
         return [parent.group(str(i)) for i in range(count)]
 
     def groups(self, name: str) -> dict[str, Hdf5Node]:
-        """All members of the group `name`, which must be groups, by name."""
+        """Return all members of the group `name` by name; each must be a group."""
         parent = self.group(name)
         if len(parent._group) > CHILDREN_MAX:
-            raise parent.fail(f"has {len(parent._group)} members, at most {CHILDREN_MAX} are allowed")
+            raise parent.fail(f"has {len(parent._group)} members, but at most {CHILDREN_MAX} are allowed")
         return {member: parent.group(member) for member in parent.names()}
 
     def names(self) -> list[str]:
-        """The names of all members."""
+        """Return the names of all members of this HDF5 group."""
         return list(self._group)
 
     def _member(self, name: str) -> Any:
@@ -148,7 +148,7 @@ class Hdf5Node:
         return self._group[name]
 
     def dataset(self, name: str) -> h5py.Dataset:
-        """An array of this file, not read yet; the caller checks its type and shape before slicing it."""
+        """Return the array `name` without reading it; the caller checks its type and shape before slicing it."""
         item = self._member(name)
         if not isinstance(item, h5py.Dataset):
             raise self.fail(f"{name!r} must be an array")
@@ -160,18 +160,18 @@ class Hdf5Node:
         if size > max(SMALL, RATIO_MAX * stored):
             raise self.fail(f"{name!r} takes {size} bytes, too much for a file of {stored} bytes")
         if item.chunks is not None and _bytes(item.chunks, item) > CHUNK_MAX:
-            raise self.fail(f"{name!r} is stored in chunks of {_bytes(item.chunks, item)} bytes, at most {CHUNK_MAX} are allowed")
+            raise self.fail(f"{name!r} is stored in chunks of {_bytes(item.chunks, item)} bytes, but at most {CHUNK_MAX} are allowed")
         return item
 
     def array(self, name: str, kinds: str, axes: tuple[int, ...] | None = None) -> NDArray[Any]:
-        """A dataset of one of the numpy `kinds` ("iu", "f", …) with one of these numbers of axes."""
+        """Read the array `name`, which must have one of the numpy `kinds` ("iu", "f", …) and one of these numbers of axes."""
         item = self.dataset(name)
         if item.dtype.kind not in kinds:
             raise self.fail(f"{name!r} must contain {_kind_names(kinds)}, got {item.dtype}")
         if axes is not None and len(item.shape) not in axes:
             raise self.fail(f"{name!r} must have {' or '.join(map(str, axes))} axes, got shape {item.shape}")
         if item.dtype.kind == "O" and item.size > CHILDREN_MAX:
-            raise self.fail(f"{name!r} contains {item.size} strings, at most {CHILDREN_MAX} are allowed")
+            raise self.fail(f"{name!r} contains {item.size} strings, but at most {CHILDREN_MAX} are allowed")
         size = _bytes(item.shape, item)
         if size > self._budget[0]:
             raise self.fail(f"{name!r} takes {size} bytes, but at most {BYTES_MAX} are read from one file")
@@ -179,7 +179,7 @@ class Hdf5Node:
         return np.asarray(item[()])
 
     def text(self, name: str) -> str:
-        """An attribute that must be text."""
+        """Return the attribute `name`, which must be a string."""
         value = self._attribute(name)
         value = value.decode("utf-8") if isinstance(value, bytes) else value
         if not isinstance(value, str) or len(value) > TEXT_MAX:
@@ -187,35 +187,35 @@ class Hdf5Node:
         return value
 
     def integer(self, name: str) -> int:
-        """An attribute that must be an integer."""
+        """Return the attribute `name`, which must be an integer."""
         value = np.asarray(self._attribute(name))
         if value.dtype.kind not in "iub" or value.shape != ():
             raise self.fail(f"attribute {name!r} must be an integer")
         return int(value)
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """An attribute that must be a list of integers."""
+        """Return the attribute `name`, which must be a list of integers."""
         value = np.asarray(self._attribute(name))
         if value.dtype.kind not in "iu" or value.ndim != 1:
             raise self.fail(f"attribute {name!r} must be a list of integers")
         return tuple(int(v) for v in value)
 
     def pair(self, name: str) -> tuple[int, int]:
-        """An attribute that must be two integers."""
+        """Return the attribute `name`, which must be two integers."""
         value = self.integers(name)
         if len(value) != 2:
             raise self.fail(f"attribute {name!r} must be two integers, got {len(value)}")
         return value[0], value[1]
 
     def numbers(self, name: str) -> tuple[float, ...]:
-        """An attribute that must be a list of finite numbers."""
+        """Return the attribute `name`, which must be a list of finite numbers."""
         value = np.asarray(self._attribute(name))
         if value.dtype.kind not in "fiu" or value.ndim != 1:
             raise self.fail(f"attribute {name!r} must be a list of numbers")
         return tuple(float(v) for v in value)
 
     def number(self, name: str) -> float:
-        """An attribute that must be a finite number."""
+        """Return the attribute `name`, which must be a finite number."""
         value = np.asarray(self._attribute(name))
         if value.dtype.kind not in "fiu" or value.shape != ():
             raise self.fail(f"attribute {name!r} must be a number")

@@ -1,4 +1,4 @@
-"""Check the global heaps of an HDF5 file, which contain its strings: libhdf5 loops forever on damaged heaps."""
+"""Check the global heaps of an HDF5 file, which contain its strings, because libhdf5 loops forever on damaged ones."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _HEAP = b"GCOL\x01\x00\x00\x00"
-_HEADER = 16  # bytes of a heap's own header and of each object's
-_WIDTH = 8  # bytes of an offset and of a length
+_HEADER = 16  # bytes in the header of a heap, and in that of each object
+_WIDTH = 8  # bytes in an offset and in a length
 
 
 def check_heaps(path: Path) -> None:
-    """ValueError unless every object of every global heap of an HDF5 file is inside its heap."""
+    """Raise ValueError unless every object in every global heap of an HDF5 file lies inside its heap."""
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[:8] != _SIGNATURE:
             raise ValueError("file signature not found")
@@ -32,7 +32,7 @@ def _check_heap(data: mmap.mmap, start: int) -> None:
     at = start + _HEADER
     while end - at >= _HEADER:
         size = _number(data, at + 8)
-        free = data[at : at + 2] == b"\x00\x00"  # its size includes its header
+        free = data[at : at + 2] == b"\x00\x00"  # the size of free space includes its header
         length = size if free else _HEADER + -(-size // 8) * 8
         if not _HEADER <= length <= end - at:
             raise ValueError("an object in a global heap extends past the end of the heap")

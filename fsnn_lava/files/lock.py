@@ -13,13 +13,13 @@ from pathlib import Path
 
 from fsnn_lava.errors import BadArgument
 
-ATTEMPTS, PAUSE_SECONDS = 3, 0.1  # the previous owner may be removing it right now
+ATTEMPTS, PAUSE_SECONDS = 3, 0.1  # the previous owner may be removing the file right now
 _FLOCK = "hhqqi"  # struct flock of Linux: type, whence, start, length, process
 
 
 @contextlib.contextmanager
 def locked(path: Path, *, note: str, what: str) -> Iterator[None]:
-    """Hold the lock for the duration of the block; its folder is created if needed. BadArgument if another process holds it.
+    """Hold the lock for the duration of the block; create its folder if needed. Raises BadArgument if another process holds it.
 
     `note` is written into the file and tells others who holds it; `what` names the output in the error message.
     """
@@ -46,7 +46,7 @@ def _take(path: Path, what: str) -> int:
 
 
 def held_elsewhere(path: Path) -> str | None:
-    """The note of the process that holds the lock; None if it is free. Does not take the lock, since that could make its owner fail."""
+    """Return the note of the process that holds the lock, or None. The lock is not taken, since that could make its owner fail."""
     if sys.platform != "linux":  # struct flock differs on other systems
         return None
     try:
@@ -74,7 +74,7 @@ def _note(handle: int) -> str:
 
 
 def _is_file_at(handle: int, path: Path) -> bool:
-    """Whether `path` is still this file: the previous owner of the lock may have removed it."""
+    """Return whether `path` is still this file: the previous owner of the lock may have removed it."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:

@@ -50,7 +50,7 @@ class Elsewhere:
 
 
 def read_plain_pickle(data: bytes) -> Any:
-    """The value in a pickle, with arrays and tensors as `Call` (see `pickled_array`); Python 2 strings become str, a character per byte."""
+    """Return the value in a pickle, arrays and tensors as `Call` (see `pickled_array`), Python 2 strings as one character per byte."""
     machine = _Machine()
     try:
         for opcode, argument, _ in pickletools.genops(data):
@@ -163,7 +163,7 @@ class _Machine:
 
     def do_build(self, _: None) -> None:
         state = self.pop()
-        if not isinstance(self.stack[-1], dict):  # attributes of a dict are not data
+        if not isinstance(self.stack[-1], dict):  # a dict's own attributes are not data
             _expect(self.stack[-1], Call).state = state
 
     def do_binpersid(self, _: None) -> None:
@@ -177,14 +177,14 @@ def _expect(value: Any, kind: type) -> Any:
 
 
 def _plain_key(key: Any) -> Any:
-    """Check a dict key: nested tuples may take exponential time to hash, and data sets do not use them as keys."""
+    """Return a dict key if it is a string or a number: nested tuples may take exponential time to hash, and data sets do not use them."""
     if not isinstance(key, (str, bytes, int)):
         raise NotPlain("the pickle has a key that is neither a string nor a number")
     return key
 
 
 def pickled_array(value: Any) -> np.ndarray:
-    """The array of unsigned bytes that a `Call` describes; its shape is checked against its bytes."""
+    """Return the array of unsigned bytes that a `Call` describes; its shape is checked against its bytes."""
     call = _expect(value, Call)
     if call.function.path not in _RECONSTRUCT:
         raise NotPlain(f"expected an array, but the pickle contains {call.function.path!r}")
@@ -205,7 +205,7 @@ def pickled_array(value: Any) -> np.ndarray:
 
 
 def _value_of(call: Call) -> Call | bytes | dict[Any, Any]:
-    """Protocol 2 writes bytes and ordered dicts as calls; they are decoded here without calling anything."""
+    """Decode bytes and ordered dicts, which protocol 2 writes as calls, without calling anything."""
     if call.function.path == "_codecs encode" and call.arguments[1:] == ("latin1",):
         return _expect(call.arguments[0], str).encode("latin-1")
     if call.function.path == "__builtin__ bytes" and call.arguments == ():

@@ -13,11 +13,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-BYTES_MAX = 2**16  # several times the size of any real file, since parsing takes more than linear time
+BYTES_MAX = 2**16  # several times the size of any real file; limited because parsing time grows faster than linearly
 
 
 def read_toml(path: Path, *, what: str) -> dict[str, Any]:
-    """The document in a file; error messages call it `what` ("recipe", "board file")."""
+    """Read the document in a TOML file; error messages call it `what` ("recipe", "board file")."""
     try:
         with path.open("rb") as stream:
             content = stream.read(BYTES_MAX + 1)
@@ -32,7 +32,7 @@ def read_toml(path: Path, *, what: str) -> dict[str, Any]:
 
 
 def parse_toml(text: str, *, where: str) -> dict[str, Any]:
-    """The document in a text; error messages call it `where`."""
+    """Parse TOML text; error messages call it `where`."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also raised for numbers with thousands of digits and for deeply nested brackets

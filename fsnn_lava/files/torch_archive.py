@@ -15,8 +15,8 @@ import torch
 from fsnn_lava.errors import BadFile
 from fsnn_lava.files.plain_pickle import Call, Elsewhere, Name, NotPlain, read_plain_pickle
 
-PICKLE_MAX = 2**24  # bytes of everything except tensor data; our files have about ten thousand
-VALUES_MAX = 2**20  # lists may contain each other: a few bytes can describe unlimited contents
+PICKLE_MAX = 2**24  # bytes of everything except tensor data; our own files have about ten thousand
+VALUES_MAX = 2**20  # since lists may contain each other, a few bytes can describe unlimited contents
 AXES_MAX = 32
 _MAGIC = b"PK\x03\x04"
 _PICKLE = "data.pkl"
@@ -36,7 +36,7 @@ _DTYPES = {
 
 
 def unpack_torch_archive(path: Path, *, what: str) -> Any:
-    """The contents of a file written by torch.save, tensors on the CPU; BadFile if it is not `what` (such as "a model of fsnn-lava")."""
+    """Return what torch.save wrote to a file, tensors on the CPU; BadFile if it is not `what` (such as "a model of fsnn-lava")."""
     try:
         with path.open("rb") as stream:
             begins = stream.read(4) == _MAGIC
@@ -84,7 +84,7 @@ class _Archive:
         return self._value(read_plain_pickle(self.archive.read(self.folder + _PICKLE)))
 
     def _value(self, value: Any) -> Any:
-        """A copy of the value with its tensors. Shared values are copied each time, so cycles run into VALUES_MAX."""
+        """Return a copy of the value with its tensors. Shared values are copied each time, so cycles exceed VALUES_MAX."""
         self.values_left -= 1
         if self.values_left < 0:
             raise BadFile(f"{self.path} is damaged: it contains more than {VALUES_MAX} values")
@@ -99,7 +99,7 @@ class _Archive:
         return value
 
     def _tensor(self, call: Call) -> torch.Tensor:
-        """A tensor whose numbers are all in the file."""
+        """Return the tensor that a call describes; all its numbers must be in the file."""
         if call.function.path != _TENSOR or len(call.arguments) not in (6, 7):
             raise NotPlain(f"it calls {call.function.path}")
         stored, offset, size, stride = call.arguments[:4]
@@ -113,7 +113,7 @@ class _Archive:
         return numbers.as_strided(size, stride, offset)
 
     def _storage(self, stored: Any) -> torch.Tensor:
-        """All numbers of a storage, [N]; its length is checked against the pickle."""
+        """Return all numbers of a storage, [N]; the pickle must state the same length."""
         kind, dtype, key, _, count = stored.label if isinstance(stored, Elsewhere) else (None,) * 5
         if kind != "storage" or not isinstance(dtype, Name) or dtype.path not in _DTYPES or not isinstance(key, str):
             raise NotPlain("it contains a tensor of an unknown type")
@@ -124,7 +124,7 @@ class _Archive:
         content = self.storages[key]
         if type(count) is not int or count * torch.empty(0, dtype=kept).element_size() != content.numel():
             said = count if type(count) is int else "no"
-            raise BadFile(f"{self.path} is damaged: {said} numbers of {kept} are not {content.numel()} bytes")
+            raise BadFile(f"{self.path} is damaged: a storage declares {said} numbers of {kept}, but has {content.numel()} bytes")
         return content.view(kept)
 
 

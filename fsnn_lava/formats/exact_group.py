@@ -1,4 +1,4 @@
-"""The group /fsnn of a network file: the exact ChipNetwork. Stock NetX ignores it; if it exists, it is all that we read."""
+"""The exact group /fsnn of a network file: the exact ChipNetwork. Stock NetX ignores it; if it exists, it is all that we read."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ GROUP = "fsnn"
 FORMAT = "fsnn-lava"
 VERSION = 1
 DELTA_VERSION = 2  # of files with delta encoding, which older versions of fsnn-lava cannot run
-GRAPH_VERSION = 3  # of files with skips, several inputs of a layer or dilation, with either encoding
+GRAPH_VERSION = 3  # of files with skips, several inputs to a layer, or dilation, with either encoding
 RELU_VERSION = 4  # of files with delta encoding and rates above 1
 
 _KINDS: dict[str, type[Synapse]] = {"dense": DenseSynapse, "conv": ConvSynapse, "transposed": TransposedConvSynapse}
 
 
 def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
-    """Write the group that holds the network exactly."""
+    """Write the exact group, which holds the network exactly."""
     root = file.create_group(GROUP)
     root.attrs.update(format=FORMAT, version=_version(chip), digest=chip.digest(), steps=chip.steps)
     _write_json(root, "class_names", list(chip.class_names))
@@ -67,7 +67,7 @@ def write_exact(file: h5py.File, chip: ChipNetwork) -> None:
 
 
 def _version(chip: ChipNetwork) -> int:
-    """The oldest version of the format that holds this network."""
+    """Return the oldest version of the format that can hold this network."""
     if chip.delta is not None and chip.delta.activation != "clip":
         return RELU_VERSION
     if not is_chain(chip) or any(isinstance(s, ConvSynapse) and s.dilation != (1, 1) for s in chip.synapses):

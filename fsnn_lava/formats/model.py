@@ -1,4 +1,4 @@
-"""model.pt: a float network with everything that export needs. It is read as plain data, so an untrusted file cannot execute anything."""
+"""The file model.pt: a float network with everything that export needs. It is read as plain data, so no file can execute anything."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from fsnn_lava.nn.fsnn_config import read_architecture
 from fsnn_lava.nn.neurons import SigmaDelta
 
 FORMAT = "fsnn-lava model"
-VERSION = 3  # 1: a chain in the paper's notation, as every release reads it; 2: any graph; 3: neurons that send changes
+VERSION = 3  # 1: a chain in the paper's notation, which every release can read; 2: any graph; 3: neurons that send changes
 
-FIXED_MAX = 2**25  # numbers that identity and pooling take, which are not in the file
+FIXED_MAX = 2**25  # numbers for identities and pooling, which are not in the file
 
 
 def write_model(net: FSNN, path: str | Path) -> None:
@@ -36,14 +36,14 @@ def write_model(net: FSNN, path: str | Path) -> None:
 
 
 def _version(net: FSNN) -> int:
-    """The oldest format that holds the network."""
+    """Return the oldest model format that can hold the network."""
     if isinstance(net.neuron, SigmaDelta):
         return 3
     return 1 if net.graph.is_chain and net.architecture.notation is not None else 2
 
 
 def read_model(path: str | Path) -> FSNN:
-    """The float model in `path`, in eval mode; BadFile says what is wrong with the file."""
+    """Read the float model in `path`, in eval mode; BadFile says what is wrong with the file."""
     content = unpack_torch_archive(Path(path), what="a model of fsnn-lava (train one with fsnn-train)")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadFile(f"{path} is not a model of fsnn-lava (train one with fsnn-train)")
@@ -72,7 +72,7 @@ def read_model(path: str | Path) -> FSNN:
 
 
 def _range(kept: Any) -> tuple[float, float] | None:
-    """Two numbers; None in files written by older versions."""
+    """Return the trained range, two numbers, or None in files written by older versions."""
     if kept is None:
         return None
     low, high = kept

@@ -1,7 +1,7 @@
-"""Network files: one HDF5 file that stock NetX loads (group /layer) and that contains the exact ChipNetwork (group /fsnn).
+"""NetX files of networks: one HDF5 file that stock NetX loads (group /layer) and that contains the exact ChipNetwork (group /fsnn).
 
-Reading a file back gives the same network: `read_netx(path).digest() == chip.digest()`. Files without /fsnn, as lava-dl's slayer
-exports them, can be read too (reset to zero, no feedback except dense_rec). The name may end in .h5 or .net.
+Reading a file back gives the same network: `read_netx(path).digest() == chip.digest()`. Files without /fsnn, as exported by
+lava-dl's slayer, can be read too (reset to zero, no feedback except dense_rec). The name may end in .h5 or .net.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def write_netx(chip: ChipNetwork, path: str | Path) -> None:
 
 
 def read_netx(path: str | Path) -> ChipNetwork:
-    """The network in a NetX file; BadFile if it is missing, damaged, not a network, or of a newer format."""
+    """Read the network in a NetX file; BadFile if it is missing, damaged, not a network, or of a newer format."""
     with open_file(path) as root:
         if root.has(exact_group.GROUP):
             return exact_group.read_exact(root.group(exact_group.GROUP))

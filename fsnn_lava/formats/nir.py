@@ -1,11 +1,11 @@
 """The network as an NIR graph, for other frameworks. The file also contains the exact ChipNetwork (group /fsnn), which is what we read.
 
-All numbers are in weight units: a connection's weights are integer * 2**exponent, a threshold is an integer, dt is one step. NIR
-fires at v > v_threshold and E9 at u >= threshold, with u in steps of 2**-6: v_threshold is half such a step lower. What has no
-node in NIR is in the metadata of a neuron: `reset` ("subtract" or "zero"), `scale` (physical value of a weight unit), and `bias` where
-it differs within a channel (zero padding, E8); the graph's own bias is then that of the channel's centre; and, for delta encoding,
-`encoding`, `rate_bits` and `dead_band` (E15), and `activation` where rates may exceed 1. A transposed convolution,
-for which NIR has no node, is written as a convolution between grids stored space to depth (`space_to_depth` of a layer: rows, columns).
+All numbers are in weight units: a connection's weights are integer * 2**exponent, a threshold is an integer, and dt is one step. NIR
+fires at v > v_threshold and E9 at u >= threshold, with u in steps of 2**-6, so v_threshold is half such a step lower. What NIR cannot
+express is in the metadata of a neuron: `reset` ("subtract" or "zero"), `scale` (physical value of a weight unit), and `bias` where it
+differs within a channel (zero padding, E8), while the graph's own bias is that of the channel's centre. For delta encoding, the metadata
+also has `encoding`, `rate_bits` and `dead_band` (E15), and `activation` if rates may exceed 1. A transposed convolution, for which NIR has
+no node, is written as a convolution between grids stored space to depth (`space_to_depth` of a layer: rows, columns).
 Every connection takes one step (`schedule` "pipelined"); a skip over layers has a Delay node with the steps it takes beyond that.
 """
 
@@ -32,7 +32,7 @@ _HALF_STEP = 2.0 ** -(limits.STATE_FRACTION_BITS + 1)
 
 
 def write_nir(chip: ChipNetwork, path: str | Path) -> None:
-    """Write `chip` to `path` atomically, as an NIR graph and exactly; on failure an existing file is left unchanged."""
+    """Write `chip` to `path` atomically, both as an NIR graph and in exact form; on failure an existing file is left unchanged."""
     memory = io.BytesIO()
     nir.write(memory, nir_graph(chip))
     with h5py.File(memory, "r+") as file:
@@ -42,7 +42,7 @@ def write_nir(chip: ChipNetwork, path: str | Path) -> None:
 
 
 def read_nir(path: str | Path) -> ChipNetwork:
-    """The network in a file made by `write_nir`. Other NIR graphs are rejected, since they do not contain what E9 needs."""
+    """Read the network in a file made by `write_nir`. Other NIR graphs are rejected, since they do not contain what E9 needs."""
     with open_file(path) as root:
         if not root.has(exact_group.GROUP):
             raise root.fail(
@@ -53,7 +53,7 @@ def read_nir(path: str | Path) -> ChipNetwork:
 
 
 def nir_graph(network: ChipNetwork) -> nir.NIRGraph:
-    """Input, a node per connection and layer, feedback as a backward edge, an integrating readout, output."""
+    """Return the NIR graph: input, a node per connection and layer, feedback as a backward edge, an integrating readout, and output."""
     chip, factors = space_to_depth(network)
     nodes: dict[str, Any] = {}
     edges: list[tuple[str, str]] = []
@@ -81,7 +81,7 @@ def nir_graph(network: ChipNetwork) -> nir.NIRGraph:
 
 
 def _encoding(chip: ChipNetwork, layer: Layer) -> dict[str, Any]:
-    """Metadata of a layer with delta encoding; its node is an IF neuron with the same equilibrium, since NIR has no node for E14."""
+    """Return the metadata of a layer with delta encoding; its node is an IF neuron with the same equilibrium, as NIR has none for E14."""
     if chip.delta is None:
         return {}
     band, activation = chip.delta.dead_bands[chip.index(layer.name)], chip.delta.activation
@@ -90,13 +90,13 @@ def _encoding(chip: ChipNetwork, layer: Layer) -> dict[str, Any]:
 
 
 def _centre_bias(layer: Layer) -> NDArray[np.float32]:
-    """[C] bias at the centre of each channel; [N] the bias of a dense layer."""
+    """Return the bias at the centre of each channel, [C], or the bias of a dense layer, [N]."""
     bias = layer.bias.astype(np.float32)
     return bias if bias.ndim == 1 else np.ascontiguousarray(bias[:, bias.shape[1] // 2, bias.shape[2] // 2])
 
 
 def _neuron(layer: Layer, factor: tuple[int, int], *, driven: bool) -> nir.NIRNode:
-    """`driven`: the whole drive, bias included, is an input of the graph."""
+    """Return the NIR node of a layer's neurons; if `driven`, the whole drive, bias included, is an input of the graph."""
     threshold = layer.per_neuron(layer.threshold).astype(np.float32) - np.float32(0.0 if layer.strict else _HALF_STEP)
     meta: dict[str, Any] = {"reset": layer.reset, "scale": np.asarray(layer.scale).reshape(-1)}
     if factor != (1, 1):
@@ -111,7 +111,7 @@ def _neuron(layer: Layer, factor: tuple[int, int], *, driven: bool) -> nir.NIRNo
 
 
 def _bias_carrier(chip: ChipNetwork, layer: Layer) -> Synapse:
-    """The connection whose node holds the bias of a layer: its first forward one, or its first."""
+    """Return the connection whose node holds the bias of a layer: the first forward connection into it, or else the first of any kind."""
     return min(chip.into(layer), key=lambda synapse: not chip.is_forward(synapse))
 
 
@@ -119,7 +119,7 @@ def _connect(chip: ChipNetwork, synapse: Synapse, nodes: dict[str, Any], edges: 
     source = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
     target = chip.layer(synapse.target)
     name, entry, number = f"{synapse.source}_{synapse.target}", synapse.source, 1
-    while name in nodes:  # parallel connections
+    while name in nodes:  # there are parallel connections
         number += 1
         name = f"{synapse.source}_{synapse.target}_{number}"
     if chip.chip_delay(synapse) > 1:
@@ -142,7 +142,7 @@ def _connection(synapse: Synapse, source: tuple[int, ...], target: Layer, bias: 
         weight = synapse.weight.astype(np.float32) * unit
         return nir.Linear(weight=weight) if bias is None else nir.Affine(weight=weight, bias=bias)
     if isinstance(synapse, ConvSynapse):
-        whole = kernel_by_target(synapse, source[0]).astype(np.float32)  # nir takes a grouped kernel's channels for the input's
+        whole = kernel_by_target(synapse, source[0]).astype(np.float32)  # nir mistakes a grouped kernel's channels for the input's
         square, padding = _square(synapse, whole * unit)
         return nir.Conv2d(
             input_shape=(source[1], source[2]),
@@ -157,7 +157,7 @@ def _connection(synapse: Synapse, source: tuple[int, ...], target: Layer, bias: 
 
 
 def _square(synapse: ConvSynapse, weight: NDArray[np.float32]) -> tuple[NDArray[np.float32], tuple[int, int]]:
-    """The same convolution with a square kernel: the package nir computes shapes as if every kernel were square."""
+    """Return the same convolution with a square kernel, since the package nir computes shapes as if every kernel were square."""
     height, width = weight.shape[2:]
     down, right = max(width - height, 0), max(height - width, 0)
     if down % 2 or right % 2:

@@ -1,4 +1,4 @@
-"""results.h5: a run with its provenance: one row per sample, every neuron of the first `detail` samples, and the network itself.
+"""The file results.h5, a run with its provenance: one row per sample, every neuron of the first `detail` samples, and the network.
 
     /             attributes: backend, graph, steps, digest, samples, detail, data, data_sha256, command, date, versions, …
     /network      uint8, the bytes of net.h5
@@ -6,7 +6,8 @@
     /detail/…     values; layer/<i>/{counts, traces, potentials, clipped, spikes}; late/<i>/{counts, traces}
     with delta encoding also /rows/{messages, cycles}, /detail/layer/<i>/told, and /detail/late/<i>/changes instead of counts
 
-Traces of a network without a leak equal its counts and are not stored. Written batch by batch; the file appears when it is complete.
+Traces of a network without a leak equal its counts and are not stored. The file is written batch by batch, and appears when it is
+complete.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ DETAIL_BYTES = 2**29  # the default `detail` takes no more than this, before com
 
 
 def default_results_detail(chip: ChipNetwork, steps: int, *, spikes: bool) -> int:
-    """How many samples a results file keeps in detail: DETAIL, fewer if they are large, at least one."""
+    """Return how many samples a results file keeps in detail: DETAIL, or fewer if they are large, but at least one."""
     size = sum(column.bytes for column in detail_columns(chip, steps, spikes=spikes))
     return max(1, min(DETAIL, DETAIL_BYTES // size))
 
@@ -70,7 +71,7 @@ def writing_results(
     spikes: bool = False,
     residual: bool = False,
 ) -> Iterator[ResultsWriter]:
-    """Yield a ResultsWriter; the file appears at `path` if the block succeeds, and is left unchanged if it raises."""
+    """Yield a ResultsWriter; the file appears at `path` if the block succeeds; if it raises, an existing file is left unchanged."""
     require_room_for_results(Path(path), 0)
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
         keep = default_results_detail(chip, steps, spikes=spikes) if detail is None else detail
@@ -90,7 +91,7 @@ def write_results(
     command: str | None = None,
     detail: int | None = None,
 ) -> None:
-    """Write one finished run to a file; the options are those of `writing_results`."""
+    """Write the results of one finished run to a file; the options are those of `writing_results`."""
     with writing_results(
         path,
         chip,
@@ -197,7 +198,7 @@ class ResultsWriter:
 
 
 def require_room_for_results(path: Path, size: int) -> None:
-    """BadFile if a results file of `size` bytes plus HDF5's overhead does not fit on the disk: libhdf5 may crash if a write fails."""
+    """Raise BadFile if the disk has no room for a results file of `size` bytes plus overhead: libhdf5 may crash if a write fails."""
     folder = path.parent if path.parent.is_dir() else Path(".")
     free = shutil.disk_usage(folder).free
     if free < size + SPARE_BYTES:

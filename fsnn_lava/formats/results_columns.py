@@ -1,4 +1,4 @@
-"""The arrays of results.h5; names, types and shapes depend only on the network and the number of steps."""
+"""The columns of results.h5; their names, types and shapes depend only on the network and the number of steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Take = Callable[[Result, NDArray[np.uint8], NDArray[np.int64]], NDArray[Any]]
 
 @dataclass(frozen=True)
 class Column:
-    """One array [samples, *shape] and where its values come from: (result, values, labels)."""
+    """One array [samples, *shape], and a function that takes its values from (result, values, labels)."""
 
     name: str
     dtype: type
@@ -62,7 +62,7 @@ class Column:
         file.create_dataset(self.name, data=rows.astype(self.dtype, copy=False), compression="lzf", fletcher32=True, **self._options)
 
     def stored(self, root: Hdf5Node, rows: int) -> h5py.Dataset:
-        """The array in an untrusted file; BadFile unless its type and shape are right."""
+        """Return the column in an untrusted file; BadFile unless its type and shape are correct."""
         *groups, last = self.name.split("/")
         node = root
         for group in groups:
@@ -78,7 +78,7 @@ class Column:
 
 
 def row_columns(chip: ChipNetwork, *, steps: int, residual_steps: int = 0) -> tuple[Column, ...]:
-    """The columns kept of every sample of a run of `steps` steps, including its residual after each of `residual_steps` of them."""
+    """Return the columns kept for every sample of a run of `steps` steps, with the residual after each of `residual_steps` steps."""
     classes, layers = chip.readout.classes, len(chip.layers)
     more = [Column("rows/residual", np.float64, (residual_steps,), lambda r, v, y: _curve(r))] if residual_steps else []
     if chip.delta is not None:
@@ -98,7 +98,7 @@ def row_columns(chip: ChipNetwork, *, steps: int, residual_steps: int = 0) -> tu
 
 
 def detail_columns(chip: ChipNetwork, steps: int, *, spikes: bool) -> tuple[Column, ...]:
-    """The columns kept only of the first samples: every neuron."""
+    """Return the columns kept only for the first samples: every neuron."""
     inputs = (steps, *chip.input.shape) if chip.input.kind == "events" else chip.input.shape
     columns = [Column("detail/values", np.uint8, inputs, lambda r, values, y: values)]
     change = np.int16 if chip.delta is not None else np.uint8
@@ -129,7 +129,7 @@ def _neurons(name: str, shape: tuple[int, ...], i: int, counts: str, traces: str
 
 def _of_messages(found: NDArray[np.int32] | None) -> NDArray[np.int32]:
     if found is None:
-        raise BadArgument("the network has delta encoding, but its result does not say when messages were sent")
+        raise BadArgument("the network has delta encoding, but its result does not record when messages were sent")
     return found
 
 
@@ -140,5 +140,5 @@ def _curve(result: Result) -> NDArray[np.float64]:
 
 
 def _layer_spikes(result: Result) -> NDArray[np.int64]:
-    """[B, layers] spikes of each layer in its window."""
+    """Return the spikes of each layer in its window, [B, layers]."""
     return np.stack([counts.reshape(len(counts), -1).sum(axis=1, dtype=np.int64) for counts in result.counts], axis=1)

@@ -1,4 +1,4 @@
-"""SHA-256 of every column of results.h5, and of its data, computed while a run is written."""
+"""The SHA-256 hashes of every column of results.h5, and of its data, computed while a run is written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fsnn_lava.files.hdf5 import Hdf5Node
 
 
 class ColumnHashes:
-    """The SHA-256 of columns of a results file, added batch by batch; it does not depend on how they are split."""
+    """The SHA-256 of columns of a results file, updated batch by batch; it does not depend on how they are split."""
 
     def __init__(self) -> None:
         self._hashes: dict[str, hashlib._Hash] = {}
@@ -23,16 +23,16 @@ class ColumnHashes:
         self._hashes.setdefault(name, hashlib.sha256()).update(np.ascontiguousarray(rows).tobytes())
 
     def digests(self) -> dict[str, str]:
-        """The SHA-256 of every column so far, in hexadecimal."""
+        """Return the SHA-256 of every column so far, in hexadecimal."""
         return {name: found.hexdigest() for name, found in self._hashes.items()}
 
     def to_json(self) -> str:
-        """The hashes as the JSON text that a results file keeps."""
+        """Return the hashes as the JSON text that a results file keeps."""
         return json.dumps(self.digests())
 
     @staticmethod
     def read(root: Hdf5Node) -> dict[str, str]:
-        """The hashes that a file keeps, by column; older files keep none."""
+        """Read the hashes that a results file keeps, by column; older files keep none."""
         if not root.has_attribute("sha256"):
             return {}
         try:
@@ -45,7 +45,7 @@ class ColumnHashes:
 
 
 class DataHash:
-    """The SHA-256 of samples, added batch by batch; it does not depend on how they are split."""
+    """The SHA-256 of samples, updated batch by batch; it does not depend on how they are split."""
 
     def __init__(self) -> None:
         self._values, self._labels = hashlib.sha256(), hashlib.sha256()
@@ -58,5 +58,5 @@ class DataHash:
         self.samples += len(labels)
 
     def hexdigest(self) -> str:
-        """The hash of all values and labels so far."""
+        """Return the hash of all values and labels so far."""
         return hashlib.sha256(self._values.digest() + self._labels.digest()).hexdigest()

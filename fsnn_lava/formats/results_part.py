@@ -1,4 +1,4 @@
-"""A part of results.h5: some samples of an unfinished run. The file is complete or does not exist.
+"""A part of results.h5: some samples of an unfinished run. The file is either complete or does not exist.
 
 /                     attributes: fsnn_part, run (its digest), first, samples, detail, seconds, backend, graph, digest, data_sha256
 /rows/…, /detail/…    as in results.h5
@@ -36,7 +36,7 @@ class Layout:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Part:
-    """Samples first … first + samples - 1, with every neuron of the first `details` of them."""
+    """The results of samples first … first + samples - 1, with every neuron of the first `details` of them."""
 
     first: int
     samples: int
@@ -95,7 +95,7 @@ class PartFile:
         self.data_sha256 = root.text("data_sha256")
 
     def load(self) -> Part:
-        """Everything in the part."""
+        """Load everything in the part."""
         root = self._root
         columns = {column.name: column.stored(root, self.samples)[()] for column in self._layout.rows}
         if self.details:

@@ -1,4 +1,4 @@
-"""Provenance of a run: network, data, versions, backend, command, date."""
+"""The provenance of a run: network, data, versions, backend, command and date."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PACKAGES = ("numpy", "numba", "h5py", "torch", "lava-nc")
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """What a run was made from, and with which software."""
+    """The network, data and software that produced a run."""
 
     backend: str
     graph: str
@@ -29,13 +29,13 @@ class Provenance:
     seconds: float  # of the run itself
 
     def attributes(self) -> dict[str, Any]:
-        """As attributes of a results file; bytes of a file name that are not UTF-8 become \\udcXX, because HDF5 strings must be UTF-8."""
+        """Return the provenance as attributes of a results file; bytes that are not UTF-8 become \\udcXX, as HDF5 strings need UTF-8."""
         values = {**asdict(self), "versions": json.dumps(self.versions)}
         return {name: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for name, v in values.items()}
 
     @staticmethod
     def of(root: Hdf5Node) -> Provenance:
-        """The provenance in the attributes of a results file."""
+        """Read the provenance from the attributes of a results file."""
         try:
             versions = json.loads(root.text("versions"))
         except json.JSONDecodeError as error:
@@ -49,7 +49,7 @@ class Provenance:
 
 
 def provenance_versions() -> dict[str, str]:
-    """Versions of Python, the machine type, and the relevant packages that are installed."""
+    """Return the machine type, and the versions of Python and of the relevant packages that are installed."""
     from fsnn_lava.version import __version__
 
     found = {"fsnn-lava": __version__, "python": platform.python_version(), "machine": platform.machine()}

@@ -26,7 +26,7 @@ from fsnn_lava.limits import STEPS_MAX
 
 NETWORK_BYTES_MAX = 2**29
 SAMPLES_MAX = 2**31
-HASHED_BYTES = 2**24  # read at once
+HASHED_BYTES = 2**24  # bytes read at once
 
 
 class ResultsReader:
@@ -46,7 +46,7 @@ class ResultsReader:
         steps = self.provenance.steps
         if not (1 <= steps <= STEPS_MAX and 0 <= self.details <= self.samples and 1 <= self.samples <= SAMPLES_MAX):
             raise root.fail(f"steps {steps}, samples {self.samples} and detail {self.details} are inconsistent")
-        self.has_residual = root.has_attribute("residual") and root.integer("residual") == 1  # older files do not have it
+        self.has_residual = root.has_attribute("residual") and root.integer("residual") == 1  # older files do not have the attribute
         self.hashes = ColumnHashes.read(root)
         self.chip = self._network()
         self._rows = row_columns(self.chip, steps=steps, residual_steps=steps if self.has_residual else 0)
@@ -57,12 +57,12 @@ class ResultsReader:
             column.stored(root, self.details)
 
     def row(self, name: str, first: int = 0, end: int | None = None) -> NDArray[Any]:
-        """A column of /rows: labels (-1: unknown), predictions, logits, readout, … (see `row_columns`)."""
+        """Read a column of /rows: labels (-1: unknown), predictions, logits, readout, … (see `row_columns`)."""
         column = next(c for c in self._rows if c.name == f"rows/{name}")
         return column.stored(self._root, self.samples)[first : self.samples if end is None else end]
 
     def changed_columns(self) -> list[str]:
-        """Columns whose SHA-256 has changed since they were written, and "data" if values or labels are not those of the run.
+        """Return the columns whose SHA-256 has changed since they were written, and "data" if values or labels are not those of the run.
 
         Older files keep only the hash of the data, which needs the values of every sample.
         """
@@ -87,11 +87,11 @@ class ResultsReader:
         return data.hexdigest()
 
     def values(self, first: int = 0, end: int | None = None) -> NDArray[np.uint8]:
-        """The raw inputs of samples kept in detail."""
+        """Read the raw inputs of samples kept in detail."""
         return self._details()["detail/values"][first : self.details if end is None else end]
 
     def detail(self, first: int = 0, end: int | None = None) -> Result:
-        """The Result of samples first … end - 1 of those kept in detail."""
+        """Read the Result of samples first … end - 1 among those kept in detail."""
         end = self.details if end is None else end
         found = {name: dataset[first:end] for name, dataset in self._details().items() if name != "detail/values"}
         layers, late = range(len(self.chip.layers)), range(len(self.chip.feedback))

@@ -1,7 +1,7 @@
 """Read the group /layer that lava-dl's slayer exports: a chain of dense and convolutional layers with reset to zero.
 
-Where such a file leaves something open, we assume: the readout counts the spikes of the last layer, a weight unit is 1, and the
-number of steps is STEPS.
+Such a file leaves some things open, for which we assume that the readout counts the spikes of the last layer, that a weight unit is 1,
+and that the number of steps is STEPS.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from fsnn_lava.files.hdf5 import Hdf5Node
 from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, Input, Layer, Readout, Synapse
 
 STEPS = 32
-NEURONS_MAX = 2**20  # of one layer, because a small file could describe a huge layer
-NUMBERS_MAX = 8  # of a shape, stride or decay
+NEURONS_MAX = 2**20  # in one layer, because a small file could describe a huge one
+NUMBERS_MAX = 8  # in a shape, stride or decay
 COUNTED_MAX = 4096  # neurons of a last layer that is its own readout
 _READ = ("dense", "dense_rec", "conv")
 
 
 def read_slayer(root: Hdf5Node) -> ChipNetwork:
-    """The network in the group that lava-dl's SLAYER writes."""
+    """Read the network from the group that lava-dl's slayer writes."""
     nodes = [(node, _text(node, "type")) for node in root.numbered("layer")]
     if not nodes or nodes[0][1] != "input" or not nodes[0][0].has("shape"):
         raise root.fail("the first layer must be an input with a shape")
@@ -118,7 +118,7 @@ def _whole(node: Hdf5Node, name: str) -> NDArray[Any]:
 
 
 def _weight(node: Hdf5Node, name: str) -> tuple[NDArray[Any], int]:
-    """slayer's weights are even numbers up to 254: halve them and raise the exponent."""
+    """Halve slayer's weights, which are even numbers up to 254, and raise the exponent."""
     weight, exponent = _whole(node, name), 0
     while weight.size and np.abs(weight).max() > limits.WEIGHT_MAX and not np.any(weight % 2):
         weight, exponent = weight // 2, exponent + 1

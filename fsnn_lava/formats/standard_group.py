@@ -1,4 +1,4 @@
-"""The group /layer of a network file: the part of a ChipNetwork that lava-dl's NetX can load and run.
+"""The standard group /layer of a network file: the part of a ChipNetwork that lava-dl's NetX can load and run.
 
 NetX supports a chain of layers, one weight unit per layer, int8 weights, int16 biases, reset to zero and a spike at v > threshold.
 Each layer is therefore written in a unit that makes all its numbers integers if they fit (`exact`), and is rounded to the range if they
@@ -44,7 +44,7 @@ class Expressed:
 
 
 def express_as_standard(weight: NDArray[Any], recurrent: NDArray[Any] | None, threshold: NDArray[Any], bias: NDArray[Any]) -> Expressed:
-    """The four arrays (float64, in the layer's weight units) times the largest factor that fits them into the standard group's ranges."""
+    """Express four arrays (float64, in the layer's weight units) times the largest factor that fits the standard group's ranges."""
     parts = [weight] if recurrent is None else [weight, recurrent]
     exact = _integer_factor([*parts, threshold, bias])
     largest = max((float(np.abs(p).max()) for p in parts if p.size), default=0.0)
@@ -67,7 +67,7 @@ def express_as_standard(weight: NDArray[Any], recurrent: NDArray[Any] | None, th
 
 
 def _integer_factor(arrays: list[NDArray[Any]]) -> float | None:
-    """Smallest power of two that makes every number whole; None if there is none up to 2**24."""
+    """Return the smallest power of two that makes every number whole; None if there is none up to 2**24."""
     for power in range(25):
         if all(np.array_equal(np.rint(a * 2.0**power), a * 2.0**power) for a in arrays):
             return 2.0**power
@@ -75,10 +75,10 @@ def _integer_factor(arrays: list[NDArray[Any]]) -> float | None:
 
 
 def write_standard(file: h5py.File, chip: ChipNetwork) -> dict[str, Any]:
-    """Write the standard group /layer and return what a user of NetX must know: `input`, `complete`, `exact`.
+    """Write the standard group /layer and return the facts a NetX user must know: `input`, `complete`, `exact`.
 
     A network with delta encoding has no /layer: NetX's sigma-delta layers divide by 2**6 whatever the threshold, and do not clip at 1.
-    Nor has a network graph with skips or several inputs of a layer.
+    Neither does a network graph with skips or with several inputs to a layer.
     """
     if chip.delta is not None:
         return {"input": "none: NetX has no equivalent of these neurons (E15)", "complete": False, "exact": False}
@@ -104,7 +104,7 @@ def write_standard(file: h5py.File, chip: ChipNetwork) -> dict[str, Any]:
 
 
 def _no_chain_of_netx(chip: ChipNetwork) -> str:
-    """Why NetX cannot hold even the forward part of a network; empty if it can."""
+    """Return why NetX cannot hold even the forward part of a network; empty if it can."""
     if not is_chain(chip):
         return "NetX has only chains of layers, without skips and with one forward connection each"
     if any(isinstance(synapse, TransposedConvSynapse) and chip.is_forward(synapse) for synapse in chip.synapses):
@@ -117,7 +117,7 @@ def _same_neuron(layer: Layer) -> bool:
 
 
 def _same_rounding(chip: ChipNetwork, layer: Layer, expressed: Expressed) -> bool:
-    """Whether a finer unit preserves E9's rounding of a leaking potential and of a current below 2**-6."""
+    """Return whether a finer unit preserves E9's rounding of a leaking potential and of a current below 2**-6."""
     fraction = min((s.exponent for s in chip.into(layer)), default=0)
     return expressed.factor == 1.0 or (layer.decay == 0 and fraction >= -limits.STATE_FRACTION_BITS)
 
@@ -128,7 +128,7 @@ def _written_shape(chip: ChipNetwork) -> tuple[int, ...]:
 
 
 def _first_layer(chip: ChipNetwork) -> tuple[str, Expressed]:
-    """The first layer's input and weights: for pixels sent as values if they fit, otherwise for spikes at the rate of the pixels."""
+    """Return the first layer's input and weights: for pixels sent as values if they fit, otherwise for spikes at the pixels' rate."""
     layer = chip.layers[0]
     plain = _express_layer(chip, layer, 1)
     if chip.input.kind != "pixels" or plain.exact:

@@ -1,1 +1,1 @@
-"""Networks of other frameworks: measured for what their neurons do, converted, and compared with the source spike by spike."""
+"""Import networks from other frameworks: measure what their neurons do, convert them, and compare every spike with the source."""

@@ -1,4 +1,4 @@
-"""A network of ReLUs as rates: every layer is scaled so that its largest activations become rate 1 (E4 without feedback)."""
+"""Balance a network of ReLUs as rates: scale every layer so that its largest activations become rate 1 (E4 without feedback)."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from fsnn_lava.nn.neurons import IF
 from fsnn_lava.nn.normalisation import Normalisation
 
 _Kind = TypeVar("_Kind", nn.Linear, nn.Conv2d, Affine)
-QUANTILES = (1.0, 0.999, 0.99)  # of a layer's activations, that become rate 1; larger ones are clipped
+QUANTILES = (1.0, 0.999, 0.99)  # of a layer's activations; this quantile becomes rate 1, and larger activations are clipped
 FOLDING_ERROR = 1e-9  # relative, in float64
 
 
 @dataclass(frozen=True)
 class Balanced:
-    """A network of rates, and what the conversion costs on the calibration batch.
+    """A rate network scaled by `balance`, and what the conversion costs on the calibration batch.
 
     Attributes:
         net: the network, in float64.
-        quantile: of each layer's activations that became rate 1.
+        quantile: the quantile of each layer's activations that became rate 1.
         steps: T at which `agreement` was measured.
-        agreement: share of samples with the source's answer, run in spikes for `steps` steps.
-        agreement_of_rates: the same with exact rates, as in many steps: what clipping alone costs.
-        samples: in the calibration batch.
+        agreement: fraction of samples with the same answer as the source, when run in spikes for `steps` steps.
+        agreement_of_rates: the same for exact rates, the limit of many steps; it shows what clipping alone costs.
+        samples: number of samples in the calibration batch.
     """
 
     net: FSNN
@@ -45,8 +45,8 @@ class Balanced:
 
     def __str__(self) -> str:
         return (
-            f"ReLU activations as rates, quantile {self.quantile:g} of each layer is rate 1; on {self.samples} calibration samples "
-            f"it answers like the source for {self.agreement:.1%} in {self.steps} steps, {self.agreement_of_rates:.1%} with exact rates"
+            f"ReLU activations as rates, where quantile {self.quantile:g} of each layer is rate 1; on {self.samples} calibration samples "
+            f"it agrees with the source on {self.agreement:.1%} in {self.steps} steps, {self.agreement_of_rates:.1%} with exact rates"
         )
 
 
@@ -60,18 +60,18 @@ def balance(
     normalisation: Normalisation | None,
     class_names: Sequence[str],
 ) -> Balanced:
-    """Scale every layer on a calibration batch, by the quantile that keeps most answers in `steps` steps.
+    """Scale every layer on a calibration batch, with the quantile that preserves the most predictions in `steps` steps.
 
     Args:
-        module: the source, to compare with.
+        module: the source to compare with.
         blocks: its layers.
-        calibration: [B, *input_shape], as the source takes them.
+        calibration: [B, *input_shape], in the form that the source takes.
         steps: T.
-        normalisation: of raw values, kept with the network.
-        class_names: kept with the network.
+        normalisation: for raw values; stored in the network.
+        class_names: stored in the network.
     """
     if blocks.readout is None:
-        raise BadArgument(f"{blocks.layers[-1]}: a network of ReLUs must end in nn.Linear, whose outputs are the answers")
+        raise BadArgument(f"{blocks.layers[-1]}: a network of ReLUs must end in nn.Linear, whose outputs are the class scores")
     values = calibration.double()
     modules, readout = [block.path.module() for block in blocks.layers], blocks.readout_module()
     activations = _activations(modules, values)
@@ -98,7 +98,7 @@ def balance(
 
 
 def _activations(modules: Sequence[Affine], values: Tensor) -> list[Tensor]:
-    """Of every layer, [B, *shape]."""
+    """Return the activations of every layer, each [B, *shape]."""
     found = []
     for module in modules:
         values = torch.relu(module(values.flatten(1) if isinstance(module, nn.Linear) else values))
@@ -107,13 +107,13 @@ def _activations(modules: Sequence[Affine], values: Tensor) -> list[Tensor]:
 
 
 def _check_folding(module: nn.Module, values: Tensor, outputs: Tensor) -> None:
-    """The source itself computes what the folded modules do."""
+    """Raise BadNetwork unless the source computes the same outputs as the folded modules."""
     wanted = copy.deepcopy(module).double().eval()(values)
     off = float((wanted.flatten(1) - outputs).abs().max()) if wanted.flatten(1).shape == outputs.shape else torch.inf
     if not off <= FOLDING_ERROR * (1.0 + float(wanted.abs().max())):
         raise BadNetwork(
-            f"the converted network differs from the source by {off:.3g} before any spike: a hook or a changed forward() computes "
-            "something that its modules do not say; remove it"
+            f"the converted network differs from the source by {off:.3g} even without spikes: a hook or an overridden forward() computes "
+            "something that is not in its modules; remove it"
         )
 
 
@@ -125,7 +125,7 @@ def _scale(activations: Tensor, quantile: float, where: str) -> float:
 
 
 def _scaled(modules: Sequence[Affine], scales: Sequence[float]) -> list[Affine]:
-    """W_l s_{l - 1} / s_l and b_l / s_l: rates are activations over their layer's scale."""
+    """Return the modules with weights W_l s_{l - 1} / s_l and biases b_l / s_l, since a rate is an activation over its layer's scale."""
     return [_times(one, before / scale, 1.0 / scale) for one, before, scale in zip(modules, [1.0, *scales], scales)]
 
 

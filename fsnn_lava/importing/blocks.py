@@ -1,4 +1,4 @@
-"""A chain of modules as blocks: everything linear up to a layer of neurons, and that layer."""
+"""Split a chain of modules into blocks: each block is a layer of neurons and everything linear before it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Dense, Shape
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_MARGIN = 1.01  # of the limit of feedback over the norms that it must admit
+_MARGIN = 1.01  # ratio of the feedback limit to the largest norm that it must allow
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A layer of neurons, and the linear path into it from the layer before, or from the input."""
+    """A layer of neurons, and the linear path into it from the previous layer or from the input."""
 
-    name: str  # of the layer in our network
+    name: str  # the layer's name in our network
     neurons: Link
     path: Path
 
@@ -38,7 +38,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """A network as a chain of blocks, and the linear path from the last one to the outputs, if there is one."""
+    """A network as a chain of blocks, and the linear path from the last block to the outputs, if there is one."""
 
     layers: tuple[Block, ...]
     readout: Path | None
@@ -46,12 +46,12 @@ class Blocks:
 
     @property
     def classes(self) -> int:
-        """Number of outputs; those of the last neurons if nothing follows them."""
+        """Number of outputs; the size of the last layer of neurons if no readout follows it."""
         shape = self.layers[-1].path.shape if self.readout is None else self.readout.shape
         return int(torch.tensor(shape).prod())
 
     def readout_module(self) -> nn.Linear:
-        """The readout; the last neurons' own rates if nothing follows them."""
+        """Return the readout, or the identity on the rates of the last layer of neurons if nothing follows it."""
         if self.readout is not None:
             return self.readout.module()  # type: ignore[return-value]  # checked to be dense
         made = nn.Linear(self.classes, self.classes, dtype=torch.float64)
@@ -62,7 +62,7 @@ class Blocks:
 
 
 def split(chain: Sequence[Link], input_shape: Shape, is_neuron: Callable[[nn.Module], bool]) -> Blocks:
-    """Fold a chain into blocks; BadArgument says which layer does not fit."""
+    """Fold a chain into blocks; raise BadArgument, naming the layer, if one does not fit."""
     layers: list[Block] = []
     pending: list[Link] = []
     shape = input_shape
@@ -79,7 +79,7 @@ def split(chain: Sequence[Link], input_shape: Shape, is_neuron: Callable[[nn.Mod
 
 
 def fold_readout_block(path: Sequence[Link], shape: Shape) -> Path | None:
-    """The linear path from the last neurons to the outputs; None if there is nothing linear in it."""
+    """Fold the linear path from the last block to the outputs; None if there is nothing linear in it."""
     if not any(isinstance(link.module, (nn.Linear, nn.Conv2d, nn.AvgPool2d)) for link in path):
         return None
     folded = fold_path(path, shape, where="the output")
@@ -89,7 +89,7 @@ def fold_readout_block(path: Sequence[Link], shape: Shape) -> Path | None:
 
 
 def layer_name(wanted: str, before: Sequence[str]) -> str:
-    """The name that the source gives a layer where it is allowed and new, else l1, l2, … by position, or the next one that is free."""
+    """Return the source's name for a layer if it is valid and unused; otherwise l1, l2, … by position, or the next free name."""
     taken = {INPUT, READOUT, *before}
     if _NAME.fullmatch(wanted) and wanted not in taken:
         return wanted
@@ -108,7 +108,7 @@ def assemble(
     normalisation: Normalisation | None,
     class_names: Sequence[str],
 ) -> FSNN:
-    """Our network with `modules` into each layer and further connections by source and target, all in float64 and in eval mode."""
+    """Build our network from blocks, in float64 and eval mode, with `modules` leading into the layers, and further `connections`."""
     further = connections or {}
     return from_modules(
         {block.name: module for block, module in zip(blocks.layers, modules, strict=True)},
@@ -126,6 +126,6 @@ def assemble(
 
 
 def block_feedback_limit(modules: Iterable[nn.Module]) -> float:
-    """A limit that admits the weights of all these modules (norm "kernel": the largest singular value of a weight as a matrix)."""
+    """Return a feedback limit that allows the weights of all these modules (norm "kernel": the largest singular value of the matrix)."""
     weights = [next(module.parameters()).detach() for module in modules]
     return max([1.0, *(_MARGIN * float(torch.linalg.matrix_norm(weight.flatten(1), 2)) for weight in weights)])

@@ -1,4 +1,4 @@
-"""The modules of a network in the order in which they run, from nested nn.Sequential; anything else is refused in a sentence."""
+"""Flatten nested nn.Sequential into a chain of modules in the order in which they run; anything else is rejected with a reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RECURRENT = (nn.RNNBase, nn.RNNCellBase, nn.Transformer, nn.MultiheadAttention)
 
 @dataclass(frozen=True)
 class Link:
-    """A module and its name in the network, such as "features.3"; `kind` if the module only stands for a node of that kind."""
+    """A module and its name in the network, such as "features.3"; `kind` is set if the module stands in for a node of that kind."""
 
     name: str
     module: nn.Module
@@ -40,7 +40,7 @@ def _never(_module: nn.Module) -> bool:
 
 @dataclass(frozen=True)
 class Kinds:
-    """Which modules of a framework are a layer of neurons, call their children in order, do as their torch base class does, or nothing."""
+    """Tests for the modules of a framework: neurons, containers, modules that act like their torch base class, and idle ones."""
 
     is_neuron: Test = _never
     is_container: Test = _never
@@ -52,7 +52,10 @@ TORCH = Kinds()
 
 
 def links(module: nn.Module, kinds: Kinds = TORCH) -> tuple[Link, ...]:
-    """Every module of a network in order, a layer of neurons as one, idle ones left out; BadArgument for what cannot be converted."""
+    """Return the chain of a network's modules: each layer of neurons is one link, idle modules are left out.
+
+    Raises BadArgument for modules that cannot be converted.
+    """
     if not isinstance(module, nn.Module):
         raise BadArgument(f"the network must be an nn.Module, got {type(module).__name__}: pass nn.Sequential(…) of its layers")
     if not _is_sequential(module, kinds):
@@ -76,7 +79,7 @@ def _links(module: nn.Module, prefix: str, kinds: Kinds) -> Iterator[Link]:
 
 
 def _is_sequential(module: nn.Module, kinds: Kinds) -> bool:
-    """Whether it does nothing but call its children in order."""
+    """Return whether a module does nothing but call its children in order."""
     return isinstance(module, nn.Sequential) and (type(module).forward is nn.Sequential.forward or kinds.is_container(module))
 
 
@@ -90,16 +93,16 @@ def _check(link: Link, kinds: Kinds) -> None:
 
 def _reason(module: nn.Module) -> str:
     if isinstance(module, _MAXIMUM):
-        return "takes a maximum, which no sum of spikes computes: replace it by nn.AvgPool2d and train again for a few epochs"
+        return "takes a maximum, which a sum of spikes cannot compute: replace it with nn.AvgPool2d and train again for a few epochs"
     if isinstance(module, _SOFTMAX):
-        return "cannot be computed by spiking neurons: leave it out at the end, where the largest output stays, and elsewhere use nn.ReLU"
+        return "cannot be computed by spiking neurons: remove it if it is last (the largest output stays the same), elsewhere use nn.ReLU"
     if isinstance(module, _RECURRENT):
-        return "has gates or attention, which spiking neurons do not compute: use recurrent spiking layers instead"
+        return "has gates or attention, which spiking neurons cannot compute: use recurrent spiking layers instead"
     if type(module).__module__ == "torch.nn.modules.activation":
-        return "is not a rectified linear function, and rates are nothing else: train with nn.ReLU"
+        return "is not a rectified linear function, the only one that rates can represent: train with nn.ReLU"
     if isinstance(module, (nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d)):
-        return "chooses its window by the size of its input: replace it by nn.AvgPool2d with that window"
+        return "chooses its window by the size of its input: replace it with nn.AvgPool2d with that window"
     if next(module.children(), None) is not None:
-        return "has its own forward(), which may call its modules in any order: replace it by nn.Sequential(…) of them, or write the graph"
+        return "has its own forward(), which may call its modules in any order: use nn.Sequential(…) of them, or write the graph"
     names = ", ".join(kind.__name__ for kind in (*LINEAR, *NORM, nn.AvgPool2d, nn.Flatten, nn.Dropout, nn.ReLU))
-    return f"is not known: convert it to {names} or to a spiking neuron of a framework in docs/importing.md"
+    return f"is not supported: convert it to {names} or to a spiking neuron of a framework in docs/importing.md"

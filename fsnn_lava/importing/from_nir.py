@@ -1,4 +1,4 @@
-"""fl.from_nir: an NIR graph of another framework as an FSNN, read as data."""
+"""fl.from_nir: read an NIR graph from another framework as an FSNN, without executing anything in it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from fsnn_lava.importing.nir_modules import INTEGRATORS, linear_links
 from fsnn_lava.importing.nir_neurons import WRITERS, Habits, Reset, Writer, euler, neuron_facts
 from fsnn_lava.importing.nir_paths import NirPath, NirPaths, nir_paths
 from fsnn_lava.importing.sources.framework import Recurrence
-from fsnn_lava.importing.spiking import KnownLayer, check_spiking_block, convert, sentences
+from fsnn_lava.importing.spiking import KnownLayer, check_spiking_block, convert, describe_spiking_layers
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.graph import INPUT
 from fsnn_lava.nn.layer_shape import layer_shape
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Shape
 
-_REMEDY = 'if it was trained to subtract its threshold, which NIR cannot express, say reset="subtract"'
-PRECISION = 1e-6  # of a leak: the numbers in such files are float32
-NEURONS_MAX = 2**20  # of one layer, and values of the input, because a small file could describe a huge one
-COUNTED_MAX = 4096  # neurons of a last layer that is its own readout
+_REMEDY = 'if it was trained to subtract its threshold, which NIR cannot express, pass reset="subtract"'
+PRECISION = 1e-6  # of a leak; the numbers in such files are float32
+NEURONS_MAX = 2**20  # per layer, and input values, because a small file could describe a huge network
+COUNTED_MAX = 4096  # neurons in a last layer that is its own readout
 _DAMAGE = (LookupError, TypeError, ValueError, RuntimeError, AttributeError, ArithmeticError, MemoryError, RecursionError)
 
 
@@ -46,28 +46,28 @@ def from_nir(
     normalisation: Normalisation | None = None,
     class_names: Sequence[str] = (),
 ) -> FSNN:
-    """Read an NIR graph of another framework as data, recurrence and feedback included.
+    """Convert an NIR graph from another framework, recurrence and feedback included, without executing anything in the file.
 
-    A file says neither how long a time step is nor whether a spike subtracts the threshold, so it cannot be compared with its source.
-    If you have the module itself, prefer `from_torch`, which can.
+    The file does not say how long a time step is or whether a spike subtracts the threshold, so the result cannot be compared with its
+    source. If you have the module itself, prefer `from_torch`, which does compare.
 
     Args:
-        path: an NIR file. Those that fsnn-lava wrote contain integers: read them with `ChipNetwork.load`.
-        written_by: the framework that wrote the file, each of which has its own time unit. None takes NIR's equations in steps of `dt`.
-        dt: the time of a step, for a file of any other program; by default what the file notes.
-        reset: "subtract" if the neurons were trained to subtract their threshold. By default what the file notes, or else NIR's own
-            reset to a fixed potential, which is refused because charge is lost.
-        input_shape: (N,) or (C, H, W); by default the file's.
+        path: an NIR file. Files written by fsnn-lava contain integers: read them with `ChipNetwork.load`.
+        written_by: the framework that wrote the file; each has its own time unit. None uses NIR's equations in steps of `dt`.
+        dt: the duration of a step, for a file from any other program; by default the one noted in the file.
+        reset: "subtract" if the neurons were trained to subtract their threshold. By default the one noted in the file, or else NIR's own
+            reset to a fixed potential, which is rejected because it loses charge.
+        input_shape: (N,) or (C, H, W); by default the shape in the file.
         steps: T.
-        normalisation: how raw uint8 values become inputs; `quantise` needs it unless the network takes raw values.
-        class_names: one per output, or none.
+        normalisation: how raw uint8 values become inputs; required by `quantise` unless the network takes raw values.
+        class_names: one per output, or empty.
 
     Returns:
         The network, in eval mode, in float32.
 
     Raises:
         BadFile: the file is damaged or not an NIR graph.
-        BadArgument: a node cannot be converted; the message says which one, why, and what to do.
+        BadArgument: a node cannot be converted; the message says which node, why, and what to do.
 
     Examples:
         >>> net = fl.from_nir("net.nir", written_by="snntorch", reset="subtract")
@@ -95,7 +95,7 @@ def _habits(graph: NirGraph, written_by: Writer | None, dt: float | None, reset:
         return habits
     known = graph.dt if dt is None else dt
     if known is None:
-        raise BadArgument("the file does not say how long a time step is: give written_by (the framework that wrote it) or dt")
+        raise BadArgument("the file does not say how long a time step is: pass written_by (the framework that wrote it) or dt")
     return Habits(f"dt = {known:g}", euler(float(known)), framework=False)
 
 
@@ -133,14 +133,14 @@ def _network(
         dtype=torch.float32,
         precision=PRECISION,
     )
-    net.metrics["imported"] = f"{habits.reading}: {sentences(known)}; read as data, not compared with its source"
+    net.metrics["imported"] = f"{habits.reading}: {describe_spiking_layers(known)}; read as data, not compared with its source"
     return net.float().eval()
 
 
 def _input_shape(node: NirNode, given: Sequence[int] | None) -> Shape:
     sizes = tuple(given) if given is not None else tuple(int(size) for size in node.numbers.get("shape", ()))
     if given is None and len(sizes) not in (1, 3):
-        raise BadArgument(f"{node}: its shape {sizes} is neither (N,) nor (C, H, W), maybe because of a batch: give input_shape")
+        raise BadArgument(f"{node}: its shape {sizes} is neither (N,) nor (C, H, W); it may include a batch axis: pass input_shape")
     return _bounded(layer_shape(sizes, "the input"), str(node))
 
 
@@ -160,7 +160,7 @@ def _layer(
     reset: Reset | None,
     taken: Sequence[str],
 ) -> KnownLayer:
-    """A layer, with the path from the one before it and its own recurrent connection."""
+    """Return a layer, with the path from the previous one and its own recurrent connection."""
     node, into = graph.nodes[name], found.into(name)
     forward = [path for path in into if path.source == before]
     if len(forward) != 1:
@@ -181,7 +181,7 @@ def _layer(
 
 
 def _further(found: NirPaths, layers: dict[str, KnownLayer], shape: Shape) -> dict[tuple[str, str], Affine]:
-    """Skips and feedback between different layers; their bias becomes that of the layer they lead to."""
+    """Return skips and feedback between different layers; their bias is moved to the layer they lead to."""
     order = (found.source, *found.layers)
     connections: dict[tuple[str, str], Affine] = {}
     for path in found.paths:
@@ -191,7 +191,7 @@ def _further(found: NirPaths, layers: dict[str, KnownLayer], shape: Shape) -> di
         target = layers[path.target].block
         folded = fold_path(linear_links(path.nodes), start, where=str(target))
         if folded.shape != target.path.shape:
-            raise BadArgument(f"{target}: its inputs have the shapes {target.path.shape} and {folded.shape}")
+            raise BadArgument(f"{target}: its inputs have different shapes, {target.path.shape} and {folded.shape}")
         module = folded.module()
         if path.source != found.source and module.bias is not None:
             _move_bias(module, layers, path)
@@ -203,21 +203,21 @@ def _further(found: NirPaths, layers: dict[str, KnownLayer], shape: Shape) -> di
 
 
 def _move_bias(module: Affine, layers: dict[str, KnownLayer], path: NirPath) -> None:
-    """Feedback has no bias of its own, and that of the layer is added in every step as well."""
+    """Add the bias of a feedback path to that of its target layer: feedback has no bias, and the layer's is also added at every step."""
     layer = layers[path.target]
     bias = layer.block.path.bias
     if module.bias is None or bias is None:
         return
     if bool((module.bias != 0).any()):
         if len(bias) != len(module.bias):
-            raise BadArgument(f"{layer.block}: the bias of its feedback does not fit that of its input")
+            raise BadArgument(f"{layer.block}: the shape of its feedback bias does not match that of its input bias")
         moved = replace(layer.block.path, bias=bias + module.bias)
         layers[path.target] = replace(layer, block=replace(layer.block, path=moved))
     module.bias = None
 
 
 def _readout(found: NirPaths, last: str, habits: Habits, leak: float) -> list[Link]:
-    """The path from the last layer to the output; an integrator at its end sums up what the rates average."""
+    """Return the path from the last layer to the output; an integrator at its end sums what the rates average."""
     paths = found.into(found.output)
     if len(paths) != 1 or paths[0].source != last:
         sources = ", ".join(repr(path.source) for path in paths) or "nothing"
@@ -230,7 +230,7 @@ def _readout(found: NirPaths, last: str, habits: Habits, leak: float) -> list[Li
 
 
 def _check_integrator(node: NirNode, habits: Habits, leak: float) -> None:
-    """Its potential must weight the steps as the rates do (E3)."""
+    """Check that the integrator weights the steps in the same way as the rates (E3)."""
     own = 1.0
     if node.kind == "LI":
         tau = node.numbers["tau"].reshape(-1)

@@ -1,7 +1,7 @@
-"""Checkpoints of the authors' code (github.com/pkuxmq/IDE-FSNN), such as model_best.pth.tar: read as data, nothing in them is executed.
+"""Read checkpoints of the authors' code (github.com/pkuxmq/IDE-FSNN), such as model_best.pth.tar; nothing in them is executed.
 
-A checkpoint contains weights by name and neither leak, threshold nor geometry. The architecture follows from the names and shapes; stride
-and padding of the first convolution are those that lead from the input to as many neurons as the classifier takes.
+A checkpoint contains weights by name, but no leak, threshold or geometry. The architecture follows from the names and shapes; stride
+and padding of the first convolution are those that lead from the input to the number of values that the classifier takes.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ def from_ide_fsnn(
     class_names: Sequence[str] = (),
     dtype: torch.dtype | None = None,
 ) -> FSNN:
-    """Read a checkpoint that the authors' training scripts wrote, without executing anything in it.
+    """Load an IDE-FSNN checkpoint written by the authors' training scripts, without executing anything in it.
 
-    The network computes what their code computes right after it has loaded the checkpoint: their feedback weight depends on a power
-    iteration that moves on with every batch, and this takes its first step.
+    The network computes what their code computes right after loading the checkpoint. Their feedback weight depends on a power iteration
+    that advances with every batch; here it is taken after the first step.
 
     Args:
         path: checkpoint.pth.tar or model_best.pth.tar.
-        leak: what was given as --leaky in training; 1 for IF. The file does not contain it.
-        input_shape: (N,) or (C, H, W); a dense network has its own, a convolutional one needs it.
-        vth: what was given as --vth; 2 is their default.
-        steps: T, what was given as --time_step: 5 by default for their dense network, 30 for the others.
-        normalisation: their transforms, such as `Normalisation(mean=(0.1307,), std=(0.3081,))` for MNIST; `quantise` needs it.
-        class_names: one per class, or none.
-        dtype: torch.float64 also computes the norm of the feedback in double precision; by default that of the file.
+        leak: the value passed as --leaky in training; 1 for IF. The file does not contain it.
+        input_shape: (N,) or (C, H, W); optional for a dense network, required for a convolutional one.
+        vth: the value passed as --vth; their default is 2.
+        steps: T, the value passed as --time_step: by default 5 for their dense network, 30 for the others.
+        normalisation: their transforms, such as `Normalisation(mean=(0.1307,), std=(0.3081,))` for MNIST; required by `quantise`.
+        class_names: one per class, or empty.
+        dtype: torch.float64 also computes the norm of the feedback in double precision; by default the dtype in the file.
 
     Returns:
         The network, in eval mode.
@@ -101,7 +101,7 @@ def from_ide_fsnn(
 
 
 def _state(path: Path) -> State:
-    """The arrays of the network by name, without the prefix of DataParallel and without the copies under other names."""
+    """Return the network's arrays by name, without the DataParallel prefix and without duplicates under other names."""
     content = unpack_torch_archive(path, what=WHAT)
     found = content.get("state_dict", content) if isinstance(content, dict) else None
     if not isinstance(found, dict):
@@ -121,13 +121,13 @@ def _state(path: Path) -> State:
 
 
 def _modules(state: State, input_shape: Sequence[int] | None) -> tuple[dict[str, nn.Sequential], Feedback]:
-    """The module that leads into every layer, and the feedback from the last layer to the first."""
+    """Return the module that leads into each layer, and the feedback from the last layer to the first."""
     if "network_x.fc.weight" in state:
         first = nn.Sequential(_linear(state, "network_x.fc"), _norm(state, "network_x.bn", nn.BatchNorm1d))
         weight = _feedback(state, "network_s.fc")
         return {"l1": first}, _filled(nn.Linear(weight.shape[1], weight.shape[0], bias=False), weight)
     if input_shape is None:
-        raise BadArgument("a convolutional checkpoint does not contain the size of its input: give input_shape, such as (1, 28, 28)")
+        raise BadArgument("a convolutional checkpoint does not contain the size of its input: pass input_shape, such as (1, 28, 28)")
     shape = layer_shape(tuple(input_shape), "the input")
     deep = "network_s1.conv.weight" in state
     stride, padding = _geometry(state, shape, deep=deep)
@@ -144,7 +144,7 @@ def _modules(state: State, input_shape: Sequence[int] | None) -> tuple[dict[str,
 
 
 def _input_shape(state: State, given: Sequence[int] | None) -> Shape:
-    """The shape of the input; that of a dense network if none is given."""
+    """Return the input shape; for a dense network it may be inferred."""
     dense = "network_x.fc.weight" in state
     takes = int(state["network_x.fc.weight" if dense else "network_x.conv.weight"].shape[1])
     if given is None:
@@ -156,7 +156,7 @@ def _input_shape(state: State, given: Sequence[int] | None) -> Shape:
 
 
 def _geometry(state: State, shape: Shape, *, deep: bool) -> tuple[int, int]:
-    """Stride and padding of the first convolution: the only ones with which the classifier gets as many values as it takes."""
+    """Find the stride and padding of the first convolution: the only pair that gives as many values as the classifier takes."""
     kernel = _kernel(state["network_x.conv.weight"])
     last = "network_s4.conv.weight" if deep else "network_x.conv.weight"
     wanted, channels = state["classifier.weight"].shape[1], state[last].shape[0]
@@ -170,7 +170,7 @@ def _geometry(state: State, shape: Shape, *, deep: bool) -> tuple[int, int]:
                 found.append((stride, padding))
     if len(found) != 1:
         raise BadArgument(
-            f"with input_shape {shape}, {len(found) or 'no'} strides and paddings of a kernel of {kernel[0]} x {kernel[1]} give the "
+            f"with input_shape {shape}, {len(found) or 'no'} stride and padding pairs of a {kernel[0]} x {kernel[1]} kernel give the "
             f"{wanted} values that the classifier takes; check input_shape"
         )
     return found[0]
@@ -196,7 +196,7 @@ def _linear(state: State, name: str) -> nn.Linear:
 
 
 def _filled(module: Any, weight: Tensor, bias: Tensor | None = None) -> Any:
-    """A linear module with these weights."""
+    """Fill a linear module with these weights."""
     module = module.to(weight.dtype).requires_grad_(False)
     module.weight.copy_(weight)
     if bias is not None:
@@ -212,11 +212,11 @@ def _norm(state: State, name: str, kind: type[nn.BatchNorm1d] | type[nn.BatchNor
 
 
 def _feedback(state: State, name: str) -> Tensor:
-    """W = g W^ / ||W^|| with |g| <= 1 (E6); their norm after one step of power iteration from the vector in the file."""
+    """Return W = g W^ / ||W^|| with |g| <= 1 (E6); ||W^|| is estimated as they do, by one power iteration from the vector in the file."""
     direction, left, gain = (state[f"{name}.weight_{part}"].double() for part in ("w", "u", "g"))
     matrix = direction.flatten(1)
     right = nnf.normalize(matrix.t() @ left, dim=0)
     norm = float(torch.linalg.vector_norm(matrix @ right))
     if not norm > 0.0:
-        raise BadFile(f"the checkpoint is damaged: {name}.weight_w has no norm")
+        raise BadFile(f"the checkpoint is damaged: {name}.weight_w does not have a positive norm")
     return (direction * (gain.clamp(-ALPHA_MAX, ALPHA_MAX) / norm)).to(state[f"{name}.weight_w"].dtype)

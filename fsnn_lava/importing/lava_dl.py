@@ -1,4 +1,4 @@
-"""Networks that lava-dl exported: integers already, so they need no conversion, only a sentence on what their neurons do."""
+"""Import networks exported by lava-dl: they are integers already, so they need no conversion, only a note on what their neurons do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fsnn_lava.ir.network import ChipNetwork, Layer
 
 
 def from_lava_dl(path: str | Path) -> ChipNetwork:
-    """The network in a .net file of lava-dl; its notes say what the neurons of every layer do."""
+    """Load the network in a .net file from lava-dl; its notes say what the neurons of each layer do."""
     chip = read_netx(path)
     sentences: dict[str, list[str]] = {}
     for layer in chip.layers:

@@ -1,4 +1,4 @@
-"""All linear modules between two layers of neurons as one convolution or one matrix, batch norm and pooling folded in (E7)."""
+"""Fold the linear path between two layers of neurons into one convolution or matrix, batch norm and pooling included (E7)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Affine = nn.Linear | nn.Conv2d
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """What has been read of a path: values [B, *source] are averaged over pool x pool, then go through `operator`, if there is one yet."""
+    """The part of a path folded so far: values [B, *source] are averaged over pool x pool, then pass through `operator` if there is one."""
 
     source: Shape
-    shape: Shape  # of the result
+    shape: Shape  # shape of the result
     pool: int = 1
     operator: Operator | None = None
     weight: Tensor | None = None
     bias: Tensor | None = None
 
     def module(self) -> Affine:
-        """The path as one torch module in float64, with a bias."""
+        """Return the linear path as one torch module in float64, with a bias."""
         operator, weight, bias = self.operator, self.weight, self.bias
         if weight is None or bias is None:
             raise AssertionError("a path without a linear module")
@@ -48,12 +48,12 @@ class Path:
 
 @torch.no_grad()
 def fold_path(path: Sequence[Link], source: Shape, *, where: str) -> Path:
-    """The linear modules of a path from values of shape `source`, as one; `where` names what follows them."""
+    """Fold the linear modules of a path from values of shape `source` into one; `where` names the module that follows them."""
     folded = Path(source, source)
     for link in path:
         folded = _extended(folded, link)
     if folded.operator is None:
-        raise BadArgument(f"{where}: there is no nn.Linear or nn.Conv2d before it; every layer of neurons needs one")
+        raise BadArgument(f"{where}: it has no nn.Linear or nn.Conv2d before it; every layer of neurons needs one")
     return folded
 
 
@@ -80,7 +80,7 @@ def _convolved(path: Path, module: nn.Conv2d, link: Link) -> Path:
     if path.operator is not None:
         raise BadArgument(f"{link}: it follows another linear layer directly; put nn.ReLU or a spiking neuron between them, or merge them")
     if module.padding_mode != "zeros" or isinstance(module.padding, str):
-        raise BadArgument(f"{link}: a convolution needs zero padding given in numbers, got {module.padding_mode!r}, {module.padding!r}")
+        raise BadArgument(f"{link}: a convolution must use zero padding given as numbers, got {module.padding_mode!r}, {module.padding!r}")
     if len(path.shape) != 3 or path.shape[0] != module.in_channels:
         raise BadArgument(f"{link}: it takes {module.in_channels} channels, but its input has shape {path.shape}")
     pool, weight = path.pool, module.weight.double()
@@ -119,14 +119,14 @@ def _multiplied(path: Path, module: nn.Linear, link: Link) -> Path:
 
 
 def _spread(weight: Tensor, pool: int) -> Tensor:
-    """Weights [..., h, w] for averages over squares as weights [..., pool h, pool w] for the values themselves."""
+    """Turn weights [..., h, w] for pooled averages into weights [..., pool h, pool w] for the values themselves."""
     return weight.repeat_interleave(pool, -2).repeat_interleave(pool, -1) / pool**2
 
 
 def _pooled(path: Path, module: nn.AvgPool2d, link: Link) -> Path:
     size = pooling_module_side(module, str(link))
     if len(path.shape) != 3 or min(path.shape[1:]) < size:
-        raise BadArgument(f"{link}: it needs (C, H, W) of at least {size} x {size}, got {path.shape}")
+        raise BadArgument(f"{link}: its input must be (C, H, W) of at least {size} x {size}, got {path.shape}")
     shape = (path.shape[0], path.shape[1] // size, path.shape[2] // size)
     if isinstance(path.operator, Convolution) and path.weight is not None:
         wide = path.operator.pooled(size)

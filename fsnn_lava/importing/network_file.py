@@ -1,4 +1,4 @@
-"""Which program wrote a file with a network, from what the file contains; its name does not matter."""
+"""Tell from its contents which program wrote a network file; the file's name does not matter."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class FileKind(Enum):
 
 
 def kind_of_file(path: Path) -> FileKind:
-    """The kind of a file; BadFile if it is of another kind, or already a network of fsnn-lava."""
+    """Return the kind of a network file; raise BadFile if it is none of these, or already an fsnn-lava network."""
     if not path.is_file():
-        raise BadFile(f"{path} is not a file, and not MODULE:FUNCTION either")
+        raise BadFile(f"{path} is neither a file nor MODULE:FUNCTION")
     with path.open("rb") as stream:
         begins = stream.read(len(_HDF5))
     if begins.startswith(_ZIP):
         return FileKind.IDE_FSNN
     if begins != _HDF5:
-        raise BadFile(f"{path} is neither an HDF5 file (NIR, lava-dl) nor a file of torch.save (IDE-FSNN)")
+        raise BadFile(f"{path} is neither an HDF5 file (NIR, lava-dl) nor a file written by torch.save (IDE-FSNN)")
     with open_file(path) as root:
         if root.has("fsnn"):
-            raise root.fail("it is a network of fsnn-lava already: fsnn-run, fsnn-map and fsnn-compare take it as it is")
+            raise root.fail("it is already an fsnn-lava network: use it directly with fsnn-run, fsnn-map and fsnn-compare")
         for member, kind in (("node", FileKind.NIR), ("layer", FileKind.LAVA_DL)):
             if root.has(member):
                 return kind

@@ -1,4 +1,4 @@
-"""Read an NIR graph of any framework as data: nodes with their numbers, and edges. Graphs within graphs are unpacked."""
+"""Read an NIR file from any framework as data: nodes with their numbers, and edges. Graphs within graphs are flattened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GRAPH = "NIRGraph"
 class NirNode:
     """A node, its numbers in float64, its texts, and the notes that its writer added (`metadata`)."""
 
-    name: str  # of a node in an inner graph with the names of the graphs before it, such as "rnn.lif"
+    name: str  # in an inner graph, prefixed with the names of the outer graphs, such as "rnn.lif"
     kind: str  # such as "LIF"
     numbers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -34,19 +34,19 @@ class NirNode:
 
 @dataclass(frozen=True, eq=False)
 class NirGraph:
-    """All nodes by name, the edges between them, and the time of a step if the file has one."""
+    """All nodes by name, the edges between them, and the duration of a time step if the file has one."""
 
     nodes: Mapping[str, NirNode]
     edges: tuple[tuple[str, str], ...]
     dt: float | None
 
     def after(self, name: str) -> tuple[str, ...]:
-        """The nodes that a node leads to."""
+        """Return the names of the nodes that a node leads to."""
         return tuple(target for source, target in self.edges if source == name)
 
 
 def read_nir_graph(path: str | Path) -> NirGraph:
-    """The graph in an NIR file; BadFile if it is damaged. Nothing in it is executed."""
+    """Read the graph in an NIR file; raise BadFile if it is damaged. Nothing in it is executed."""
     with open_file(path) as root:
         node = root.group("node")
         if _text(node, "type") != _GRAPH:
@@ -60,18 +60,18 @@ def read_nir_graph(path: str | Path) -> NirGraph:
 
 def _unpack(graph: Hdf5Node, prefix: str, nodes: dict[str, NirNode], edges: list[tuple[str, str]], *, depth: int) -> None:
     if depth > DEPTH_MAX:
-        raise graph.fail(f"graphs within graphs may be at most {DEPTH_MAX} deep")
+        raise graph.fail(f"graphs may be nested at most {DEPTH_MAX} levels deep")
     members = graph.groups("nodes")
     inner = {name for name, member in members.items() if _text(member, "type") == _GRAPH}
     for name, member in members.items():
         if name in inner:
             _unpack(member, f"{prefix}{name}.", nodes, edges, depth=depth + 1)
         elif prefix + name in nodes:
-            raise graph.fail(f"two nodes have the name {prefix + name!r}")
+            raise graph.fail(f"two nodes are named {prefix + name!r}")
         else:
             nodes[prefix + name] = _node(member, prefix + name)
         if len(nodes) > NODES_MAX:
-            raise graph.fail(f"has more than {NODES_MAX} nodes")
+            raise graph.fail(f"it has more than {NODES_MAX} nodes")
     for source, target in _edges(graph):
         for end in (source, target):
             if end not in members:
@@ -82,7 +82,7 @@ def _unpack(graph: Hdf5Node, prefix: str, nodes: dict[str, NirNode], edges: list
 
 
 def _border(graph: Hdf5Node, kind: str) -> str:
-    """The name of the only input or output of an inner graph."""
+    """Return the name of the only input or output of an inner graph."""
     found = [name for name, member in graph.groups("nodes").items() if _text(member, "type") == kind]
     if len(found) != 1:
         raise graph.fail(f"a graph within a graph needs one {kind}, got {len(found)}")
@@ -106,7 +106,7 @@ def _node(group: Hdf5Node, name: str) -> NirNode:
 
 
 def _notes(group: Hdf5Node) -> dict[str, str]:
-    """The texts in the metadata; numbers in it are not needed."""
+    """Return the strings in the metadata; its numbers are not needed."""
     if not group.has("metadata"):
         return {}
     notes = group.group("metadata")
@@ -122,7 +122,7 @@ def _time_step(graph: Hdf5Node) -> float | None:
         return None
     value = graph.group("metadata").array("dt", "iuf", (0,))
     if not 0.0 < float(value) < np.inf:
-        raise graph.fail(f"the time of a step, 'dt', must be a positive number, got {float(value):g}")
+        raise graph.fail(f"the duration of a step, 'dt', must be a positive number, got {float(value):g}")
     return float(value)
 
 
@@ -143,5 +143,5 @@ def _decoded(value: Any) -> str:
     first = np.asarray(value).reshape(-1)[0]
     text = first.decode("utf-8") if isinstance(first, bytes) else str(first)
     if len(text) > 256:
-        raise BadFile("a text in the file has more than 256 characters")
+        raise BadFile("a string in the file has more than 256 characters")
     return text

@@ -1,4 +1,4 @@
-"""The linear nodes of an NIR graph as torch modules."""
+"""Turn the linear nodes of an NIR graph into torch modules."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from fsnn_lava.importing.nir_neurons import NEURONS
 from fsnn_lava.nn.operators import Pair
 
 _Kind = TypeVar("_Kind", nn.Linear, nn.Conv2d)
-INTEGRATORS = ("I", "LI")  # neurons that do not fire, at the end
-BORDERS = ("Input", "Output")  # of inner graphs: they do nothing
+INTEGRATORS = ("I", "LI")  # neurons that do not fire, allowed only at the end
+BORDERS = ("Input", "Output")  # of inner graphs; they do nothing
 LINEAR = ("Linear", "Affine", "Conv2d", "AvgPool2d", "SumPool2d", "Scale", "Flatten")
 _REMEDIES = {
-    "CubaLIF": "it filters its input by a synaptic current, which an FSNN does not have: train with LIF or IF",
-    "CubaLI": "it filters its input by a synaptic current, which an FSNN does not have: end in a linear node",
-    "Delay": "the connections of an FSNN have no delays of their own: train without",
-    "Threshold": "it has no potential: replace it by IF",
+    "CubaLIF": "it filters its input through a synaptic current, which an FSNN does not have: train with LIF or IF",
+    "CubaLI": "it filters its input through a synaptic current, which an FSNN does not have: end in a linear node",
+    "Delay": "the connections of an FSNN have no delays of their own: train without them",
+    "Threshold": "it has no potential: replace it with IF",
     "Conv1d": "only images are supported: write it as Conv2d with a height of 1",
 }
 
-_UNKNOWN = f"this kind of node is not known: use {', '.join(LINEAR)}, IF or LIF"
+_UNKNOWN = f"this kind of node is not supported: use {', '.join(LINEAR)}, IF or LIF"
 
 
 def check_nir_module_kind(node: NirNode) -> None:
-    """BadArgument if a kind of node has no counterpart in an FSNN."""
+    """Raise BadArgument if a kind of NIR node has no counterpart in an FSNN."""
     if node.kind not in (*LINEAR, *NEURONS, *INTEGRATORS, *BORDERS):
         raise BadArgument(f"{node}: {_REMEDIES.get(node.kind, _UNKNOWN)}")
 
 
 def linear_links(nodes: Sequence[NirNode]) -> list[Link]:
-    """A path of linear nodes as modules; factors of Scale and SumPool2d are part of the weights beside them."""
+    """Turn a path of linear nodes into modules; the factors of Scale and SumPool2d are folded into the weights next to them."""
     links: list[Link] = []
     factor = 1.0
     for node in nodes:
         if node.kind in BORDERS:
             continue
         if node.kind in INTEGRATORS:
-            raise BadArgument(f"{node}: neurons that do not fire are only supported between the last layer and the output")
+            raise BadArgument(f"{node}: non-spiking neurons are only supported between the last layer and the output")
         if node.kind == "Scale":
             factor *= _only(node, "scale")
         else:
@@ -57,7 +57,7 @@ def linear_links(nodes: Sequence[NirNode]) -> list[Link]:
             _scale(weighted[-1], factor, with_bias=not isinstance(links[-1].module, (nn.Linear, nn.Conv2d)) or node.kind == "Scale")
             factor = 1.0
     if factor != 1.0:
-        raise BadArgument(f"{nodes[-1]}: there is no linear node whose weights its factor {factor:g} could be part of")
+        raise BadArgument(f"{nodes[-1]}: there is no linear node into which its factor {factor:g} could be folded")
     return links
 
 
@@ -79,7 +79,7 @@ def _module(node: NirNode) -> nn.Module:
     if node.kind == "Flatten":
         start, end = _only(node, "start_dim"), _only(node, "end_dim")
         if start != 0:
-            raise BadArgument(f"{node}: it must flatten everything, from dimension 0 on, got {start:g} … {end:g}")
+            raise BadArgument(f"{node}: it must flatten all dimensions, starting at 0, got {start:g} … {end:g}")
         return nn.Flatten()
     raise AssertionError(f"{node} has been checked to be linear")
 
@@ -87,7 +87,7 @@ def _module(node: NirNode) -> nn.Module:
 def _convolution(node: NirNode) -> nn.Conv2d:
     weight = _tensor(node, "weight", axes=4)
     if "padding" in node.texts:
-        raise BadArgument(f"{node}: padding must be given in numbers, got {node.texts['padding']!r}")
+        raise BadArgument(f"{node}: padding must be given as numbers, got {node.texts['padding']!r}")
     groups = int(_only(node, "groups"))
     if groups < 1 or weight.shape[0] % groups:
         raise BadArgument(f"{node}: {groups} groups do not divide {weight.shape[0]} channels")

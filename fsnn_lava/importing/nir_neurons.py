@@ -1,6 +1,6 @@
-"""What the neurons of an NIR graph do in one time step: NIR defines differential equations, and every framework has its own time unit.
+"""Work out what the neurons of an NIR graph do in one time step: NIR defines differential equations, and frameworks differ in time unit.
 
-The table in docs/importing.md is this file. It is measured: the tests write NIR files with each framework and compare all spikes.
+This file is the table in docs/importing.md. It was measured: the tests write NIR files with each framework and compare all spikes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NEURONS = ("IF", "LIF")
 
 @dataclass(frozen=True)
 class Membrane:
-    """Numbers of a neuron in one step: it keeps `leak` of its potential and adds `gain` times its input."""
+    """What a neuron does in one step: it keeps `leak` of its potential and adds `gain` times its input."""
 
     leak: float
     gain: float
@@ -34,11 +34,11 @@ class Habits:
     """How a framework writes its neurons to NIR files.
 
     Attributes:
-        membrane: from tau (infinite for IF) and r.
+        membrane: function of tau (infinite for IF) and r.
         strict: it fires at u > threshold, not at u >= threshold.
-        late: a reset by subtraction acts after the leak of the next step.
-        soft: it writes networks that reset by subtraction at all.
-        framework: `title` is that of a framework, and not a time step.
+        late: a reset by subtraction takes effect after the leak of the next step.
+        soft: it can write networks that reset by subtraction.
+        framework: whether `title` names a framework; otherwise it names a time step.
     """
 
     title: str
@@ -50,12 +50,12 @@ class Habits:
 
     @property
     def reading(self) -> str:
-        """How a file is read, for sentences."""
+        """How a file is read, as a phrase for messages."""
         return f"as {self.title} writes it" if self.framework else f"with {self.title}"
 
 
 def euler(dt: float) -> Callable[[float, float], Membrane]:
-    """NIR's own equations, tau v' = -v + r I and v' = r I, in steps of dt (forward Euler)."""
+    """Discretise NIR's own equations, tau v' = -v + r I and v' = r I, in steps of dt (forward Euler)."""
 
     def membrane(tau: float, r: float) -> Membrane:
         return Membrane(1.0, dt * r) if math.isinf(tau) else Membrane(1.0 - dt / tau, dt * r / tau)
@@ -64,12 +64,12 @@ def euler(dt: float) -> Callable[[float, float], Membrane]:
 
 
 def _snntorch(tau: float, r: float) -> Membrane:
-    """Steps of 1e-4; a neuron without a leak has tau and r of infinity."""
+    """Time steps of 1e-4; a neuron without a leak has infinite tau and r."""
     return Membrane(1.0, 1.0) if math.isinf(tau) else euler(1e-4)(tau, r)
 
 
 def _norse(tau: float, r: float) -> Membrane:
-    """tau is written as dt / tau_mem_inv with dt = 1e-3, where 1 / tau_mem_inv is meant; IF integrates its input itself."""
+    """tau is written as dt / tau_mem_inv with dt = 1e-3, although 1 / tau_mem_inv is meant; IF integrates its input itself."""
     return Membrane(1.0, r) if math.isinf(tau) else euler(1e-3)(tau / 1e-3, r)
 
 
@@ -89,7 +89,7 @@ WRITERS: Mapping[Writer, Habits] = {
 
 
 def neuron_facts(node: NirNode, habits: Habits, reset: Reset | None) -> NeuronFacts:
-    """What an IF or LIF node does; `reset` overrules what the file notes, and NIR itself resets to v_reset."""
+    """Return what the neurons of an IF or LIF node do; `reset` overrides what the file says, and NIR itself resets to v_reset."""
     if np.any(node.numbers.get("v_leak", np.zeros(1)) != 0.0):
         raise BadArgument(f"{node}: v_leak must be 0, since the neurons of an FSNN rest at 0; add it to the bias of the layer")
     tau = _shared(node, "tau") if node.kind == "LIF" else math.inf
@@ -121,7 +121,7 @@ def neuron_facts(node: NirNode, habits: Habits, reset: Reset | None) -> NeuronFa
 
 
 def _shared(node: NirNode, name: str) -> float:
-    """A parameter that all neurons of the node share."""
+    """Return a parameter that all neurons of the node share."""
     if name not in node.numbers or node.numbers[name].size == 0:
         raise BadArgument(f"{node}: {name!r} is missing")
     values = node.numbers[name].reshape(-1)

@@ -1,7 +1,7 @@
-"""Find out what a neuron does by stimulating it: only its spikes are read, never its source, parameters or state.
+"""Probe a neuron to find out what it does: only its spikes are read, never its source, parameters or state.
 
-Every question is a threshold: the smallest input in one step that makes the neuron fire in that step, after a given history. Bisection
-finds it to the last bit of a float64, for all questions at once, since each column of a batch is a neuron of its own.
+Every question is about a threshold: the smallest input in one step that makes the neuron fire in that step, after a given history.
+Bisection finds it to the last bit of a float64, for all questions at once, since each column of a batch is a separate neuron.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import torch
 from torch import Tensor
 
 from fsnn_lava.errors import BadNetwork
-from fsnn_lava.importing.neuron_facts import NeuronFacts, Reset, close
+from fsnn_lava.importing.neuron_facts import NeuronFacts, Reset, fact_is_close
 
 Neuron = Callable[[Tensor], Tensor]  # currents [T, B] in float64 -> spikes [T, B], from rest; the B neurons do not interact
 
-WAIT = 6  # steps in which a strong input must lead to a spike
+WAIT = 6  # steps within which a strong input must cause a spike
 EXPONENTS = range(-40, 41)  # thresholds lie between these powers of two
 HALVINGS = 80
 REACH = 16.0  # inputs lie within +- this many thresholds
 SILENCE = 50  # steps without an input
 DIGITS = 12
-ROUNDER = 4  # digits by which one float must be shorter than its neighbour to be taken for the threshold itself
+ROUNDER = 4  # a float must have this many digits fewer than its neighbour to be taken as the threshold
 
 
 @dataclass(frozen=True)
 class _Question:
-    """Which input in step `slot` is just large enough to fire, after these inputs? All in units of the threshold."""
+    """Which input in step `slot` is just large enough to make it fire, after these inputs? All in units of the threshold."""
 
     history: tuple[float, ...]
 
@@ -47,14 +47,14 @@ STEPS = max(question.slot for question in (*AT_REST, *LEAKED)) + 1
 
 
 def probe(neuron: Neuron, *, stated_threshold: float | None = None) -> NeuronFacts:
-    """Measure a neuron.
+    """Probe a neuron to measure what it does.
 
     Args:
         neuron: runs currents [T, B] from rest and returns spikes [T, B].
-        stated_threshold: what its module calls the threshold, to tell the gain of its input; not otherwise believed.
+        stated_threshold: the threshold that its module states, from which the gain of its input is found; it is not trusted otherwise.
 
     Raises:
-        BadNetwork: no input makes it fire, or it returns something else than one number per input.
+        BadNetwork: no input makes it fire, or it does not return exactly one number per input.
     """
     delay, scale = _first_spike(neuron)
     low, high = _smallest_input(neuron, AT_REST[:1], delay, scale)
@@ -81,24 +81,24 @@ def _run(neuron: Neuron, currents: Tensor) -> Tensor:
         spikes = neuron(currents)
     if not isinstance(spikes, Tensor) or spikes.shape != currents.shape:
         got = list(spikes.shape) if isinstance(spikes, Tensor) else type(spikes).__name__
-        raise BadNetwork(f"a neuron that is probed must return one spike for each input {list(currents.shape)}, got {got}")
+        raise BadNetwork(f"a probed neuron must return one spike for each input {list(currents.shape)}, got {got}")
     return spikes
 
 
 def _first_spike(neuron: Neuron) -> tuple[int, float]:
-    """Steps until a strong impulse leads to a spike, and an impulse that is strong enough, at most twice the smallest."""
+    """Return how many steps a strong impulse takes to cause a spike, and an impulse at most twice as large as the smallest that does."""
     sizes = torch.tensor([2.0**exponent for exponent in EXPONENTS], dtype=torch.float64)
     currents = torch.zeros(WAIT, len(sizes), dtype=torch.float64)
     currents[0] = sizes
     fired = _run(neuron, currents) > 0
     if not bool(fired[:, -1].any()):
-        raise BadNetwork(f"an input of {float(sizes[-1]):g} makes the neuron fire in none of {WAIT} steps, so it cannot be measured")
+        raise BadNetwork(f"an input of {float(sizes[-1]):g} does not make the neuron fire within {WAIT} steps, so it cannot be measured")
     delay = int(fired[:, -1].nonzero()[0])
     return delay, float(sizes[fired[delay]][0])
 
 
 def _smallest_input(neuron: Neuron, questions: Sequence[_Question], delay: int, scale: float) -> tuple[Tensor, Tensor]:
-    """By question: the largest input that does not fire and the smallest that does, neighbours in float64; NaN if none does."""
+    """Return, per question, the largest input that causes no spike and the smallest that does, adjacent in float64; NaN if none does."""
     columns = torch.arange(len(questions))
     slots = torch.tensor([question.slot for question in questions])
     currents = torch.zeros(STEPS + delay, len(questions), dtype=torch.float64)
@@ -121,28 +121,30 @@ def _smallest_input(neuron: Neuron, questions: Sequence[_Question], delay: int, 
 
 
 def _strict(silent: float, firing: float) -> bool | None:
-    """Which of two neighbouring floats is the threshold: the one with clearly fewer digits."""
+    """Return which of two adjacent floats is the threshold: the one with clearly fewer digits."""
     more = len(repr(firing)) - len(repr(silent))
     return None if abs(more) < ROUNDER else more > 0
 
 
 def _reset(leak: float, after: Sequence[float]) -> tuple[Reset, float]:
-    """What a spike removes from the next potential, in thresholds, from the inputs that fire right after spikes of different potentials."""
+    """Return what a spike removes from the next potential, in thresholds, given the inputs that fire right after spikes from various
+    potentials.
+    """
     removed = [leak * jump + after - 1.0 for jump, after in zip(JUMPS, after, strict=True)]
-    if all(close(one, removed[0], 1.0) for one in removed):
-        return ("none", 0.0) if leak > 0.0 and close(removed[0], 0.0, 1.0) else ("subtract", removed[0])
-    return ("zero", 0.0) if all(close(one, 1.0, 1.0) for one in after) else ("other", 0.0)
+    if all(fact_is_close(one, removed[0], 1.0) for one in removed):
+        return ("none", 0.0) if leak > 0.0 and fact_is_close(removed[0], 0.0, 1.0) else ("subtract", removed[0])
+    return ("zero", 0.0) if all(fact_is_close(one, 1.0, 1.0) for one in after) else ("other", 0.0)
 
 
 def _state_oddities(leak: float, rest: Sequence[float], leaked_twice: float, inhibited: float, after: Sequence[float]) -> list[str]:
     found = []
     if any(math.isnan(one) for one in after):
         found.append("cannot fire in the step after a spike")
-    if not all(close(one, 1.0, 1.0) for one in rest):
+    if not all(fact_is_close(one, 1.0, 1.0) for one in rest):
         found.append("does not start at rest")
-    if not close(2.0 * (1.0 - leaked_twice), leak**2, 1.0):
-        found.append("has a second state, such as a synaptic current (its response does not fall geometrically)")
-    if not close(inhibited, 1.0 + 2.0 * leak, 1.0):
+    if not fact_is_close(2.0 * (1.0 - leaked_twice), leak**2, 1.0):
+        found.append("has a second state, such as a synaptic current (its response does not decay geometrically)")
+    if not fact_is_close(inhibited, 1.0 + 2.0 * leak, 1.0):
         found.append("limits how far inhibition lowers u")
     return found
 
@@ -157,5 +159,5 @@ def _output_oddities(neuron: Neuron, threshold: float) -> list[str]:
 
 
 def _rounded(value: float) -> float:
-    """Without the last digits, which are rounding errors of the bisection."""
+    """Drop the last digits, which are rounding errors of the bisection."""
     return float(f"{value:.{DIGITS}g}")

@@ -20,11 +20,11 @@ from fsnn_lava.nn.network_dynamics import network_dynamics
 
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """The first spike that differs: the earliest step, there the first layer, sample and neuron.
+    """The first spike that differs: in the earliest step, then in the first layer, sample and neuron.
 
     Attributes:
-        source_potential: what the framework keeps after the step; None if it keeps nothing that can be read.
-        potential: ours before the reset, on the scale of `vth`.
+        source_potential: the framework's potential after the step; None if it keeps none that can be read.
+        potential: our potential before the reset, on the scale of `vth`.
     """
 
     step: int
@@ -64,9 +64,9 @@ class Proof:
         return f"equal spikes in float64: {sum(self.spikes)} of them in {self.samples} samples and {self.steps} steps{rest}"
 
     def checked(self) -> Proof:
-        """Itself; CheckFailed if a spike differs."""
+        """Return this proof; raise CheckFailed if a spike differs."""
         if self.divergence is not None:
-            raise CheckFailed(f"the imported network is not the source: {self}")
+            raise CheckFailed(f"the imported network differs from the source: {self}")
         return self
 
 
@@ -76,7 +76,7 @@ def prove(chain: Sequence[Link], framework: Framework, net: FSNN, values: Tensor
 
     Args:
         chain: the modules of the source.
-        framework: of its neurons.
+        framework: the framework of its neurons.
         net: the imported network.
         values: [B, *input_shape], or [B, T, *input_shape] for a sequence; normalised.
         steps: T.
@@ -96,7 +96,7 @@ def prove(chain: Sequence[Link], framework: Framework, net: FSNN, values: Tensor
 
 
 def source_run(chain: Sequence[Link], framework: Framework, values: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-    """Currents and spikes [T, B, *shape] of every layer of the source; each layer runs all steps before the next."""
+    """Return the currents and spikes [T, B, *shape] of every layer of the source; each layer runs all steps before the next."""
     currents, spikes = [], []
     for link in chain:
         module = framework.prepared(link.module)
@@ -110,7 +110,7 @@ def source_run(chain: Sequence[Link], framework: Framework, values: Tensor) -> t
 
 
 def own_run(net: FSNN, values: Tensor, steps: int) -> list[Tensor]:
-    """Spikes [T, B, *shape] of every layer of our network, from the sums that the simulation shows after every step."""
+    """Return the spikes [T, B, *shape] of every layer of our network, from the sums that the simulation reports after every step."""
     sums: list[tuple[Tensor, ...]] = []
 
     def observe(_step: int, totals: tuple[Tensor, ...]) -> None:
@@ -151,7 +151,7 @@ def _divergence(
     theirs: Sequence[Tensor],
     ours: Sequence[Tensor],
 ) -> Divergence:
-    """Both states where the spikes differ: each network is run once more, up to that step and for that sample."""
+    """Return both states where the spikes differ: each network is run again up to that step, for that sample."""
     neurons = [link.module for link in chain if framework.is_neuron(link.module)]
     part = currents[place.layer][: place.step + 1, place.sample : place.sample + 1]
     kept = framework.run(framework.prepared(neurons[place.layer]), part).potential

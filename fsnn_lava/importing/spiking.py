@@ -1,4 +1,4 @@
-"""A network of spiking neurons as an FSNN: what was measured of them becomes thresholds, one leak, and recurrent connections."""
+"""Convert a network of spiking neurons to an FSNN: the measurements become thresholds, one leak, and recurrent connections."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from torch import Tensor, nn
 
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.importing.blocks import Block, Blocks, assemble
+from fsnn_lava.importing.chain import Link
 from fsnn_lava.importing.linear_path import Affine
 from fsnn_lava.importing.neuron_facts import CLOSE, NeuronFacts
 from fsnn_lava.importing.probe import probe
-from fsnn_lava.importing.sources.framework import Framework, Recurrence, single_neuron
+from fsnn_lava.importing.sources.framework import Framework, Recurrence
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
@@ -41,17 +42,17 @@ def convert(
     dtype: torch.dtype,
     precision: float = CLOSE,
 ) -> FSNN:
-    """Our network in float64 with thresholds for `dtype`.
+    """Convert blocks of spiking neurons to our network in float64, with thresholds for `dtype`.
 
     Args:
         blocks: the layers and the readout.
-        layers: the same layers, with what their neurons do.
-        connections: by source and target, besides those into and within the layers.
+        layers: the same layers, with what is known about their neurons.
+        connections: by source and target, in addition to those into and within the layers.
         steps: T.
-        normalisation: of raw values, kept with the network.
-        class_names: kept with the network.
-        dtype: that the network will have.
-        precision: up to which the leaks of all layers must agree.
+        normalisation: for raw values; stored in the network.
+        class_names: stored in the network.
+        dtype: the dtype that the network will have.
+        precision: largest difference allowed between the leaks of the layers.
     """
     own = {(layer.block.name, layer.block.name): _recurrent(layer) for layer in layers}
     return assemble(
@@ -69,10 +70,10 @@ def convert(
 
 @torch.no_grad()
 def measured_spiking_layer(block: Block, framework: Framework) -> KnownLayer:
-    """Probe the neurons of a block; BadArgument if an FSNN cannot do what they do."""
+    """Probe the spiking neurons of a block; raise BadArgument if an FSNN cannot reproduce what they do."""
     neurons = framework.prepared(block.neurons.module)
     recurrence = framework.recurrence(neurons)
-    alone = single_neuron(framework.without_recurrence(neurons), block.neurons)
+    alone = _single_neuron(framework.without_recurrence(neurons), block.neurons)
 
     def run(currents: Tensor) -> Tensor:
         return framework.run(framework.prepared(alone), currents.unsqueeze(-1)).spikes.squeeze(-1)
@@ -82,13 +83,26 @@ def measured_spiking_layer(block: Block, framework: Framework) -> KnownLayer:
     return KnownLayer(block, facts, recurrence)
 
 
+def _single_neuron(module: nn.Module, link: Link) -> nn.Module:
+    """Reduce every parameter of the neurons to one number, so that any number of them can be run; BadArgument if they differ."""
+    for part in module.modules():
+        for name, value in [*part.named_parameters(recurse=False), *part.named_buffers(recurse=False)]:
+            if value.numel() <= 1:
+                continue
+            if not bool((value == value.flatten()[0]).all()):
+                low, high = (float(bound) for bound in torch.aminmax(value))
+                raise BadArgument(f"{link}: {name} differs between its neurons ({low:g} … {high:g}); all neurons of a layer must share it")
+            value.data = value.data.flatten()[0].clone()
+    return module
+
+
 def check_spiking_block(block: Block, facts: NeuronFacts, *, said_by: str, remedy: str) -> None:
-    """BadArgument unless an FSNN can do what these neurons do; `said_by` and `remedy` are parts of the sentence."""
+    """Raise BadArgument unless an FSNN can reproduce these spiking neurons; `said_by` and `remedy` become parts of the message."""
     problem = None
     if facts.oddities:
         problem = f"it {facts.oddities[0]}, which an FSNN cannot do: {remedy}"
     elif facts.reset == "zero":
-        problem = f"it resets to zero, which loses charge with every spike, so that no equilibrium exists: {remedy}"
+        problem = f"it resets to zero, which loses charge with every spike, so there is no equilibrium: {remedy}"
     elif facts.reset != "subtract":
         problem = f"it {str(facts).partition(',')[0]}, but an FSNN subtracts its threshold: {remedy}"
     elif facts.delay:
@@ -99,8 +113,8 @@ def check_spiking_block(block: Block, facts: NeuronFacts, *, said_by: str, remed
         raise BadArgument(f"{block}: {said_by}, {problem}")
 
 
-def sentences(layers: Sequence[KnownLayer]) -> str:
-    """What the neurons do, once for all layers with the same ones."""
+def describe_spiking_layers(layers: Sequence[KnownLayer]) -> str:
+    """Describe what the spiking neurons do, with one sentence for all layers that behave alike."""
     names: dict[str, list[str]] = {}
     for layer in layers:
         names.setdefault(str(layer.facts), []).append(layer.block.name)
@@ -119,7 +133,7 @@ def _neuron(layers: Sequence[KnownLayer], precision: float) -> LIF:
 
 
 def _vth(facts: NeuronFacts, dtype: torch.dtype) -> float:
-    """The threshold; for neurons that fire above it only, the next larger number in the dtype of the network."""
+    """Return the threshold; for neurons that fire only above it, the next larger number in the network's dtype."""
     if not facts.strict:
         return facts.threshold
     kind = np.float64 if dtype == torch.float64 else np.float32
@@ -128,7 +142,7 @@ def _vth(facts: NeuronFacts, dtype: torch.dtype) -> float:
 
 
 def _with_bias(layer: KnownLayer) -> Affine:
-    """The connection into a layer, with the bias of its recurrent connection, which is the same in every step."""
+    """Return the connection into a layer, plus the bias of its recurrent connection, which is the same in every step."""
     module = layer.block.path.module()
     own = None if layer.recurrence is None else layer.recurrence.own
     if layer.recurrence is not None and layer.recurrence.entry is not None:
@@ -139,7 +153,7 @@ def _with_bias(layer: KnownLayer) -> Affine:
 
 
 def _through(module: Affine, entry: nn.Linear, block: Block) -> nn.Linear:
-    """The product of two dense connections."""
+    """Multiply two dense connections into one."""
     if not isinstance(module, nn.Linear) or entry.in_features != module.out_features:
         raise BadArgument(f"{block}: a recurrent container with weights for its input must follow nn.Linear")
     made = nn.Linear(module.in_features, entry.out_features, dtype=torch.float64)
@@ -151,7 +165,7 @@ def _through(module: Affine, entry: nn.Linear, block: Block) -> nn.Linear:
 
 
 def _recurrent(layer: KnownLayer) -> Affine | None:
-    """The connection of a layer to itself: the source's, and what its reset subtracts beyond ours, one step late as both."""
+    """Return a layer's connection to itself: the source's, plus what its reset subtracts beyond ours; both act one step later."""
     shape, excess = layer.block.path.shape, layer.facts.excess
     own = None if layer.recurrence is None else layer.recurrence.own
     if own is None and excess == 0.0:
@@ -166,7 +180,7 @@ def _recurrent(layer: KnownLayer) -> Affine | None:
         made.weight.copy_(_matrix(own, shape[0], layer.block) - excess * torch.eye(shape[0]))
         return made
     if isinstance(own, Tensor) and own.numel() > 1:
-        raise BadArgument(f"{layer.block}: a recurrent factor for each neuron needs a layer of shape (N,), got {shape}")
+        raise BadArgument(f"{layer.block}: one recurrent factor per neuron needs a layer of shape (N,), got {shape}")
     made = nn.Conv2d(shape[0], shape[0], 1, groups=shape[0], bias=False, dtype=torch.float64)
     made.weight.fill_((0.0 if own is None else float(own)) - excess)
     return made
@@ -188,7 +202,7 @@ def _copied_convolution(own: nn.Conv2d, excess: float, block: Block) -> nn.Conv2
     plain = own.stride == own.dilation == (1, 1) and own.groups == 1 and own.padding_mode == "zeros"
     if not plain or own.padding != same or kernel[0] % 2 == 0 or kernel[1] % 2 == 0:
         raise BadArgument(
-            f"{block}: its recurrent convolution needs an odd kernel, zero padding that keeps the shape, and no stride or groups"
+            f"{block}: its recurrent convolution must have an odd kernel, zero padding that keeps the shape, and no stride or groups"
         )
     made = nn.Conv2d(channels, channels, (kernel[0], kernel[1]), padding=same, bias=False, dtype=torch.float64)
     made.weight.copy_(own.weight)

@@ -1,1 +1,1 @@
-"""The integer network as the chip stores it; every tool after export uses only this."""
+"""The intermediate representation: the integer network as the chip stores it. Everything after export uses only this."""

@@ -1,4 +1,4 @@
-"""A synapse in the form that the compiled functions take, whatever its kind."""
+"""Any kind of synapse in the form that the compiled functions take."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Shape = tuple[int, ...]
 
 
 def compiled_synapse(synapse: Synapse, source: Shape, target: Shape) -> Patches:
-    """A synapse as patches for the compiled functions; `source` and `target` are the shapes of the layers it connects."""
+    """Return a synapse as patches for the compiled functions; `source` and `target` are the shapes of the layers it connects."""
     if isinstance(synapse, DenseSynapse):
         return dense_patches(synapse.weight, source)
     if isinstance(synapse, ConvSynapse):

@@ -1,15 +1,20 @@
-"""Connections of the chip: dense, convolution, transposed convolution; both feed-forward and feedback."""
+"""The connections of an integer network: dense, convolution and transposed convolution, both forward and feedback."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava import limits
 from fsnn_lava.errors import BadNetwork
+from fsnn_lava.ir.layers import INPUT, Layer, Readout
 from fsnn_lava.ir.validation import checked_exponent, checked_integers, checked_pair, require
+
+if TYPE_CHECKING:
+    from fsnn_lava.ir.network import ChipNetwork
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,7 +85,7 @@ class DenseSynapse(Synapse):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConvSynapse(Synapse):
-    """A convolution (E9): a correlation with zero padding, as torch's conv2d.
+    """A convolution (E9): a correlation with zero padding, as in torch's conv2d.
 
     Attributes:
         source: "input" or a layer's name.
@@ -126,7 +131,7 @@ class ConvSynapse(Synapse):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TransposedConvSynapse(Synapse):
-    """A transposed convolution (E9), as torch's conv_transpose2d.
+    """A transposed convolution (E9), as in torch's conv_transpose2d.
 
     Attributes:
         source: "input" or a layer's name.
@@ -162,3 +167,19 @@ class TransposedConvSynapse(Synapse):
         ]
         require(min(size) > 0, f"{self}: no output is left for a source of shape {source}")
         return (self.weight.shape[1], *size)
+
+
+def synaptic_shift(synapse: Synapse | Readout) -> int:
+    """Return n = 6 + exponent: a synaptic current is 2**n (weight @ messages) in units of 2**-6, floored if n < 0 (E9)."""
+    return limits.STATE_FRACTION_BITS + synapse.exponent
+
+
+def fan_in(synapse: Synapse | Readout) -> int:
+    """Return the largest number of messages that one target neuron of a connection sums."""
+    shape = synapse.weight.shape
+    return int(np.prod(shape)) // (shape[1] if isinstance(synapse, TransposedConvSynapse) else shape[0])
+
+
+def incoming_synapses(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
+    """Return the synapses from other layers (or the layer itself) into `layer`; those from the input are part of its drive."""
+    return [s for s in chip.into(layer) if s.source != INPUT]

@@ -1,4 +1,4 @@
-"""DeltaEncoding: what a network needs to send changes of its rates instead of spikes (E14, E15)."""
+"""Delta encoding: what a network needs to send changes of its rates instead of spikes (E14, E15)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Activation = Literal["clip", "relu"]
 class DeltaEncoding:
     """Graded messages: each is a change of a rate, an integer in units of 2**-rate_bits spikes per step (E15).
 
-    A layer sends the change of its rate y = clip(z >> s, 0, 2**rate_bits) where it is at least the layer's dead band. z is S, the sum of
+    A neuron sends the change of its rate y = clip(z >> s, 0, 2**rate_bits) if it is at least the layer's dead band. z is S, the sum of
     everything received, plus 2**rate_bits times the drive in weight units; 2**s is the layer's threshold. With the activation "relu",
-    rates may exceed 1: they end where a message of 16 bits does.
+    rates may exceed 1, up to what a message of 16 bits can hold.
 
     Attributes:
         rate_bits: q; a rate of 1 is the integer 2**q.
         dead_bands: one per layer, the smallest change that is sent; units of 2**-q.
-        frame_decay: for event input: what the weight of a frame loses with every later one (E3), units of 1/4096; 0 for equal weights.
+        frame_decay: for event input, what the weight of a frame loses with every later frame (E3), in units of 1/4096; 0 for equal weights.
         activation: "clip" keeps rates between 0 and 1, as spikes do; with "relu" they may exceed 1.
     """
 
@@ -74,7 +74,7 @@ class DeltaEncoding:
 
     @property
     def ceiling(self) -> int:
-        """The largest integer that a rate can be."""
+        """The largest integer that can stand for a rate."""
         return self.one if self.activation == "clip" else limits.CHANGE_MAX
 
     def shares(self) -> tuple[float, ...]:
@@ -82,7 +82,7 @@ class DeltaEncoding:
         return tuple(band / self.one for band in self.dead_bands)
 
     def frame_weights(self, steps: int) -> NDArray[np.int64]:
-        """Return the integer weights of the frames 1 … T of an event input, which add up to 2**12: E3's to within 2**-12.
+        """Return the integer weights of the frames 1 … T of an event input, which add up to 2**12: those of E3 to within 2**-12.
 
         Args:
             steps: T, at most 2**12.
@@ -98,7 +98,7 @@ class DeltaEncoding:
 
 
 def check_delta(chip: ChipNetwork, delta: DeltaEncoding) -> None:
-    """BadNetwork unless the parts of `chip` meet E15; then sums of shifted products are exact in any order of the messages."""
+    """Raise BadNetwork unless `chip` fits delta encoding (E15), in which sums of shifted products are exact for any order of messages."""
     number = len(chip.layers)
     require(len(delta.dead_bands) == number, f"delta encoding: there must be one dead band per layer ({number}), got {delta.dead_bands}")
     require(chip.input.kind == "events" or delta.frame_decay == 0, "delta encoding: frame_decay must be 0 without event input")
@@ -124,5 +124,5 @@ def check_delta(chip: ChipNetwork, delta: DeltaEncoding) -> None:
 
 
 def delta_frame_exponent(chip: ChipNetwork, layer: Layer) -> int:
-    """The exponent of the sum of all frames that a layer has received: the smallest of its connections from the input; 0 if it has none."""
+    """Return the exponent of the sum of the frames that a layer received: the smallest among its connections from the input; 0 if none."""
     return min((synapse.exponent for synapse in chip.into(layer) if synapse.source == INPUT), default=0)

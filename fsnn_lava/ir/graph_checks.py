@@ -1,4 +1,4 @@
-"""Checks of a network graph: feedback closes a cycle, and the input reaches every layer (E13)."""
+"""Checks for the graph of an integer network: feedback closes a cycle, and the input reaches every layer (E13)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_graph(chip: ChipNetwork) -> None:
-    """BadNetwork unless every feedback connection closes a cycle, and the network's input reaches every layer."""
+    """Raise BadNetwork unless every feedback connection closes a cycle, and the network's input reaches every layer."""
     targets: dict[str, set[str]] = {INPUT: set(), **{layer.name: set() for layer in chip.layers}}
     for synapse in chip.synapses:
         targets[synapse.source].add(synapse.target)
@@ -35,7 +35,7 @@ def check_graph(chip: ChipNetwork) -> None:
 
 
 def is_chain(chip: ChipNetwork) -> bool:
-    """Whether every layer has exactly one forward connection, from the layer before it (the first from the input or the host)."""
+    """Return whether every layer has exactly one forward connection, from the layer before it (the first from the input or the host)."""
     for position, layer in enumerate(chip.layers):
         forward = [synapse for synapse in chip.into(layer) if chip.is_forward(synapse)]
         wanted = 0 if position == 0 and chip.host_drive is not None else 1
@@ -45,7 +45,7 @@ def is_chain(chip: ChipNetwork) -> bool:
 
 
 def _reached(targets: dict[str, set[str]], starts: Iterable[str]) -> set[str]:
-    """Names that a path of at least one connection leads to from any of `starts`; `targets` lists where each name's connections end."""
+    """Return the names that can be reached from any of `starts` over at least one connection; `targets` lists where connections end."""
     found: set[str] = set()
     new = set(starts)
     while new:

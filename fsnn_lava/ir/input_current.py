@@ -15,9 +15,9 @@ from fsnn_lava.limits import BIAS_MAX, INT32_MAX, MESSAGE_MAX, STATE_FRACTION_BI
 
 
 def input_current(chip: ChipNetwork, values: NDArray[np.uint8], *, position: int = 0) -> NDArray[np.int32]:
-    """Everything constant that enters a layer at each step, [B, *shape], units 2**-6: input (or host drive) plus bias.
+    """Return the constant current that enters a layer at each step, [B, *shape], units 2**-6: input (or host drive) plus bias.
 
-    Does not depend on how samples are split into batches. Input kinds "pixels" and "current" only.
+    It does not depend on how samples are split into batches. Only for the input kinds "pixels" and "current".
     """
     current = input_current_channels_last(chip, values, position=position)
     spatial = len(chip.layers[position].shape) == 3
@@ -25,17 +25,22 @@ def input_current(chip: ChipNetwork, values: NDArray[np.uint8], *, position: int
 
 
 def input_current_channels_last(chip: ChipNetwork, values: NDArray[np.uint8], *, position: int = 0) -> NDArray[np.int32]:
-    """The same as [B, H, W, C]; a layer of shape (N,) is [B, 1, 1, N]."""
+    """Return the input current as [B, H, W, C]; a layer of shape (N,) is [B, 1, 1, N]."""
     if chip.input.kind == "events":
         raise BadArgument("a network with event input has no constant input current; send the messages step by step instead")
     layer = chip.layers[position]
     if chip.host_drive is not None and position == 0:
         return _from_host(chip.host_drive, layer, values)
-    return _from_synapses([s for s in chip.into(layer) if s.source == INPUT], layer, values)
+    return _from_synapses(input_synapses(chip, layer), layer, values)
+
+
+def input_synapses(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
+    """Return the synapses from the input into `layer`, which cause its input current."""
+    return [s for s in chip.into(layer) if s.source == INPUT]
 
 
 def _accumulate(synapse: Synapse, messages: NDArray[np.uint8]) -> NDArray[Any]:
-    """weight @ messages in exact integers, not shifted: [B, H, W, C] of the target from [B, *source]."""
+    """Return weight @ messages in exact integers, not shifted: [B, H, W, C] of the target from [B, *source]."""
     weight = synapse.weight
     if isinstance(synapse, TransposedConvSynapse):
         return _accumulate_transposed(synapse, messages)
@@ -53,7 +58,7 @@ def _accumulate(synapse: Synapse, messages: NDArray[np.uint8]) -> NDArray[Any]:
 
 
 def _from_host(drive: HostDrive, layer: Layer, values: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """F x + b of the float network, rounded to the layer's weight units, plus its integer bias."""
+    """Return F x + b of the float network, rounded to the layer's weight units, plus its integer bias."""
     if drive.weight.ndim == 4:
         product = convolve(drive.weight.transpose(1, 2, 3, 0), values, stride=drive.stride, padding=drive.padding)
     else:
@@ -70,7 +75,7 @@ def _from_host(drive: HostDrive, layer: Layer, values: NDArray[np.uint8]) -> NDA
 
 
 def _from_synapses(synapses: list[Synapse], layer: Layer, values: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """2**exponent * (weight @ values) of every input synapse plus the layer's bias, units 2**-6."""
+    """Return 2**exponent * (weight @ values), summed over all input synapses, plus the layer's bias, units 2**-6."""
     bias = _channels_last(layer.bias).astype(np.int64) << STATE_FRACTION_BITS
     current = np.broadcast_to(bias, (len(values), *bias.shape))
     for synapse in synapses:
@@ -84,17 +89,17 @@ def _from_synapses(synapses: list[Synapse], layer: Layer, values: NDArray[np.uin
 
 
 def _channels_last(values: NDArray[Any]) -> NDArray[Any]:
-    """[*shape] as [H, W, C]; (N,) as [1, 1, N]."""
+    """Return [*shape] as [H, W, C], and (N,) as [1, 1, N]."""
     return values.transpose(1, 2, 0) if values.ndim == 3 else values.reshape(1, 1, -1)
 
 
 def _accumulate_dense(weight: NDArray[Any], values: NDArray[np.uint8]) -> NDArray[Any]:
-    """[B, 1, 1, N] of `weight` [N, N_in] and `values` [B, *input shape], as a convolution of one place."""
+    """Return `weight` [N, N_in] @ `values` [B, *input shape] as [B, 1, 1, N], computed as a convolution with one position."""
     return convolve(weight.T[:, None, None, :], values.reshape(len(values), weight.shape[1], 1, 1))
 
 
 def _accumulate_transposed(synapse: TransposedConvSynapse, messages: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """[B, H, W, C]: every message adds its kernel, then the padding is cut off."""
+    """Return a transposed convolution, [B, H, W, C]: every message adds its kernel, then the padding is cut off."""
     weight, (sy, sx), (py, px) = synapse.weight.astype(np.int64), synapse.stride, synapse.padding
     channels, height, width = synapse.output_shape(messages.shape[1:])
     padded = np.zeros((len(messages), height + 2 * py, width + 2 * px, channels), dtype=np.int64)

@@ -24,7 +24,7 @@ class Input:
             "events": [B, T, *shape] uint8, one message per step through the input synapse.
             "current": [B, *shape] uint8; the host computes F¹x + b¹ once per sample, and there is no input synapse.
         shape: (N,) or (C, H, W).
-        divisor: raw values are divided by it first.
+        divisor: what raw values are divided by first.
         mean: one per channel, or one for all.
         std: one per channel, or one for all.
     """
@@ -88,7 +88,7 @@ class Layer:
 
     @property
     def size(self) -> int:
-        """Number of neurons of the layer."""
+        """Number of neurons in the layer."""
         return int(np.prod(self.shape))
 
     @property

@@ -1,4 +1,4 @@
-"""f of an integer network around known rates: only the change of every current is computed, in float32."""
+"""The rate map f of an integer network near known rates: only the change of every current is computed, in float32."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fsnn_lava.ir.synapse_operator import apply_operator
 
 
 class NearbyRateMap(RateMap):
-    """f(a) = f(c + (a - c)): exact at the centre c, and off by about 1e-7 |a - c| elsewhere; several times faster than float64.
+    """Computes f(a) as f(c + (a - c)): exact at the centre c, and off by about 1e-7 |a - c| elsewhere; several times faster than float64.
 
-    For samples in the order of `centre` only.
+    Only for samples in the order of `centre`.
     """
 
     def __init__(self, rate_map: RateMap, centre: Rates) -> None:
@@ -27,7 +27,7 @@ class NearbyRateMap(RateMap):
         self._small = {id(s): self._weights[id(s)].float() * 2.0**s.exponent for s in inner}
 
     def apply_synapse(self, synapse: Synapse, rates: NDArray[Any]) -> NDArray[np.float64]:
-        """The current at the centre in float64, plus that of the difference in float32."""
+        """Return the current at the centre in float64, plus that of the difference in float32."""
         change = (rates - self._centre[self.chip.index(synapse.source)]).astype(np.float32)
         with torch.no_grad():
             found = apply_operator(synapse, self._small[id(synapse)], torch.from_numpy(np.ascontiguousarray(change)))

@@ -1,7 +1,7 @@
-"""ChipNetwork: the integer network as the chip stores it. Everything after export uses only this.
+"""ChipNetwork, the integer network as the chip stores it. Everything after export uses only this.
 
-Layers have an order, 1 … N, and any connections (E13): k -> l is forward if k < l, also where it skips layers, and feedback if k >= l.
-The input has position 0 and may enter any layers.
+Layers are ordered, 1 … N, with any connections between them (E13): k -> l is forward if k < l, even if it skips layers, and feedback if
+k >= l. The input has position 0 and may enter any layer.
 
 Time is pipelined, as on the chip: layer l is at rest (u = 0, no spikes) before step l, and its spikes are counted in its *window*, the T
 steps l … l + T - 1. A forward connection takes l - k steps and feedback one (`chip_delay`). In the layers' own time tau = 1 … T, a spike
@@ -49,7 +49,7 @@ class ChipNetwork:
     """An integer feedback network, as the chip stores it. Every part is checked when it is created.
 
     Get one from `quantise` or `ChipNetwork.load`; build one by hand only to import a network from elsewhere. It cannot be changed or
-    trained: change the float network and quantise again. `print(chip)` lists layers and connections.
+    trained; instead, change the float network and quantise it again. `print(chip)` lists layers and connections.
 
     Attributes:
         input: what the network takes: kind, shape, normalisation.
@@ -137,7 +137,7 @@ class ChipNetwork:
         return network_summary(self).to_html()
 
     def layer(self, name: str) -> Layer:
-        """Return the layer of that name.
+        """Return the layer with that name.
 
         Args:
             name: for example "l1".
@@ -166,7 +166,7 @@ class ChipNetwork:
         raise BadArgument(f"there is no layer {name!r}; the layers are {', '.join(layer.name for layer in self.layers)}")
 
     def delay(self, synapse: Synapse) -> int:
-        """Return the steps between a spike in its source's own time and its arrival in the target's own time.
+        """Return the steps from a spike, in its source's own time, to its arrival, in the target's own time.
 
         Args:
             synapse: one of `synapses`.
@@ -177,7 +177,7 @@ class ChipNetwork:
         return max(0, self.index(synapse.source) - self.index(synapse.target) + 1)
 
     def chip_delay(self, synapse: Synapse) -> int:
-        """Return the steps that a spike is under way on the chip.
+        """Return how many steps a spike travels on the chip.
 
         Args:
             synapse: one of `synapses`.
@@ -189,7 +189,7 @@ class ChipNetwork:
 
     @property
     def longest_chip_delay(self) -> int:
-        """The steps that a spike is under way on the longest connection; 1 for a chain of layers."""
+        """How many steps a spike travels on the longest connection; 1 for a chain of layers."""
         return max([1, *(self.chip_delay(synapse) for synapse in self.synapses)])
 
     def is_forward(self, synapse: Synapse) -> bool:
@@ -240,13 +240,13 @@ class ChipNetwork:
 
     @property
     def readout_scale(self) -> float:
-        """`Result.readout_scale` of a run: the readout's potentials have 6 fraction bits, its sums of rates (E15) none."""
+        """The `Result.readout_scale` of a run: the readout's potentials have 6 fraction bits, but its sums of rates (E15) have none."""
         return float(self.readout.scale) * (1 if self.delta is None else 2**limits.STATE_FRACTION_BITS)
 
     def digest(self) -> str:
         """Return the SHA-256 of everything that determines a run (not the notes), in hexadecimal."""
         state = hashlib.sha256()
-        skipped = {"notes"} | ({"delta"} if self.delta is None else set())  # as before delta encoding existed
+        skipped = {"notes"} | ({"delta"} if self.delta is None else set())  # so that the digest stays what it was before delta encoding
         _hash_into(state, {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skipped})
         return state.hexdigest()
 
@@ -291,9 +291,9 @@ def _hash_into(state: hashlib._Hash, value: object) -> None:
         state.update(type(value).__name__.encode())
         parts = {f.name: getattr(value, f.name) for f in fields(value)}
         if parts.get("dilation") == (1, 1):
-            del parts["dilation"]  # networks without dilation hash as they did before there was any
+            del parts["dilation"]  # networks without dilation hash as they did before dilation existed
         if parts.get("frame_decay") == 0:
-            del parts["frame_decay"]  # likewise
+            del parts["frame_decay"]  # likewise for networks with equal frame weights
         if parts.get("activation") == "clip":
             del parts["activation"]
         _hash_into(state, parts)

@@ -1,4 +1,4 @@
-"""A ChipNetwork as a table of its layers and connections, without their weights."""
+"""The summary of a ChipNetwork: a table of its layers and connections, without their weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def network_line(chip: ChipNetwork) -> str:
-    """`'16C3s (F16C3)', 1 layer, 256 neurons, 5,008 weights, 30 steps`."""
+    """Describe a network in one line: `'16C3s (F16C3)', 1 layer, 256 neurons, 5,008 weights, 30 steps`."""
     architecture = f"{chip.notes['architecture']!r}, " if "architecture" in chip.notes else ""
     layers = f"{len(chip.layers)} layer{'s' if len(chip.layers) > 1 else ''}"
     neurons = sum(layer.size for layer in chip.layers)
@@ -25,7 +25,7 @@ def network_line(chip: ChipNetwork) -> str:
 
 
 def network_summary(chip: ChipNetwork) -> Summary:
-    """One row per layer, each followed by the connections that end on it."""
+    """Return the summary of a network: one row per layer, each followed by the connections that end on it."""
     rows: list[tuple[Cell, ...]] = [("input", shape_text(chip.input.shape), prod(chip.input.shape), "", chip.input.kind)]
     for position, layer in enumerate(chip.layers):
         neurons = _neurons(layer) if chip.delta is None else _delta_neurons(layer, chip.delta, position)

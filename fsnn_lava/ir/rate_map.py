@@ -1,4 +1,4 @@
-"""The map a -> f(a) of an integer network, in float64 (E4): its rates tend to a fixed point of f. Currents are in weight units."""
+"""The rate map a -> f(a) of an integer network, in float64 (E4): its rates approach a fixed point of f. Currents are in weight units."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RateEquilibrium:
 
 
 class RateMap:
-    """f of one ChipNetwork: f(a) = sigma(current(a) / threshold), all layers at once."""
+    """The rate map of one ChipNetwork: f(a) = sigma(current(a) / threshold), all layers at once."""
 
     def __init__(self, chip: ChipNetwork) -> None:
         self.chip = chip
@@ -43,9 +43,9 @@ class RateMap:
         self._thresholds = [layer.per_neuron(layer.threshold).astype(np.float64) for layer in chip.layers]
 
     def drive(self, values: NDArray[Any]) -> Drive:
-        """The current from outside into every layer per step, bias included: [B, *shape] per layer, weight units.
+        """Return the current from outside into every layer per step, bias included: [B, *shape] per layer, weight units.
 
-        Static input: exactly what E9 adds at every step. Events [B, T, *shape]: their average with the weights of E3.
+        For a static input, it is exactly what E9 adds at every step; for events [B, T, *shape], their average with the weights of E3.
         """
         chip = self.chip
         if chip.input.kind == "events" and values.ndim != 2 + len(chip.input.shape):
@@ -70,7 +70,7 @@ class RateMap:
             shares = chip.delta.frame_weights(steps) / 2.0**limits.FRAME_BITS
             return self.apply_synapse(synapse, np.einsum("t,bt...->b...", shares, values.astype(np.float64)))
         shares = chip.leak ** np.arange(steps - 1, -1, -1, dtype=np.float64) / chip.weight_sum(steps)
-        if synapse.exponent >= -limits.STATE_FRACTION_BITS:  # no step is rounded: average first
+        if synapse.exponent >= -limits.STATE_FRACTION_BITS:  # no step is rounded, so the frames can be averaged first
             return self.apply_synapse(synapse, np.einsum("t,bt...->b...", shares, values.astype(np.float64)))
         total = np.zeros((len(values), *chip.layer(synapse.target).shape))
         for step, share in enumerate(shares):  # below 2**-6 every step is rounded down separately
@@ -78,7 +78,7 @@ class RateMap:
         return total
 
     def apply_synapse(self, synapse: Synapse, rates: NDArray[Any]) -> NDArray[np.float64]:
-        """2**exponent (weight @ rates): [B, *target] weight units per step, not rounded."""
+        """Return 2**exponent (weight @ rates), [B, *target], in weight units per step, not rounded."""
         weight = self._weights.get(id(synapse))
         if weight is None:
             raise BadArgument(f"{synapse} does not belong to this network")
@@ -86,16 +86,16 @@ class RateMap:
         return (apply_operator(synapse, weight, messages) * 2.0**synapse.exponent).numpy()
 
     def currents(self, rates: Rates, drive: Drive) -> Rates:
-        """Current into every layer, weight units: drive (or bias) plus every synapse applied to the rates of its source."""
+        """Return the current into every layer, in weight units: drive (or bias) plus every synapse applied to the rates of its source."""
         return tuple(self._current(position, rates, drive) for position in range(len(self.chip.layers)))
 
     def apply(self, rates: Rates, drive: Drive) -> Rates:
-        """f(a), every layer from the rates given (not from those just computed)."""
+        """Return f(a); every layer is computed from the given rates, not from those just computed."""
         found = self.currents(rates, drive)
         return tuple(np.clip(current / threshold, 0.0, self.rate_max) for current, threshold in zip(found, self._thresholds, strict=True))
 
     def forward(self, given: Mapping[int, NDArray[np.float64]], drive: Drive) -> Rates:
-        """Rates of all layers, one after the other; `given` are those that feedback carries, by the position of its source."""
+        """Return the rates of all layers, one after another; `given` are those that feedback carries, by the position of its source."""
         done: list[NDArray[np.float64]] = []
         for position, threshold in enumerate(self._thresholds):
             current = drive[position]
@@ -114,11 +114,11 @@ class RateMap:
         return total
 
     def solve(self, values: NDArray[Any], *, tol: float = 1e-9, max_steps: int = 500) -> RateEquilibrium:
-        """The equilibrium for raw input `values`; `converged` says whether |f(a) - a| <= tol was reached everywhere."""
+        """Solve for the equilibrium for raw input `values`; `converged` says whether |f(a) - a| <= tol was reached everywhere."""
         return self.solve_drive(self.drive(values), tol=tol, max_steps=max_steps)
 
     def solve_drive(self, drive: Drive, *, tol: float = 1e-9, max_steps: int = 500, start: Rates | None = None) -> RateEquilibrium:
-        """The same for a known drive, from the rates `start`, or from rest. The unknowns are the rates of the feedback's sources."""
+        """Solve for the equilibrium of a known drive, from the rates `start` or from rest; the unknowns are the feedback sources' rates."""
         sources = feedback_sources(self.chip) or [len(self.chip.layers) - 1]
         shapes = [(len(drive[0]), *self.chip.layers[position].shape) for position in sources]
         ends = np.cumsum([int(np.prod(shape[1:])) for shape in shapes])[:-1]
@@ -142,11 +142,11 @@ class RateMap:
         return RateEquilibrium(rates, residual, steps, bool(np.all(residual <= tol)))
 
     def residual(self, rates: Rates, drive: Drive) -> NDArray[np.float64]:
-        """[B] ||f(a) - a||, Euclidean over all neurons."""
+        """Return the residual ||f(a) - a||, [B], the Euclidean norm over all neurons."""
         return rate_vector_length(tuple(after - rate for after, rate in zip(self.apply(rates, drive), rates, strict=True)))
 
     def gains(self) -> NDArray[np.float64]:
-        """M of E11, [N, N]: M[l, k] bounds how much a change of layer k's rates changes those of layer l."""
+        """Return M of E11, [N, N]: M[l, k] bounds how much a change of layer k's rates changes those of layer l."""
         chip = self.chip
         matrix = np.zeros((len(chip.layers),) * 2)
         for synapse in chip.synapses:
@@ -155,20 +155,20 @@ class RateMap:
         return matrix
 
     def gain(self) -> float:
-        """Spectral radius of `gains`: below 1 the equilibrium is unique and every start converges to it (E6)."""
+        """Return the spectral radius of `gains`: below 1, the equilibrium is unique and every start converges to it (E6)."""
         return float(np.abs(np.linalg.eigvals(self.gains())).max())
 
 
 def feedback_sources(chip: ChipNetwork) -> list[int]:
-    """Positions of the layers that feedback comes from, ascending: their rates determine all others."""
+    """Return the positions of the layers that feedback comes from, ascending: their rates determine all others."""
     return sorted({chip.index(synapse.source) for synapse in chip.feedback})
 
 
 def rows_of(parts: Rates, rows: slice | NDArray[np.intp]) -> Rates:
-    """Some samples of [B, ...] per layer."""
+    """Return the rates of some of the samples, [B, ...] per layer."""
     return tuple(part[rows] for part in parts)
 
 
 def rate_vector_length(parts: Rates) -> NDArray[np.float64]:
-    """[B] Euclidean length over the neurons of all layers."""
+    """Return the Euclidean length over the neurons of all layers, [B]."""
     return np.sqrt(sum(np.square(part).reshape(len(part), -1).sum(axis=1) for part in parts))

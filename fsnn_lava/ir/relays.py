@@ -1,7 +1,7 @@
 """Relay neurons: how messages that skip layers are delayed where a connection cannot delay them itself.
 
 A relay fires one step after its source, so a chain of d - 1 relays behind a layer gives a connection over d layers the delay that
-`ChipNetwork.chip_delay` asks for. Connections from one layer share its chain.
+`ChipNetwork.chip_delay` requires. Connections from one layer share its chain.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, Synapse
 
 
 def waits_in_synapse(synapse: Synapse) -> bool:
-    """Whether the synapse itself can delay messages, without relays: a dense one can (Lava's DelayDense), a convolution cannot."""
+    """Return whether the synapse itself can delay messages, without relays: a dense one can (Lava's DelayDense), a convolution cannot."""
     return isinstance(synapse, DenseSynapse)
 
 
 def relay_name(layer: str, number: int) -> str:
-    """The name of the relay that fires `number` steps after a layer."""
+    """Return the name of the relay that fires `number` steps after a layer."""
     return f"relay {number} of {layer}"
 
 
 def relay_chains(chip: ChipNetwork, *, delays: bool) -> dict[str, int]:
-    """Relays behind each layer that needs any, by its name. `delays`: whether dense synapses have delays."""
+    """Return the number of relays behind each layer that needs any, by name. `delays` says whether dense synapses have delays."""
     found: dict[str, int] = {}
     for synapse in chip.synapses:
         beyond = chip.chip_delay(synapse) - 1

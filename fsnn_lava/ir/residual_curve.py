@@ -1,4 +1,4 @@
-"""The residual ||f(a[t]) - a[t]|| after every step t of a run, which shows whether the network settles."""
+"""The residual curve of a run, ||f(a[t]) - a[t]|| after every step t, which shows whether the network settles."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ BYTES_MAX = 2**25  # bytes for one number per neuron of the samples that are pro
 
 
 class ResidualCurve:
-    """Residuals of runs of one network with the chip's map f (E4, E11): Euclidean norm over all neurons, each layer in its own time."""
+    """Computes residuals of a network's runs with the chip's map f (E4, E11): Euclidean over all neurons, each layer in its own time."""
 
     def __init__(self, chip: ChipNetwork) -> None:
-        """`chip` is the network that actually ran (see `executed_network`)."""
+        """Take the network that actually ran (see `executed_network`)."""
         self.chip, self.rate_map = chip, RateMap(chip)
         self.rows = max(1, BYTES_MAX // (8 * sum(layer.size for layer in chip.layers)))
 
     def added(self, result: Result, values: NDArray[np.uint8], *, keep_spikes: bool) -> Result:
-        """`result`, which must have spike trains, with its residual [B, T] and, unless `keep_spikes`, without the trains."""
+        """Return `result`, which must have spike trains, with its residual [B, T] and, unless `keep_spikes`, without the trains."""
         if result.spikes is None:
             raise BadArgument(f"backend {result.backend!r} recorded no spike trains, which are needed for the residual after every step")
         parts = [slice(start, start + self.rows) for start in range(0, result.samples, self.rows)]
@@ -48,7 +48,7 @@ class ResidualCurve:
         return curve
 
     def _frames(self, values: NDArray[np.uint8], steps: int) -> NDArray[np.uint8]:
-        """The events of the first steps; with delta encoding, every frame keeps its weight among all of them."""
+        """Return the events of the first steps; with delta encoding, every frame keeps its weight among all of them."""
         if self.chip.delta is None:
             return values[:, :steps]
         late = np.arange(values.shape[1]) >= steps

@@ -1,4 +1,4 @@
-"""Result: the outcome of running a ChipNetwork, in the same form for every backend."""
+"""The Result of running a ChipNetwork, in the same form for every backend."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Result:
     With delta encoding (E14) a message is a change of a rate: `counts` are messages, `traces` the rates that were sent and `late` the
     changes in flight, in units of 2**-q, `potentials` the sums S, and `readout` has no fraction bits.
 
-    `run` returns one; backends fill it in, and it is not checked here. Do not rely on it until `compare` has checked it.
+    `run` returns one. Backends fill it in, and nothing is checked here, so do not rely on it until `compare` has checked it.
     Tuples have one array per layer, or per feedback connection where noted.
 
     Attributes:
@@ -44,9 +44,9 @@ class Result:
         readout: int32 [B, classes]: the readout's potentials at the end, in units of 2**-6 weight units.
         clipped: uint8 [B, *shape] per layer: bit 0 if the potential was ever clipped at the bottom, bit 1 at the top.
         clip_count: int64 [B, layers + 1]: number of clips; the readout comes last.
-        operations: int64 [B]: synaptic operations, that is weights touched by a spike or a non-zero message.
+        operations: int64 [B]: synaptic operations, that is, weights touched by a spike or a non-zero message.
         updates: int64 [B]: neuron updates.
-        spikes: uint8 [B, T, *shape] per layer, with delta encoding int16: the change that was sent; None unless requested.
+        spikes: uint8 [B, T, *shape] per layer; with delta encoding, int16: the change that was sent. None unless requested.
         residual: float64 [B, T]: ||f(a) - a|| after every step (E11); None unless requested.
         messages: int32 [B, T]: messages sent in each step by all layers, each in its own time; None with rate coding.
         cycles: int32 [B]: the period, in steps, of the limit cycle that a sample ended in; 0 if the run shows none.
@@ -92,7 +92,7 @@ class Result:
 
     @property
     def samples(self) -> int:
-        """Number of samples of the result, B."""
+        """Number of samples in the result, B."""
         return int(self.readout.shape[0])
 
     @property
@@ -133,7 +133,7 @@ class Result:
 
 
 def concatenate_results(results: Sequence[Result]) -> Result:
-    """One Result of all samples, in order. All parts must come from the same network, backend and number of steps."""
+    """Join results into one Result of all samples, in order. All must come from the same network, backend and number of steps."""
     if not results:
         raise BadArgument("there must be at least one result to concatenate")
     first = results[0]

@@ -1,4 +1,4 @@
-"""A Result as a table of its layers: how active they were, and whether a potential was clipped."""
+"""The summary of a Result: a table of its layers, how active they were, and whether a potential was clipped."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def result_line(result: Result) -> str:
-    """`sim (batched), 32 samples, 30 steps, network 885e86a5c8fe`."""
+    """Describe a result in one line: `sim (batched), 32 samples, 30 steps, network 885e86a5c8fe`."""
     backend = f"{result.backend} ({result.graph})" if result.graph else result.backend
     return f"{backend}, {result.samples:,} samples, {result.steps} steps, network {result.digest[:12]}"
 
 
 def result_summary(result: Result) -> Summary:
-    """One row per layer, the readout last."""
+    """Return the summary of a result: one row per layer, with the readout last."""
     rows: list[tuple[Cell, ...]] = []
     for position, (counts, rates) in enumerate(zip(result.counts, result.rates, strict=True)):
         silent = int(np.sum(counts.sum(axis=0) == 0))

@@ -1,6 +1,8 @@
-"""Checks of the arguments of a run, the same for every backend."""
+"""Checks for the arguments of a run, which are the same for every backend."""
 
 from __future__ import annotations
+
+from numbers import Integral
 
 import numpy as np
 
@@ -10,22 +12,22 @@ from fsnn_lava.limits import STEPS_MAX
 
 
 def checked_steps(chip: ChipNetwork, steps: int | None) -> int:
-    """The argument `steps` of a run, by default the network's own."""
+    """Return the argument `steps` of a run, by default the network's own; BadArgument if it is out of range."""
     steps = chip.steps if steps is None else steps
-    if not 1 <= steps <= STEPS_MAX:
-        raise BadArgument(f"steps must be between 1 and {STEPS_MAX}, got {steps}")
-    return steps
+    if not isinstance(steps, Integral) or isinstance(steps, bool) or not 1 <= int(steps) <= STEPS_MAX:
+        raise BadArgument(f"steps must be between 1 and {STEPS_MAX}, got {steps!r}")
+    return int(steps)
 
 
 def check_chip(chip: object) -> None:
-    """BadArgument unless the argument `chip` of a run is an integer network."""
+    """Raise BadArgument unless the argument `chip` of a run is an integer network."""
     if not isinstance(chip, ChipNetwork):
         found = type(chip).__name__
         raise BadArgument(f"chip must be a ChipNetwork, got {found}; make one with quantise(net), or read one with ChipNetwork.load")
 
 
 def check_values_argument(chip: ChipNetwork, values: object, steps: int) -> None:
-    """BadArgument unless the argument `values` of a run holds raw inputs of this network for `steps` steps, with at least one sample."""
+    """Raise BadArgument unless the argument `values` of a run holds raw inputs for this network and `steps`, with at least one sample."""
     kind, shape = chip.input.kind, chip.input.shape
     form = f"[B, {', '.join(map(str, (steps, *shape) if kind == 'events' else shape))}]"
     wanted = f"values must be raw uint8 {form} for this network (input kind {kind!r}"

@@ -1,7 +1,7 @@
-"""Rewrite a network with transposed convolutions as one with plain convolutions: the same neurons, packed into a coarser grid.
+"""Space to depth: rewrite a network with transposed convolutions as one with plain convolutions, its neurons packed into a coarser grid.
 
 A layer packed with factor (f, g) has neuron (c, y, x) in channel ((y % f) * g + x % g) * C + c at (y // f, x // g). Between such
-grids a transposed convolution of stride s is a convolution from factor f to factor s f with shared weights, which Loihi's convolution
+grids, a transposed convolution of stride s is a convolution from factor f to factor s f with shared weights, which Loihi's convolution
 supports; a convolution between packed grids stays a convolution.
 """
 
@@ -24,7 +24,7 @@ Convolution = ConvSynapse | TransposedConvSynapse | HostDrive
 
 
 class Tap(NamedTuple):
-    """Along one axis: kernel tap `tap` connects phase `source` to phase `target`; source position = stride * target position + offset."""
+    """Along one axis, kernel tap `tap` connects phase `source` to phase `target`; source position = stride * target position + offset."""
 
     target: int
     source: int
@@ -33,7 +33,7 @@ class Tap(NamedTuple):
 
 
 def space_to_depth(chip: ChipNetwork) -> tuple[ChipNetwork, Factors]:
-    """The network without transposed convolutions, and each layer's factor; `unpacked` restores the order of its results.
+    """Return the network without transposed convolutions, and each layer's factor; `unpacked` restores the order of its results.
 
     If the size of some layer is not a multiple of its factor, the network is returned unchanged, with all factors 1.
     """
@@ -49,7 +49,7 @@ def space_to_depth(chip: ChipNetwork) -> tuple[ChipNetwork, Factors]:
 
 
 def packed(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
-    """Space to depth: [..., C, H, W] packed into [..., f g C, H / f, W / g]."""
+    """Pack space into depth: [..., C, H, W] becomes [..., f g C, H / f, W / g]."""
     if factor == (1, 1):
         return values
     lead = values.shape[: values.ndim - 3]
@@ -60,7 +60,7 @@ def packed(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
 
 
 def unpacked(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
-    """Space to depth undone, the inverse of `packed`: [..., *shape]."""
+    """Undo space to depth: the inverse of `packed` returns [..., *shape]."""
     if factor == (1, 1):
         return values
     lead = values.shape[: values.ndim - 3]
@@ -71,7 +71,7 @@ def unpacked(values: NDArray[Any], shape: Shape, factor: Pair) -> NDArray[Any]:
 
 
 def _factors(chip: ChipNetwork) -> Factors | None:
-    """The smallest factors for which every transposed convolution becomes a convolution; None if there are none."""
+    """Return the smallest factors for which every transposed convolution becomes a convolution; None if there are none."""
     found: dict[str, list[int]] = {layer.name: [1, 1] for layer in chip.layers}
     for _ in range(2 * len(chip.layers) + 2):
         before = {name: list(pair) for name, pair in found.items()}
@@ -96,7 +96,7 @@ def _widen(found: dict[str, list[int]], synapse: ConvSynapse | TransposedConvSyn
 
 
 def _order(shape: Shape, factor: Pair) -> NDArray[np.int64]:
-    """[n] index of the original neuron at each position of the packed layer."""
+    """Return the index of the original neuron at each position of the packed layer, [n]."""
     index = np.arange(int(np.prod(shape)))
     return index if len(shape) == 1 else packed(index.reshape(shape), shape, factor).reshape(-1)
 
@@ -131,7 +131,7 @@ def _packed_drive(chip: ChipNetwork, factor: Pair) -> HostDrive | None:
 
 
 def _convolution(synapse: ConvSynapse | TransposedConvSynapse, source: Shape, target: Shape, before: Pair, after: Pair) -> ConvSynapse:
-    """The connection as one convolution between packed grids."""
+    """Return the connection as one convolution between packed grids."""
     weight, stride, padding = _packed_kernel(kernel_by_target(synapse, source[0]), synapse, source, target, before, after)
     return ConvSynapse(
         source=synapse.source, target=synapse.target, exponent=synapse.exponent, weight=weight, stride=stride, padding=padding
@@ -141,7 +141,7 @@ def _convolution(synapse: ConvSynapse | TransposedConvSynapse, source: Shape, ta
 def _packed_kernel(
     kernel: NDArray[Any], geometry: Convolution, source: Shape, target: Shape, before: Pair, after: Pair
 ) -> tuple[NDArray[Any], Pair, Pair]:
-    """Kernel [f g C_out, f' g' C_in, kH, kW], stride and padding between packed grids; `kernel` is [C_out, C_in, kH, kW]."""
+    """Return the kernel [f g C_out, f' g' C_in, kH, kW], stride and padding between packed grids; `kernel` is [C_out, C_in, kH, kW]."""
     axes = [_axis(geometry, i, before[i], after[i], source[i + 1] // before[i], target[i + 1] // after[i]) for i in range(2)]
     (row_taps, height, top, down), (column_taps, width, left, right) = axes
     weight = np.zeros((*after, target[0], *before, source[0], height, width), dtype=kernel.dtype)
@@ -155,7 +155,7 @@ def _packed_kernel(
 
 
 def kernel_by_target(synapse: ConvSynapse | TransposedConvSynapse, channels: int) -> NDArray[np.int8]:
-    """[C_out, C_in, kH, kW], with groups expanded."""
+    """Return the kernel of a synapse as [C_out, C_in, kH, kW], with groups expanded."""
     if isinstance(synapse, TransposedConvSynapse):
         return synapse.weight.transpose(1, 0, 2, 3)
     out, inner, *kernel = synapse.weight.shape
@@ -168,7 +168,7 @@ def kernel_by_target(synapse: ConvSynapse | TransposedConvSynapse, channels: int
 
 
 def _axis(geometry: Convolution, axis: int, before: int, after: int, size: int, wanted: int) -> tuple[list[Tap], int, int, int]:
-    """Taps, kernel length, padding and stride along one axis, from `size` positions to `wanted`."""
+    """Return the taps, kernel length, padding and stride along one axis, from `size` positions to `wanted`."""
     stride, padding, length = geometry.stride[axis], geometry.padding[axis], geometry.weight.shape[axis + 2]
     if isinstance(geometry, TransposedConvSynapse):
         taps, step = _spread(stride, padding, length, before, after), after // (stride * before)
@@ -185,7 +185,7 @@ def _axis(geometry: Convolution, axis: int, before: int, after: int, size: int, 
 
 
 def _gather(stride: int, padding: int, dilation: int, length: int, before: int, after: int) -> list[Tap]:
-    """before * Y_in + a = stride * (after * Y_out + b) + dilation * k - padding."""
+    """Return the taps of a convolution: before * Y_in + a = stride * (after * Y_out + b) + dilation * k - padding."""
     taps = []
     for b in range(after):
         for k in range(length):
@@ -195,7 +195,7 @@ def _gather(stride: int, padding: int, dilation: int, length: int, before: int, 
 
 
 def _spread(stride: int, padding: int, length: int, before: int, after: int) -> list[Tap]:
-    """after * Y_out + b = stride * (before * Y_in + a) + k - padding."""
+    """Return the taps of a transposed convolution: after * Y_out + b = stride * (before * Y_in + a) + k - padding."""
     taps = []
     for b in range(after):
         for a in range(before):

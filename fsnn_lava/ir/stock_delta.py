@@ -1,7 +1,7 @@
 """Delta encoding with Lava's own sigma-delta neurons: what they compute instead of E15. Integers only; Lava is not imported.
 
 Lava's `SigmaDelta` has no upper clip, so two of them make one neuron: ReLU(z) - ReLU(z - 2**(q + s)); with the activation "relu" one is
-enough. Each keeps z as it last sent it, and sends the difference, shifted right by s. The bits that this drops are never sent.
+enough. Each remembers z as of its last message, and sends the difference, shifted right by s. The bits that this drops are never sent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fsnn_lava.ir.network import INPUT, ChipNetwork, DeltaEncoding, Layer
 
 
 def stock_delta_shift(layer: Layer) -> int:
-    """s of a layer (E15); BadNetwork if its channels have different thresholds, since a SigmaDelta process has one `state_exp`."""
+    """Return s of a layer (E15); BadNetwork if its channels have different thresholds, since a SigmaDelta process has one `state_exp`."""
     threshold = int(layer.threshold.flat[0])
     if np.any(layer.threshold != threshold):
         raise BadNetwork(f"layer {layer.name!r}: Lava's sigma-delta neurons have one threshold per layer; use the batched graph")
@@ -22,12 +22,12 @@ def stock_delta_shift(layer: Layer) -> int:
 
 
 def stock_neurons(delta: DeltaEncoding) -> int:
-    """How many of Lava's neurons make one of E15."""
+    """Return how many of Lava's stock neurons make up one E15 neuron."""
     return 2 if delta.activation == "clip" else 1
 
 
 def stock_delta_differences(chip: ChipNetwork) -> list[str]:
-    """How a run with Lava's sigma-delta neurons differs from E15, one sentence per difference."""
+    """Return how a run with Lava's sigma-delta neurons differs from E15, one sentence per difference."""
     if chip.delta is None:
         return []
     said = []
@@ -44,7 +44,7 @@ def stock_delta_differences(chip: ChipNetwork) -> list[str]:
 
 
 def _drops_bits(chip: ChipNetwork, layer: Layer) -> bool:
-    """Whether z can be anything but a multiple of 2**s."""
+    """Return whether z can be anything other than a multiple of 2**s."""
     shift, given = stock_delta_shift(layer), chip.delta.rate_bits if chip.delta is not None else 0
     lowest = [synapse.exponent + (given if synapse.source == INPUT else 0) for synapse in chip.into(layer)]
     whole = np.all((layer.bias.astype(np.int64) << given) % 2**shift == 0)
@@ -52,7 +52,7 @@ def _drops_bits(chip: ChipNetwork, layer: Layer) -> bool:
 
 
 def dead_band_tolerance(delta: DeltaEncoding, position: int, counts: NDArray[np.int32]) -> NDArray[np.int64]:
-    """By how much the rates that Lava's neurons of a layer last sent may differ from those of E15, units of 2**-q; less than this.
+    """Return a strict bound on how far the rates last sent by a layer's Lava neurons may be from those of E15, units of 2**-q.
 
     Each neuron is within its dead band of its own z, and each of the `counts` messages dropped less than one unit.
     """

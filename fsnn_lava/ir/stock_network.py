@@ -1,7 +1,7 @@
-"""The network that Lava's own ("stock") processes run in place of a given one. Integers only; Lava is not imported.
+"""The network that Lava's own ("stock") processes run instead of a given one. Integers only; Lava is not imported.
 
-Lava's synapses round their sum to whole weight units before the neuron multiplies it by 2**6, a bias has 16 bits, `LIF` resets to
-zero and fires above its threshold, `ATRLIF` can subtract. `stock_equivalent` is the network that these processes actually compute.
+Lava's synapses round their sum to whole weight units before the neuron multiplies it by 2**6; a bias has 16 bits; `LIF` resets to zero
+and fires above its threshold; `ATRLIF` can subtract. `stock_equivalent` is the network that these processes actually compute.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Lowered:
 def lower_to_stock(chip: ChipNetwork) -> Lowered:
     """Replace transposed convolutions by convolutions on coarser grids, or leave them to Sparse if that stores fewer weights."""
     plain, factors = space_to_depth(chip)
-    if stored_stock_weights(plain) <= stored_stock_weights(chip):
+    if stock_network_weights(plain) <= stock_network_weights(chip):
         return Lowered(chip=plain, factors=factors)
     return Lowered(chip=chip, factors={layer.name: (1, 1) for layer in chip.layers})
 
 
-def stored_stock_weights(chip: ChipNetwork) -> int:
-    """Number of weights that stock processes store: shared ones once, those of a transposed convolution (Sparse) one by one."""
+def stock_network_weights(chip: ChipNetwork) -> int:
+    """Return the number of weights that a stock network stores: shared ones once, those of a transposed convolution (Sparse) one by one."""
     total = 0
     for synapse in chip.synapses:
         weights = synapse.weight.size
@@ -47,10 +47,10 @@ def stored_stock_weights(chip: ChipNetwork) -> int:
 
 
 def stock_equivalent(chip: ChipNetwork) -> tuple[ChipNetwork, list[str]]:
-    """The network that the stock graph of `chip` computes, spike for spike, and how it differs from `chip`, one sentence per difference.
+    """Return the network that the stock graph of `chip` computes, spike for spike, and a sentence for each difference from `chip`.
 
     Weight units are finer where a synapse's exponent is negative (potentials grow by 2**bits, spikes stay the same), pixels enter as a
-    bias computed by the host, and thresholds are those that `LIF` compares with. Applying it twice changes nothing more. With delta
+    bias computed by the host, and thresholds are those that `LIF` compares with. Applying it again changes nothing. With delta
     encoding it is `chip` itself, but Lava's neurons round differently (ir/stock_delta.py).
     """
     if chip.delta is not None:
@@ -76,12 +76,12 @@ def stock_equivalent(chip: ChipNetwork) -> tuple[ChipNetwork, list[str]]:
 
 
 def executed_network(chip: ChipNetwork, graph: str) -> ChipNetwork:
-    """The network that a graph actually runs: the stock equivalent for "stock", otherwise `chip` itself."""
+    """Return the network that a graph actually runs: the stock equivalent for "stock", otherwise `chip` itself."""
     return stock_equivalent(chip)[0] if graph == "stock" else chip
 
 
 def _finer_bits(chip: ChipNetwork, layer: Layer) -> int:
-    """How many bits finer the layer's weight unit must be for every current into it to be a whole number of units."""
+    """Return how many bits finer the layer's weight unit must be for every current into it to be a whole number of units."""
     stays = [s for s in chip.into(layer) if not (s.source == INPUT and chip.input.kind == "pixels")]
     bits = max([0, *(-s.exponent for s in stays)])
     if _fires_one_unit_lower(layer) and int(layer.threshold.min()) << bits < 2:
@@ -95,7 +95,7 @@ def _finer_bits(chip: ChipNetwork, layer: Layer) -> int:
 
 
 def _fires_one_unit_lower(layer: Layer) -> bool:
-    """Whether a threshold one unit lower gives the same spikes: LIF fires above its threshold, this layer at it; needs no leak."""
+    """Return whether a threshold one unit lower gives the same spikes, as LIF fires only above it, but this layer also at it (no leak)."""
     return layer.reset == "zero" and not layer.strict and layer.decay == 0
 
 
@@ -121,31 +121,31 @@ def _stock_layer(layer: Layer, bits: int, said: list[str]) -> Layer:
 
 
 def runs_as_atrlif(layer: Layer) -> bool:
-    """Whether the layer's stock neuron rounds differently from E9: ATRLIF with a leak."""
+    """Return whether the layer's stock neuron rounds differently from E9: ATRLIF with a leak."""
     return layer.reset == "subtract" and layer.decay > 0
 
 
 def stock_network_offset(layer: Layer) -> NDArray[np.int64]:
-    """[*shape] what r of a stock ATRLIF neuron starts with, so that u = v - r + offset starts at zero: half the threshold, units 2**-6."""
+    """Return the initial r of a stock ATRLIF neuron, [*shape]: half the threshold, units 2**-6, so that u = v - r + offset starts at 0."""
     return (layer.per_neuron(layer.threshold).astype(np.int64) << (limits.STATE_FRACTION_BITS - 1)) + layer.strict
 
 
 def stock_network_bias(layer: Layer, bias: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[..., *shape] the bias of an ATRLIF process in place of `bias`, units 2**-6: it also cancels the leak of the offset, rounded."""
+    """Return the bias of a stock ATRLIF process for `bias`, [..., *shape], units 2**-6: it also cancels the leak of the offset, rounded."""
     return bias - (layer.decay * stock_network_offset(layer) + limits.DECAY_UNIT // 2) // limits.DECAY_UNIT
 
 
 def atrlif_error(decay: int) -> float:
-    """How far a stock network may be off: a bound on |u(ATRLIF) - u(E9)| in 2**-6 units, as long as both spike in the same steps.
+    """Return how far a stock network may be off: a bound on |u(ATRLIF) - u(E9)| in 2**-6 units, if both spike in the same steps.
 
-    With k = 1 - decay/4096 each step multiplies the difference by k and adds less than 1 for each of three roundings towards zero
+    With k = 1 - decay/4096, each step multiplies the difference by k and adds less than 1 for each of three roundings towards zero
     (of v, of r, of E9's u) and at most 1/2 for that of the offset: 3.5 / (1 - k).
     """
     return 3.5 * limits.DECAY_UNIT / decay
 
 
 def _bias(bias: NDArray[np.int32], bits: int, what: str, said: list[str]) -> NDArray[np.int32]:
-    """The bias in finer units, rounded to a 16-bit mantissa << exponent."""
+    """Return the bias in finer units, rounded to a 16-bit mantissa << exponent."""
     exact = bias.astype(np.int64) << bits
     rounded = stock_network_mantissa(exact)[0] << stock_network_mantissa(exact)[1]
     if not np.array_equal(exact, rounded):
@@ -160,7 +160,7 @@ def _bias(bias: NDArray[np.int32], bits: int, what: str, said: list[str]) -> NDA
 
 
 def stock_network_mantissa(value: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(mantissa, exponent) of each number: 16 bits signed, with the smallest exponent, rounded half to even."""
+    """Return (mantissa, exponent) of each number: 16 bits signed, with the smallest exponent, rounded half to even."""
     exponent = np.zeros_like(value)
     while True:
         found = np.rint(value / 2.0**exponent).astype(np.int64)
@@ -189,12 +189,12 @@ def _stock_readout(readout: Readout, said: list[str]) -> Readout:
 
 
 def _pixels_as_bias(chip: ChipNetwork, made: ChipNetwork, bits: int, said: list[str]) -> ChipNetwork:
-    """The same network with the input synapse computed by the host once per sample and written as a bias."""
+    """Return the same network, except that the host computes the input synapse once per sample and writes it as a bias."""
     synapse, *others = [s for s in chip.synapses if s.source == INPUT]
     layer = made.layers[0]
     if others or synapse.target != layer.name:
         raise BadNetwork(
-            f"{(others or [synapse])[-1]}: stock processes take pixels as a bias of the first layer, by one connection; "
+            f"{(others or [synapse])[-1]}: stock processes take pixels as a bias of the first layer, via one connection; "
             "use the batched graph, or input kind 'events'"
         )
     drive = _drive(synapse, chip, layer, bits)

@@ -1,4 +1,4 @@
-"""The linear operation of a synapse: its operator, the operator applied to messages, and its gain."""
+"""The linear operator of a synapse, its application to messages, and its gain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, Transpos
 
 
 def synapse_operator_gain(chip: ChipNetwork, synapse: Synapse) -> float:
-    """The gain of a synapse: an upper bound of ||diag(1 / threshold) 2**exponent weight|| on rates of its source (E6)."""
+    """Return the gain of a synapse: an upper bound on ||diag(1 / threshold) 2**exponent weight|| for rates of its source (E6)."""
     target, source = chip.layer(synapse.target), chip.layer(synapse.source)
     threshold = np.broadcast_to(target.threshold, target.shape[:1]).astype(np.float64)
     weight = synapse.weight * 2.0**synapse.exponent
@@ -21,7 +21,7 @@ def synapse_operator_gain(chip: ChipNetwork, synapse: Synapse) -> float:
 
 
 def operator_of(synapse: Synapse, source: Shape) -> Operator:
-    """The linear operator of a synapse whose source has this shape."""
+    """Return the linear operator of a synapse whose source has this shape."""
     weight = synapse.weight.shape
     if isinstance(synapse, DenseSynapse):
         return Dense(in_shape=source, channels=weight[0])
@@ -49,7 +49,7 @@ def operator_of(synapse: Synapse, source: Shape) -> Operator:
 
 
 def apply_operator(synapse: Synapse, weight: Tensor, messages: Tensor) -> Tensor:
-    """The synapse's operator applied to messages, [B, *target] from [B, *source].
+    """Apply the synapse's operator to messages: [B, *target] from [B, *source].
 
     It is exact if both are integers and the sums stay below 2**53.
     """

@@ -1,4 +1,4 @@
-"""Checks of every part of a ChipNetwork when it is created."""
+"""Validation of every part of a ChipNetwork when it is created."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fsnn_lava.errors import BadNetwork
 
 
 def require(condition: bool, message: str) -> None:
-    """BadNetwork with `message` unless `condition` holds."""
+    """Raise BadNetwork with `message` unless `condition` holds."""
     if not condition:
         raise BadNetwork(message)
 
 
 def checked_shape(value: Iterable[int], what: str) -> tuple[int, ...]:
-    """A valid layer shape, (N,) or (C, H, W), of positive integers."""
+    """Return a valid layer shape, (N,) or (C, H, W), of positive integers."""
     shape = tuple(int(n) for n in value)
     require(len(shape) in (1, 3), f"{what}: shape must be (N,) or (C, H, W), got {shape}")
     require(all(n > 0 for n in shape), f"{what}: every size must be positive, got {shape}")
@@ -27,7 +27,7 @@ def checked_shape(value: Iterable[int], what: str) -> tuple[int, ...]:
 
 
 def checked_integers(value: ArrayLike, dtype: type, low: int, high: int, what: str) -> NDArray[Any]:
-    """A private, read-only copy of valid integers, from `low` to `high`."""
+    """Return a private, read-only copy of valid integers, from `low` to `high`."""
     array = np.asarray(value)
     require(array.dtype.kind in "iu", f"{what}: must hold integers, got {array.dtype}")
     if array.size:
@@ -39,7 +39,7 @@ def checked_integers(value: ArrayLike, dtype: type, low: int, high: int, what: s
 
 
 def checked_exponent(value: SupportsInt, what: str) -> int:
-    """A valid exponent of a synapse."""
+    """Return a valid exponent of a synapse."""
     exponent = int(value)
     allowed = limits.EXPONENT_RANGE
     require(exponent in allowed, f"{what}: exponent must be between {allowed[0]} and {allowed[-1]}, got {exponent}")
@@ -47,21 +47,21 @@ def checked_exponent(value: SupportsInt, what: str) -> int:
 
 
 def checked_pair(value: Iterable[int], what: str) -> tuple[int, int]:
-    """Two valid integers: rows and columns."""
+    """Return two valid integers: rows and columns."""
     pair = tuple(int(n) for n in value)
     require(len(pair) == 2, f"{what} must be two numbers, got {pair}")
     return pair[0], pair[1]
 
 
 def checked_decay(value: SupportsInt, what: str) -> int:
-    """A valid decay, in units of 1/4096."""
+    """Return a valid decay, in units of 1/4096."""
     decay = int(value)
     require(0 <= decay < limits.DECAY_UNIT, f"{what}: decay must be between 0 and {limits.DECAY_UNIT - 1} (1/4096), got {decay}")
     return decay
 
 
 def checked_scale(value: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
-    """A valid, read-only array of positive finite scales."""
+    """Return a valid, read-only array of positive finite scales."""
     scale = np.array(value, dtype=np.float64)
     require(scale.shape in ((), shape[:1]), f"{what}: scale must be one number or one per channel, got shape {scale.shape}")
     require(bool(np.all(np.isfinite(scale)) and np.all(scale > 0)), f"{what}: scale must be positive and finite")

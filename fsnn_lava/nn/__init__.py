@@ -1,1 +1,1 @@
-"""The float network: notation, layers, feedback, simulation, equilibrium, gradient."""
+"""The float network: its notation, layers, feedback, simulation, equilibrium and gradient."""

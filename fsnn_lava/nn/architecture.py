@@ -1,4 +1,4 @@
-"""The architecture of a network: its graph and its readout, counted as the paper counts."""
+"""The architecture of a network: its graph and its readout, with sizes counted as in the paper."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from numbers import Real
+from numbers import Integral, Real
 
 from fsnn_lava.errors import BadArchitecture, BadArgument
 from fsnn_lava.nn.graph import Graph, Neurons
@@ -23,8 +23,8 @@ class Architecture:
     classes: int
 
     def __post_init__(self) -> None:
-        if self.classes < 1:
-            raise BadArchitecture(f"there must be at least one class, got {self.classes}")
+        if not isinstance(self.classes, Integral) or isinstance(self.classes, bool) or int(self.classes) < 1:
+            raise BadArchitecture(f"classes must be an integer of at least 1, got {self.classes!r}")
 
     @cached_property
     def notation(self) -> str | None:
@@ -33,7 +33,7 @@ class Architecture:
 
     @property
     def text(self) -> str:
-        """The notation, or how many layers and connections there are."""
+        """The notation, or else the number of layers and connections."""
         graph = self.graph
         return self.notation or (
             f"graph of {len(graph.layers)} layers, {len(graph.forward)} forward and {len(graph.feedback)} feedback connections"
@@ -46,7 +46,7 @@ class Architecture:
 
     @property
     def layers(self) -> tuple[Neurons, ...]:
-        """In their order; the last one is read out."""
+        """The layers in order; the last one is read out."""
         return tuple(self.graph.layers)
 
     @property
@@ -65,7 +65,7 @@ class Architecture:
 
 
 def parse_architecture(architecture: str | Graph, *, input_shape: Shape | None, classes: int) -> Architecture:
-    """The architecture of a notation or a graph; BadArchitecture if its input shape is missing, or another one."""
+    """Return the architecture of a notation or a graph; BadArchitecture if its input shape is missing or does not match."""
     if isinstance(architecture, Graph):
         if input_shape is not None and tuple(input_shape) != architecture.source_shape:
             raise BadArchitecture(f"the graph takes inputs of shape {architecture.source_shape}, but input_shape is {tuple(input_shape)}")
@@ -78,7 +78,7 @@ def parse_architecture(architecture: str | Graph, *, input_shape: Shape | None, 
 
 
 def with_thresholds(architecture: Architecture, vth: float | Sequence[float]) -> Architecture:
-    """The same with the thresholds of a sequence, one for each layer; a single number changes nothing."""
+    """Return the architecture with thresholds from a sequence, one for each layer; a single number changes nothing."""
     if isinstance(vth, Real):
         if not 0 < float(vth) < math.inf:
             raise BadArgument(f"vth must be positive and finite, got {vth}")

@@ -28,12 +28,12 @@ from fsnn_lava.nn.stage import Stage
 from fsnn_lava.solvers.solution import Solution
 from fsnn_lava.solvers.solver import Solver
 
-WORTH_A_THREAD = 2**17  # numbers
+WORTH_A_THREAD = 2**17  # numbers above which threads pay off
 
 
 @dataclass(frozen=True)
 class Link:
-    """A layer after the first, at the rates of one batch: all that its transposed Jacobian needs.
+    """A layer after the first, at the rates of one batch: everything that its transposed Jacobian needs.
 
     a -> sigma(mask (weight_n (F a - mean)/deviation + bias_n)/vth), or without batch norm sigma(mask F a/vth).
     """
@@ -41,17 +41,17 @@ class Link:
     operator: Operator
     pool: int
     weight: Tensor
-    source: Tensor  # the rates before it, [B, ...]
+    source: Tensor  # the rates of the layer before it, [B, ...]
     gain: Rows  # mask sigma'/vth
     white: Rows | None  # (F a - mean)/deviation
     factor: Rows | None  # [C] weight_n/deviation
 
     def transpose(self, grads: Tensor) -> Tensor:
-        """J^T grads: the gradient of the rates before this layer."""
+        """Return J^T grads, the gradient of the rates before this layer."""
         return self.operator.transpose(self.weight, self._unpooled(self._before_norm(grads)[0]))
 
     def parameter_gradients(self, grads: Tensor) -> tuple[Tensor, tuple[Tensor | None, ...]]:
-        """J^T grads, and the gradients of F's weight and bias and of batch norm's."""
+        """Return J^T grads, and the gradients of F's weight and bias and of batch norm's."""
         back, plain, along = self._before_norm(grads)
         for_bias = back.transpose(0, 1).flatten(1).sum(1) if plain is None else torch.zeros_like(plain)  # batch norm cancels a bias
         back = self._unpooled(back)
@@ -59,7 +59,7 @@ class Link:
         return self.operator.transpose(self.weight, back), (for_weight, for_bias, along, plain)
 
     def _before_norm(self, grads: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """The gradient of F a after pooling, and the sums that are those of batch norm's bias and weight."""
+        """Return the gradient of F a after pooling, and the sums that are the gradients of batch norm's bias and weight."""
         given = channel_rows(grads)
         out = np.empty_like(given)
         if self.white is None or self.factor is None:
@@ -76,14 +76,14 @@ class Link:
         return from_channel_rows(out, grads.shape), sums[0], sums[1]
 
     def _unpooled(self, grads: Tensor) -> Tensor:
-        """The transpose of average pooling, which divides the convolution's rows and columns."""
+        """Apply the transpose of average pooling, whose size divides the convolution's rows and columns."""
         if self.pool == 1:
             return grads
         return grads.repeat_interleave(self.pool, 2).repeat_interleave(self.pool, 3) / self.pool**2
 
 
 def chain_link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float, rate_max: float = 1.0) -> tuple[Link, Tensor]:
-    """A layer of the chain at the rates `source`, and its own rates. The statistics are the batch's, and update the running ones (E7)."""
+    """Return a layer of the chain at the rates `source`, and its own rates; batch norm uses the batch and updates its statistics (E7)."""
     linear = stage.current(source)
     values = channel_rows(linear)
     rates, gain = np.empty_like(values), np.empty_like(values)
@@ -102,7 +102,7 @@ def chain_link(stage: Stage, source: Tensor, mask: Tensor | None, vth: float, ra
 
 
 def _statistics(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Rows) -> tuple[Rows, Rows]:
-    """[C] mean and 1/deviation over samples and positions; they update the running ones."""
+    """Return the mean and 1 / standard deviation over samples and positions, [C] each, and update the running statistics."""
     samples, places, channels = values.shape
     means, squares = np.empty((2, samples, channels), values.dtype)
     _each_sample(sample_moments, values, means, squares)
@@ -134,13 +134,13 @@ class Chain:
         self.mapped = values  # f(rates)
 
     def transpose(self, grads: Tensor) -> Tensor:
-        """J_f^T grads."""
+        """Return J_f^T grads."""
         for one in reversed(self.links):
             grads = one.transpose(grads)
         return self.operator.transpose(self.weight, grads * self.gain)
 
     def parameter_gradients(self, grads: Tensor) -> tuple[Tensor, ...]:
-        """grads^T df/d… : the first layer's own current, the feedback's weight, then the parameters of every later layer in turn."""
+        """Return grads^T df/d… for the first layer's own current, the feedback's weight, and the parameters of each later layer in turn."""
         found: list[tuple[Tensor | None, ...]] = []
         for one in reversed(self.links):
             grads, own = one.parameter_gradients(grads)
@@ -170,14 +170,14 @@ class _Chain(torch.autograd.Function):
 
 @torch.no_grad()
 def linearised_chain(loop: LoopMap, own: Tensor, rates: Tensor) -> Chain:
-    """f of a chain at `rates`, linearised; `own` is the first layer's current without the feedback's."""
+    """Return f of a chain, linearised at `rates`; `own` is the first layer's current, excluding the feedback's."""
     return Chain(loop, own.detach(), stored_channels_last(rates))
 
 
 def implicit_chain_gradient(
     chain: Chain, loop: LoopMap, own: Tensor, *, value: Tensor, solve: Callable[[Tensor], Solution], report: Callable[[Solution], None]
 ) -> Tensor:
-    """`value`, with the gradient of the equilibrium that the rates of `chain` approximate, to `own` and to all parameters of `loop`."""
+    """Return `value` with the gradient of the equilibrium that the rates of `chain` approximate, for `own` and all parameters of `loop`."""
     parameters: list[Tensor | None] = []
     for stage in list(loop.stages)[1:]:
         norm = (None, None) if stage.norm is None else (stage.norm.weight, stage.norm.bias)
@@ -186,13 +186,13 @@ def implicit_chain_gradient(
 
 
 def _each_sample(function: Callable[..., None], values: Rows, *args: Any) -> None:
-    """function(first, end, values, *args) over all samples, on several threads where there is work for them."""
+    """Call function(first, end, values, *args) over all samples, on several threads if there is enough work for them."""
     number = torch.get_num_threads() if values.size > WORTH_A_THREAD else 1
     over_samples(lambda first, end: function(first, end, values, *args), len(values), number=number, least=1)
 
 
 def attach_chain_gradient(rates: Tensor, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
-    """As `attach_gradient`, for a chain of several layers on a CPU, without an autograd graph of the loop."""
+    """Attach the gradient as `attach_gradient` does, for a chain of several layers on a CPU, without an autograd graph of the loop."""
     own = loop.own_current()
     chain = linearised_chain(loop, own, rates.detach())
     solve = partial(solver.solve_affine, chain.transpose, independent=False, whole=True)

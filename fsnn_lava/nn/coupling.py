@@ -12,13 +12,13 @@ from fsnn_lava.solvers.solution import every_sample, lengths
 
 
 class SampleCoupling:
-    """The batch of this forward pass is the whole batch.
+    """The coupling of a forward pass over the whole batch.
 
-    If it is only part of a joint batch, a subclass computes each of these over all parts (training/distributed.py).
+    If the pass sees only part of a joint batch, a subclass computes each of these over all parts (training/distributed.py).
     """
 
     def draw_masks(self, shapes: Sequence[tuple[int, ...]], samples: int, dropped: float, like: Tensor) -> list[Tensor]:
-        """Dropout masks, [samples, *shape] for every shape."""
+        """Draw dropout masks, [samples, *shape] for every shape."""
         return draw_masks(shapes, samples, dropped, like)
 
     def batch_norm(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, current: Tensor, *, updates: bool = True) -> Tensor:
@@ -28,11 +28,11 @@ class SampleCoupling:
         return nnf.batch_norm(current, None, None, norm.weight, norm.bias, True, 0.0, norm.eps)
 
     def scale(self, constant: Tensor) -> Tensor:
-        """[B] the scale by which the residual lengths of a linear system with this constant are divided."""
+        """Return the scale by which the residuals of a linear system with this constant are divided, [B]."""
         return lengths(constant)
 
     def stop(self, solved: Tensor) -> bool:
-        """Whether a solver may stop, given which samples are solved."""
+        """Return whether a solver may stop, given which samples are solved."""
         return every_sample(solved)
 
 

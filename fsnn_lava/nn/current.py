@@ -11,7 +11,7 @@ from fsnn_lava.nn.operators import Operator
 
 @dataclass(frozen=True, kw_only=True)
 class Current:
-    """Spikes of one layer -> current of another: mask * (W s + bias)."""
+    """A map from the spikes of one layer to the current of another: mask * (W s + bias)."""
 
     operator: Operator
     weight: Tensor
@@ -26,5 +26,5 @@ class Current:
         return current if self.mask is None else current.mul_(self.mask)
 
     def part(self, rows: slice) -> Current:
-        """The same for some samples of the batch."""
+        """Return the current for some samples of the batch."""
         return self if self.mask is None else replace(self, mask=self.mask[rows])

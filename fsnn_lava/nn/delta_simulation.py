@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from fsnn_lava.nn.dense_simulation import Observer, arriving_currents, memories
+from fsnn_lava.nn.dense_simulation import Observer
 from fsnn_lava.nn.drive import Drive, SequenceDrive
 from fsnn_lava.nn.dynamics import Dynamics
 from fsnn_lava.nn.neurons import LIF, SigmaDelta
@@ -18,19 +18,19 @@ from fsnn_lava.nn.trace import Trace
 
 @torch.no_grad()
 def simulate_changes(dynamics: Dynamics, neuron: SigmaDelta, steps: int, *, observe: Observer | None = None) -> Trace:
-    """Run `steps` steps from rest. In the trace, rates are those last sent, counts messages, and potentials vth times the rate reached.
+    """Simulate `steps` steps from rest. The trace has the rates last sent, message counts, and vth times the rate reached as potentials.
 
-    A change of exactly the dead band is sent; with a dead band of 0, every change that is not 0.
+    A change of exactly the dead band is sent; with a dead band of 0, every change other than 0 is.
     """
     dynamics = replace(dynamics, drives=tuple(_so_far(drive, steps, neuron) for drive in dynamics.drives))
     sent = [dynamics.values.new_zeros(dynamics.samples, *shape) for shape in dynamics.shapes]
     counts = [torch.zeros_like(rates) for rates in sent]
     reached = list(sent)
-    past = [deque[Tensor](maxlen=memory) for memory in memories(dynamics)]  # rates last sent by each layer, the newest last
+    past = [deque[Tensor](maxlen=memory) for memory in dynamics.memories]  # rates last sent by each layer, the newest last
     for t in range(steps):
         for layer, vth in enumerate(dynamics.vths):
             current = torch.zeros_like(sent[layer])
-            for part in arriving_currents(dynamics, layer, t, past):
+            for part in dynamics.arriving_currents(layer, t, past):
                 current = current + part
             reached[layer] = rate_of(current, vth, neuron.rate_max)
             change = (reached[layer] - sent[layer]).abs()
@@ -44,7 +44,7 @@ def simulate_changes(dynamics: Dynamics, neuron: SigmaDelta, steps: int, *, obse
 
 
 def _so_far(drive: Drive | None, steps: int, neuron: LIF) -> Drive | None:
-    """The drive of the average of all frames so far, each with its weight in x* (E3); a constant drive is unchanged."""
+    """Return the drive of the average of all frames so far, each with its weight in x* (E3); a constant drive stays as it is."""
     if not isinstance(drive, SequenceDrive):
         return drive
     weights = drive.values.new_tensor(neuron.weights(steps)).view(1, steps, *[1] * (drive.values.dim() - 2))

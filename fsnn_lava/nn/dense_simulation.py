@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -12,20 +12,20 @@ from fsnn_lava.nn.dynamics import Dynamics
 from fsnn_lava.nn.neurons import fire
 from fsnn_lava.nn.trace import Trace
 
-Observer = Callable[[int, tuple[Tensor, ...]], None]  # step from 0, weighted sums of spikes of every layer
+Observer = Callable[[int, tuple[Tensor, ...]], None]  # step (from 0), weighted sums of the spikes of every layer
 
 
 @torch.no_grad()
 def simulate_densely(dynamics: Dynamics, steps: int, *, observe: Observer | None = None) -> Trace:
-    """Run `steps` steps from rest; `observe` is called after every step."""
+    """Simulate `steps` steps from rest with dense products; call `observe` after every step."""
     leak, layers = dynamics.neuron.leak, len(dynamics.shapes)
     potentials: list[Tensor] = []
     sums: list[Tensor] = []
     counts: list[Tensor] = []
-    past = [deque[Tensor](maxlen=memory) for memory in memories(dynamics)]  # spikes of each layer, the newest last
+    past = [deque[Tensor](maxlen=memory) for memory in dynamics.memories]  # spikes of each layer, the newest last
     for t in range(steps):
         for layer in range(layers):
-            arriving = arriving_currents(dynamics, layer, t, past)
+            arriving = dynamics.arriving_currents(layer, t, past)
             first = next(arriving, None)
             if t == 0:
                 at_rest = dynamics.values.new_zeros(dynamics.samples, *dynamics.shapes[layer])
@@ -47,27 +47,8 @@ def simulate_densely(dynamics: Dynamics, steps: int, *, observe: Observer | None
     return Trace(tuple(s / total for s in sums), tuple(counts), tuple(potentials))
 
 
-def memories(dynamics: Dynamics) -> list[int]:
-    """How many steps back what every layer sent is still needed, this step included."""
-    needed = [0] * len(dynamics.shapes)
-    for wire in dynamics.wires:
-        needed[wire.source] = max(needed[wire.source], wire.delay + (wire.source < wire.target))
-    return needed
-
-
-def arriving_currents(dynamics: Dynamics, layer: int, step: int, past: list[deque[Tensor]]) -> Iterator[Tensor]:
-    """The currents into a layer in one step: from outside, then by connection. `past`: what every layer sent, the newest last."""
-    drive = dynamics.drives[layer]
-    if drive is not None:
-        yield drive.at(step)
-    for wire in dynamics.into(layer):
-        if step >= wire.delay:
-            # an earlier layer has fired in this step already, the others not yet
-            yield wire.current(past[wire.source][-1 - wire.delay + (wire.source >= layer)])
-
-
 def _charge(potential: Tensor, current: Tensor | None, leak: float) -> None:
-    """potential <- leak potential + current."""
+    """Integrate the current: potential <- leak potential + current."""
     if current is None:
         potential.mul_(leak)
     elif leak == 1.0:

@@ -11,20 +11,20 @@ from fsnn_lava.nn.current import Current
 
 
 class Drive(Protocol):
-    """The current of a layer from outside, bias included."""
+    """The current into a layer from outside, bias included."""
 
     @property
     def values(self) -> Tensor:
-        """What it is computed from, [B, ...]."""
+        """The values that the drive is computed from, [B, ...]."""
 
     def at(self, step: int) -> Tensor:
-        """[B, *shape] in one step, from 0."""
+        """Return the drive in one step (the first is 0), [B, *shape]."""
 
     def over(self, steps: int) -> Tensor:
-        """[B, *shape] if it is constant, [B, steps, *shape] otherwise."""
+        """Return the drive over all steps: [B, *shape] if it is constant, otherwise [B, steps, *shape]."""
 
     def part(self, rows: slice) -> Drive:
-        """The same for some samples of the batch."""
+        """Return the drive of some samples of the batch."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class ConstantDrive:
     values: Tensor  # [B, *shape], the current itself, masked
 
     def at(self, step: int) -> Tensor:
-        """The same drive in every step."""
+        """Return the drive, which is the same in every step."""
         return self.values
 
     def over(self, steps: int) -> Tensor:
-        """The drive, [B, *shape]."""
+        """Return the constant drive, [B, *shape]."""
         return self.values
 
     def part(self, rows: slice) -> ConstantDrive:
-        """The drive of some samples."""
+        """Return the drive of some samples."""
         return ConstantDrive(self.values[rows])
 
 
@@ -51,19 +51,19 @@ class SequenceDrive:
     """The drive of an input that changes with the steps, computed frame by frame."""
 
     values: Tensor  # [B, T, *input shape], the frames
-    currents: tuple[Current, ...]  # of one frame, one for each connection from the input; they add up
+    currents: tuple[Current, ...]  # from one frame, one for each connection from the input; they add up
 
     def at(self, step: int) -> Tensor:
-        """The drive of one frame."""
+        """Return the drive of one frame."""
         return _total([current(self.values[:, step]) for current in self.currents])
 
     def over(self, steps: int) -> Tensor:
-        """Takes `steps` times the memory of one frame's current."""
+        """Return the drive of every frame, which takes `steps` times the memory of one."""
         frames = self.values[:, :steps].flatten(0, 1)
         return _total([_over(current, frames, len(self.values), steps) for current in self.currents])
 
     def part(self, rows: slice) -> SequenceDrive:
-        """The drive of some samples."""
+        """Return the drive of some samples."""
         return SequenceDrive(self.values[rows], tuple(current.part(rows) for current in self.currents))
 
 

@@ -14,31 +14,31 @@ from fsnn_lava.compiled.compiler import compiler_accepts
 from fsnn_lava.compiled.dropout import fill_mask
 from fsnn_lava.compiled.threads import over_samples
 
-WORTH_A_THREAD = 2**18  # numbers
+WORTH_A_THREAD = 2**18  # numbers above which threads pay off
 
 
 @dataclass(frozen=True)
 class Masks:
-    """The masks of one batch: on the current of every stage and of every feedback; None drops nothing."""
+    """The dropout masks of one batch, for the current of every stage and of every feedback; None drops nothing."""
 
     stages: tuple[Tensor | None, ...]
     feedbacks: tuple[Tensor | None, ...]
 
     @staticmethod
     def none(stages: int, feedbacks: int) -> Masks:
-        """Masks that drop nothing."""
+        """Return masks that drop nothing."""
         return Masks((None,) * stages, (None,) * feedbacks)
 
 
 def masked(mask: Tensor | None, current: Tensor) -> Tensor:
-    """mask * current; None is no dropout."""
+    """Return mask * current; None means no dropout."""
     return current if mask is None else current * mask
 
 
 def draw_masks(shapes: Sequence[tuple[int, ...]], samples: int, dropped: float, like: Tensor) -> list[Tensor]:
-    """[samples, *shape] for every shape: zero with probability `dropped`, else the value that makes the mean 1.
+    """Draw dropout masks, [samples, *shape] for every shape: zero with probability `dropped`, else the value that makes the mean 1.
 
-    Draws from torch's global generator. Masks [samples, C, H, W] are stored channels last.
+    The seed comes from torch's global generator. Masks [samples, C, H, W] are stored channels last.
     """
     sizes = [samples * math.prod(shape) for shape in shapes]
     drawn, kept = like.new_empty(sum(sizes)), 1.0 - dropped

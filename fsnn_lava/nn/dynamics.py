@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -18,7 +20,7 @@ SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 
 
 def own_delay(source: int, target: int, schedule: Schedule) -> int:
-    """Steps that a wire of the dynamics between these positions takes in the layers' own time: 0 forward (E13)."""
+    """Return how many steps a wire between these positions takes in the layers' own time: 0 for a forward one (E13)."""
     if source < target:
         return 0
     return 1 if schedule == "sequential" else source - target + 1
@@ -26,7 +28,7 @@ def own_delay(source: int, target: int, schedule: Schedule) -> int:
 
 @dataclass(frozen=True)
 class Wire:
-    """A connection between two layers, given by position, of one run."""
+    """A connection of one run between two layers, which are given by position."""
 
     source: int
     target: int
@@ -34,23 +36,23 @@ class Wire:
     current: Current  # the source's spikes -> current of the target
 
     def part(self, rows: slice) -> Wire:
-        """The dynamics of some samples of the batch."""
+        """Return the wire for some samples of the batch."""
         return replace(self, current=self.current.part(rows))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dynamics:
-    """What every layer's current is, for one batch."""
+    """The dynamics of one batch: everything that determines the current of every layer."""
 
     shapes: tuple[Shape, ...]  # of the layers
-    drives: tuple[Drive | None, ...]  # from outside, by layer; at least one of them
+    drives: tuple[Drive | None, ...]  # from outside, by layer; at least one is not None
     wires: tuple[Wire, ...]  # by target; forward ones first
     neuron: LIF
     vths: tuple[float, ...]  # by layer
 
     @cached_property
     def values(self) -> Tensor:
-        """What a drive is computed from, [B, ...]."""
+        """The values that a drive is computed from, [B, ...]."""
         return next(drive.values for drive in self.drives if drive is not None)
 
     @property
@@ -60,14 +62,32 @@ class Dynamics:
 
     @property
     def sequence(self) -> bool:
-        """Whether the input changes with the steps."""
+        """Whether the input changes from step to step."""
         return not all(drive is None or isinstance(drive, ConstantDrive) for drive in self.drives)
 
+    @property
+    def memories(self) -> list[int]:
+        """For how many steps the output of each layer must be remembered, this step included."""
+        needed = [0] * len(self.shapes)
+        for wire in self.wires:
+            needed[wire.source] = max(needed[wire.source], wire.delay + (wire.source < wire.target))
+        return needed
+
     def into(self, layer: int) -> tuple[Wire, ...]:
-        """The wires that end on a layer."""
+        """Return the wires that end on a layer."""
         return tuple(wire for wire in self.wires if wire.target == layer)
 
+    def arriving_currents(self, layer: int, step: int, past: list[deque[Tensor]]) -> Iterator[Tensor]:
+        """Yield the currents into a layer in one step: from outside, then wire by wire. `past` holds what every layer sent, newest last."""
+        drive = self.drives[layer]
+        if drive is not None:
+            yield drive.at(step)
+        for wire in self.into(layer):
+            if step >= wire.delay:
+                # an earlier layer has already fired in this step, the others have not
+                yield wire.current(past[wire.source][-1 - wire.delay + (wire.source >= layer)])
+
     def part(self, rows: slice) -> Dynamics:
-        """The dynamics of some samples of the batch."""
+        """Return the dynamics of some samples of the batch."""
         drives = tuple(None if drive is None else drive.part(rows) for drive in self.drives)
         return replace(self, drives=drives, wires=tuple(wire.part(rows) for wire in self.wires))

@@ -1,4 +1,4 @@
-"""The layout of a network's connections for the event-driven simulation: tables for each shape, and weights in the order of their use."""
+"""The layout of a network's connections for the event-driven simulation: tables for each shape, and weights in the order of use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch.nn.functional as nnf
 from torch import Tensor
 
 from fsnn_lava.compiled.float_run import FORM_START, LAYER_COLUMNS, NO_DRIVE
-from fsnn_lava.compiled.patches import WIDEST, convolution_spans, target_step, transposed_spans
+from fsnn_lava.compiled.patches import WIDEST, convolution_patch_spans, patch_target_step, transposed_patch_spans
 from fsnn_lava.compiled.row_sums import BLOCK
 from fsnn_lava.compiled.scatter import FORM
 from fsnn_lava.errors import BadArgument
@@ -22,12 +22,12 @@ from fsnn_lava.nn.operators import Convolution, Dense, Operator, Shape, Transpos
 
 ONE_PLACE = np.array([[0, 0, 1]], dtype=np.int32)  # rows and columns of a dense connection
 TOGETHER = 64  # samples that are stepped together if all connections are dense
-CONVOLVED_TOGETHER = 8  # the same if one is not dense and there are MANY_WEIGHTS
+CONVOLVED_TOGETHER = 8  # samples stepped together if one is not dense and there are MANY_WEIGHTS
 MANY_WEIGHTS = 2**18  # more than the cache of one core holds
 
 
 class ConnectionLayout:
-    """One connection: which targets each source position reaches, and its weight in that order.
+    """The layout of one connection: which targets each source position reaches, and its weight in that order.
 
     `in_blocks` (dense only): the weight as `add_row_sums_by_block` reads it.
     """
@@ -40,22 +40,22 @@ class ConnectionLayout:
             channels, taps, width = prod(source), (1, 1), 1
         elif isinstance(operator, Convolution):
             axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, operator.dilation, strict=True)
-            steps = target_step(operator.stride[0], operator.dilation[0]), target_step(operator.stride[1], operator.dilation[1])
-            (self.row_order, self.rows), (self.column_order, self.columns) = (convolution_spans(*axis) for axis in axes)
+            steps = patch_target_step(operator.stride[0], operator.dilation[0]), patch_target_step(operator.stride[1], operator.dilation[1])
+            (self.row_order, self.rows), (self.column_order, self.columns) = (convolution_patch_spans(*axis) for axis in axes)
             channels, taps, width, groups = source[0], operator.kernel, target[2], operator.groups
         elif isinstance(operator, TransposedConvolution):
             axes = zip(source[1:], target[1:], operator.kernel, operator.stride, operator.padding, strict=True)
-            self.rows, self.columns = (transposed_spans(*axis) for axis in axes)
+            self.rows, self.columns = (transposed_patch_spans(*axis) for axis in axes)
             channels, taps, width = source[0], operator.kernel, target[2]
         else:
             raise BadArgument(f"events: cannot lay out a {type(operator).__name__}; simulate with events=False")
-        whole_rows = isinstance(operator, Dense)  # all weights of a spike are contiguous, however many
-        self.depth = target[0] // groups  # weights of a spike at one place of the target
+        whole_rows = isinstance(operator, Dense)  # all weights of a spike are contiguous, however many there are
+        self.depth = target[0] // groups  # weights of a spike at one position of the target
         self.form = np.array([channels, len(self.columns), *taps, width, target[0], groups, whole_rows, *steps], dtype=np.int64)
 
     @property
     def products(self) -> int:
-        """Weights that are used in an event-driven step in which every source fires."""
+        """Number of weights that are used in an event-driven step in which every source fires."""
         return int(self.rows[:, 2].sum()) * int(self.columns[:, 2].sum()) * int(self.form[0]) * self.depth
 
     @property
@@ -65,7 +65,7 @@ class ConnectionLayout:
         return int(np.prod(self.form[[0, 2, 3]])) * padded
 
     def ordered(self, weight: Tensor) -> Tensor:
-        """The weight in blocks of target channels, each [row taps, column taps, source, block], flattened; dense: [source, target]."""
+        """Return the weight flattened: blocks of target channels, each [row taps, column taps, source, block]; dense: [source, target]."""
         by_tap = self._by_tap(weight)
         if self.in_blocks:
             padding = -by_tap.shape[-1] % BLOCK
@@ -76,10 +76,10 @@ class ConnectionLayout:
         return torch.cat([by_tap[..., k : k + WIDEST].reshape(-1) for k in range(0, by_tap.shape[-1], WIDEST)])
 
     def _by_tap(self, weight: Tensor) -> Tensor:
-        """[row taps, column taps, source, target channels]."""
+        """Return the weight as [row taps, column taps, source, target channels]."""
         if isinstance(self.operator, Dense):
             by_source = weight.t()
-            if len(self.operator.in_shape) == 3:  # the source's spikes are numbered channels last
+            if len(self.operator.in_shape) == 3:  # the source's neurons are numbered channels last
                 by_source = by_source.reshape(*self.operator.in_shape, -1).permute(1, 2, 0, 3).flatten(0, 2)
             return by_source[None, None]
         if isinstance(self.operator, Convolution):
@@ -90,7 +90,7 @@ class ConnectionLayout:
 
 @dataclass(frozen=True)
 class WireShape:
-    """What the layout of a wire depends on: where it starts and ends, when it arrives, and its operator."""
+    """What the layout of a wire depends on: where it starts and ends, its delay, and its operator."""
 
     source: int
     target: int
@@ -99,7 +99,7 @@ class WireShape:
 
 
 class NetworkLayout:
-    """Layers and the wires between them, laid out for the compiled run. `driven`: which layers have a drive from outside."""
+    """Layers and the wires between them, laid out for the compiled run. `driven` says which layers have a drive from outside."""
 
     def __init__(self, shapes: tuple[Shape, ...], wires: Sequence[WireShape], driven: tuple[bool, ...]) -> None:
         self.shapes, self.driven = shapes, driven
@@ -120,7 +120,7 @@ class NetworkLayout:
         self.layers, self.wires = self._layer_table(wires), self._wire_table(wires)
 
     def _layer_table(self, wires: Sequence[WireShape]) -> np.ndarray:
-        """One row per layer, in the columns that compiled.float_run names."""
+        """Return a table with one row per layer, in the columns that compiled.float_run names."""
         table = np.zeros((len(self.shapes), LAYER_COLUMNS), dtype=np.int64)
         targets = [wire.target for wire in wires]  # ascending
         column = 0
@@ -131,7 +131,7 @@ class NetworkLayout:
         return table
 
     def _wire_table(self, wires: Sequence[WireShape]) -> np.ndarray:
-        """One row per wire, in the columns that compiled.float_run names."""
+        """Return a table with one row per wire, in the columns that compiled.float_run names."""
         table = np.zeros((len(wires), FORM_START + len(FORM)), dtype=np.int64)
         rows = weights = 0
         for i, (wire, connection) in enumerate(zip(wires, self.connections, strict=True)):
@@ -143,17 +143,17 @@ class NetworkLayout:
         return table
 
     def activity(self, rates: Sequence[float]) -> float:
-        """The share of all products that are needed at these mean rates (spikes per neuron and step) of each layer."""
+        """Return the share of all products that are needed at these mean rates of the layers (spikes per neuron and step)."""
         return sum(rate * number for rate, number in zip(rates, self.products, strict=True)) / max(sum(self.products), 1)
 
 
 @lru_cache(maxsize=16)
 def network_layout(shapes: tuple[Shape, ...], wires: tuple[WireShape, ...], driven: tuple[bool, ...]) -> NetworkLayout:
-    """The event-driven layout for these shapes, created once."""
+    """Return the event-driven layout for these shapes; it is created only once."""
     return NetworkLayout(shapes, wires, driven)
 
 
 def event_layout(dynamics: Dynamics) -> NetworkLayout:
-    """The layout of a network."""
+    """Return the event layout of a network."""
     wires = tuple(WireShape(wire.source, wire.target, wire.delay, wire.current.operator) for wire in dynamics.wires)
     return network_layout(dynamics.shapes, wires, tuple(drive is not None for drive in dynamics.drives))

@@ -1,7 +1,7 @@
-"""The float network in time, spike by spike (E1, E2), in float32 on the CPU.
+"""The event-driven simulation of a float network, spike by spike (E1, E2), in float32 on the CPU.
 
-Its work grows with the number of spikes. Each batch decides for itself: its first samples are run, and if their spikes need too many of
-all products, the other samples are run with dense products.
+Its work grows with the number of spikes. The choice is made for each batch: its first samples are run, and if their spikes need too many
+of all products, the other samples are run with dense products.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from fsnn_lava.nn.event_layout import event_layout
 from fsnn_lava.nn.operators import Shape
 from fsnn_lava.nn.trace import Trace
 
-DENSE_FROM = 0.5  # activity from which dense products are faster, measured for layers of 64 to 384 channels
-SAMPLES_PER_PROBE = 64  # one of so many samples is run before the choice is made
+DENSE_FROM = 0.5  # activity above which dense products are faster, measured for layers of 64 to 384 channels
+SAMPLES_PER_PROBE = 64  # one in this many samples is run before the choice is made
 SEQUENCES_AT_ONCE = 16  # an input sequence's drive takes T times the memory of an image's
 WORTH_A_CALL = 2**17  # neurons times steps, about half a millisecond
 
 
 @torch.no_grad()
 def simulate_by_events(dynamics: Dynamics, steps: int, *, returned: bool = False) -> Trace:
-    """Run `steps` steps from rest. `returned`: the trace holds W a, if this is a single layer with a constant drive that ran by events."""
+    """Simulate `steps` steps from rest. With `returned`, the trace holds W a if a single layer with a constant drive ran event by event."""
     samples = dynamics.samples
     part = SEQUENCES_AT_ONCE if dynamics.sequence else samples
     if part >= samples:
@@ -49,7 +49,7 @@ def _simulate_part(dynamics: Dynamics, steps: int, returned: bool) -> Trace:
 
 
 class EventRun:
-    """One batch: arrays as the compiled run takes them. Samples are independent, so any range of them can be run."""
+    """One batch, as the arrays that the compiled run takes. Samples are independent, so any range of them can be run."""
 
     def __init__(self, dynamics: Dynamics, steps: int, *, returned: bool) -> None:
         self.layout, self.neuron, self.steps = event_layout(dynamics), dynamics.neuron, steps
@@ -68,7 +68,7 @@ class EventRun:
         self.spikes = np.empty((samples, len(layout.shapes)), dtype=np.int64)
 
     def _masks(self, wires: Sequence[Wire], *, like: Tensor) -> Tensor:
-        """[B, targets of all wires], or [B, 0] where there is no dropout."""
+        """Return the dropout masks, [B, targets of all wires], or [B, 0] if there is no dropout."""
         samples = len(like)
         masks = [wire.current.mask for wire in wires]
         if all(mask is None for mask in masks):
@@ -78,7 +78,7 @@ class EventRun:
         return _concatenated(flat, 1).contiguous()
 
     def _constants(self, wires: Sequence[Wire], *, like: Tensor) -> Tensor:
-        """[B, neurons] the masked biases of all wires, or [1, neurons] where there is no dropout."""
+        """Return the masked biases of all wires, [B, neurons], or [1, neurons] if there is no dropout."""
         layout, masked = self.layout, self.mask.shape[1] > 0
         out = like.new_zeros(len(like) if masked else 1, layout.offsets[-1])
         for i, wire in enumerate(wires):
@@ -89,7 +89,7 @@ class EventRun:
         return out
 
     def _drives(self, dynamics: Dynamics, steps: int) -> Tensor:
-        """[B, T or 1, neurons of all layers with a drive]: the drive, and the constants of other connections into those layers."""
+        """Return each drive plus the constants of the other connections into its layer, [B, T or 1, neurons of all layers with a drive]."""
         layout, samples, parts = self.layout, dynamics.samples, []
         for drive, shape, offset, size in zip(dynamics.drives, layout.shapes, layout.offsets, layout.sizes, strict=False):
             if drive is not None:
@@ -115,12 +115,12 @@ class EventRun:
         over_samples(run, end - first, number=torch.get_num_threads(), least=least)
 
     def activity(self, samples: int) -> float:
-        """The share of all products that the spikes of the first samples needed."""
+        """Return the share of all products that the spikes of the first samples needed."""
         spikes = self.spikes[:samples].sum(0)
         return self.layout.activity([int(n) / (samples * size * self.steps) for n, size in zip(spikes, self.layout.sizes, strict=True)])
 
     def trace(self, samples: int) -> Trace:
-        """The outcome of the first samples."""
+        """Return the trace of the first samples."""
         sums, potentials = self._per_layer(self.sums, samples), self._per_layer(self.potentials, samples)
         counts = self._per_layer(self.counts, samples) if self.counts.shape[1] else sums
         total = self.neuron.weight_sum(self.steps)
@@ -135,17 +135,17 @@ class EventRun:
 
 
 def _concatenated(parts: Sequence[Tensor], axis: int) -> Tensor:
-    """torch.cat, without a copy of a single part."""
+    """Concatenate as torch.cat does, but do not copy if there is only one part."""
     return parts[0] if len(parts) == 1 else torch.cat(list(parts), axis)
 
 
 def _channels_last(values: Tensor) -> Tensor:
-    """[B, C, H, W] as [B, H * W * C]; [B, N] unchanged."""
+    """Return [B, C, H, W] as [B, H * W * C], and [B, N] unchanged."""
     return values.permute(0, 2, 3, 1).reshape(len(values), -1) if values.dim() == 4 else values
 
 
 def _channels_first(flat: Tensor, shape: Shape) -> Tensor:
-    """[B, H * W * C] as [B, C, H, W], channels last in memory."""
+    """Return [B, H * W * C] as [B, C, H, W], channels last in memory."""
     if len(shape) == 1:
         return flat
     channels, height, width = shape
@@ -153,7 +153,7 @@ def _channels_first(flat: Tensor, shape: Shape) -> Tensor:
 
 
 def _per_neuron(bias: Tensor, shape: Shape) -> Tensor:
-    """One bias per neuron, channels last, of one per channel or per neuron."""
+    """Return one bias per neuron, channels last, given one per channel or per neuron."""
     if len(shape) == 1:
         return bias
     whole = bias.view(-1, 1, 1).expand(shape) if bias.dim() == 1 else bias

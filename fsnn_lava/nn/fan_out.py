@@ -1,4 +1,4 @@
-"""The number of outgoing synapses of every neuron: what each of its spikes costs in synaptic operations (E17)."""
+"""The fan-out of every neuron, its number of outgoing synapses: what each of its spikes costs in synaptic operations (E17)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsnn_lava.nn.operators import Dense, Operator
 
 
 def fan_out(net: FSNN) -> tuple[Tensor, ...]:
-    """[*shape] per layer: outgoing synapses of every neuron, feedback and readout included.
+    """Return the fan-out of every neuron, [*shape] per layer: its outgoing synapses, feedback and readout included.
 
     Pooling counts as part of the convolution before it, as it does on the chip.
     """
@@ -33,13 +33,13 @@ def fan_out(net: FSNN) -> tuple[Tensor, ...]:
 
 @torch.no_grad()
 def synapses_per_source(operator: Operator, like: Tensor) -> Tensor:
-    """[*in_shape] outgoing synapses (fan-out) of every source neuron: the transposed operator with all weights 1, applied to ones.
+    """Return the fan-out of every source neuron, [*in_shape]: the transposed operator with all weights 1, applied to ones.
 
-    Because of borders and strides they differ between neurons.
+    It differs between neurons because of borders and strides.
     """
     return operator.transpose(like.new_ones(operator.weight_shape), like.new_ones(1, *operator.out_shape))[0]
 
 
 def operations_by_fan_out(rates: Iterable[Tensor], counts: Iterable[Tensor]) -> Tensor:
-    """[B] synaptic operations per step: every layer's rates [B, *shape] times its outgoing synapses [*shape] (E17)."""
+    """Return the synaptic operations per step, [B]: every layer's rates [B, *shape] times its fan-out [*shape] (E17)."""
     return torch.stack([(rate * count).flatten(1).sum(1) for rate, count in zip(rates, counts, strict=True)]).sum(0)

@@ -24,16 +24,16 @@ NORMS: tuple[NormKind, ...] = get_args(NormKind)
 
 
 def _nothing_else() -> float:
-    """The gain of the rest of the loop, where it is not limited."""
+    """Return the gain of the rest of the loop for norms that do not limit it."""
     return 1.0
 
 
 class RestrictedFeedback(nn.Module):
     """W = alpha W^/||W^|| with a learnable alpha kept in [-limit, limit] (E6).
 
-    `norm` "kernel" is the paper's: the largest singular value of the kernel as a matrix, tracked by power iteration in training.
-    "operator" tracks that of the zero-padded operator itself. Both are estimates from below; `Operator.norm_bound` is a guarantee.
-    "loop" is "operator", but `limit` bounds the gain around the loop, ||W|| prod ||F|| / vth**N, and is guaranteed after `clip_`.
+    The `norm` "kernel" is the paper's: the largest singular value of the kernel as a matrix, tracked by power iteration in training.
+    "operator" tracks that of the zero-padded operator itself. Both are estimates from below; only `Operator.norm_bound` is guaranteed.
+    "loop" is like "operator", but `limit` bounds the gain around the loop, ||W|| prod ||F|| / vth**N, and is guaranteed after `clip_`.
 
     `rounding`, if set, maps W to the weight that is used.
     """
@@ -61,11 +61,11 @@ class RestrictedFeedback(nn.Module):
             self.alpha = nn.Parameter(self.spectral_norm().clamp(max=self.limit).reshape(()))
 
     def forward(self, spikes: Tensor) -> Tensor:
-        """The feedback current of these spikes or rates."""
+        """Return the feedback current of these spikes or rates."""
         return self.operator.apply(self.weight(), spikes)
 
     def weight(self) -> Tensor:
-        """alpha W^/||W^||, with gradients to both, rounded if the network is fake-quantised.
+        """Return the feedback weight alpha W^/||W^||, with gradients to both, rounded if the network is fake-quantised.
 
         In training, each call first clips an alpha that the optimiser has moved beyond its limit, and advances the power iteration by
         one step.
@@ -81,38 +81,38 @@ class RestrictedFeedback(nn.Module):
         return math.inf if self.norm == "loop" else self.limit
 
     def limited(self, alpha: Tensor) -> Tensor:
-        """alpha clipped to [-limit, limit]; unchanged for "loop"."""
+        """Return alpha clipped to [-limit, limit], or unchanged for "loop"."""
         return alpha.clamp(-self.alpha_limit, self.alpha_limit)
 
     @torch.no_grad()
     def clip_(self) -> None:
-        """Clip alpha in place, to [-limit, limit], or so that the gain around the loop is at most `limit`.
+        """Clip alpha in place to [-limit, limit], or so that the gain around the loop is at most `limit`.
 
-        An autograd graph that was built before stays valid: it used the clipped value.
+        An autograd graph that was built before stays valid, since it used the clipped value.
         """
         self.alpha.data.clamp_(-self.alpha_limit, self.alpha_limit)
         if self.norm == "loop":
             gain = self.loop_gain()
             if gain > self.limit:
-                self.alpha.data.mul_(self.limit / gain * (1 - 1e-6))  # float32 rounds
+                self.alpha.data.mul_(self.limit / gain * (1 - 1e-6))  # a margin for float32 rounding
 
     @torch.no_grad()
     def loop_gain(self) -> float:
-        """An upper bound of ||W|| times the gain of the rest of the loop."""
+        """Return an upper bound on ||W|| times the gain of the rest of the loop."""
         return self._tracked.bound(self.operator, self.weight()) * self.rest_of_loop()
 
     def spectral_norm(self) -> Tensor:
-        """The tracked estimate of ||W^||."""
+        """Return the tracked estimate of ||W^||."""
         return self.transposed_singular().norm()
 
     def transposed_singular(self) -> Tensor:
-        """W^T u for the tracked left singular vector u."""
+        """Return W^T u for the tracked left singular vector u."""
         if self.norm == "kernel":
             return self.direction.flatten(1).t() @ self.singular
         return self.operator.transpose(self.direction, self.singular.view(1, *self.operator.out_shape)).flatten()
 
     def norm_gradient(self, left: Tensor, right: Tensor) -> Tensor:
-        """d||W^||/dW^ = u v^T in the shape of the weight, for the singular vectors u, v."""
+        """Return d||W^||/dW^ = u v^T in the shape of the feedback weight, for the singular vectors u, v."""
         if self.norm == "kernel":
             return torch.outer(left, right).view_as(self.direction)
         return self.operator.weight_gradient(right.view(1, *self.operator.in_shape), left.view(1, *self.operator.out_shape))
@@ -128,7 +128,7 @@ class RestrictedFeedback(nn.Module):
 
 
 class _Restricted(torch.autograd.Function):
-    """alpha W^/||W^|| (E6): many small operations in torch, two compiled ones on a CPU."""
+    """Computes alpha W^/||W^|| (E6), which takes many small operations in torch, but only two compiled ones on a CPU."""
 
     @staticmethod
     def forward(ctx: Any, direction: Tensor, alpha: Tensor, feedback: RestrictedFeedback, iterate: bool) -> Tensor:  # type: ignore[override]
@@ -137,7 +137,7 @@ class _Restricted(torch.autograd.Function):
             weight, right = torch.empty_like(direction), direction.new_empty(direction[0].numel())
             matrix, out = direction.detach().flatten(1).numpy(), weight.flatten(1).numpy()
             kind = matrix.dtype.type
-            given, limit = kind(alpha.item()), kind(feedback.alpha_limit)  # in the weights' precision, where clipped values are within
+            given, limit = kind(alpha.item()), kind(feedback.alpha_limit)  # in the weights' precision, so that clipped values are within it
             ctx.within, ctx.factor = abs(given) <= limit, min(max(given, -limit), limit)
             ctx.norm = kind(restrict_feedback(matrix, feedback.singular.numpy(), right.numpy(), out, ctx.factor, iterate))
         else:
@@ -152,7 +152,7 @@ class _Restricted(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """dL/dW^ = s (G - <G, W^>/||W^|| u v^T) with s = alpha/||W^||; alpha has a gradient as long as it is within its limit."""
+        """Return dL/dW^ = s (G - <G, W^>/||W^|| u v^T) with s = alpha/||W^||; alpha has a gradient as long as it is within its limit."""
         direction, alpha, left, right = ctx.saved_tensors
         feedback, grad = ctx.feedback, grads[0].contiguous()
         if ctx.compiled:

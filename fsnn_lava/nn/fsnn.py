@@ -1,4 +1,4 @@
-"""FSNN: the float network. It runs in spikes, has an equilibrium, and is trained by implicit differentiation there."""
+"""FSNN, the float network: it runs in spikes, has an equilibrium, and is trained by implicit differentiation at that equilibrium."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ from fsnn_lava.nn.layer_rates import layer_rates, layer_rates_of_graph
 from fsnn_lava.nn.layer_shape import layer_shape
 from fsnn_lava.nn.loop_map import Equilibrium, LoopMap
 from fsnn_lava.nn.network_dynamics import network_dynamics
-from fsnn_lava.nn.network_gains import network_gains
+from fsnn_lava.nn.network_gains import network_gains, spectral_radius
 from fsnn_lava.nn.neurons import IF, LIF
 from fsnn_lava.nn.normalisation import Normalisation
-from fsnn_lava.nn.operator_norm import spectral_radius
 from fsnn_lava.nn.raw_values import range_unless_raw_values
 from fsnn_lava.nn.readout import Readout
 from fsnn_lava.nn.simulation import simulate
@@ -49,33 +48,33 @@ from fsnn_lava.solvers.solver import Solver
 
 
 class FSNN(nn.Module):
-    """A feedback spiking network: layers, forward and feedback connections between them, a non-spiking readout on the last layer.
+    """A feedback spiking network: layers, forward and feedback connections between them, and a non-spiking readout on the last layer.
 
-    In training mode `net(images)` simulates T steps without a graph and attaches the implicit gradient (E5): memory does not depend on T.
-    Raw uint8 images are normalised here, float images are taken as already normalised. `print(net)` lists layers and connections.
+    In training mode, `net(images)` simulates T steps without a graph and attaches the implicit gradient (E5): memory does not depend on T.
+    Raw uint8 images are normalised here; float images must already be normalised. `print(net)` lists layers and connections.
 
     It learns from average rates at an equilibrium: do not use it to tell sequences apart by the order of their frames.
 
     Args:
-        architecture: a `Graph`, or the paper's notation. "64C5s (F64C5)" is a convolution with 64 channels, kernel 5 and stride 2, and such
-            a feedback; "400 (F400)" is dense; "-" joins layers, "P2" averages 2 x 2, a final "u" makes a feedback transposed. Several
-            loops, recurrence and skips: "16C3s-16C3-16C3 (F16C3, R2:16C3, S1>3)".
+        architecture: a `Graph`, or the paper's notation. "64C5s (F64C5)" is a convolution with 64 channels, kernel 5 and stride 2,
+            with convolutional feedback; "400 (F400)" is dense; "-" joins layers, "P2" averages 2 x 2, and a final "u" transposes a
+            feedback convolution. An example with several loops, recurrence and a skip: "16C3s-16C3-16C3 (F16C3, R2:16C3, S1>3)".
         input_shape: (N,) or N, or (C, H, W), without batch and time; a graph has its own.
         classes: outputs of the readout.
         neuron: `IF()` (the default: its residual falls as 1/T), `LIF(leak)`, or `SigmaDelta(dead_band=…)`, which sends changes of rates
             instead of spikes.
-        vth: threshold; 2 is the paper's. One for each layer, or one for all layers that have none of their own.
-        steps: T, the default for calls. 30 is the paper's for MNIST.
+        vth: threshold: one for each layer, or one for all layers that have none of their own. The paper uses 2.
+        steps: T, the default for calls. The paper uses 30 for MNIST.
         schedule: "sequential" is the paper's: a layer sees the new spikes of the one before it. "pipelined" is the chip's: every connection
             takes one step. Both have the same equilibrium.
-        dropout: share of currents dropped in training, in [0, 1); one mask for all steps. Off by default.
+        dropout: share of currents dropped in training, in [0, 1), with one mask for all steps. Off by default.
         norm: how the feedback's norm is estimated: "kernel" is the paper's; choose "operator" if you want a certificate (E6), or "loop" if
             the network is a chain of several layers with one feedback, from the last to the first.
-        limit: every feedback's alpha is kept in [-limit, limit]; 1 is the paper's. With norm "loop", `feedback.clip_()` keeps the product
-            of all norms around the loop, over all thresholds, within it: below 1 the network is certified from the start.
+        limit: every feedback's alpha is kept in [-limit, limit]; the paper uses 1. With norm "loop", `feedback.clip_()` keeps the product
+            of all norms around the loop, divided by all thresholds, within the limit: below 1, the network is certified from the start.
         batch_norm: after every forward connection, never after the feedback (E7).
-        normalisation: how raw values become inputs. None takes them unchanged; then train on raw values too: `quantise` rejects a network
-            that was trained on other floats, because the chip would see other inputs.
+        normalisation: how raw values become inputs. None takes them unchanged; you must then train on raw values too, since `quantise`
+            rejects a network that was trained on other floats: the chip would see other inputs.
         class_names: one per class, or none; kept in files and reports.
         solver: how the gradient's linear system is solved; by default GMRES to a relative residual of 1e-2.
 
@@ -85,8 +84,8 @@ class FSNN(nn.Module):
         last_trace: the Trace of the last simulation; None before the first.
         last_solve: products and relative residual of the last backward pass; None before the first.
         metrics: what a training run recorded; kept in model.pt.
-        trained_range: smallest and largest float input of training without a `normalisation`, if they are not raw values 0 … 255; kept in
-            model.pt.
+        trained_range: smallest and largest float input in training without a `normalisation`, if the inputs are not raw values 0 … 255;
+            kept in model.pt and as metadata of the state dict.
 
     Raises:
         BadArchitecture: `architecture` cannot be parsed, or its shapes do not fit together.
@@ -98,7 +97,7 @@ class FSNN(nn.Module):
         >>> loss.backward()
     """
 
-    feedback: RestrictedFeedback | None  # the only one, or None; not there if there are several
+    feedback: RestrictedFeedback | None  # the only one, or None; absent if there are several
 
     def __init__(
         self,
@@ -134,9 +133,9 @@ class FSNN(nn.Module):
         self.metrics: dict[str, Any] = {}
         self.last_solve: tuple[int, float] | None = None  # steps and relative residual of the last backward pass
         self.last_trace: Trace | None = None  # of the last forward pass
-        self.trained_range: tuple[float, float] | None = None  # of float inputs that are not raw values, if trained on such
+        self.trained_range: tuple[float, float] | None = None  # of float training inputs, unless all of them were raw values
         self.event_driven = True  # False: always simulate with dense products
-        self.turns = 0  # in training, take the rates from this many iterations of f, from zero, instead of a simulation; 0: simulate
+        self.turns = 0  # in training, take the rates from this many iterations of f from zero, instead of a simulation; 0: simulate
         graph = self.graph
         self.stages = Stages(Stage(one, graph.operator(one), batch_norm=batch_norm) for one in graph.forward)
         self.feedbacks = tuple(
@@ -151,7 +150,7 @@ class FSNN(nn.Module):
         self.clip_feedback_()
 
     def _register_feedbacks(self) -> None:
-        """A single feedback has the name that it has always had in files."""
+        """Register every feedback as a module; a single one keeps the name that it has always had in files."""
         for number, feedback in enumerate(self.feedbacks, start=1):
             self.add_module("feedback" if len(self.feedbacks) == 1 else f"feedback{number}", feedback)
         if not self.feedbacks:
@@ -188,14 +187,14 @@ class FSNN(nn.Module):
         return logits
 
     def forward(self, images: Tensor, steps: int | None = None, *, coupling: SampleCoupling = WHOLE_BATCH) -> Tensor:
-        """What `__call__` runs; call the network itself, so that torch's hooks run too."""
+        """Do the work of `__call__`; call the network itself instead, so that torch's hooks run too."""
         return self.readout(self._rates(images, steps, coupling, inner=False)[-1].flatten(1))
 
     def rates(self, images: Tensor, steps: int | None = None, *, coupling: SampleCoupling = WHOLE_BATCH) -> tuple[Tensor, ...]:
         """Run `steps` steps and return the rates of every layer; in training mode with the implicit gradient, for a loss of your own (E17).
 
-        `net.readout(rates[-1].flatten(1))` are the logits. In training mode the rates of other layers are those that the rates
-        where feedback starts imply (E13), which at an equilibrium are the simulated ones.
+        `net.readout(rates[-1].flatten(1))` are the logits. In training mode, the rates where feedback starts imply those of the
+        other layers (E13), which at an equilibrium are the simulated ones.
 
         Args:
             images: as for a call: [B, *input_shape], or [B, T, *input_shape] for a sequence.
@@ -216,7 +215,7 @@ class FSNN(nn.Module):
         return self._rates(images, steps, coupling, inner=True)
 
     def _rates(self, images: Tensor, steps: int | None, coupling: SampleCoupling, *, inner: bool) -> tuple[Tensor, ...]:
-        """Rates with a gradient in training mode; of the last layer alone unless `inner`."""
+        """Return the rates, with a gradient in training mode; only those of the last layer unless `inner`."""
         values, steps = self._checked(images, steps)
         weights = self.feedback_weights()
         masks = self._masks(len(values), values, coupling)
@@ -299,25 +298,25 @@ class FSNN(nn.Module):
 
     @torch.no_grad()
     def residual(self, rates: Sequence[Tensor], average: Tensor) -> Tensor:
-        """Return how far rates are from an equilibrium: the largest |f(a) - a| where feedback starts, of each sample.
+        """Return how far rates are from an equilibrium: the largest |f(a) - a| where feedback starts, for each sample.
 
         Args:
             rates: [B, *shape] of every layer.
             average: the input, normalised and averaged over the steps (see `average`).
 
         Returns:
-            [B], spikes per step. Without feedback, that of the last layer.
+            [B], spikes per step. Without feedback, it is taken on the last layer.
         """
         sources = SourceRates(self.graph.sources, self.graph.shapes)
         given = sources.join(rates)
         return (sources.join(self.rate_map(average)(sources.split(given))) - given).abs().flatten(1).amax(1)
 
     def rate_map(self, average: Tensor, *, batch_statistics: bool = False) -> LoopMap:
-        """Return f of E4 for a batch: a function from the rates where feedback starts to the rates of every layer, mapped once around.
+        """Return f of E4 for a batch: a function from the rates where feedback starts to the rates of every layer, once around the loops.
 
         Args:
             average: [B, *input_shape], normalised and averaged over the steps (see `average`).
-            batch_statistics: use the statistics of this batch in batch norm, as training does, which also updates the running ones.
+            batch_statistics: use the statistics of this batch in batch norm, as training does; this also updates the running ones.
         """
         return self._loop_map(self._entries(average), self.feedback_weights(), self._no_masks(), running=not batch_statistics)
 
@@ -325,17 +324,17 @@ class FSNN(nn.Module):
     def spectral_radius(self) -> float:
         """Return the spectral radius of the gains M (E13): below 1, the network is certified to have one equilibrium, which it approaches.
 
-        M adds up, for every pair of layers, the norms of the connections between them over the target's threshold: guaranteed upper
-        bounds, batch norm and pooling folded in. It takes seconds for large convolutions.
+        For every pair of layers, M adds up the norms of the connections between them, divided by the target's threshold. The norms are
+        guaranteed upper bounds, with batch norm and pooling folded in; computing them takes seconds for large convolutions.
         """
         return spectral_radius(network_gains(self))
 
     def feedback_weights(self) -> tuple[Tensor, ...]:
-        """Return the weight of every feedback, restricted (E6); in training each call moves their power iterations by a step."""
+        """Return the weight of every feedback, restricted (E6); in training, each call advances their power iterations by a step."""
         return tuple(feedback.weight() for feedback in self.feedbacks)
 
     def clip_feedback_(self) -> None:
-        """Bring every feedback's alpha back to its limit, in place; training does so after every step."""
+        """Bring every feedback's alpha back within its limit, in place; training does so after every step."""
         for feedback in self.feedbacks:
             feedback.clip_()
 
@@ -352,7 +351,7 @@ class FSNN(nn.Module):
         return torch.einsum("t,bt...->b...", weights, values[:, :steps])
 
     def _rest_of_loop(self) -> float:
-        """An upper bound of a chain's ||F²|| … ||Fᴺ|| over all thresholds, batch norm and pooling folded in (E6)."""
+        """Return an upper bound on a chain's ||F²|| … ||Fᴺ|| divided by all thresholds, batch norm and pooling folded in (E6)."""
         gain = 1.0 / prod(self.vths)
         for stage, tracked in list(zip(self.stages, self._tracked_norms, strict=True))[1:]:
             operator, weight, _ = stage.folded()
@@ -385,11 +384,20 @@ class FSNN(nn.Module):
         if self.normalisation is None and self.trained_range is None and images.is_floating_point():
             self.trained_range = range_unless_raw_values(images)
 
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if self.trained_range is not None and hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]]["trained_range"] = self.trained_range  # no tensor: the names in files stay the same
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *outcome: Any) -> None:
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *outcome)
+        self.trained_range = local_metadata.get("trained_range", self.trained_range)
+
     def _no_masks(self) -> Masks:
         return Masks.none(len(self.stages), len(self.feedbacks))
 
     def _masks(self, samples: int, like: Tensor, coupling: SampleCoupling = WHOLE_BATCH) -> Masks:
-        """Dropout on the currents of all connections that learn."""
+        """Return the dropout masks for the currents of all connections that learn."""
         if not self.training or self.dropout == 0.0:
             return self._no_masks()
         learning = [stage for stage in self.stages if stage.linear is not None]
@@ -399,7 +407,7 @@ class FSNN(nn.Module):
         return Masks(stages, tuple(drawn))
 
     def _entries(self, average: Tensor) -> tuple[Tensor | None, ...]:
-        """F x* without batch norm of the stages that start at the input, None for the others."""
+        """Return F x* without batch norm for the stages that start at the input, and None for the others."""
         return tuple(stage.current(average) if stage.connection.source == INPUT else None for stage in self.stages)
 
     def _loop_map(
@@ -411,7 +419,7 @@ class FSNN(nn.Module):
         running: bool,
         coupling: SampleCoupling = WHOLE_BATCH,
     ) -> LoopMap:
-        """f for an input whose currents, without batch norm, are `entries`."""
+        """Return f for an input whose currents, without batch norm, are `entries`."""
         return LoopMap(
             graph=self.graph,
             stages=self.stages,
@@ -429,12 +437,12 @@ class FSNN(nn.Module):
     def _dynamics(
         self, values: Tensor, weights: tuple[Tensor, ...], masks: Masks, entries: tuple[Tensor | None, ...] | None = None
     ) -> Dynamics:
-        """Every current of a run. `entries` are the input's currents without batch norm, if they are known already."""
+        """Return every current of a run. `entries` are the input's currents without batch norm, if they are known already."""
         return network_dynamics(self, values, weights, masks, entries)
 
     @torch.no_grad()
     def _turn(self, entries: tuple[Tensor | None, ...], weights: tuple[Tensor, ...], masks: Masks) -> Trace:
-        """The rates after all but the last of `turns` turns of f, from zero, with batch norm's running statistics."""
+        """Iterate f from zero, for all but the last of `turns` turns, with batch norm's running statistics; return the rates."""
         f = self._loop_map(entries, weights, masks, running=True)
         known = next(entry for entry in entries if entry is not None)
         rates = tuple(known.new_zeros(len(known), *layer.out_shape) for layer in self.graph.layers)
@@ -448,7 +456,7 @@ class FSNN(nn.Module):
         return trace
 
     def _report(self, solution: Solution) -> None:
-        """Keep the figures of a backward solve; Diverged if the gradient is not finite."""
+        """Record the figures of a backward solve; Diverged if the gradient is not finite."""
         worst = float(solution.residual.max()) if solution.steps else 0.0
         self.last_solve = (solution.steps, worst if solution.steps else math.nan)
         if not math.isfinite(worst + float(solution.value.sum())):  # residuals are infinite where no iterate was finite
@@ -460,7 +468,7 @@ class FSNN(nn.Module):
 
     @staticmethod
     def from_config(config: dict[str, Any]) -> FSNN:
-        """Make a network with new random weights.
+        """Make an FSNN of this configuration with new random weights.
 
         Args:
             config: from `FSNN.config`.

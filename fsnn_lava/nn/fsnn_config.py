@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def network_config(net: FSNN) -> dict[str, Any]:
-    """The configuration; its architecture is the notation where there is one, else a dict of layers and connections.
+    """Return the configuration; its architecture is the notation if there is one, else a dict of layers and connections.
 
-    Only that of `SigmaDelta` neurons has a key "delta".
+    Only the configuration of `SigmaDelta` neurons has a key "delta".
     """
     normalisation, notation = net.normalisation, net.architecture.notation
     return {
@@ -40,7 +40,7 @@ def network_config(net: FSNN) -> dict[str, Any]:
 
 
 def constructor_arguments(config: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with which `FSNN` creates a network of this configuration."""
+    """Return the arguments with which `FSNN` creates a network of this configuration."""
     values = dict(config)
     leak, normalisation = values.pop("leak"), values.pop("normalisation")
     if normalisation is not None:
@@ -59,7 +59,7 @@ def _delta(neuron: LIF) -> dict[str, Any]:
 
 
 def read_architecture(config: dict[str, Any]) -> Architecture:
-    """The architecture of a configuration."""
+    """Return the architecture of a configuration."""
     return parse_architecture(_architecture(config), input_shape=tuple(config["input_shape"]), classes=int(config["classes"]))
 
 

@@ -1,4 +1,4 @@
-"""An FSNN as a table of its layers and connections, without their weights."""
+"""The summary of an FSNN: a table of its layers and connections, without their weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def fsnn_summary(net: FSNN) -> Summary:
-    """One row for every layer with its only forward connection, or a row for each of several; then feedback and readout."""
+    """Return an FSNN's summary: a row per layer with its forward connection, or a row for each of several, then feedback and readout."""
     architecture, graph = net.architecture, net.graph
     rows: list[tuple[Cell, ...]] = [("input", shape_text(architecture.input_shape), prod(architecture.input_shape), "", "")]
     for position, layer in enumerate(architecture.layers):

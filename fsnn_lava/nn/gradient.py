@@ -19,10 +19,10 @@ from fsnn_lava.solvers.solver import Solver
 
 
 def attach_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
-    """The last layer's rates, with the gradient of the equilibrium that they approximate (E5).
+    """Attach the implicit gradient: return the last layer's rates with the gradient of the equilibrium that they approximate (E5).
 
-    `loop` is f with batch norm in its training mode (E7). Every backward solve is passed to `report`. `turn`: the value is f of the
-    rates, one turn closer to the equilibrium than the rates at which f is differentiated.
+    `loop` is f with batch norm in its training mode (E7). Every backward solve is passed to `report`. With `turn`, the value is
+    f of the rates, one turn closer to the equilibrium than the rates at which f is differentiated.
     """
     if not loop.feedbacks:
         mapped = loop(trace.rates[-1])[-1]

@@ -24,7 +24,7 @@ READOUT = "readout"
 DIAGONAL_MAX = 4096  # neurons
 ConnectionKind = Literal["dense", "conv", "transposed", "pool", "identity"]
 CONNECTION_KINDS: tuple[ConnectionKind, ...] = get_args(ConnectionKind)
-FIXED_KINDS = ("pool", "identity")  # have no weights to learn
+FIXED_KINDS = ("pool", "identity")  # kinds that have no weights to learn
 _PARAMETERS: dict[str, tuple[str, ...]] = {  # by kind, besides source and target
     "dense": ("batch_norm", "limit"),
     "conv": ("kernel", "stride", "padding", "dilation", "groups", "pool", "batch_norm", "limit"),
@@ -45,7 +45,7 @@ class Neurons:
         vth: the layer's threshold; None takes that of the network.
 
     Raises:
-        BadArchitecture: name, shape or threshold is not one of these.
+        BadArchitecture: the name, the shape or the threshold is not valid.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Neurons:
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """A connection of a graph. Numbers of rows and columns are one number for both, or a pair (rows, columns).
+    """A connection of a graph. Sizes are given as one number for rows and columns, or as a pair (rows, columns).
 
     Args:
         source: a layer's name, or "input".
@@ -86,9 +86,9 @@ class Connection:
         kind: "dense", "conv" (convolution), "transposed" (transposed convolution), "pool" (average pooling) or "identity" (a skip).
         kernel: of "conv", "transposed" and "pool".
         stride: by default 1 for "conv", 2 for "transposed", and the kernel for "pool".
-        padding: zeros on every side. By default that of "same" size, half of an odd kernel; 0 for "pool". Even kernels need one.
+        padding: zeros on every side. By default "same" padding, half of an odd kernel; 0 for "pool". Even kernels need an explicit one.
         dilation: of "conv": distance between the taps of the kernel.
-        groups: of "conv": channels are split into this many groups; as many groups as channels make it depthwise.
+        groups: of "conv": channels are split into this many groups; with as many groups as channels, it is depthwise.
         pool: of "conv": its current is averaged over squares of this side before the neurons see it.
         gain: of "pool" and "identity": what the rates are multiplied by.
         batch_norm: None follows the network's option, except for "pool" and "identity", which have none by default. Feedback never has any.
@@ -137,7 +137,7 @@ class Connection:
 
     @property
     def fixed(self) -> bool:
-        """Whether it has no weights to learn."""
+        """Whether the connection has no weights to learn."""
         return self.kind in FIXED_KINDS
 
     def _check_parameters(self) -> None:
@@ -157,7 +157,7 @@ class Connection:
         spans = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
         if any(span % 2 for span in spans):
             raise BadArchitecture(
-                f"{self}: an even kernel ({kernel[0]} x {kernel[1]}) has no 'same' padding; give it, for example padding={max(spans) // 2}"
+                f"{self}: an even kernel ({kernel[0]} x {kernel[1]}) has no 'same' padding; set it, for example padding={max(spans) // 2}"
             )
         return spans[0] // 2, spans[1] // 2
 
@@ -177,7 +177,7 @@ class Connection:
 
         Args:
             source: (N,) or (C, H, W).
-            channels: of the target; of a dense connection, its neurons.
+            channels: of the target; for a dense connection, its number of neurons.
 
         Returns:
             A transposed convolution multiplies rows and columns by its stride.
@@ -200,7 +200,7 @@ class Connection:
             target: (N,) or (C, H, W).
 
         Raises:
-            BadArchitecture: it does not fit between them.
+            BadArchitecture: the connection does not fit between them.
         """
         made = self._operator(source, target)
         if min(made.out_shape) < 1:
@@ -247,7 +247,7 @@ class Connection:
         return Convolution(in_shape=source, channels=source[0], kernel=(1, 1), groups=source[0])
 
     def _transposed(self, source: Shape, target: Shape) -> Operator:
-        """Rows and columns are added at the end where the target is less than a stride larger."""
+        """Return a transposed convolution; rows and columns are added at the end if the target is larger by less than a stride."""
         kernel, stride, padding = cast(Pair, self.kernel), cast(Pair, self.stride), cast(Pair, self.padding)
         made = TransposedConvolution(in_shape=source, channels=target[0], kernel=kernel, stride=stride, padding=padding)
         rest = [out - n for out, n in zip(target[1:], made.out_shape[1:], strict=True)]
@@ -312,7 +312,7 @@ class Graph:
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """Of every layer."""
+        """The shape of every layer."""
         return tuple(layer.out_shape for layer in self.layers)
 
     def shape(self, name: str) -> Shape:
@@ -355,7 +355,7 @@ class Graph:
 
     @cached_property
     def forward(self) -> tuple[Connection, ...]:
-        """All forward connections: by target, then in the order given."""
+        """All forward connections, sorted by target, otherwise in the order given."""
         found = [one for one in self.connections if self.is_forward(one)]
         return tuple(sorted(found, key=lambda one: self.positions[one.target]))
 
@@ -371,12 +371,12 @@ class Graph:
 
     @cached_property
     def stages_into(self) -> tuple[tuple[int, ...], ...]:
-        """By layer: which of `forward` end there."""
+        """For each layer, the indices of the connections in `forward` that end there."""
         return self._into(self.forward)
 
     @cached_property
     def feedbacks_into(self) -> tuple[tuple[int, ...], ...]:
-        """By layer: which of `feedback` end there."""
+        """For each layer, the indices of the connections in `feedback` that end there."""
         return self._into(self.feedback)
 
     def _into(self, connections: tuple[Connection, ...]) -> tuple[tuple[int, ...], ...]:
@@ -385,7 +385,7 @@ class Graph:
 
     @cached_property
     def is_chain(self) -> bool:
-        """Whether it is the paper's network: each layer is fed by the one before it, the first also by the last, nothing else."""
+        """Whether it is the paper's network: each layer is fed only by the one before it, and the first also by the last."""
         path = [self.ends(one) for one in self.forward] == [(i - 1, i) for i in range(len(self.layers))]
         back = [self.ends(one) for one in self.feedback] in ([], [(len(self.layers) - 1, 0)])
         return path and back and not any(one.fixed for one in self.forward)

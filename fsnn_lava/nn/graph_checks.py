@@ -1,4 +1,4 @@
-"""Checks of a whole network graph: everything that a single connection cannot check."""
+"""Checks for a whole network graph: everything that a single connection cannot check."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fsnn_lava.nn.graph_paths import reachable
 if TYPE_CHECKING:
     from fsnn_lava.nn.graph import Connection, Graph
 
-Reached = dict[int, frozenset[int]]  # by position: which layers it leads to
+Reached = dict[int, frozenset[int]]  # for each position, which layers it leads to
 LAYERS_MAX = 200
 CONNECTIONS_MAX = 1000
 
 
 def check_graph(graph: Graph) -> None:
-    """BadArchitecture unless a network graph is valid; the message says what is wrong and what would be right."""
+    """Raise BadArchitecture unless a network graph is valid; the message says what is wrong and how to fix it."""
     _check_layers(graph)
     for connection in graph.connections:
         _check_ends(graph, connection)
@@ -29,11 +29,11 @@ def check_graph(graph: Graph) -> None:
 
 
 def check_single_loop(graph: Graph) -> None:
-    """The option norm="loop": BadArgument unless the graph has a single loop, around which all norms are multiplied."""
+    """Raise BadArgument unless the graph has a single loop, because norm="loop" multiplies all norms around one."""
     if not graph.is_chain:
         raise BadArgument(
             "norm 'loop' restricts one loop, from the last layer of a chain to the first; this graph has other connections. "
-            "Use norm 'operator' with a smaller limit, and ask spectral_radius() whether the network is certified"
+            "Use norm 'operator' with a smaller limit, and check with spectral_radius() whether the network is certified"
         )
 
 
@@ -90,7 +90,7 @@ def _check_feedback(graph: Graph, connection: Connection, reached: Reached) -> N
 
 
 def _check_paths(graph: Graph, reached: Reached) -> None:
-    """Every layer must depend on the input, and the readout on every layer."""
+    """Check that every layer depends on the input, and the readout on every layer."""
     last = len(graph.layers) - 1
     for position, layer in enumerate(graph.layers):
         if position not in reached[-1]:

@@ -18,7 +18,7 @@ from fsnn_lava.solvers.solver import Solver
 
 
 def attach_graph_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
-    """As `attach_gradient`, for any graph, by autograd (E13)."""
+    """Attach the gradient as `attach_gradient` does, for any graph, by autograd (E13)."""
     sources, last = SourceRates(loop.graph.sources, loop.graph.shapes), len(loop.graph.layers) - 1
     given = sources.split(attach_graph_source_gradient(trace, loop, solver, report=report, turn=turn))
     if sources.positions[-1] == last:
@@ -28,7 +28,7 @@ def attach_graph_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report
 
 
 def attach_graph_source_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
-    """The rates where feedback starts in a graph, as `SourceRates` joins them, with the gradient of their equilibrium (E13)."""
+    """Return the rates where feedback starts in a graph, joined by `SourceRates`, with the gradient of their equilibrium (E13)."""
     sources, coupling = SourceRates(loop.graph.sources, loop.graph.shapes), loop.coupling
     rates = sources.join(trace.rates)
     start = rates.detach().requires_grad_()

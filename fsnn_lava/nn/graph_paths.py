@@ -1,4 +1,4 @@
-"""Which layers of a network graph lead to which. Layers are positions from 0, the input is -1."""
+"""Paths in a network graph: which layers lead to which. Layers are positions from 0, and the input is -1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Edge = tuple[int, int]  # positions of source and target
 
 
 def reachable(edges: Iterable[Edge], start: int) -> frozenset[int]:
-    """Positions that a path of one or more edges leads to from `start`."""
+    """Return the positions that can be reached from `start` along one or more edges."""
     targets: dict[int, list[int]] = {}
     for source, target in edges:
         targets.setdefault(source, []).append(target)
@@ -23,7 +23,7 @@ def reachable(edges: Iterable[Edge], start: int) -> frozenset[int]:
 
 
 def strong_components(edges: Iterable[Edge], layers: int) -> tuple[tuple[int, ...], ...]:
-    """Sets of layers that influence themselves and each other, each ascending: the strongly connected components with a cycle."""
+    """Return the strongly connected components with a cycle: sets of layers that influence themselves and each other, each ascending."""
     listed = tuple(edges)
     reached = [reachable(listed, position) for position in range(layers)]
     found: list[tuple[int, ...]] = []

@@ -13,13 +13,13 @@ _CONNECTION = {field.name: field.default for field in dataclasses.fields(Connect
 
 
 def graph_values(graph: Graph) -> dict[str, Any]:
-    """Layers and connections as plain values, without defaults; `graph_of` reverses it."""
+    """Return the layers and connections of a graph as plain values, without defaults; `graph_of` reverses this."""
     layers = [_layer_values(layer) for layer in graph.layers]
     return {"layers": layers, "connections": [_values(connection) for connection in graph.connections]}
 
 
 def graph_of(values: dict[str, Any], *, input_shape: Sequence[int]) -> Graph:
-    """The graph of `graph_values`; BadArchitecture names a key that is wrong."""
+    """Return the graph that `graph_values` describes; BadArchitecture names the invalid key."""
     _check_keys(values, {"layers", "connections"}, "a graph")
     layers, connections = values.get("layers"), values.get("connections")
     for name, entries in (("layers", layers), ("connections", connections)):

@@ -30,14 +30,14 @@ class _Implicit(torch.autograd.Function):
 
 
 def implicit(mapped: Tensor, rates: Tensor, solve: Solve, *, report: Report) -> Tensor:
-    """The values of `rates`, with the gradient of the equilibrium that they approximate.
+    """Return the values of `rates` with the implicit gradient of the equilibrium that they approximate.
 
-    `mapped` is f(rates) with a graph to the parameters. In the backward pass `solve(dL/da)` returns beta = J_f^T beta + dL/da at
+    `mapped` is f(rates) with a graph to the parameters. In the backward pass, `solve(dL/da)` returns beta = J_f^T beta + dL/da at
     `rates`, which becomes the gradient of `mapped`: dL/dtheta = beta^T df/dtheta (E5).
     """
     return _Implicit.apply(mapped, rates, solve, report)
 
 
 def with_value(implied: Tensor, value: Tensor) -> Tensor:
-    """`value`, with the gradient of `implied`."""
+    """Return `value` with the gradient of `implied`."""
     return value + (implied - implied.detach())

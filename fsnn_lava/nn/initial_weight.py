@@ -1,4 +1,4 @@
-"""How weights are drawn before training."""
+"""How the initial weights are drawn before training."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from torch import Tensor
 
 
 def initial_weight(shape: Sequence[int]) -> Tensor:
-    """Random weights: uniform in [-1, 1], every output dimension scaled to length 1 (as in the paper)."""
+    """Draw random initial weights: uniform in [-1, 1], with every output dimension scaled to length 1 (as in the paper)."""
     weight = torch.empty(*shape).uniform_(-1.0, 1.0)
     return nnf.normalize(weight.flatten(1), dim=1).view(*shape)

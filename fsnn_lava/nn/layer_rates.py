@@ -15,7 +15,7 @@ from fsnn_lava.solvers.solver import Solver
 
 
 def layer_rates(loop: LoopMap, last: Tensor) -> tuple[Tensor, ...]:
-    """The rates of every layer; `last` are the last layer's, which carry the implicit gradient (E5).
+    """Return the rates of every layer; `last` are those of the last layer, which carry the implicit gradient (E5).
 
     The gradient of an inner layer's rates reaches the parameters directly and through `last`, where it adds to the right-hand side
     of beta's system. Batch norm's running statistics are not updated a second time.
@@ -26,7 +26,7 @@ def layer_rates(loop: LoopMap, last: Tensor) -> tuple[Tensor, ...]:
 
 
 def layer_rates_of_graph(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> tuple[Tensor, ...]:
-    """The same for any graph: all rates are functions of those where feedback starts, which carry the implicit gradient (E13)."""
+    """Return the rates of every layer of any graph: functions of those where feedback starts, which carry the implicit gradient (E13)."""
     sources = SourceRates(loop.graph.sources, loop.graph.shapes)
     given = sources.split(attach_graph_source_gradient(trace, loop, solver, report=report, turn=turn))
     known = dict(zip(sources.positions, given, strict=True))

@@ -13,7 +13,7 @@ SIZE_MAX = 2**31 - 1  # neurons, channels and all other sizes of a graph
 
 
 def layer_shape(shape: object, what: str) -> Shape:
-    """The shape of a layer, (N,) or (C, H, W) of positive sizes; a number is short for (N,)."""
+    """Check and return the shape of a layer, (N,) or (C, H, W) of positive sizes; a number is short for (N,)."""
     sizes: Any = (shape,) if isinstance(shape, Integral) else shape
     whole = isinstance(sizes, Sequence) and not isinstance(sizes, str) and len(sizes) in (1, 3)
     if not whole or not all(isinstance(n, Integral) and not isinstance(n, bool) and 1 <= int(n) <= SIZE_MAX for n in sizes):

@@ -1,4 +1,4 @@
-"""The map of the feedback's rates once around the loops (E4, E13), and its fixed point."""
+"""The map that takes the feedback's rates once around the loops (E4, E13), and its fixed point."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Equilibrium:
 
 @dataclass(frozen=True, kw_only=True)
 class LoopMap:
-    """f of E13 for one batch: the rates of the feedback's sources -> the rates of every layer, those of the sources mapped once around.
+    """f of E13 for one batch: it maps the rates of the feedback's sources to the rates of every layer, once around the loops.
 
-    `weights` are the feedback's for this pass. `running`: batch norm uses its running statistics, otherwise those of the mini-batch,
-    which update the running ones with every call unless `updates` is False.
+    `weights` are the feedback's for this pass. With `running`, batch norm uses its running statistics; otherwise it uses those of the
+    mini-batch, which update the running ones with every call unless `updates` is False.
     """
 
     graph: Graph
@@ -58,7 +58,7 @@ class LoopMap:
     updates: bool = True
 
     def __call__(self, given: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """`given`: the rates of every source; of the only one, a tensor will do."""
+        """Map the rates of every source, `given`, once around the loops; a single source may be a tensor."""
         known = dict(zip(self.graph.sources, [given] if isinstance(given, Tensor) else given, strict=True))
         out: list[Tensor] = []
         for position in range(len(self.graph.layers)):
@@ -73,7 +73,7 @@ class LoopMap:
         return tuple(out)
 
     def stage_current(self, index: int, rates: Sequence[Tensor]) -> Tensor:
-        """The current of a forward connection, with batch norm and dropout."""
+        """Return the current of a forward connection, with batch norm and dropout."""
         stage, entry = self.stages[index], self.entries[index]
         if entry is None:
             entry = stage.current(rates[self.graph.ends(stage.connection)[0]])
@@ -81,12 +81,12 @@ class LoopMap:
         return masked(self.masks.stages[index], normalised)
 
     def feedback_current(self, index: int, known: Mapping[int, Tensor]) -> Tensor:
-        """The current of a feedback connection, with dropout."""
+        """Return the current of a feedback connection, with dropout."""
         source, _ = self.graph.ends(self.graph.feedback[index])
         return masked(self.masks.feedbacks[index], self.feedbacks[index].operator.apply(self.weights[index], known[source]))
 
     def own_current(self) -> Tensor:
-        """The current of a chain's first layer without the feedback's."""
+        """Return the current of a chain's first layer, excluding the feedback's."""
         return self.stage_current(0, ())
 
 

@@ -26,10 +26,10 @@ _TAKEN = "Linear, Conv2d, ConvTranspose2d, AvgPool2d, Identity, and after them B
 
 @dataclass(frozen=True)
 class _Part:
-    """What a module says about a connection, and the modules whose weights it takes over."""
+    """A connection as its modules define it, and the modules whose weights it copies."""
 
     connection: Connection
-    channels: int  # of the target; 0: those of the source
+    channels: int  # of the target; 0 means those of the source
     linear: Linear | None = None
     norm: Norm | None = None
 
@@ -65,14 +65,14 @@ def from_modules(
     is scaled down to it.
 
     Args:
-        layers: by name, the module that leads into each layer from the one before it, or from the input: nn.Linear, nn.Conv2d,
+        layers: for each layer's name, the module that leads into it from the previous layer, or from the input: nn.Linear, nn.Conv2d,
             nn.ConvTranspose2d, nn.AvgPool2d or nn.Identity; nn.Sequential(nn.Conv2d(…), nn.AvgPool2d(2), nn.BatchNorm2d(…)) for a
-            convolution with pooling and batch norm. An nn.Sequential of all of them calls the layers l1, l2, …
+            convolution with pooling and batch norm. With one nn.Sequential of them all, the layers are called l1, l2, …
         input_shape: (N,) or (C, H, W), without batch and time.
         classes: outputs of the readout.
-        connections: further modules by (source, target): skips, recurrence and feedback. "input" is a source too.
+        connections: further modules by (source, target): skips, recurrence and feedback. "input" may be a source too.
         readout: the module after the last layer; by default a new one.
-        neuron: as for `FSNN`, and so are all arguments that follow.
+        neuron: as for `FSNN`, like all arguments that follow.
         vth: threshold of all layers, or one for each.
         steps: T.
         schedule: "sequential" or "pipelined".
@@ -83,7 +83,7 @@ def from_modules(
         class_names: one per class, or none.
 
     Returns:
-        The network, with copies of the weights; batch norm only where a module has it. In float64 if a module is.
+        The network, with copies of the weights, and batch norm only where a module has it. It is in float64 if any module is.
 
     Raises:
         BadArgument: a module is not one of these.
@@ -122,7 +122,7 @@ def from_modules(
 
 
 def _named(layers: Mapping[str, nn.Module] | nn.Sequential) -> dict[str, list[nn.Module]]:
-    """The modules of every layer; in a Sequential a new layer begins with every linear module."""
+    """Return the modules of every layer; in a Sequential, each linear module starts a new layer."""
     if not isinstance(layers, nn.Sequential):
         return {name: [module] for name, module in layers.items()}
     found: dict[str, list[nn.Module]] = {}
@@ -137,7 +137,7 @@ def _named(layers: Mapping[str, nn.Module] | nn.Sequential) -> dict[str, list[nn
 
 def _part(modules: Sequence[nn.Module], source: str, target: str) -> _Part:
     flat = [inner for module in modules for inner in (module if isinstance(module, nn.Sequential) else [module])]
-    flat = [module for module in flat if not isinstance(module, nn.Flatten)]  # a dense connection flattens by itself
+    flat = [module for module in flat if not isinstance(module, nn.Flatten)]  # a dense connection flattens its input itself
     where = f"{source!r} -> {target!r}"
     if not flat:
         raise BadArgument(f"{where}: there is no module; give one of {_TAKEN}")
@@ -177,7 +177,7 @@ def _first(module: nn.Module, source: str, target: str, where: str) -> _Part:
 
 
 def pooling_module_side(module: nn.AvgPool2d, where: str) -> int:
-    """The side of the squares that are averaged; BadArgument for pooling that overlaps, pads or is not square."""
+    """Return the side of the squares that a module averages, as `from_modules` does; BadArgument if they overlap, pad or are not square."""
     kernel, stride = _pair(module.kernel_size), _pair(module.stride)
     if kernel[0] != kernel[1] or kernel != stride or _pair(module.padding) != (0, 0) or module.ceil_mode or module.divisor_override:
         raise BadArgument(f"{where}: average pooling must be square, without overlap and padding, such as nn.AvgPool2d(2)")
@@ -189,7 +189,7 @@ def _pair(value: int | tuple[int, ...]) -> Pair:
 
 
 def _dtype(parts: Sequence[_Part], readout: nn.Linear | None) -> torch.dtype:
-    """Float64 if a module is; half precision becomes float32."""
+    """Return float64 if any module has it; half precision becomes float32."""
     weights = [part.linear.weight for part in parts if part.linear is not None] + ([] if readout is None else [readout.weight])
     return torch.float64 if any(weight.dtype == torch.float64 for weight in weights) else torch.float32
 

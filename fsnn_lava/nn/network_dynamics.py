@@ -21,7 +21,7 @@ Entries = tuple[Tensor | None, ...]  # by stage: F x without batch norm, of thos
 
 @torch.no_grad()
 def network_dynamics(net: FSNN, values: Tensor, weights: tuple[Tensor, ...], masks: Masks, entries: Entries | None = None) -> Dynamics:
-    """The dynamics of a batch. `weights` are the feedback's; `entries` are used if they are known already."""
+    """Return the dynamics of a network for one batch. `weights` are the feedback's; `entries` may be passed if they are already known."""
     graph = net.graph
     return Dynamics(
         shapes=graph.shapes,
@@ -33,7 +33,7 @@ def network_dynamics(net: FSNN, values: Tensor, weights: tuple[Tensor, ...], mas
 
 
 def _wires(net: FSNN, weights: tuple[Tensor, ...], masks: Masks) -> list[Wire]:
-    """Forward ones first."""
+    """Return the wires of the network, forward ones first."""
     graph, wires = net.graph, []
     for stage, mask in zip(net.stages, masks.stages, strict=True):
         source, target = graph.ends(stage.connection)
@@ -47,7 +47,7 @@ def _wires(net: FSNN, weights: tuple[Tensor, ...], masks: Masks) -> list[Wire]:
 
 
 def _drive(net: FSNN, values: Tensor, position: int, masks: Masks, entries: Entries | None) -> Drive | None:
-    """What enters a layer from the input; None if nothing does."""
+    """Return what enters a layer from the input, or None if nothing does."""
     chosen = [index for index in net.graph.stages_into[position] if net.stages[index].connection.source == INPUT]
     if not chosen:
         return None

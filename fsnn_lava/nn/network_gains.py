@@ -1,4 +1,4 @@
-"""The gains between the layers of a float network (E13): what the certificate is computed from."""
+"""The gains between the layers of a float network (E13), and the spectral radius of gains, which is the certificate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @torch.no_grad()
 def network_gains(net: FSNN) -> NDArray[np.float64]:
-    """M, [N, N]: in row l and column k the sum of ||W|| / vth of layer l over all connections from layer k, batch norm folded in."""
+    """Return the gains M [N, N]: M[l, k] is the sum of ||W|| / vth of layer l over all connections from layer k, batch norm folded in."""
     graph = net.graph
     matrix = np.zeros((len(graph.layers),) * 2)
     parts = [(stage.connection, *stage.folded()[:2]) for stage in net.stages]
@@ -25,3 +25,8 @@ def network_gains(net: FSNN) -> NDArray[np.float64]:
         if source >= 0:
             matrix[target, source] += operator.norm_bound(weight.detach().cpu().double().numpy()) / net.vths[target]
     return matrix
+
+
+def spectral_radius(gains: NDArray[np.float64]) -> float:
+    """Return the spectral radius of a network's gains: below 1, the equilibrium is unique and is reached from every start (E6, E11)."""
+    return float(np.abs(np.linalg.eigvals(gains)).max())

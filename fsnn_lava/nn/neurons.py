@@ -1,4 +1,4 @@
-"""Neurons in float: integrate-and-fire with reset (E1) and the weights of their rates (E3), and neurons that send changes (E14)."""
+"""Neurons in float: integrate-and-fire neurons with reset (E1), the weights of their rates (E3), and neurons that send changes (E14)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ class LIF:
     """Leaky integrate-and-fire neurons, reset by subtraction (E1).
 
     Args:
-        leak: share of the potential that remains after each step (lambda of E1), in (0, 1]. The default is the paper's for small images;
-            for CIFAR it uses 0.99. A leaky neuron forgets, so steps beyond about 1 / (1 - leak) add nothing: use `IF` for long runs.
+        leak: share of the potential that remains after each step (lambda of E1), in (0, 1]. The default is what the paper uses for small
+            images; for CIFAR it uses 0.99. A leaky neuron forgets, so steps beyond about 1 / (1 - leak) add nothing: use `IF` for long
+            runs.
 
     Raises:
         BadArgument: `leak` is out of range.
@@ -79,16 +80,16 @@ class IF(LIF):
 
 @dataclass(frozen=True)
 class SigmaDelta(IF):
-    """Neurons that send changes of their rate instead of spikes (E14): the network computes, and is trained on, what delta encoding does.
+    """Neurons that send changes of their rate instead of spikes (E14): the network runs, and is trained, as with delta encoding.
 
     Use it to fine-tune a network for `encoding="delta"` with the dead band and the few steps that it will run with, or to train without
     the upper clip. A network that is only exported with delta encoding does not need it.
 
     Args:
-        leak: always 1; the leak plays no part.
+        leak: always 1; it has no effect.
         dead_band: the smallest change that is sent, spikes per step, in [0, 1], for all layers; 0 sends every change.
-        activation: "clip" keeps rates between 0 and 1, as spikes do. With "relu" they may exceed 1, which takes one of Lava's neurons in
-            place of two; such a network cannot run in spikes.
+        activation: "clip" keeps rates between 0 and 1, as spikes do. With "relu" they may exceed 1, which takes one of Lava's neurons
+            instead of two, but such a network cannot run in spikes.
 
     Raises:
         BadArgument: an argument is out of range.
@@ -116,7 +117,7 @@ class SigmaDelta(IF):
 
 
 def fire(potential: Tensor, *, vth: float) -> Tensor:
-    """Spikes (0 or 1) of an integrated potential, which is reset by subtraction in place (E1)."""
+    """Return the spikes (0 or 1) of neurons with this potential, and reset it by subtraction in place (E1)."""
     spikes = potential.ge(vth).to(potential.dtype)
     potential.sub_(spikes, alpha=vth)
     return spikes

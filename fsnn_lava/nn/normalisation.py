@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from fsnn_lava.errors import BadArgument
 
-if TYPE_CHECKING:  # data sets and the commands import this file: they start without torch
+if TYPE_CHECKING:  # data sets and commands import this file, and must start without torch
     from torch import Tensor
 
 
@@ -16,12 +17,12 @@ if TYPE_CHECKING:  # data sets and the commands import this file: they start wit
 class Normalisation:
     """How raw uint8 values become inputs: x = (p / divisor - mean[c]) / std[c] for a value p of channel c.
 
-    Pass it to `FSNN`; do not normalise the images yourself: `quantise` folds it into the first layer, which then takes raw pixels (E8).
+    Pass it to `FSNN` instead of normalising images yourself: `quantise` folds it into the first layer, which then takes raw pixels (E8).
 
     Args:
         divisor: 255 scales uint8 pixels to [0, 1].
-        mean: one per channel, or one for all; after the division.
-        std: one per channel, or one for all; after the division.
+        mean: one per channel, or one number for all; after the division.
+        std: one per channel, or one number for all; after the division.
 
     Raises:
         BadArgument: `divisor` or an entry of `std` is not positive, or an entry is not finite, or `mean` and `std` differ in length.
@@ -36,8 +37,8 @@ class Normalisation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "divisor", float(self.divisor))
-        object.__setattr__(self, "mean", tuple(float(value) for value in self.mean))
-        object.__setattr__(self, "std", tuple(float(value) for value in self.std))
+        object.__setattr__(self, "mean", _per_channel("mean", self.mean))
+        object.__setattr__(self, "std", _per_channel("std", self.std))
         if not (math.isfinite(self.divisor) and self.divisor > 0):
             raise BadArgument(f"normalisation: divisor must be a positive number, got {self.divisor}")
         if not self.mean or len(self.mean) != len(self.std):
@@ -48,12 +49,20 @@ class Normalisation:
             raise BadArgument(f"normalisation: every std must be a positive number, got {self.std}")
 
     def apply(self, values: Tensor, *, channels_axis: int) -> Tensor:
-        """Return raw values, given as floats, as inputs.
+        """Return the inputs for raw values, which are given as floats.
 
         Args:
             values: of any shape.
-            channels_axis: the axis of `values` that counts channels, from the end: -3 for [B, C, H, W], -1 for [B, N].
+            channels_axis: the channel axis of `values`, counted from the end: -3 for [B, C, H, W], -1 for [B, N].
         """
         shape = (-1, *[1] * (-1 - channels_axis))
         mean, std = values.new_tensor(self.mean).view(shape), values.new_tensor(self.std).view(shape)
         return (values / self.divisor - mean) / std
+
+
+def _per_channel(name: str, values: object) -> tuple[float, ...]:
+    """Return one number, or several in any sequence or array, as a tuple of floats."""
+    try:
+        return (float(values),) if isinstance(values, Real) else tuple(float(value) for value in values)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise BadArgument(f"normalisation: {name} must be a number, or one number per channel, got {values!r}") from None

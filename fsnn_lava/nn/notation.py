@@ -45,7 +45,7 @@ class _Item:
 
 @dataclass(frozen=True)
 class _Operation:
-    """What an item says: a dense connection of `channels` neurons, a convolution, or pooling alone."""
+    """The meaning of an item: a dense connection of `channels` neurons, a convolution, or pooling alone."""
 
     item: _Item
     kind: str  # "dense", "conv", "transposed", "pool"
@@ -75,14 +75,14 @@ class _Operation:
 
 @dataclass(frozen=True)
 class _Layer:
-    """A layer of the path from the input on, with the connection into it."""
+    """A layer on the path from the input, with the connection into it."""
 
     neurons: Neurons
     connection: Connection
 
 
 def parse_notation(text: str, *, input_shape: Shape) -> Graph:
-    """`text` as a graph with layers l1, l2, …; BadArchitecture names the column of a mistake."""
+    """Parse a network's notation into a graph with layers l1, l2, …; BadArchitecture names the column of a mistake."""
     shape = layer_shape(input_shape, "the input")
     path, extras = _split(text)
     layers: list[_Layer] = []
@@ -113,7 +113,7 @@ def _split(text: str) -> tuple[list[_Item], list[_Item]]:
 
 
 def _operation(item: _Item, allowed: str) -> _Operation:
-    """The item with its suffixes; `allowed` letters follow a convolution, '@' also a dense layer."""
+    """Parse an item with its suffixes; `allowed` letters may follow a convolution, and '@' also a dense layer."""
     match = _ITEM.match(item.text)
     if match is None and re.match(r"M(?:ax)?P?\d", item.text):
         raise item.fail("maximum pooling is not supported, because no sum of spikes computes it; use average pooling (P2)")
@@ -151,7 +151,7 @@ def _operation(item: _Item, allowed: str) -> _Operation:
 
 
 def _suffixes(item: _Item, start: int, allowed: str) -> dict[str, str]:
-    """Letters and their numbers from `start` on; "s" and "u" alone mean 2."""
+    """Return the suffix letters and their numbers from `start` on; "s" and "u" alone mean 2."""
     found: dict[str, str] = {}
     while start < len(item.text):
         match = _SUFFIX.match(item.text, start)
@@ -188,7 +188,7 @@ def _append(layers: list[_Layer], item: _Item, input_shape: Shape) -> None:
 
 
 def _pool(layers: list[_Layer], item: _Item, size: int) -> None:
-    """P<k> belongs to the convolution before it: its current is averaged, then the neurons see it."""
+    """Add P<k> to the convolution before it, whose current is averaged before the neurons see it."""
     if not layers or layers[-1].connection.kind != "conv" or layers[-1].connection.pool > 1:
         raise item.fail("pooling needs a convolution right before it")
     layer = layers[-1]
@@ -200,7 +200,7 @@ def _pool(layers: list[_Layer], item: _Item, size: int) -> None:
 
 
 def _extra(item: _Item, layers: list[Neurons], input_shape: Shape) -> Connection:
-    """A connection in parentheses: F feedback, R recurrence, S a skip."""
+    """Parse a connection in parentheses: F for feedback, R for recurrence, S for a skip."""
     match = _EXTRA.match(item.text)
     if match is None:
         raise item.fail("the parentheses may contain F64C5 (feedback), F3>1:64C5, R2:64C5 (recurrence) and S1>3 (a skip)")
@@ -259,7 +259,7 @@ def _check_feedback(operation: _Operation, connection: Connection, source: Shape
 
 
 def print_notation(graph: Graph) -> str | None:
-    """The notation that `parse_notation` reads as this graph; None if there is none."""
+    """Return the notation that `parse_notation` reads as this graph, or None if there is none."""
     number = {name: position + 1 for name, position in graph.positions.items()}
     path: list[str] = []
     extras: list[str] = []

@@ -1,4 +1,4 @@
-"""Guaranteed upper bounds of operator norms, and the spectral radius of gains (E6)."""
+"""Guaranteed upper bounds on operator norms (E6)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Pair = tuple[int, int]
-SLACK = 1e-10  # relative: frequencies whose squared norm exceeds the largest one by less are not told apart from it
+SLACK = 1e-10  # relative: a frequency whose squared norm exceeds the largest one by less than this is not distinguished from it
 
 
 def matrix_operator_norm(weight: NDArray[np.float64]) -> float:
-    """The largest singular value."""
+    """Return the operator norm of a matrix: its largest singular value."""
     return float(np.linalg.norm(np.asarray(weight, dtype=np.float64), 2))
 
 
 def convolution_operator_norm_bound(weight: NDArray[np.float64], *, in_shape: tuple[int, ...], stride: Pair, padding: Pair) -> float:
-    """An upper bound of the norm of the zero-padded convolution with `weight` [C_out, C_in, kH, kW] on inputs (C_in, H, W).
+    """Return an upper bound on the norm of the zero-padded convolution with `weight` [C_out, C_in, kH, kW] on inputs (C_in, H, W).
 
-    The largest singular value of the kernel's DFT symbol on a torus of side n + k - 1; a stride is first written as stride 1 on its
-    phases. The norm of the kernel as a matrix, which spectral normalisation uses, can be several times smaller than the operator's.
+    It is the largest singular value of the kernel's DFT symbol on a torus of side n + k - 1; a stride is first rewritten as stride 1 on
+    its phases. The norm of the kernel as a matrix, which spectral normalisation uses, can be several times smaller than the operator's.
     """
     matrix = np.asarray(weight, dtype=np.float64)
     phases, sizes = _phases(matrix, stride, padding, in_shape[1:])
@@ -28,7 +28,7 @@ def convolution_operator_norm_bound(weight: NDArray[np.float64], *, in_shape: tu
 
 
 def _phases(weight: NDArray[np.float64], stride: Pair, padding: Pair, size: tuple[int, ...]) -> tuple[NDArray[np.float64], list[int]]:
-    """The same operation with stride 1 on prod(stride) times the channels: input row s q + r becomes row q of phase r."""
+    """Return the same operation with stride 1 on prod(stride) times as many channels: input row s q + r becomes row q of phase r."""
     out, inner, rows, columns = weight.shape
     offsets = [[divmod(a - p, s) for a in range(k)] for k, p, s in zip((rows, columns), padding, stride, strict=True)]
     first = [min(q for q, _ in axis) for axis in offsets]
@@ -41,10 +41,10 @@ def _phases(weight: NDArray[np.float64], stride: Pair, padding: Pair, size: tupl
 
 
 def _largest_symbol(kernel: NDArray[np.float64], torus: list[int]) -> float:
-    """The maximum over all frequencies of the largest singular value of the kernel's Fourier transform.
+    """Return the maximum over all frequencies of the largest singular value of the kernel's Fourier transform.
 
-    Singular values are computed only where they may exceed the largest one so far: a Cholesky decomposition, four times as fast, shows
-    where they do not.
+    Singular values are computed only where they may exceed the largest one so far; a Cholesky decomposition, which is four times as fast,
+    shows where they do not.
     """
     largest = 0.0
     for symbol in _symbols(kernel, torus):
@@ -56,7 +56,7 @@ def _largest_symbol(kernel: NDArray[np.float64], torus: list[int]) -> float:
 
 
 def _symbols(kernel: NDArray[np.float64], torus: list[int]) -> Iterator[NDArray[np.complex128]]:
-    """[C_out, C_in] of every frequency; the other half of them are complex conjugates."""
+    """Yield the symbol [C_out, C_in] of half of all frequencies; those of the other half are complex conjugates."""
     taps = kernel.reshape(kernel.shape[0] * kernel.shape[1], -1).T.astype(np.complex128)
     rows, columns = (np.exp(-2j * np.pi / n * np.outer(np.arange(n), np.arange(k))) for n, k in zip(torus, kernel.shape[2:], strict=True))
     for row in rows:
@@ -70,8 +70,3 @@ def _positive_definite(matrix: NDArray[np.complex128]) -> bool:
     except np.linalg.LinAlgError:
         return False
     return True
-
-
-def spectral_radius(gains: NDArray[np.float64]) -> float:
-    """The spectral radius; below 1 the equilibrium is unique and reached from every start (E6, E11)."""
-    return float(np.abs(np.linalg.eigvals(gains)).max())

@@ -1,6 +1,6 @@
-"""Linear operations between layers by their geometry: dense, convolution, transposed convolution. The weights are passed in.
+"""Linear operators between layers, described by their geometry: dense, convolution, transposed convolution. Weights are passed in.
 
-The only place that defines what each kind does: apply, transpose, the gradient of its weight, a bound of its norm, and pooling folded in.
+This is the only place that defines what each kind does: apply, transpose, weight gradient, a bound on its norm, and folding of pooling.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Kind = Literal["dense", "conv", "transposed"]
 
 @dataclass(frozen=True, kw_only=True)
 class Operator(ABC):
-    """W from values [B, *in_shape] to [B, *out_shape]."""
+    """The linear operator W, from values [B, *in_shape] to [B, *out_shape]."""
 
     in_shape: Shape
-    channels: int  # of the target; dense: its neurons
+    channels: int  # of the target; for a dense operator, its neurons
 
     kind: ClassVar[Kind]
     target_axis: ClassVar[int] = 0  # the axis of the weight that counts target channels
@@ -45,32 +45,32 @@ class Operator(ABC):
 
     @abstractmethod
     def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
-        """W values + bias: [B, *out_shape] from [B, *in_shape], bias [channels]."""
+        """Apply the operator: return W values + bias, [B, *out_shape], for values [B, *in_shape] and bias [channels]."""
 
     @abstractmethod
     def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
-        """W^T values: [B, *in_shape] from [B, *out_shape]."""
+        """Apply the transposed operator: return W^T values, [B, *in_shape], for values [B, *out_shape]."""
 
     @abstractmethod
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
-        """dL/dW for L = <grads, W values>, summed over the samples."""
+        """Return dL/dW for L = <grads, W values>, summed over the samples."""
 
     @abstractmethod
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
-        """A guaranteed upper bound of the operator's norm, zero padding included (E6)."""
+        """Return a guaranteed upper bound on the operator's norm, zero padding included (E6)."""
 
     def per_target(self, values: Tensor) -> Tensor:
-        """[channels] in a shape that broadcasts against the weight."""
+        """Return [channels] in a shape that broadcasts against the operator's weight."""
         return values.view([-1 if axis == self.target_axis else 1 for axis in range(len(self.weight_shape))])
 
     def per_source(self, values: Tensor) -> Tensor:
-        """[C] of the source's channels (a source (N,) is one channel per neuron) in a shape that broadcasts against the weight."""
+        """Return one value per source channel (or neuron, for a source (N,)) in a shape that broadcasts against the operator's weight."""
         return values.view([-1 if axis == 1 - self.target_axis else 1 for axis in range(len(self.weight_shape))])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dense(Operator):
-    """weight [channels, prod(in_shape)]; a (C, H, W) source is flattened in that order."""
+    """A dense operator with weight [channels, prod(in_shape)]; a (C, H, W) source is flattened in that order."""
 
     kind: ClassVar[Kind] = "dense"
 
@@ -85,29 +85,29 @@ class Dense(Operator):
         return (self.channels, prod(self.in_shape))
 
     def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
-        """The matrix product, plus the bias."""
+        """Return the matrix product, plus the bias."""
         return nnf.linear(values.flatten(1), weight, bias)
 
     def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
-        """The product with the transposed matrix."""
+        """Return the product with the transposed matrix."""
         return (values @ weight).view(len(values), *self.in_shape)
 
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
-        """The outer product of gradients and values, summed over the samples."""
+        """Return the outer product of gradients and values, summed over the samples."""
         return grads.flatten(1).t() @ values.flatten(1)
 
     def per_source(self, values: Tensor) -> Tensor:
-        """One value per source channel, broadcastable to the operator's weight."""
+        """Return one value per source channel, broadcastable to the operator's weight."""
         return values.repeat_interleave(self.weight_shape[1] // len(values))[None]
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
-        """The spectral norm of the matrix."""
+        """Return the spectral norm of the matrix."""
         return matrix_operator_norm(weight)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Convolution(Operator):
-    """weight [channels, C_in / groups, kH, kW]: correlation with zero padding, as torch's conv2d."""
+    """A convolution with weight [channels, C_in / groups, kH, kW]: a correlation with zero padding, as in torch's conv2d."""
 
     kernel: Pair
     stride: Pair = (1, 1)
@@ -134,28 +134,28 @@ class Convolution(Operator):
         return (self.channels, self.in_shape[0] // self.groups, *self.kernel)
 
     def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
-        """torch's conv2d."""
+        """Apply torch's conv2d."""
         return nnf.conv2d(values, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
-        """torch's conv_transpose2d, with the output padding that restores the shape of the input."""
+        """Apply torch's conv_transpose2d, with the output padding that restores the shape of the input."""
         sizes = zip(self.in_shape[1:], self.out_shape[1:], self.extent, self.stride, self.padding, strict=True)
         rest = [n - ((out - 1) * s - 2 * p + k) for n, out, k, s, p in sizes]
         return nnf.conv_transpose2d(values, weight, None, self.stride, self.padding, rest, self.groups, self.dilation)
 
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
-        """The gradient of conv2d with respect to its weight."""
+        """Return the gradient of conv2d with respect to its weight."""
         return conv2d_weight(
             values, self.weight_shape, grads, stride=self.stride, padding=self.padding, dilation=self.dilation, groups=self.groups
         )
 
     def per_source(self, values: Tensor) -> Tensor:
-        """One value per source channel, broadcastable to the operator's weight."""
+        """Return one value per source channel, broadcastable to the operator's weight."""
         by_group = values.view(self.groups, 1, -1).expand(-1, self.channels // self.groups, -1)
         return by_group.reshape(self.channels, -1, 1, 1)
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
-        """The largest bound of any group; see `convolution_operator_norm_bound`."""
+        """Return the largest bound of any group; see `convolution_operator_norm_bound`."""
         inner = (self.in_shape[0] // self.groups, *self.in_shape[1:])
         spread = np.zeros((*weight.shape[:2], *self.extent))
         spread[:, :, :: self.dilation[0], :: self.dilation[1]] = weight
@@ -163,13 +163,13 @@ class Convolution(Operator):
         return max(convolution_operator_norm_bound(part, in_shape=inner, stride=self.stride, padding=self.padding) for part in groups)
 
     def pooled(self, size: int) -> Convolution:
-        """The operator that also averages its output over size x size: kernel k + s (size - 1), stride s size, no dilation."""
+        """Return the operator that also averages its output over size x size: kernel k + s (size - 1), stride s size, no dilation."""
         more = [s * (size - 1) for s in self.stride]
         kernel, stride = (self.extent[0] + more[0], self.extent[1] + more[1]), (self.stride[0] * size, self.stride[1] * size)
         return replace(self, kernel=kernel, stride=stride, dilation=(1, 1))
 
     def fold_pooling(self, weight: Tensor, size: int) -> Tensor:
-        """The weight of `pooled(size)`, from the weight of this operator."""
+        """Return the weight of `pooled(size)`, from the weight of this operator."""
         if size == 1:
             return weight
         (rows, columns), (down, right), gaps = self.extent, self.stride, self.dilation
@@ -182,7 +182,7 @@ class Convolution(Operator):
 
 @dataclass(frozen=True, kw_only=True)
 class TransposedConvolution(Operator):
-    """weight [C_in, channels, kH, kW], as torch's conv_transpose2d."""
+    """A transposed convolution with weight [C_in, channels, kH, kW], as in torch's conv_transpose2d."""
 
     kernel: Pair
     stride: Pair = (1, 1)
@@ -204,17 +204,17 @@ class TransposedConvolution(Operator):
         return (self.in_shape[0], self.channels, *self.kernel)
 
     def apply(self, weight: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
-        """torch's conv_transpose2d."""
+        """Apply torch's conv_transpose2d."""
         return nnf.conv_transpose2d(values, weight, bias, self.stride, self.padding, self.output_padding)
 
     def transpose(self, weight: Tensor, values: Tensor) -> Tensor:
-        """The convolution that it is the transpose of."""
+        """Apply the convolution that this operator transposes."""
         return nnf.conv2d(values, weight, None, self.stride, self.padding)
 
     def weight_gradient(self, values: Tensor, grads: Tensor) -> Tensor:
-        """Computed as for the convolution that it is the transpose of, with values and gradients exchanged."""
+        """Return the weight gradient of the convolution that this operator transposes, with values and gradients exchanged."""
         return conv2d_weight(grads, self.weight_shape, values, stride=self.stride, padding=self.padding)
 
     def norm_bound(self, weight: NDArray[np.float64]) -> float:
-        """The norm of the convolution it is the transpose of."""
+        """Return the norm bound of the convolution that this operator transposes."""
         return convolution_operator_norm_bound(weight, in_shape=self.out_shape, stride=self.stride, padding=self.padding)

@@ -1,4 +1,4 @@
-"""Raw values are whole numbers from 0 to 255, which is what a chip takes; other float inputs are detected here."""
+"""Detect float inputs that are not raw values; a chip takes only raw values, whole numbers from 0 to 255."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def range_unless_raw_values(values: Tensor) -> tuple[float, float] | None:
-    """Smallest and largest of `values`; None if all of them are raw values: whole numbers from 0 to 255."""
+    """Return the smallest and largest of `values`, or None if all are raw values: whole numbers from 0 to 255."""
     if not values.numel():
         return None
     low, high = (float(bound) for bound in torch.aminmax(values.detach()))

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 class Readout(nn.Linear):
-    """Logits of the last layer's rates.
+    """A linear readout, from the last layer's rates to logits.
 
     `rounding`, if set, maps the stored weight to the one that is used; gradients pass through it to the stored weight.
     """
@@ -19,9 +19,9 @@ class Readout(nn.Linear):
         self.rounding: Callable[[Tensor], Tensor] | None = None
 
     def used_weight(self) -> Tensor:
-        """The weight that is used, rounded if the network is fake-quantised."""
+        """Return the weight that is used, rounded if the network is fake-quantised."""
         return self.weight if self.rounding is None else self.rounding(self.weight)
 
     def forward(self, rates: Tensor) -> Tensor:
-        """The logits of the last layer's rates."""
+        """Return the logits of the last layer's rates."""
         return nnf.linear(rates, self.used_weight(), self.bias)

@@ -21,7 +21,7 @@ from fsnn_lava.solvers.solver import Solver
 
 
 def attach_ring_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report: Report, turn: bool = False) -> Tensor:
-    """As `attach_gradient`, for a ring: v -> J_f^T v is W^T (sigma' v / vth), where sigma' is 0 or 1 per neuron, so no graph is needed."""
+    """Attach the gradient of a ring: J_f^T v is W^T (sigma' v / vth), where sigma' is 0 or 1 per neuron, so no autograd graph is needed."""
     (feedback,), (weight,), (mask,), (vth,) = loop.feedbacks, loop.weights, loop.masks.feedbacks, loop.vths
     rates, fixed, coupling = trace.rates[0], weight.detach(), loop.coupling
     own = loop.own_current()
@@ -35,7 +35,7 @@ def attach_ring_gradient(trace: Trace, loop: LoopMap, solver: Solver, *, report:
 
 
 def ring_slopes(own: Tensor, returned: Tensor, mask: Tensor | None, vth: float, rate_max: float = 1.0) -> tuple[Tensor, Tensor]:
-    """sigma'/vth of a ring's neurons at the current own + returned, and that times the mask: each [B, ...]."""
+    """Return sigma'/vth of a ring's neurons at the current own + returned, and the same times the mask: each [B, ...]."""
     if own.dim() != 2 or not compiler_accepts(own):
         current = own + returned
         slope = rises(current, vth * rate_max).to(current.dtype).div_(vth)
@@ -82,8 +82,8 @@ def _implicit_ring(
     solve: Solve,
     report: Report,
 ) -> Tensor:
-    """As `implicit`, for f(a) = sigma((own + mask W a)/vth); gradients go to `own` and to `weight`, which is W of `operator`.
+    """Do what `implicit` does for f(a) = sigma((own + mask W a)/vth); gradients go to `own` and to `weight`, which is W of `operator`.
 
-    `slope` is sigma'/vth at `rates`; what comes back has the values of `value`.
+    `slope` is sigma'/vth at `rates`; the result has the values of `value`.
     """
     return _Ring.apply(own, weight, rates, value, slope, mask, operator, solve, report)

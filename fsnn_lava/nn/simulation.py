@@ -14,17 +14,17 @@ from fsnn_lava.nn.trace import Trace
 
 @torch.no_grad()
 def simulate(dynamics: Dynamics, steps: int, *, events: bool = True, observe: Observer | None = None, returned: bool = False) -> Trace:
-    """Run `steps` steps from rest.
+    """Run the float simulation for `steps` steps from rest.
 
-    Float32 on the CPU runs spike by spike where that is faster, which the first samples of this batch decide; everything else runs with
-    dense products. Both give the same spikes up to the order in which floats are added.
+    Float32 on the CPU runs spike by spike if that is faster, as judged by the first samples of the batch; everything else runs with dense
+    products. Both give the same spikes, up to the order in which floats are added.
 
     Args:
         dynamics: the network and the batch.
         steps: T.
         events: if False, always run with dense products.
         observe: called after every step with (step, weighted sums of spikes); runs with dense products.
-        returned: the trace should hold W times the rates, if the simulation of a single layer knows it at no cost.
+        returned: store W times the rates in the trace, if the simulation of a single layer knows it at no extra cost.
     """
     if isinstance(dynamics.neuron, SigmaDelta):
         return simulate_changes(dynamics, dynamics.neuron, steps, observe=observe)

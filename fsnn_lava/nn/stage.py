@@ -17,10 +17,10 @@ from fsnn_lava.nn.operators import Convolution, Dense, Operator, TransposedConvo
 
 
 class Stage(nn.Module):
-    """F of one forward connection: linear operation, average pooling, batch norm (E7).
+    """F of one forward connection: a linear operation, average pooling and batch norm (E7).
 
-    `rounding`, if set, maps the stored weight to the one that is used everywhere; gradients go through it to the stored one.
-    Identity and pooling have a fixed weight, no bias, and `linear` is None.
+    `rounding`, if set, maps the stored weight to the one that is used everywhere; gradients pass through it to the stored one.
+    Identity and pooling have a fixed weight and no bias, and their `linear` is None.
     """
 
     def __init__(self, connection: Connection, operator: Operator, *, batch_norm: bool) -> None:
@@ -51,16 +51,16 @@ class Stage(nn.Module):
         return None if self.linear is None else self.linear.bias
 
     def used_weight(self) -> Tensor:
-        """The weight that is used, rounded if it is trained through the rounding."""
+        """Return the weight that is used, rounded if it is trained through rounding."""
         return self.weight if self.rounding is None else self.rounding(self.weight)
 
     def current(self, values: Tensor) -> Tensor:
-        """The linear part with its pooling, before batch norm."""
+        """Apply the linear part of the stage with its pooling, before batch norm."""
         out = self.operator.apply(self.used_weight(), values, self.bias)
         return nnf.avg_pool2d(out, self.pool) if self.pool > 1 else out
 
     def normalise(self, current: Tensor, *, running: bool, coupling: SampleCoupling = WHOLE_BATCH, updates: bool = True) -> Tensor:
-        """Batch norm with its running statistics, or with the mini-batch's, which then update the running ones if `updates` (E7)."""
+        """Apply batch norm with its running statistics, or with the mini-batch's, which then update the running ones if `updates` (E7)."""
         if self.norm is None:
             return current
         norm = self.norm
@@ -69,7 +69,7 @@ class Stage(nn.Module):
         return coupling.batch_norm(norm, current, updates=updates)
 
     def affine(self) -> tuple[Tensor, Tensor]:
-        """Weight and bias of the linear operation with batch norm's running statistics folded in (E7)."""
+        """Return the weight and bias of the stage's linear operation, with batch norm's running statistics folded in (E7)."""
         weight = self.used_weight()
         bias = self.bias if self.bias is not None else weight.new_zeros(self.operator.channels)
         if self.norm is None:
@@ -81,14 +81,14 @@ class Stage(nn.Module):
         return weight * self.operator.per_target(gain), (bias - running_mean) * gain + self.norm.bias
 
     def folded(self) -> tuple[Operator, Tensor, Tensor]:
-        """One linear operation with batch norm and pooling inside: operator, weight and bias [channels], detached."""
+        """Return the stage as one linear operation, batch norm and pooling folded in: operator, weight and bias [channels], detached."""
         weight, bias = (part.detach() for part in self.affine())
         if self.pool == 1 or not isinstance(self.operator, Convolution):
             return self.operator, weight, bias
         return self.operator.pooled(self.pool), self.operator.fold_pooling(weight, self.pool), bias
 
     def simulated(self, mask: Tensor | None) -> Current:
-        """Values -> current with every constant computed in advance, for a simulation."""
+        """Return the map from values to currents for a simulation, with every constant computed in advance."""
         operator, weight, bias = self.folded()
         return Current(operator=operator, weight=weight, bias=bias, mask=mask)
 
@@ -104,7 +104,7 @@ class Stages(nn.ModuleList):
 
 
 def _linear_module(operator: Operator) -> nn.Linear | nn.Conv2d | nn.ConvTranspose2d:
-    """The torch module with this operator's weight and a bias."""
+    """Return a new torch module with this operator's weight and a bias."""
     if isinstance(operator, Dense):
         return nn.Linear(operator.weight_shape[1], operator.channels)
     if isinstance(operator, Convolution):
@@ -117,7 +117,7 @@ def _linear_module(operator: Operator) -> nn.Linear | nn.Conv2d | nn.ConvTranspo
 
 
 def _fixed_weight(connection: Connection, operator: Operator) -> Tensor:
-    """The weight of an identity (a diagonal) or of average pooling, times its gain."""
+    """Return the weight of an identity (a diagonal) or of average pooling, times its gain."""
     if isinstance(operator, Dense):
         return connection.gain * torch.eye(operator.channels)
     weight = torch.ones(operator.weight_shape)

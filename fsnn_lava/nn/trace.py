@@ -1,4 +1,4 @@
-"""What a simulation returns: rates, counts and potentials of every layer."""
+"""The trace that a simulation returns: rates, counts and potentials of every layer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Trace:
 
     @staticmethod
     def joined(parts: Sequence[Trace]) -> Trace:
-        """Join the parts of a batch.
+        """Join the traces of the parts of a batch.
 
         Args:
             parts: at least one, with the same layers; `residuals` and `returned` are dropped if there are several.

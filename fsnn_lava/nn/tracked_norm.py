@@ -1,4 +1,4 @@
-"""A guaranteed upper bound of an operator's norm that is cheap to maintain while its weight changes slowly."""
+"""A guaranteed upper bound on an operator's norm that is cheap to maintain while its weight changes slowly."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from torch import Tensor
 
 from fsnn_lava.nn.operators import Operator
 
-DRIFT = 0.02  # relative drift of the bound beyond which it is computed again
+DRIFT = 0.02  # relative drift beyond which the bound is computed again
 
 
 class TrackedNorm:
-    """||W|| <= (bound of an earlier weight V) + ||W - V||, where the second term is at most the sum of the Frobenius norms of the taps."""
+    """Bounds ||W|| by the bound of an earlier weight V plus ||W - V||, which is at most the sum of the Frobenius norms of the taps."""
 
     def __init__(self) -> None:
         self._weight: np.ndarray | None = None
         self._bound = 0.0
 
     def bound(self, operator: Operator, weight: Tensor) -> float:
-        """An upper bound of ||W||, at most 1 + DRIFT times as large as `Operator.norm_bound`."""
+        """Return an upper bound on ||W||, at most 1 + DRIFT times as large as `Operator.norm_bound`."""
         now = weight.detach().cpu().double().numpy()
         if self._weight is not None and self._weight.shape == now.shape:
             drift = _sum_of_taps(now - self._weight)
@@ -29,5 +29,5 @@ class TrackedNorm:
 
 
 def _sum_of_taps(weight: np.ndarray) -> float:
-    """The norm of each tap, which shifts the image and mixes its channels, is that of a matrix: at most its Frobenius norm."""
+    """Return the sum of the taps' Frobenius norms: each tap shifts the image and mixes its channels, so its norm is that of a matrix."""
     return float(np.sqrt(np.square(weight).sum(axis=(0, 1))).sum())

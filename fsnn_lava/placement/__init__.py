@@ -1,1 +1,1 @@
-"""How a network is placed on a board, and what it costs there."""
+"""Placement of a network on a board, and what it costs there."""

@@ -1,4 +1,4 @@
-"""The verdict on a placement in words, and what would make a network fit; every suggestion has been tried."""
+"""Advice on a placement: the verdict in words, and what would make a network fit; every suggestion has been tried."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FEWER = {
 
 
 def advice_text(placement: Placement) -> str:
-    """The answer in words first, then why, and advice on what would help."""
+    """Return the answer in words, then the reason, and advice on what would help."""
     if placement.answer == "cannot run":
         return f"cannot run on the chip: {'; '.join(placement.obstacles)}; {_fit_in_words(placement)}"
     size = _fit_in_words(placement)
@@ -30,7 +30,7 @@ def advice_text(placement: Placement) -> str:
 
 
 def _fit_in_words(placement: Placement) -> str:
-    """Whether the cores suffice, and the limiting resource if not."""
+    """Say whether there are enough cores and, if not, which resource is the limit."""
     board = placement.board
     too_large = [layer for layer in placement.layers if layer.tiling is None]
     if too_large:
@@ -56,7 +56,7 @@ def _core_overflow(layer: PlacedLayer, placement: Placement) -> str:
 
 
 def advise(outline: Outline, placement: Placement, readout: ReadoutPlace) -> tuple[str, ...]:
-    """Advice: what would make it fit on this board, or a board that it fits on."""
+    """Return advice on what would make a network fit on this board, or on which board it would fit."""
     found = []
     too_large = [layer for layer in placement.layers if layer.tiling is None]
     if readout == "chip" and _fits(outline, placement, "host", bits=placement.bits):

@@ -1,7 +1,8 @@
-"""Boards: capacity of a core and number of cores, every number with its source. Data files are in `boards/`."""
+"""Boards: the capacity of a core and the number of cores, each with its source. The data files are in `boards/`."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +33,7 @@ _NUMBERS = (
 _OPTIONAL = {"synapse_delay_max": 0}  # numbers that a board file may leave out, and what that means
 
 
-_CONSTANTS = (  # of cost.py, seconds, joules and watts (per chip); "unknown", a number, or [low, high]
+_CONSTANTS = (  # constants of cost.py in seconds, joules and watts (per chip); "unknown", a number, or [low, high]
     "time_per_step",
     "time_per_synaptic_operation",
     "time_per_neuron_update",
@@ -64,7 +65,7 @@ class Board:
         dense_word_bits: bits per word of dense or sparse weights.
         dense_header_bits: bits before each of their lists of weights.
         neuron_words: words per neuron.
-        synapse_delay_max: steps that a dense synapse can hold a spike back, beyond the one it takes anyway; 0 if it cannot.
+        synapse_delay_max: how many steps a dense synapse can delay a spike, beyond the one it takes anyway; 0 if it cannot.
         partitions: SLURM names under which the board can be found.
         sources: where every entry of the file comes from.
         unknown: entries for which there is no public figure.
@@ -110,7 +111,7 @@ class Board:
 
 
 def board_names() -> tuple[str, ...]:
-    """The boards that come with the package, smallest first."""
+    """Return the names of the boards that come with the package, smallest first."""
     names = sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem not in _NOT_A_BOARD)
     return tuple(sorted(names, key=lambda name: load_board(name).cores))
 
@@ -121,7 +122,9 @@ def load_board(name: str | Path) -> Board:
     if path.suffix != ".toml":
         path = FOLDER / f"{name}.toml"
         if str(name) in _NOT_A_BOARD or not path.is_file():
-            raise BadArgument(f"unknown board {str(name)!r}: use one of {', '.join(board_names())}, or the path of a .toml file")
+            close = difflib.get_close_matches(str(name), board_names(), n=1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise BadArgument(f"unknown board {str(name)!r}{hint}: use one of {', '.join(board_names())}, or the path of a .toml file")
     table: dict[str, object] = read_toml(path, what="board file")
     chip = table.pop("chip", None)
     if chip is not None:

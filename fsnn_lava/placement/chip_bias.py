@@ -12,7 +12,7 @@ from fsnn_lava.limits import CHIP_BIAS_EXPONENT_MAX, CHIP_BIAS_MANTISSA_MAX, STA
 
 
 def split_bias(value: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """(mantissa, exponent) of each number, units 2**-6, and where they do not represent it exactly."""
+    """Split each bias, units 2**-6, into (mantissa, exponent), and also return where they do not represent it exactly."""
     exponent = np.zeros_like(value)
     for _ in range(CHIP_BIAS_EXPONENT_MAX):
         exponent = exponent + (np.abs(value >> exponent) > CHIP_BIAS_MANTISSA_MAX)
@@ -21,12 +21,12 @@ def split_bias(value: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def written_bias(layer: Layer, bias: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[..., *shape] what is written to the layer's neurons for `bias`, units 2**-6."""
+    """Return what is written to the layer's neurons for `bias`, [..., *shape], units 2**-6."""
     return stock_network_bias(layer, bias) if layer.reset == "subtract" else bias
 
 
 def bias_obstacle(layer: Layer, bias: NDArray[np.int64]) -> str:
-    """A sentence if the chip cannot store this bias [..., *shape], units 2**-6, in every neuron; else ""."""
+    """Return a sentence if the chip cannot store this bias [..., *shape], units 2**-6, in every neuron; otherwise ""."""
     given = written_bias(layer, bias)
     wrong = split_bias(given)[2]
     if not wrong.any():
@@ -40,14 +40,14 @@ def bias_obstacle(layer: Layer, bias: NDArray[np.int64]) -> str:
 
 
 def sample_bias_obstacle(network: ChipNetwork, values: NDArray[np.uint8]) -> str:
-    """The same for the samples that enter as a bias of layer 1; `network` is a stock equivalent (ir/stock_network.py)."""
+    """Return the bias obstacle for samples that enter as a bias of layer 1; `network` is a stock equivalent (ir/stock_network.py)."""
     if network.input.kind == "events":
         return ""
     return bias_obstacle(network.layers[0], input_current(network, values).astype(np.int64))
 
 
 def constant_bias_obstacles(network: ChipNetwork) -> list[str]:
-    """The same for what does not depend on the sample: the biases of the layers, and for layer 1 those of a blank input."""
+    """Return the bias obstacles that do not depend on the sample: the biases of the layers and, for layer 1, those of a blank input."""
     said = []
     for layer in network.layers:
         if layer is network.layers[0] and network.input.kind != "events":

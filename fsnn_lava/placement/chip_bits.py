@@ -1,4 +1,4 @@
-"""The number of weight bits with which a network runs on a board: fewer bits make thresholds and biases smaller."""
+"""The number of weight bits with which a network runs on the chip: fewer bits make thresholds and biases smaller."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FEWEST = 4  # fewer bits need fine-tuning
 
 
 def bits_for_board(rounded: Callable[[int], ChipNetwork], board: Board, *, most: int = WEIGHT_BITS[-1], steps: int | None = None) -> int:
-    """The largest number of bits, at most `most`, with which the board runs the network; `rounded(bits)` makes the network.
+    """Return the largest number of bits, at most `most`, with which the board runs the network; `rounded(bits)` makes the network.
 
     Networks that run without loss are preferred to those that may lose charge.
 
     Raises:
-        CheckFailed: it runs with no number of bits; the message says why.
+        CheckFailed: it does not run with any number of bits; the message says why.
     """
     lossy: int | None = None
     tried: Placement | None = None

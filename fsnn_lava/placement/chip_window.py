@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ChipWindow:
-    """One sample on the chip. Steps count from 1; layers from 1 to N, the readout is layer N + 1."""
+    """The steps of one sample on the chip. Steps count from 1, layers from 1 to N, and the readout is layer N + 1."""
 
     steps: int  # T
     layers: int  # N
@@ -22,15 +22,15 @@ class ChipWindow:
 
     @property
     def length(self) -> int:
-        """The smallest power of two that leaves enough steps to silence the network: those of its longest connection."""
+        """The smallest power of two that leaves enough steps to silence the network: as many as its longest connection takes."""
         return 1 << (self.used + self.longest - 1).bit_length()
 
     def opens(self, layer: int) -> int:
-        """The first step of a layer's window."""
+        """Return the first step of a layer's window."""
         return self.first + layer - 1
 
     def closes(self, layer: int) -> int:
-        """The last step of a layer's window."""
+        """Return the last step of a layer's window."""
         return self.opens(layer) + self.steps - 1
 
     def __str__(self) -> str:
@@ -42,11 +42,11 @@ class ChipWindow:
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaWindow(ChipWindow):
-    """One sample with delta encoding, whose neurons the host sets back: no power of two is needed."""
+    """The steps of one sample with delta encoding. The host resets these neurons, so no power of two is needed."""
 
     @property
     def length(self) -> int:
-        """The steps that are used, and those in which what is still in flight arrives at silenced neurons."""
+        """The steps that are used, plus those in which messages still in flight arrive at silenced neurons."""
         return self.used + self.latency + self.longest
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A picture of the occupied cores as SVG: colour shows the layer, opacity how full the core is."""
+"""A map of the occupied cores as SVG: colour shows the layer, and opacity how full the core is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 from fsnn_lava.placement.placement import Core, Placement
 
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee7733", "#009988", "#775544")
-_SIDE = 22  # of a core, pixels
+_SIDE = 22  # of a core, in pixels
 _ACROSS = 16  # cores in a row of a chip
 _GAP = 24
 _CHIPS_IN_A_ROW = 4
@@ -15,7 +15,7 @@ _MOST_CHIPS = 32
 
 
 def core_map_svg(placement: Placement) -> str:
-    """One grid per chip in use. It lists the cores; the chip's floor plan is not public. Hover over a core for its numbers."""
+    """Draw a grid of cores for each chip in use. It lists them, as the chip's floor plan is not public; hover over a core for numbers."""
     cores = placement.core_list()
     chips = min(max(1, placement.chips or 1), _MOST_CHIPS)
     down = -(-placement.board.cores_per_chip // _ACROSS)

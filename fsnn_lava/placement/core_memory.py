@@ -1,7 +1,7 @@
-"""How much of a core's memory its tile of a layer uses: a model of the Loihi 2 compiler's table (see boards/loihi2.toml).
+"""How much of a core's memory a tile of a layer uses: a model of the Loihi 2 compiler's table (see boards/loihi2.toml).
 
 Assumptions, besides the numbers of the board file:
-- a core holds a tile of one layer, its neurons and every synapse that ends on them;
+- a core holds a tile of one layer: its neurons and every synapse that ends on them;
 - Conv: one list of weights per (input channel, kernel tap), shared by all pixels of the tile; one in-axon per connection;
 - Dense and Sparse: one list and one in-axon per source neuron that reaches the tile; zeros of a Dense are stored;
 - AxonMap: one entry per pixel where the target is a convolution, per neuron where it is dense or sparse;
@@ -27,12 +27,12 @@ Shape3 = tuple[int, int, int]
 
 
 def spatial_shape(shape: tuple[int, ...]) -> Shape3:
-    """A shape as (C, H, W) for the memory model of a core; (N,) is N channels of one pixel."""
+    """Return a shape as (C, H, W) for the memory model of a core; (N,) is N channels of one pixel."""
     return (shape[0], 1, 1) if len(shape) == 1 else (shape[0], shape[1], shape[2])
 
 
 def weight_memory_bits(weight: np.ndarray) -> int:
-    """Bits of memory per weight: those of the smallest signed integer that holds every weight."""
+    """Return the bits of memory per weight: those of the smallest signed integer that holds every weight."""
     largest = int(np.abs(weight.astype(np.int16)).max()) if weight.size else 0
     return max(2, largest.bit_length() + 1)
 
@@ -50,11 +50,11 @@ class MemoryUse:
 
     @property
     def total(self) -> int:
-        """Words of memory that all columns take together."""
+        """Words of memory that all columns use together."""
         return self.axon_in + self.neurons * self.neuron_words + self.synapses + self.axon_map + self.axon_mem
 
     def columns(self) -> dict[str, int]:
-        """The use of every resource of a core, in the order of the table's columns."""
+        """Return the use of every resource of a core, in the order of the table's columns."""
         return {
             "AxonIn": self.axon_in,
             "Neurons": self.neurons,
@@ -65,11 +65,15 @@ class MemoryUse:
         }
 
     def shares(self, board: Board) -> dict[str, float]:
-        """Every column as a share of the core's capacity; above 1 it does not fit."""
+        """Return every column as a share of the core's capacity; above 1, it does not fit."""
         return {name: value / board.core_limits[name] for name, value in self.columns().items()}
 
+    def fits(self, board: Board) -> bool:
+        """Return whether it fits on one core."""
+        return all(share <= 1.0 for share in self.shares(board).values())
+
     def tightest(self, board: Board) -> str:
-        """The resource of a core that is used most, and its share."""
+        """Return the core resource with the largest share in use."""
         shares = self.shares(board)
         return max(shares, key=lambda name: shares[name])
 
@@ -89,11 +93,11 @@ class ConnectionMemory:
     dilation: tuple[int, int] = (1, 1)
 
     def with_bits(self, bits: int) -> ConnectionMemory:
-        """The same connection with weights of at most `bits` bits."""
+        """Return the same connection with weights of at most `bits` bits."""
         return replace(self, bits=min(bits, self.bits))
 
     def reach(self, tile: Shape3, target: Shape3) -> int:
-        """Upper bound on the source neurons connected to a tile of the target; borders are not subtracted."""
+        """Return an upper bound on the number of source neurons connected to a tile of the target; borders are not subtracted."""
         channels, rows, columns = self.source_shape
         if self.form == "dense":
             return prod(self.source_shape)
@@ -106,7 +110,7 @@ class ConnectionMemory:
         return channels * groups // self.groups * min(rows, spread[0]) * min(columns, spread[1])
 
     def use(self, tile: Shape3, target: Shape3, board: Board) -> MemoryUse:
-        """In-axons and synapse words on a core that holds `tile` [c, h, w] of a target layer [C, H, W]."""
+        """Return the in-axons and synapse words on a core that holds `tile` [c, h, w] of a target layer [C, H, W]."""
         if self.form == "dense":
             sources = prod(self.source_shape)
             return MemoryUse(axon_in=sources, synapses=sources * _dense_words(tile[0], self.bits, board))
@@ -133,12 +137,12 @@ def _dense_words(weights: int, bits: int, board: Board) -> int:
 
 
 def _pairs(sources: int, targets: int, kernel: int, stride: int, padding: int) -> int:
-    """Number of (source, tap) pairs of a transposed convolution that fall inside, along one axis."""
+    """Return the number of (source, tap) pairs of a transposed convolution that fall inside the target, along one axis."""
     return sum(0 <= stride * i - padding + k < targets for i in range(sources) for k in range(kernel))
 
 
 def connection_memory(synapse: Synapse, source_shape: tuple[int, ...]) -> ConnectionMemory:
-    """The memory model of a synapse; a transposed convolution counts as Sparse (space_to_depth is the alternative)."""
+    """Return the memory model of a synapse; a transposed convolution counts as Sparse (space_to_depth is the alternative)."""
     shape, bits = spatial_shape(source_shape), weight_memory_bits(synapse.weight)
     if isinstance(synapse, DenseSynapse):
         return ConnectionMemory(source=synapse.source, source_shape=shape, bits=bits, form="dense")

@@ -1,4 +1,4 @@
-"""What one sample costs on the chip: counts of work, and time and energy as ranges where the board file has constants.
+"""The cost of one sample on the chip: counts of work, and time and energy as ranges where the board file has constants.
 
 The counts come from placement/cost_count.py, the constants from boards/*.toml, each with its source.
 """
@@ -17,21 +17,21 @@ ENERGIES = ("energy_per_synaptic_operation", "energy_per_neuron_update", "energy
 
 @dataclass(frozen=True, kw_only=True)
 class LayerCost:
-    """One layer, per sample, on average over the samples of a run."""
+    """The cost of one layer per sample, averaged over the samples of a run."""
 
     name: str
     cores: int | None  # as placed; None if a neuron does not fit on a core
-    messages: float  # that it sends
-    message_bits: int  # payload of each: 0 for a spike
+    messages: float  # messages that it sends
+    message_bits: int  # payload of each; 0 for a spike
     arriving: float  # messages that are sent to it
-    operations: float  # weights that they touch
+    operations: float  # weights that these messages touch
     updates: int  # neurons times chip steps
 
     def busiest_core(self, steps: int) -> tuple[float, float, float]:
-        """Operations, updates and arriving messages per step and core.
+        """Return the operations, updates and arriving messages per step on the busiest core.
 
-        Cores of a layer are assumed to share operations and updates evenly, which is the least that the busiest one can have; every message
-        is assumed to arrive at every core, which is the most.
+        The cores of a layer are assumed to share operations and updates evenly, which is the least that the busiest one can have; every
+        message is assumed to arrive at every core, which is the most.
         """
         cores = max(1, self.cores or 1) * steps
         return self.operations / cores, self.updates / cores, self.arriving / steps
@@ -39,11 +39,11 @@ class LayerCost:
 
 @dataclass(frozen=True, kw_only=True)
 class ChipCost:
-    """One sample on the chip. Times in seconds and energies in joules are ranges, or None if the board file lacks a constant."""
+    """The cost of one sample on the chip. Times (seconds) and energies (joules) are ranges, or None if the board file lacks a constant."""
 
     board: Board
     layers: tuple[LayerCost, ...]
-    chips: int  # that hold the network
+    chips: int  # chips that hold the network
     steps: int  # chip steps, including those in which nothing is counted
     written: int  # numbers that the host writes to the chip
     read: float  # numbers and messages that it reads
@@ -75,7 +75,7 @@ class ChipCost:
 
     @property
     def time_per_step(self) -> Range | None:
-        """Max-affine: the largest of a fixed time, and operations, updates and messages of the busiest core times the time of each."""
+        """The largest of a fixed time and the busiest core's operations, updates and messages, each times its unit time (max-affine)."""
         found = self._constants(TIMES)
         if found is None:
             return None
@@ -105,7 +105,7 @@ class ChipCost:
         return parts[0].plus(parts[1]).plus(parts[2])
 
     def static_energy(self, time: Range | None) -> Range | None:
-        """Static power of the chips that hold the network, over `time`."""
+        """Return the energy of the static power of the chips that hold the network, over `time`."""
         power = self._constants(("static_power",))
         return None if time is None or power is None else Range(power[0].low * time.low, power[0].high * time.high).times(self.chips)
 
@@ -116,7 +116,7 @@ class ChipCost:
 
     @property
     def energy_with_host(self) -> Range | None:
-        """The chip's energy, including the time in which the host reads and writes; the host's own energy is not included."""
+        """The chip's energy, including the time during which the host reads and writes; the host's own energy is not included."""
         return self._total(self.time_with_host)
 
     def _total(self, time: Range | None) -> Range | None:
@@ -128,7 +128,7 @@ class ChipCost:
         return None if any(one is None for one in found) else [one for one in found if one is not None]
 
     def figures(self) -> dict[str, Range | None]:
-        """Times in seconds and energies in joules by name, None where a constant is unknown."""
+        """Return times in seconds and energies in joules by name; None where a constant is unknown."""
         return {
             "time_per_step": self.time_per_step,
             "time": self.time,
@@ -141,7 +141,7 @@ class ChipCost:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return numbers, strings, lists and dicts that json.dumps accepts."""
+        """Return the cost as numbers, strings, lists and dicts that json.dumps accepts."""
         return {
             "chip_steps": self.steps,
             "cores": self.cores,

@@ -1,9 +1,9 @@
 """The work that a sample causes on the chip, counted from the messages of a run on any backend and graph.
 
-With rate coding the chip runs stock processes: a static input is written once, as a bias, and costs no synaptic operation; the readout may
-be on the host; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py). With delta encoding messages are
-graded, the window has no more steps than it needs, and rates that are clipped at 1 take two neurons, each with its own connections: every
-message touches the weights of both. A run on the emulator has one neuron in the place of two, so what the second one sends where a rate
+With rate coding, the chip runs stock processes: a static input is written once, as a bias, and costs no synaptic operations; the readout
+may be on the host; neurons are updated in every step of a window of 2**k steps (placement/chip_window.py). With delta encoding, messages
+are graded, the window has no more steps than it needs, and rates that are clipped at 1 take two neurons, each with its own connections:
+every message touches the weights of both. A run on the emulator has one neuron instead of two, so what the second one sends when a rate
 exceeds 1 is counted only in a run of the stock graph.
 """
 
@@ -33,9 +33,9 @@ Floats = NDArray[np.float64]
 
 
 def count_cost(chip: ChipNetwork, result: Result, placement: Placement, *, values: NDArray[np.uint8] | None = None) -> ChipCost:
-    """The work of a sample of this run on the board of `placement`, as a ChipCost.
+    """Count the work of a sample of this run on the board of `placement`, as a ChipCost.
 
-    `values` [B, T, *shape] of the run's samples are needed for a network with event input, whose events are messages.
+    A network with event input also needs the `values` [B, T, *shape] of the run's samples, whose events are messages.
     """
     if result.digest not in {chip.digest(), _chip_network(chip).digest()}:
         raise BadArgument("the result belongs to another network: pass the network that was run")
@@ -48,7 +48,7 @@ def count_cost(chip: ChipNetwork, result: Result, placement: Placement, *, value
 def count_cost_of_messages(
     chip: ChipNetwork, messages: Sequence[Floats], placement: Placement, *, steps: int, events: Floats | None = None
 ) -> ChipCost:
-    """The work of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
+    """Count the work of a sample in which every neuron sends `messages`, [*shape] per layer, and the input `events`, over T = `steps`."""
     graph = _graph(chip, messages, events)
     first = 2 if chip.input.kind == "events" else 1
     kind = ChipWindow if chip.delta is None else DeltaWindow
@@ -71,7 +71,7 @@ def count_cost_of_messages(
 
 
 def _cores(placement: Placement) -> dict[str, int | None]:
-    """Cores by layer, those of both neurons of a pair together; None if a neuron does not fit on a core."""
+    """Return the number of cores by layer, counting both neurons of a pair together; None if a neuron does not fit on a core."""
     found: dict[str, int | None] = {}
     for placed in placement.layers:
         name, before = placed.name.removesuffix(CLIP_PART), found.get(placed.name.removesuffix(CLIP_PART), 0)
@@ -81,7 +81,7 @@ def _cores(placement: Placement) -> dict[str, int | None]:
 
 @dataclass(frozen=True)
 class _Graph:
-    """The network as the chip holds it, what every layer sends, [*shape], the payload of a message in bits, and neurons per rate."""
+    """The network as the chip holds it, what every layer sends ([*shape]), the payload of a message in bits, and neurons per rate."""
 
     chip: ChipNetwork
     sent: Mapping[str, Floats]
@@ -90,7 +90,7 @@ class _Graph:
 
 
 def _chip_network(chip: ChipNetwork) -> ChipNetwork:
-    """The network that the chip holds; one without a stock equivalent is counted as it is."""
+    """Return the network that the chip holds; one without a stock equivalent is counted unchanged."""
     if chip.delta is not None:
         return chip
     try:
@@ -100,7 +100,7 @@ def _chip_network(chip: ChipNetwork) -> ChipNetwork:
 
 
 def _graph(chip: ChipNetwork, messages: Sequence[Floats], events: Floats | None) -> _Graph:
-    """Packed as the stock graph packs its layers; a change of a rate has the bits of the largest rate, and a sign."""
+    """Return the network, packed as the stock graph packs its layers; a rate change takes the bits of the largest rate, plus a sign."""
     by_name = {layer.name: np.asarray(each, np.float64) for layer, each in zip(chip.layers, messages, strict=True)}
     network, bits, parts = _chip_network(chip), 0, 1
     if chip.delta is not None:
@@ -125,7 +125,7 @@ def _layer_cost(graph: _Graph, layer: Layer, steps: int, cores: int | None) -> L
 
 
 def _relay_costs(graph: _Graph, steps: int, cores: Mapping[str, int | None], *, delays: bool) -> list[LayerCost]:
-    """Relays, which the host does not read, repeat the messages of their layer, each by one weight."""
+    """Count the cost of relays, which the host does not read: they repeat the messages of their layer, each through one weight."""
     found = []
     for name, length in relay_chains(graph.chip, delays=delays).items():
         messages, size = float(graph.sent[name].sum()), graph.chip.layer(name).size
@@ -157,18 +157,18 @@ def _readout_cost(arriving: float, classes: int, steps: int, cores: int | None) 
 
 
 def _touched(synapse: Synapse, messages: Floats) -> float:
-    """Stored weights that the messages [*shape] touch."""
+    """Return how many stored weights the messages [*shape] touch."""
     ones = torch.ones(synapse.weight.shape, dtype=torch.float64)
     return float(apply_operator(synapse, ones, torch.from_numpy(np.ascontiguousarray(messages[None]))).sum())
 
 
 def _host_numbers(chip: ChipNetwork, classes: int) -> tuple[int, int]:
-    """Numbers that the host writes to the chip and reads from it for one sample, messages not counted.
+    """Count the numbers that the host writes to the chip and reads from it for one sample, not counting messages.
 
-    Per neuron: mantissa and exponent of the bias to wake it, those and a potential to silence it, those once more at rest; one that
-    subtracts also takes r when it wakes and three states at rest. Its potential is read, of one that subtracts in two parts
-    (backends/lava/loihi2/neuron.py). With delta encoding: sum, activation and residue of every neuron, the second of a pair included, to
-    wake it, to silence it and at rest; the sum is read (backends/lava/loihi2/delta_graph.py).
+    Written per neuron: mantissa and exponent of the bias to wake it, both and a potential to silence it, and both once more at rest; a
+    neuron that subtracts also takes r when it wakes, and three states at rest. Its potential is read, in two parts if it subtracts
+    (backends/lava/loihi2/neuron.py). With delta encoding, the sum, activation and residue of every neuron, including the second of a pair,
+    are written to wake it, to silence it, and at rest; the sum is read (backends/lava/loihi2/delta_graph.py).
     """
     written = read = 0
     if chip.delta is not None:

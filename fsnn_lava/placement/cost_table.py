@@ -1,4 +1,4 @@
-"""The cost of a sample as text: counts always, time and energy as far as the board file has constants."""
+"""The cost table of a sample as text: always counts, and time and energy as far as the board file has constants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ESTIMATE = "an estimate, not a measurement"
 
 
 def cost_table(cost: ChipCost) -> str:
-    """Per layer messages, operations, updates and cores; then time and energy, without and with host I/O."""
+    """Return a table of messages, operations, updates and cores per layer, then time and energy, without and with host I/O."""
     lines = [
         f"per sample on the chip, {cost.steps} steps (not measured: counted from the messages of the run):",
         f"{'layer':<10} {'cores':>6} {'messages':>12} {'operations':>14} {'updates':>12}",
@@ -29,7 +29,7 @@ def cost_table(cost: ChipCost) -> str:
 
 
 def figures_in_words(cost: ChipCost) -> list[tuple[str, str]]:
-    """Time and energy of a sample as (what, text), each without and with host I/O."""
+    """Return the time and energy of a sample as (what, text), each without and with host I/O."""
     dynamic, static = range_text(cost.dynamic_energy, 1e6, "µJ"), range_text(cost.static_energy(cost.time), 1e6, "µJ")
     time, with_host = range_text(cost.time, 1e3, "ms"), range_text(cost.time_with_host, 1e3, "ms")
     energy, energy_with_host = range_text(cost.energy, 1e6, "µJ"), range_text(cost.energy_with_host, 1e6, "µJ")

@@ -8,7 +8,7 @@ from fsnn_lava.placement.board import Board
 
 
 def delays_in_words(chip: ChipNetwork, board: Board) -> list[str]:
-    """One sentence for each way in which skips are delayed; empty for a chain of layers."""
+    """Return one sentence for each way in which skips are delayed; empty for a chain of layers."""
     has_delays = board.synapse_delay_max > 0
     skips = [s for s in chip.synapses if s.source != INPUT and chip.chip_delay(s) > 1]
     waiting = [s for s in skips if has_delays and waits_in_synapse(s)]

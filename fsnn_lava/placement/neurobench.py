@@ -1,4 +1,4 @@
-"""NeuroBench's metrics of a network and of a run, under NeuroBench's names. They count what the backend did; cost.py is about the chip."""
+"""NeuroBench's metrics for a network and a run, under NeuroBench's names. They count what the backend did; cost.py is about the chip."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STATE_BYTES = 3  # a potential, threshold or bias of 24 bits
 
 
 def footprint(chip: ChipNetwork) -> int:
-    """NeuroBench's footprint: bytes of weights (one each), biases, thresholds and potentials (three each), kernels counted once."""
+    """Return NeuroBench's footprint: bytes of weights (one each), biases, thresholds and potentials (three each); kernels count once."""
     weights = sum(s.weight.size for s in chip.synapses) + chip.readout.weight.size
     neurons = sum(layer.size for layer in chip.layers) + chip.readout.classes
     thresholds = sum(layer.threshold.size for layer in chip.layers)
@@ -23,18 +23,18 @@ def footprint(chip: ChipNetwork) -> int:
 
 
 def connection_sparsity(chip: ChipNetwork) -> float:
-    """NeuroBench's connection sparsity: the share of zeros among all weights, kernels counted once."""
+    """Return NeuroBench's connection sparsity: the share of zeros among all weights; kernels count once."""
     arrays = [s.weight for s in chip.synapses] + [chip.readout.weight]
     return 1.0 - sum(int(np.count_nonzero(a)) for a in arrays) / sum(a.size for a in arrays)
 
 
 def static_metrics(chip: ChipNetwork) -> dict[str, Any]:
-    """NeuroBench's metrics that do not need a run."""
+    """Return NeuroBench's metrics that do not need a run."""
     return {"footprint": footprint(chip), "connection_sparsity": connection_sparsity(chip)}
 
 
 def workload_metrics(chip: ChipNetwork, result: Result) -> dict[str, Any]:
-    """All of NeuroBench's metrics, per sample of a run of `chip`."""
+    """Return all of NeuroBench's metrics, per sample of a run of `chip`."""
     if result.digest != chip.digest():
         raise BadArgument("the result belongs to another network: pass the network that was run")
     spikes = sum(float(counts.reshape(result.samples, -1).sum(axis=1).mean()) for counts in result.counts)

@@ -1,4 +1,4 @@
-"""What prevents a network from running on the chip, found before a job is queued. Bit widths are those of Lava's bit-accurate models."""
+"""The obstacles to running a network on the chip, found before a job is queued. Bit widths are those of Lava's bit-accurate models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_BITS = 8
 
 
 def obstacles(chip: ChipNetwork) -> list[str]:
-    """One sentence for each reason why `chip` cannot run on the chip; empty if none is known."""
+    """Return one sentence for each reason why `chip` cannot run on the chip; empty if none is known."""
     if chip.delta is not None:
         return _delta_obstacles(chip)
     try:
@@ -25,7 +25,7 @@ def obstacles(chip: ChipNetwork) -> list[str]:
 
 
 def possible_obstacles(chip: ChipNetwork, *, steps: int | None = None) -> list[str]:
-    """One sentence for each possible obstacle that depends on the sample; the run or the comparator will detect it."""
+    """Return one sentence for each possible obstacle that depends on the sample; the run or the comparator will detect it."""
     if chip.delta is not None:
         return []
     try:
@@ -36,7 +36,7 @@ def possible_obstacles(chip: ChipNetwork, *, steps: int | None = None) -> list[s
 
 
 def _delta_obstacles(chip: ChipNetwork) -> list[str]:
-    """The host writes what is constant into the sums of sigma-delta neurons, so a sequence of frames has no way in."""
+    """Return the obstacles to delta encoding: the host writes constants into the sums of its neurons, so frames cannot enter."""
     said = [sentence for layer in chip.layers for sentence in (*_several_thresholds(layer), *_wide_shift(layer))]
     if chip.input.kind == "events":
         said.append("backend 'loihi2' supports delta encoding only for a static input; export with --encoding rate")
@@ -89,7 +89,7 @@ def _risks_of(layer: Layer, steps: int) -> list[str]:
 
 
 def _fewer_bits(threshold: int, most: int) -> str:
-    """How to export with a threshold of at most `most`: each bit less halves it."""
+    """Say how to export with a threshold of at most `most`: each bit fewer halves it."""
     bits = _MOST_BITS
     while bits > 2 and threshold * 2 ** (bits - _MOST_BITS) > most:
         bits -= 1

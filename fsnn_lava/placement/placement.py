@@ -1,4 +1,4 @@
-"""Place every layer on the chip: what it uses, and whether it fits. A model, not the vendor's compiler."""
+"""Placement of every layer on the chip: what it uses, and whether it fits. This is a model, not the vendor's compiler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fsnn_lava.ir.relays import relay_chains, relay_name, waits_in_synapse
 from fsnn_lava.ir.run_arguments import check_chip
 from fsnn_lava.ir.space_to_depth import space_to_depth
 from fsnn_lava.ir.stock_delta import stock_neurons
-from fsnn_lava.ir.stock_network import stored_stock_weights
+from fsnn_lava.ir.stock_network import stock_network_weights
 from fsnn_lava.placement import advice
 from fsnn_lava.placement.board import Board, load_board
 from fsnn_lava.placement.core_memory import ConnectionMemory, Form, MemoryUse, Shape3, connection_memory, spatial_shape, weight_memory_bits
@@ -26,7 +26,7 @@ from fsnn_lava.summary import Cell, Summary, shape_text
 ReadoutPlace = Literal["auto", "chip", "host"]
 Answer = Literal["runs", "runs with loss", "cannot run", "does not fit"]
 _PASSES = 4
-RELAY_BITS = 8  # of the weight of a spike to its relay
+RELAY_BITS = 8  # bits of the weight from a neuron to its relay
 CLIP_PART = ", clip"  # added to the name of a layer for the second neurons of its pairs
 
 MARGIN = 4 / 3  # cores that the compiler uses per core of this model, for the worst layer of the public tables it was fitted to
@@ -100,7 +100,7 @@ class Placement:
         way_out: what would make it fit; each suggestion has been tried. Empty if it fits.
         obstacles: why the chip's neurons cannot run it, each with a fix; empty if no reason is known.
         risks: what may be lost or rejected, depending on the sample, each with a fix.
-        delays: how the skips of a network graph wait, one sentence each; empty if there are none.
+        delays: how the skips of a network graph are delayed, one sentence each; empty if there are none.
     """
 
     board: Board
@@ -165,7 +165,7 @@ class Placement:
 
     @property
     def chips(self) -> int | None:
-        """Chips needed for these cores; None if some layer has no tile that fits."""
+        """Number of chips needed for these cores; None if some layer has no tile that fits."""
         return None if self.cores is None else ceil(self.cores / self.board.cores_per_chip)
 
     @property
@@ -176,7 +176,7 @@ class Placement:
 
     @property
     def verdict(self) -> str:
-        """The `answer` first, then why, and what would help."""
+        """The `answer`, then the reason, and what would help."""
         return advice.advice_text(self)
 
     def core_list(self) -> tuple[Core, ...]:
@@ -194,7 +194,7 @@ class Placement:
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return numbers, strings, lists and dicts that json.dumps accepts."""
+        """Return the placement as numbers, strings, lists and dicts that json.dumps accepts."""
         return {
             "board": self.board.name,
             "answer": self.answer,
@@ -236,7 +236,7 @@ def _row(layer: PlacedLayer, board: Board) -> dict[str, Any]:
 def place(
     chip: ChipNetwork, *, board: str | Path | Board = "oheo-gulch", readout: ReadoutPlace = "auto", steps: int | None = None
 ) -> Placement:
-    """Place a network on a board: whether it runs there, tiles, memory and axons per layer, and what would help if it does not.
+    """Place a network on a board: whether it runs there, its tiles, memory and axons per layer, and what would help if it does not.
 
     This is a model fitted to public tables, not the vendor's compiler: leave a margin of a third (`Placement.tight`).
 
@@ -246,7 +246,7 @@ def place(
             file; or a Board.
         readout: "chip" makes it a layer of integrators; "host" computes it from the spike counts, in which it is linear; "auto" puts it on
             the chip if a core can hold it.
-        steps: T of the run; by default those the network was exported for. Long runs may lose charge (`Placement.risks`).
+        steps: T of the run; by default that of the network. Long runs may lose charge (`Placement.risks`).
 
     Returns:
         Cores, memory and axons of every layer. A network that cannot run is not an error: look at `answer`, `obstacles` and `way_out`.
@@ -271,7 +271,7 @@ def place(
         packed, _ = space_to_depth(chip)
         outlines = {"sparse": _outline_of(chip, where), "space-to-depth": _outline_of(packed, where)}
         chosen = (
-            "space-to-depth" if stored_stock_weights(packed) <= stored_stock_weights(chip) else "sparse"
+            "space-to-depth" if stock_network_weights(packed) <= stock_network_weights(chip) else "sparse"
         )  # the stock graph makes the same choice
         outline = outlines[chosen]
         found = {name: place_outline(each, where, readout) for name, each in outlines.items()}
@@ -293,13 +293,13 @@ class Outline:
     bits: int
 
     def with_bits(self, bits: int) -> Outline:
-        """The same outline of a placement with weights of at most `bits` bits."""
+        """Return the outline of the placement with weights of at most `bits` bits."""
         narrow = [replace(p, inputs=tuple(c.with_bits(bits) for c in p.inputs)) for p in self.populations]
         return Outline(populations=tuple(narrow), bits=min(bits, self.bits))
 
 
 def _outline_of(chip: ChipNetwork, board: Board) -> Outline:
-    """The outline of a network; a skip over layers waits in relay neurons wherever synapses of the board cannot hold it back.
+    """Return the outline of a network; a skip over layers waits in relay neurons where the board's synapses cannot delay it.
 
     With delta encoding, rates that are clipped at 1 take two neurons (ir/stock_delta.py), each with its own connections.
     """
@@ -328,7 +328,7 @@ def _outline_of(chip: ChipNetwork, board: Board) -> Outline:
 
 
 def _part_name(layer: str, part: int) -> str:
-    """The name of a layer's neurons on the chip: the layer's own, and for the second of a pair, which clips the rate, another."""
+    """Return the name of a layer's neurons on the chip: the layer's own, or another for the second of a pair, which clips the rate."""
     return layer if part == 0 else layer + CLIP_PART
 
 
@@ -341,14 +341,14 @@ def _connection(chip: ChipNetwork, synapse: Synapse, board: Board, part: int) ->
 
 
 def _relay(name: str, shape: Shape3, number: int) -> Population:
-    """Neurons that repeat those of a layer, or of the relay before: one weight each."""
+    """Return a population of relays, which repeat the spikes of a layer or of the previous relay through one weight each."""
     source = name if number == 1 else relay_name(name, number - 1)
     alone = ConnectionMemory(source=source, source_shape=shape, form="conv", bits=RELAY_BITS, kernel=(1, 1), groups=shape[0])
     return Population(name=relay_name(name, number), shape=shape, inputs=(alone,))
 
 
 def place_outline(outline: Outline, board: Board, readout: ReadoutPlace) -> Placement:
-    """The placement of an outline, without advice."""
+    """Return the placement of an outline, without advice."""
     on_chip = readout == "chip" or (readout == "auto" and split_population(outline.populations[-1], board) is not None)
     populations = outline.populations if on_chip else outline.populations[:-1]
     layers = _place_all(_with_targets(populations), board)
@@ -371,7 +371,7 @@ def _with_targets(populations: Sequence[Population]) -> list[Population]:
 
 
 def _place_all(populations: list[Population], board: Board) -> tuple[PlacedLayer, ...]:
-    """Repeat the tiling until the number of channel groups that every layer sends to no longer changes."""
+    """Repeat the tiling until the number of channel groups that each layer sends to stops changing."""
     groups = {population.name: 1 for population in populations}
     tilings: list[Tiling | None] = []
     for _ in range(_PASSES):

@@ -1,4 +1,4 @@
-"""A placement as text, in the columns of the Loihi 2 compiler's "Per core utilization" table."""
+"""The table of a placement as text, with the columns of the Loihi 2 compiler's "Per core utilization" table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _COLUMNS = ("AxonIn", "Neurons", "Synapses", "AxonMap", "AxonMem", "Total")
 
 
 def placement_table(placement: Placement) -> str:
-    """Per layer: use of the fullest core, cores, tile and messages, preceded by the verdict and followed by a note on the model."""
+    """Return the table: the verdict, then per layer the fullest core's use, cores, tile and messages, and a note on the model."""
     header = "|" + "|".join(f"{name:>8}" for name in (*_COLUMNS, "Cores")) + "| layer"
     rule = "|" + "-" * (9 * (len(_COLUMNS) + 1) - 1) + "|"
     lines = [placement.verdict, "", "Per core utilization (fullest core of each layer):", header, rule]
@@ -21,8 +21,8 @@ def placement_table(placement: Placement) -> str:
     return "\n".join(lines)
 
 
-def core_table(placement: Placement) -> str:
-    """One line per occupied core."""
+def placement_table_by_core(placement: Placement) -> str:
+    """Return a table with one line per occupied core."""
     lines = [f"{'chip':>5} {'core':>5}  {'layer':<10} {'tile from':<16} {'size':<16}" + "".join(f"{name:>10}" for name in _COLUMNS)]
     for core in placement.core_list():
         numbers = "".join(f"{value:>10}" for value in core.use.columns().values())
@@ -45,7 +45,7 @@ def _messages(layer: PlacedLayer) -> str:
 
 
 def _forms(placement: Placement) -> list[str]:
-    """The two ways to store transposed convolutions; a layer packed by space-to-depth is listed with its packed shape."""
+    """Describe the two ways to store transposed convolutions; a layer packed by space-to-depth is listed with its packed shape."""
     if not placement.alternatives:
         return []
     cores = [(form, "no core can hold it" if cores is None else f"{cores} cores") for form, cores in placement.alternatives]

@@ -1,4 +1,4 @@
-"""Split a population into equal tiles [c, h, w] of [C, H, W], one per core, using as few cores as memory allows."""
+"""Tiling: split a population [C, H, W] into equal tiles [c, h, w], one per core, using as few cores as memory allows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Population:
     shape: Shape3
     inputs: tuple[ConnectionMemory, ...]
     to_convolutions: tuple[str, ...] = ()  # names of target populations reached by shared kernels
-    to_neurons: bool = False  # some target is dense or sparse: one map entry per neuron
+    to_neurons: bool = False  # whether some target is dense or sparse, which takes one map entry per neuron
 
     @property
     def size(self) -> int:
@@ -26,7 +26,7 @@ class Population:
         return self.shape[0] * self.shape[1] * self.shape[2]
 
     def use(self, tile: Shape3, board: Board, target_groups: int = 1) -> MemoryUse:
-        """What a core with `tile` uses; `target_groups` is the number of channel groups that its target convolutions are split into."""
+        """Return what a core with `tile` uses; `target_groups` is the number of channel groups of its target convolutions."""
         incoming = [connection.use(tile, self.shape, board) for connection in self.inputs]
         pixels, neurons = tile[1] * tile[2], tile[0] * tile[1] * tile[2]
         return MemoryUse(
@@ -49,22 +49,22 @@ class Tiling:
 
     @property
     def counts(self) -> Shape3:
-        """Tiles along channels, rows and columns."""
+        """Number of tiles along channels, rows and columns."""
         c, h, w = (ceil(n / t) for n, t in zip(self.population.shape, self.tile, strict=True))
         return (c, h, w)
 
     @property
     def cores(self) -> int:
-        """One core per tile."""
+        """Number of cores: one per tile."""
         return self.counts[0] * self.counts[1] * self.counts[2]
 
     @property
     def messages(self) -> int:
-        """Incoming messages per step if every source neuron spikes."""
+        """Number of incoming messages per step if every source neuron spikes."""
         return self.cores * sum(connection.reach(self.tile, self.population.shape) for connection in self.population.inputs)
 
     def tiles(self) -> Iterator[tuple[Shape3, Shape3]]:
-        """(first index, size) of every tile, channels slowest."""
+        """Yield (first index, size) of every tile; channels vary slowest."""
         (c, h, w), (_, nh, nw) = self.tile, self.counts
         for index in range(self.cores):
             start = (index // (nh * nw) * c, index // nw % nh * h, index % nw * w)
@@ -72,13 +72,8 @@ class Tiling:
             yield start, (size[0], size[1], size[2])
 
 
-def tile_fits(use: MemoryUse, board: Board) -> bool:
-    """Whether a tile with this memory use fits on one core."""
-    return all(share <= 1.0 for share in use.shares(board).values())
-
-
 def split_population(population: Population, board: Board, target_groups: int = 1) -> Tiling | None:
-    """The tiling with the fewest cores and, among those, the least memory per core; None if not even one neuron fits."""
+    """Return the tiling with the fewest cores and, among those, the least memory per core; None if not even one neuron fits."""
     best: tuple[int, int] | None = None
     found: Tiling | None = None
     channels, rows, columns = population.shape
@@ -89,11 +84,11 @@ def split_population(population: Population, board: Board, target_groups: int = 
                 if c * h * w > board.neurons_per_core or (best is not None and cores > best[0]):
                     continue
                 use = population.use((c, h, w), board, target_groups)
-                if tile_fits(use, board) and (best is None or (cores, use.total) < best):
+                if use.fits(board) and (best is None or (cores, use.total) < best):
                     best, found = (cores, use.total), Tiling(population=population, tile=(c, h, w), use=use)
     return found
 
 
 def _sizes(whole: int) -> list[int]:
-    """Candidate tile sizes: the smallest for each number of tiles, largest first."""
+    """Return candidate tile sizes: the smallest for each number of tiles, largest first."""
     return sorted({ceil(whole / parts) for parts in range(1, whole + 1)}, reverse=True)

@@ -1,4 +1,4 @@
-"""Figures of a run, drawn with matplotlib: each function returns the axes, for you to change or save."""
+"""Plot a run with matplotlib: each function returns the axes, so that you can change or save them."""
 
 from __future__ import annotations
 

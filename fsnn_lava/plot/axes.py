@@ -1,4 +1,4 @@
-"""The axes to draw on; matplotlib is imported only here, when something is drawn."""
+"""Get the axes to draw on; matplotlib is imported only here, when something is drawn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def axes_or_new(axes: Axes | None) -> Axes:
-    """The axes to draw on: `axes`, or those of a new figure."""
+    """Return the axes to draw on: `axes`, or those of a new figure."""
     try:
         from matplotlib import pyplot
     except ImportError as error:
@@ -25,7 +25,7 @@ def axes_or_new(axes: Axes | None) -> Axes:
 
 
 def layer_arrays(source: object, name: str) -> tuple[NDArray[Any], ...]:
-    """The arrays to draw: one per layer, from the attribute `name`; BadArgument if `source` has none."""
+    """Return the arrays to draw, one per layer, from the attribute `name`; raise BadArgument if `source` has none."""
     found: Sequence[Any] | None = getattr(source, name, None)
     if found is None:
         raise BadArgument(f"{type(source).__name__} has no {name} to draw")
@@ -33,7 +33,7 @@ def layer_arrays(source: object, name: str) -> tuple[NDArray[Any], ...]:
 
 
 def chosen_layer(arrays: Sequence[NDArray[Any]], layer: int) -> NDArray[Any]:
-    """The array of the layer to draw, counted from 0; negative numbers count from the end."""
+    """Return the array of the layer to draw, counted from 0; negative numbers count from the end."""
     if not isinstance(layer, Integral) or not -len(arrays) <= layer < len(arrays):
         raise BadArgument(f"layer must be an integer between {-len(arrays)} and {len(arrays) - 1}, got {layer!r}")
     return arrays[layer]

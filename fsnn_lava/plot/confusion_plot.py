@@ -1,4 +1,4 @@
-"""The confusion matrix: which classes are mistaken for which."""
+"""Plot the confusion matrix: which classes are mistaken for which."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from fsnn_lava.plot.axes import axes_or_new
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NUMBERED = 20  # with more classes only the colours are drawn
+NUMBERED = 20  # with more classes, only the colours are drawn
 
 
 def confusion(answers: Result | ArrayLike, labels: ArrayLike, *, class_names: Sequence[str] = (), axes: Axes | None = None) -> Axes:
-    """Draw how often each class got each answer: rows are labels, columns are answers.
+    """Plot how often each class got each answer: rows are labels, columns are answers.
 
     Args:
-        answers: the Result of a run, or class numbers [B], for example `logits.argmax(1)`.
-        labels: class numbers [B].
+        answers: the Result of a run, or class indices [B], for example `logits.argmax(1)`.
+        labels: class indices [B].
         class_names: one per class; by default the numbers.
         axes: where to draw; by default a new figure.
 

@@ -1,4 +1,4 @@
-"""The spike raster of one sample."""
+"""Plot the spike raster of one sample."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def raster(result: Result, sample: int = 0, *, layer: int = -1, axes: Axes | None = None) -> Axes:
-    """Draw a point for every spike of a layer: steps to the right, neurons upwards.
+    """Plot a raster, with a point for every spike of a layer: steps to the right, neurons upwards.
 
     Args:
-        result: from `run(..., spikes=True)`.
-        sample: which sample, from 0.
-        layer: which layer, from 0; by default the last.
+        result: the Result of `run(..., spikes=True)`.
+        sample: which sample, counted from 0.
+        layer: which layer, counted from 0; by default the last.
         axes: where to draw; by default a new figure.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Rates: how they are distributed, or how close two sets of them are."""
+"""Plot rates: how they are distributed, or how close two sets of them are."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ BINS = 50
 def rates(
     found: Trace | Equilibrium | Result, expected: Trace | Equilibrium | Result | None = None, *, layer: int = -1, axes: Axes | None = None
 ) -> Axes:
-    """Draw a histogram of a layer's rates, or, with `expected`, every rate against its expected value.
+    """Plot a histogram of a layer's rates or, with `expected`, every rate against its expected value.
 
     Args:
         found: the rates to draw, from `FSNN.simulate`, `FSNN.equilibrium` or `run`.
         expected: the rates to compare them with, for example those of the equilibrium; equal rates are on the diagonal.
-        layer: which layer, from 0; by default the last.
+        layer: which layer, counted from 0; by default the last.
         axes: where to draw; by default a new figure.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The residual over the steps of a run: how the rates approach the equilibrium."""
+"""Plot the residual over the steps of a run: how the rates approach the equilibrium."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def residual(found: Trace | Result, *, axes: Axes | None = None) -> Axes:
-    """Draw the residual after every step, the largest and the median of all samples; without a leak it falls as 1/T.
+    """Plot the residual after every step, the largest and the median over all samples; without a leak it falls as 1/T.
 
     Args:
-        found: from `FSNN.simulate(..., residuals=True)` or `run(..., residual=True)`.
+        found: the result of `FSNN.simulate(..., residuals=True)` or `run(..., residual=True)`.
         axes: where to draw; by default a new figure.
 
     Returns:
@@ -47,7 +47,7 @@ def residual(found: Trace | Result, *, axes: Axes | None = None) -> Axes:
 
 
 def _curves(found: Trace | Result) -> tuple[NDArray[Any], str]:
-    """[B, T], and which norm it is."""
+    """Return the curves [B, T], and the unit of their norm."""
     if isinstance(found, Result):
         if found.residual is None:
             raise BadArgument("the result has no residuals: run(chip, values, residual=True) computes them")

@@ -1,1 +1,1 @@
-"""From the float network to integers: fold, calibrate, round; and fake quantisation for training."""
+"""Quantisation, from the float network to integers: fold, calibrate and round; also fake quantisation for training."""

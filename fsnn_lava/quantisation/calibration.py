@@ -1,4 +1,4 @@
-"""Calibration data for choosing scales: given by the user, or synthetic, generated from the input's normalisation."""
+"""Calibration data for choosing scales: given by the user, or generated from the input's normalisation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 
 SAMPLES = 32
@@ -15,7 +16,7 @@ BUDGET = 10**9  # multiplications that one pass of the calibration data through 
 
 
 def synthetic_calibration(folded: FoldedNetwork, *, samples: int = SAMPLES, seed: int = 0, events: bool = False) -> NDArray[np.uint8]:
-    """Smooth random images with the mean and standard deviation of the normalisation, or sparse random events [B, T, *shape]."""
+    """Generate calibration data: smooth random images with the normalisation's mean and std, or sparse random events [B, T, *shape]."""
     rng = np.random.default_rng(seed)
     shape = folded.input_shape
     if events:
@@ -34,7 +35,7 @@ def synthetic_calibration(folded: FoldedNetwork, *, samples: int = SAMPLES, seed
 
 
 def checked_calibration(values: ArrayLike, folded: FoldedNetwork) -> NDArray[np.uint8]:
-    """A calibration batch as an array; BadArgument unless it has the right type and shape."""
+    """Return a calibration batch as an array; BadArgument unless it has the right type and shape."""
     array = np.asarray(values)
     shape = folded.input_shape
     if array.dtype != np.uint8:
@@ -44,8 +45,22 @@ def checked_calibration(values: ArrayLike, folded: FoldedNetwork) -> NDArray[np.
     return array
 
 
+def check_trained_range(net: FSNN | FoldedNetwork, calibration: NDArray[np.uint8]) -> None:
+    """Raise BadArgument if a normalisation set after training turns raw samples into floats unlike those the network was trained on."""
+    if not isinstance(net, FSNN) or net.trained_range is None:
+        return
+    low, high = (float(bound) for bound in torch.aminmax(net.normalise(torch.from_numpy(calibration))))
+    trained_low, trained_high = net.trained_range
+    trained = trained_high - trained_low
+    if not trained / 2.0 <= high - low <= trained * 2.0:
+        raise BadArgument(
+            f"the network was trained on floats from {trained_low:.3g} to {trained_high:.3g}, but its `normalisation` turns the "
+            f"calibration samples into {low:.3g} to {high:.3g}: set its divisor, mean and std as in training, or calibrate on more samples"
+        )
+
+
 def largest_calibration_potentials(folded: FoldedNetwork, values: NDArray[np.uint8]) -> tuple[float, ...]:
-    """Per layer the largest |potential| on the calibration batch, physical units; a potential that drifts grows linearly (E10)."""
+    """Return each layer's largest |potential| on the calibration batch, physical units; potentials that drift grow linearly (E10)."""
     steps = min(folded.steps, SIMULATED_STEPS)
     growth = folded.neuron.weight_sum(folded.steps) / folded.neuron.weight_sum(steps)
     trace = folded.single().simulate(torch.from_numpy(values), steps)
@@ -53,12 +68,12 @@ def largest_calibration_potentials(folded: FoldedNetwork, values: NDArray[np.uin
 
 
 def affordable_calibration_samples(folded: FoldedNetwork, most: int, *, budget: float = BUDGET) -> int:
-    """How many samples (2 … `most`) can pass once through the network within `budget` multiplications."""
+    """Return how many calibration samples (2 … `most`) can pass once through the network within `budget` multiplications."""
     return int(min(most, max(2, budget // _multiplications(folded))))
 
 
 def _multiplications(folded: FoldedNetwork) -> int:
-    """Multiplications that one dense pass of one sample through the network takes, feedback included."""
+    """Return how many multiplications one dense pass of one sample through the network takes, feedback included."""
     total = 0
     for connection in folded.connections:
         shape = connection.in_shape if connection.kind == "transposed" else connection.operator.out_shape

@@ -16,7 +16,7 @@ from fsnn_lava.quantisation.rounding import IntArray, RoundedLayer
 
 
 def chip_layer(name: str, shape: tuple[int, ...], rounded: RoundedLayer, decay: int, reset: Literal["subtract", "zero"]) -> Layer:
-    """A layer; BadNetwork if its bias or threshold exceeds the chip's range."""
+    """Return a layer of a ChipNetwork; BadNetwork if its bias or threshold exceeds the chip's range."""
     largest = int(np.abs(rounded.bias).max(initial=0))
     if largest > limits.BIAS_MAX or int(rounded.threshold.max()) > limits.THRESHOLD_MAX:
         raise BadNetwork(
@@ -27,7 +27,7 @@ def chip_layer(name: str, shape: tuple[int, ...], rounded: RoundedLayer, decay: 
 
 
 def chip_synapses(folded: FoldedNetwork, problem: LayerProblem, rounded: RoundedLayer) -> list[Synapse]:
-    """The synapses into a layer: forward ones first, then feedback."""
+    """Return the synapses into a layer: forward ones first, then feedback."""
     made = zip(problem.connections, rounded.weights, rounded.exponents, strict=True)
     ordered = sorted(made, key=lambda part: not folded.is_forward(part[0]))
     return [_synapse(connection, weight, exponent) for connection, weight, exponent in ordered]
@@ -67,7 +67,7 @@ def _synapse(connection: FoldedConnection, weight: IntArray, exponent: int) -> S
 
 
 def chip_host_drive(folded: FoldedNetwork) -> HostDrive:
-    """What the host computes: the only connection from the input, into the first layer."""
+    """Return what the host computes: the only connection from the input, into the first layer."""
     entries = [one for one in folded.connections if one.source == INPUT]
     operator, first = entries[0].operator, folded.layers[0]
     plain = isinstance(operator, Dense) or (isinstance(operator, Convolution) and operator.groups == 1 and operator.dilation == (1, 1))

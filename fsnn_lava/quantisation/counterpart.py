@@ -1,4 +1,4 @@
-"""The connection of the float network that a synapse was rounded from."""
+"""The float counterpart of a synapse: the connection that it was rounded from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fsnn_lava.quantisation.folded_network import FoldedConnection, FoldedNetwor
 
 
 def counterpart(folded: FoldedNetwork, chip: ChipNetwork, synapse: Synapse) -> FoldedConnection | None:
-    """The float counterpart of a synapse: the connection between the same positions, of several the one with the same number; or None."""
+    """Return the float counterpart of a synapse, the connection between the same positions (the matching one, if several), or None."""
     ends = chip.index(synapse.source), chip.index(synapse.target)
     beside = [one for one in chip.synapses if (chip.index(one.source), chip.index(one.target)) == ends]
     found = [one for one in folded.connections if folded.ends(one) == ends]

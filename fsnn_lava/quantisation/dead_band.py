@@ -1,7 +1,7 @@
-"""How large the dead bands of delta encoding may be, and how many steps a run then takes: measured on calibration data (E14).
+"""How large the dead bands of delta encoding may be, and how many steps a run then takes, measured on calibration data (E14).
 
-The error of a dead band is the distance at which it leaves the rates from the equilibrium a*, root mean square over all neurons. By
-default, dead bands are as large as possible while the rates are no further from a* than those of the spikes they replace.
+The error of a dead band is how far it keeps the rates from the equilibrium a*, as a root mean square over all neurons. By default, dead
+bands are as large as possible while the rates are no further from a* than those of the spikes they replace.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import Drive, RateMap
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 
-BANDS = (0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005)  # spikes per step, to choose from
+BANDS = (0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005)  # dead bands to choose from, spikes per step
 TURNS = 12  # passes around the longest loop, after which a network that settles has settled
-SETTLED = 1.05  # a run ends where its error is within 5 % of its last value
+SETTLED = 1.05  # a run ends when its error is within 5 % of its last value
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Dead bands, spikes per step, one per layer; and T."""
+    """The chosen dead bands, one per layer in spikes per step, and T."""
 
     bands: tuple[float, ...]
     steps: int
 
 
 def checked_bands(wanted: ArrayLike | None, layers: int) -> tuple[float, ...] | None:
-    """One dead band per layer, from the user's value: a number, or one for each layer."""
+    """Return one dead band per layer from the user's value, which is one number or one for each layer."""
     if wanted is None:
         return None
     given = np.asarray(wanted, dtype=np.float64).reshape(-1)
@@ -53,21 +53,21 @@ class DeadBandSearch:
         self.drive, self.values = self.rate_map.drive(values), values
         self.equilibrium = self.rate_map.solve_drive(self.drive, tol=1e-5, max_steps=200).rates
         self.longest = max([chip.delay(synapse) for synapse in chip.feedback], default=0)
-        self.least = 1 + self.longest  # steps: every connection has then been used
+        self.least = 1 + self.longest  # steps after which every connection has been used
         self.last = self.least + TURNS * max(1, self.longest)
         if chip.input.kind == "events":
             self.least = self.last = values.shape[1]  # a run takes as many steps as there are frames
 
     def error(self, rates: Sequence[Floats]) -> float:
-        """Root mean square of the distance to a*, over all neurons and samples."""
+        """Return the root mean square of the distance to a*, over all neurons and samples."""
         squares = [np.square(rate - exact).sum() for rate, exact in zip(rates, self.equilibrium, strict=True)]
         return float(np.sqrt(sum(squares) / sum(exact.size for exact in self.equilibrium)))
 
     def errors(self, bands: Sequence[float], steps: int) -> list[float]:
-        """The error after each of `steps` steps, from rest (E14, in float64)."""
+        """Return the error after each of `steps` steps from rest (E14, in float64)."""
         told = [np.zeros((len(self.drive[0]), *layer.shape)) for layer in self.chip.layers]
         drives = self._drives()
-        past = [[rate] for rate in told]  # of each layer, from step 0 on
+        past = [[rate] for rate in told]  # rates of each layer, from step 0 on
         found = []
         for step in range(1, steps + 1):
             for position, band in enumerate(bands):
@@ -78,7 +78,7 @@ class DeadBandSearch:
         return found
 
     def _drives(self) -> list[Drive]:
-        """The drive of every layer after each step: constant, or that of the frames so far."""
+        """Return the drive of every layer after each step: constant, or that of the frames so far."""
         if self.chip.input.kind != "events":
             return [self.drive]
         late = np.arange(self.values.shape[1]).reshape(1, -1, *(1,) * (self.values.ndim - 2))
@@ -94,12 +94,12 @@ class DeadBandSearch:
         return np.clip(total / layer.per_neuron(layer.threshold), 0.0, self.rate_map.rate_max)
 
     def steps_of(self, bands: Sequence[float]) -> int:
-        """T: the first step at which the error is within 5 % of that after TURNS turns."""
+        """Return T: the first step at which the error is within 5 % of that after TURNS turns."""
         errors = self.errors(bands, self.last)
         return next(t for t, error in enumerate(errors, start=1) if t >= self.least and error <= SETTLED * errors[-1])
 
     def choose(self, error_max: float, steps_max: int) -> Chosen:
-        """The largest dead bands with an error of at most `error_max` within `steps_max` steps; each layer's is then raised separately."""
+        """Choose the largest dead bands with an error of at most `error_max` within `steps_max` steps, then raise each separately."""
         layers = len(self.chip.layers)
         steps_max = max(self.least, min(steps_max, self.last))
         bands = self._largest(error_max, steps_max)
@@ -114,9 +114,9 @@ class DeadBandSearch:
         return Chosen(tuple(chosen), reached[0] if reached else steps_max)
 
     def _largest(self, error_max: float, steps: int) -> float:
-        """The largest of BANDS, for all layers, that reaches `error_max`, or the smallest if none does.
+        """Return the largest of BANDS, the same for all layers, that reaches `error_max`, or the smallest if none does.
 
-        Found by bisection: a larger band nearly always has a larger error.
+        It is found by bisection, since a larger band nearly always has a larger error.
         """
         low, high = 0, len(BANDS) - 1
         while low < high:
@@ -133,7 +133,7 @@ class DeadBandSearch:
 
 @torch.no_grad()
 def rate_coding_error(folded: FoldedNetwork, values: NDArray[np.uint8]) -> float:
-    """The error that dead bands are compared with: that of the folded network's spikes after its own number of steps."""
+    """Return the error that dead bands are compared with: that of the folded network's spikes after its own number of steps."""
     samples = torch.from_numpy(values)
     exact = folded.solve(samples, tol=1e-5, max_steps=200).rates
     rates = folded.simulate(samples).rates

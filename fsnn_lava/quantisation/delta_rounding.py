@@ -21,7 +21,7 @@ from fsnn_lava.quantisation.layer_problem import LayerProblem
 from fsnn_lava.quantisation.readout_rounding import SHARES
 from fsnn_lava.quantisation.rounding import RoundedLayer, largest_integer, rounding_defect
 
-SHIFT_MIN = 8  # smallest s: a bias is rounded to 2**-s of the threshold
+SHIFT_MIN = 8  # smallest s; a bias is rounded to 2**-s of the threshold
 SHIFT_MAX = limits.THRESHOLD_MAX.bit_length() - 1
 RATE_BITS_WANTED = 10  # q, if the state has room for it
 RATE_BITS_GOOD = 8  # q below which a coarser weight grid is preferred
@@ -37,7 +37,7 @@ class DeltaLayer:
 
 
 def round_delta_layer(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], *, bits: int) -> DeltaLayer:
-    """The grids whose rates on the calibration data are closest to the float layer's; `inputs` are the connections that carry pixels."""
+    """Round a layer to the grids whose rates on calibration data are closest to the float ones; `inputs` are connections from pixels."""
     found = None
     for shift in range(SHIFT_MAX, SHIFT_MIN - 1, -1):
         rounded = _best(problem, inputs, bits, shift)
@@ -55,7 +55,7 @@ def round_delta_layer(problem: LayerProblem, inputs: tuple[FoldedConnection, ...
 
 
 def _best(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], bits: int, shift_max: int) -> RoundedLayer:
-    """The best layer with s <= `shift_max`."""
+    """Return the best rounded layer with s <= `shift_max`."""
     top, wanted = largest_integer(bits), problem.current() / problem.vth
     choices = [
         _grids(connection, problem.vth, top, shift_max + (limits.STATE_FRACTION_BITS if connection in inputs else 0))
@@ -66,7 +66,7 @@ def _best(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], bits: int
 
 
 def _grids(connection: FoldedConnection, vth: float, top: int, finest: int) -> list[int]:
-    """Exponents to try, at most `finest`: the largest that clips no weight, and the next one, which clips the largest weights."""
+    """Return the exponents to try, at most `finest`: the largest that clips no weight, and the next, which clips the largest weights."""
     largest = float(connection.weight.abs().max()) / vth
     whole = floor(log2(top / largest)) if largest > 0 else 0
     lowest = limits.EXPONENT_RANGE[0]
@@ -93,9 +93,9 @@ def _rounded(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], grids:
 
 
 def _rate_bits(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], rounded: RoundedLayer) -> int:
-    """The largest q, at most RATE_BITS_WANTED, for which HEADROOM times the sum and the drive of the calibration data fit the state.
+    """Return the largest q, at most RATE_BITS_WANTED, for which HEADROOM times the sum and the drive of the calibration data fit the state.
 
-    Without an upper clip, HEADROOM times the largest rate also fits a message.
+    Without an upper clip, HEADROOM times the largest rate must also fit a message.
     """
     unit = float(rounded.scale)
     drive = problem.bias if problem.host_current is None else problem.host_current
@@ -115,7 +115,7 @@ def _rate_bits(problem: LayerProblem, inputs: tuple[FoldedConnection, ...], roun
 
 
 def round_delta_readout(weight: NDArray[np.float64], bias: NDArray[np.float64], rates: NDArray[np.float64], *, bits: int) -> Readout:
-    """The readout with exponent 0: the clipping range whose logits are closest to the float ones on calibration data."""
+    """Round the readout with exponent 0, to the clipping range whose logits are closest to the float ones on calibration data."""
     top, wanted = largest_integer(bits), rates @ weight.T + bias
     best: tuple[float, Readout] | None = None
     for share in SHARES:

@@ -1,4 +1,4 @@
-"""Fake quantisation for training: weights are rounded as in export, and gradients pass straight through.
+"""Fake quantisation for training: weights are rounded as they are for export, and gradients pass straight through.
 
 The grid is that of the folded network (batch norm and input normalisation folded in): one unit per target channel, shared by all
 connections into a layer up to powers of two, exactly as `quantise(..., per_channel=True)` finds it afterwards. Identity and pooling,
@@ -20,13 +20,13 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.graph import INPUT
 from fsnn_lava.nn.operators import Operator
 
-# By bits: the share of the largest weight that the largest integer represents; larger weights are clipped. Close to the least squared error
-# for normally distributed weights.
+# For each number of bits, the share of the largest weight that the largest integer represents; larger weights are clipped. These shares
+# nearly minimise the squared error for normally distributed weights.
 SHARES = {2: 0.6, 3: 0.65, 4: 0.75, 5: 0.85, 6: 0.95, 7: 1.0, 8: 1.0}
 
 
 def fake_quantise(weight: Tensor, bits: int, *, step: Tensor | None = None) -> Tensor:
-    """`weight` rounded to integers of `bits` signed bits times `step` (by default one for all); the gradient passes straight through."""
+    """Round `weight` to integers of `bits` signed bits times `step` (by default one for all); the gradient passes straight through."""
     top = _largest_integer(bits)
     if step is None:
         step = (weight.detach().abs().max() * SHARES[bits] / top).clamp_min(torch.finfo(weight.dtype).tiny)
@@ -38,7 +38,7 @@ def enable_fake_quantisation(net: FSNN, bits: int, *, per_channel: bool = True) 
     """Make `net` use rounded weights everywhere; parameters, optimiser and state dict are unchanged."""
     _largest_integer(bits)
     if is_fake_quantised(net):
-        raise BadArgument("the network is already fake-quantised; call disable() first")
+        raise BadArgument("the network is already fake-quantised; call disable_fake_quantisation(net) first")
     grid = QuantisationGrid(net, bits, per_channel)
     for index, stage in enumerate(net.stages):
         stage.rounding = StageRounding(grid, index) if stage.linear is not None else None
@@ -48,7 +48,7 @@ def enable_fake_quantisation(net: FSNN, bits: int, *, per_channel: bool = True) 
 
 
 def is_fake_quantised(net: FSNN) -> bool:
-    """Whether `net` uses rounded weights."""
+    """Return whether `net` uses rounded weights."""
     return net.readout.rounding is not None
 
 
@@ -63,7 +63,7 @@ def disable_fake_quantisation(net: FSNN) -> None:
 
 @torch.no_grad()
 def materialised(net: FSNN) -> FSNN:
-    """A plain copy of a fake-quantised network whose weights are the rounded ones, to be saved and exported; `net` itself is unchanged."""
+    """Return a plain copy of a fake-quantised network with the rounded weights, to be saved and exported; `net` itself is unchanged."""
     plain = copy.deepcopy(net)
     if not is_fake_quantised(net):
         return plain
@@ -90,14 +90,14 @@ def _largest_integer(bits: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class QuantisationGrid:
-    """The value of one integer step for every weight of a network in its current state."""
+    """The grids of a network in its current state: the value of one integer step for every weight."""
 
     net: FSNN
     bits: int
     per_channel: bool
 
     def round_stage(self, index: int, weight: Tensor) -> Tensor:
-        """A stage's stored weight, rounded to its grid."""
+        """Round a stage's stored weight to its grid."""
         stage, gain = self.net.stages[index], self.gain(index)
         layer = self.layer(self.net.graph.ends(stage.connection)[1])
         smallest = torch.finfo(weight.dtype).tiny
@@ -105,14 +105,14 @@ class QuantisationGrid:
         return fake_quantise(weight, self.bits, step=step)
 
     def round_feedback(self, index: int, weight: Tensor) -> Tensor:
-        """A feedback's weight, rounded to the grid of the layer it ends on."""
+        """Round a feedback's weight to the grid of the layer it ends on."""
         layer = self.layer(self.net.graph.ends(self.net.graph.feedback[index])[1])
         units = layer.units * 2.0 ** layer.feedback_exponents[index]
         return fake_quantise(weight, self.bits, step=self.net.feedbacks[index].operator.per_target(units))
 
     @torch.no_grad()
     def gain(self, index: int) -> Tensor:
-        """Folded weight = weight * gain, broadcastable to the weight of a stage."""
+        """Return the gain of a stage, broadcastable to its weight: folded weight = weight * gain."""
         stage = self.net.stages[index]
         norm, weight = stage.norm, stage.weight
         if norm is None or norm.running_var is None:
@@ -129,7 +129,7 @@ class QuantisationGrid:
 
     @torch.no_grad()
     def layer(self, position: int) -> LayerGrid:
-        """The unit of a layer, and the exponents of all connections into it: 0 for the first, a feedback if there is one."""
+        """Return the unit of a layer and the exponents of all connections into it: 0 for the first, which is a feedback if there is one."""
         graph = self.net.graph
         stages, feedbacks = graph.stages_into[position], graph.feedbacks_into[position]
         sizes = [self._feedback_size(index) for index in feedbacks] + [self._stage_size(index) for index in stages]
@@ -143,12 +143,12 @@ class QuantisationGrid:
         return LayerGrid(units, dict(zip(feedbacks, back, strict=True)), dict(zip(stages, ahead, strict=True)))
 
     def _stage_size(self, index: int) -> Tensor:
-        """Largest |folded weight| of a stage per target channel."""
+        """Return the largest |folded weight| of a stage per target channel."""
         stage = self.net.stages[index]
         return _largest(stage.operator, stage.weight.detach() * self.gain(index))
 
     def _feedback_size(self, index: int) -> Tensor:
-        """Largest |weight| of a feedback per target channel."""
+        """Return the largest |weight| of a feedback per target channel."""
         feedback = self.net.feedbacks[index]
         factor = feedback.limited(feedback.alpha.detach()) / feedback.spectral_norm().detach()
         return _largest(feedback.operator, feedback.direction.detach()) * factor.abs()
@@ -156,7 +156,7 @@ class QuantisationGrid:
 
 @dataclass(frozen=True)
 class LayerGrid:
-    """[C] the value of a weight unit of a layer, and by connection the exponent of its synapse."""
+    """The value of a layer's weight unit, [C], and the exponent of the synapse of each connection."""
 
     units: Tensor
     feedback_exponents: dict[int, int]
@@ -164,7 +164,7 @@ class LayerGrid:
 
 
 def _relative_exponent(first: Tensor, other: Tensor) -> int:
-    """Exponent of a synapse with weights up to `other`, relative to that of one with weights up to `first`."""
+    """Return the exponent of a synapse with weights up to `other`, relative to that of one with weights up to `first`."""
     small, large = float(first.max()), float(other.max())
     return round(log2(large / small)) if small > 0 and large > 0 else 0
 

@@ -1,7 +1,7 @@
 """Folding: the float network reduced to weights, biases and thresholds, exact in float64 (E7, E8).
 
 Batch norm is folded into weight and bias, average pooling into the convolution before it, the input's normalisation into the first
-layer (which then takes raw values and has one bias per neuron), alpha W^/||W^|| into one feedback weight.
+layer (which then takes raw values and has one bias per neuron), and alpha W^/||W^|| into one feedback weight.
 Biases of several connections into a layer add up.
 """
 
@@ -26,7 +26,7 @@ RAW = Normalisation(divisor=1.0)  # leaves values unchanged
 
 @torch.no_grad()
 def fold(net: FSNN) -> FoldedNetwork:
-    """The same network on raw values: equal drive, rate map, simulation and logits up to float64 rounding."""
+    """Fold a network: the result takes raw values, and its drive, rate map, simulation and logits are equal up to float64 rounding."""
     exact = copy.deepcopy(net).double().eval()
     _check_finite(exact)
     normalisation = exact.normalisation if exact.normalisation is not None else RAW
@@ -59,7 +59,7 @@ def fold(net: FSNN) -> FoldedNetwork:
 
 
 def _turn(positions: dict[str, int], connection: FoldedConnection) -> int:
-    """Among the connections into a layer: those from the input first, feedback last."""
+    """Return the sort key of a connection into a layer: those from the input come first, feedback last."""
     source = positions[connection.source]
     return 0 if source < 0 else 1 if source < positions[connection.target] else 2
 
@@ -72,7 +72,7 @@ class FoldedStage:
     bias: Tensor
 
     def current(self, values: Tensor) -> Tensor:
-        """[B, *in_shape] -> [B, *shape]."""
+        """Return the current that values [B, *in_shape] cause, [B, *shape]."""
         return self.connection.apply(values) + self.bias
 
 
@@ -83,7 +83,7 @@ def _check_finite(net: FSNN) -> None:
 
 
 def fold_stage(stage: Stage) -> FoldedStage:
-    """Batch norm (E7) and pooling folded; the bias is the same over a channel, but already one per neuron."""
+    """Fold batch norm (E7) and pooling into a stage; its bias is constant within a channel, but already stored per neuron."""
     operator, weight, bias = stage.folded()
     shape = operator.out_shape
     whole = bias.view(-1, *[1] * (len(shape) - 1)).expand(shape)
@@ -93,7 +93,7 @@ def fold_stage(stage: Stage) -> FoldedStage:
 
 
 def fold_normalisation(stage: FoldedStage, normalisation: Normalisation, input_shape: Shape) -> FoldedStage:
-    """F x + b = F~ p + b~ for x = (p / divisor - mean) / std; b~ differs where the kernel meets zero padding (E8)."""
+    """Fold the normalisation: F x + b = F~ p + b~ for x = (p / divisor - mean) / std; b~ differs where the kernel meets padding (E8)."""
     channels, connection = input_shape[0], stage.connection
     mean, std = (_per_channel(values, channels) for values in (normalisation.mean, normalisation.std))
     scaled = connection.weight * connection.operator.per_source(1.0 / (normalisation.divisor * std))

@@ -1,4 +1,4 @@
-"""FoldedNetwork: the float network in the chip's form, in float64 and physical units. It can be simulated and solved."""
+"""The folded network: the float network in the chip's form, in float64 and physical units. It can be simulated and solved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fsnn_lava.nn.dynamics import SCHEDULES, Dynamics, Schedule, Wire, own_delay
 from fsnn_lava.nn.graph import INPUT
 from fsnn_lava.nn.graph_paths import strong_components
 from fsnn_lava.nn.loop_map import Equilibrium
-from fsnn_lava.nn.neurons import LIF
+from fsnn_lava.nn.neurons import IF, LIF, SigmaDelta
 from fsnn_lava.nn.normalisation import Normalisation
 from fsnn_lava.nn.operators import Kind, Operator, Shape
 from fsnn_lava.nn.rate_function import rate_of
@@ -56,25 +56,25 @@ class FoldedConnection:
         return self.operator.target_axis
 
     def apply(self, values: Tensor) -> Tensor:
-        """[B, *in_shape] -> [B, *out_shape]."""
+        """Apply the connection to values [B, *in_shape]: return [B, *out_shape]."""
         return self.operator.apply(self.weight, values)
 
     def with_weight(self, weight: Tensor) -> FoldedConnection:
-        """The same connection with another weight."""
+        """Return the same connection with another weight."""
         return replace(self, weight=weight)
 
     def norm_bound(self) -> float:
-        """A guaranteed upper bound of the operator's norm (E6)."""
+        """Return a guaranteed upper bound on the operator's norm (E6)."""
         return self.operator.norm_bound(self.weight.numpy())
 
     def simulated(self, bias: Tensor | None = None) -> Current:
-        """The same as a simulation needs it."""
+        """Return the connection in the form that a simulation needs."""
         return Current(operator=self.operator, weight=self.weight, bias=bias)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FoldedLayer:
-    """Neurons: rate = sigma((all connections into it + bias) / vth)."""
+    """A layer of neurons: rate = sigma((all connections into it + bias) / vth)."""
 
     name: str
     shape: Shape
@@ -84,7 +84,7 @@ class FoldedLayer:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FoldedNetwork:
-    """Takes raw values [B, *input_shape], or [B, T, *input_shape] for a sequence; everything in float64, unless it is made `single`."""
+    """Takes raw values [B, *input_shape], or [B, T, *input_shape] for a sequence; everything is in float64, unless made `single`."""
 
     input_shape: Shape
     normalisation: Normalisation  # folded into the weights, kept for reference
@@ -98,7 +98,7 @@ class FoldedNetwork:
     architecture: str = ""
 
     def single(self) -> FoldedNetwork:
-        """The same in float32: several times as fast, and accurate enough to choose a scale or a start."""
+        """Return the same network in float32: several times as fast, and accurate enough to choose a scale or a start."""
         layers = tuple(replace(layer, bias=layer.bias.float()) for layer in self.layers)
         connections = tuple(one.with_weight(one.weight.float()) for one in self.connections)
         weight, bias = self.readout_weight.float(), self.readout_bias.float()
@@ -106,20 +106,20 @@ class FoldedNetwork:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of its weights."""
+        """The dtype of its weights."""
         return self.readout_weight.dtype
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """Of every layer, from 0; -1 for the input."""
+        """The position of every layer, from 0; -1 for the input."""
         return {INPUT: -1, **{layer.name: position for position, layer in enumerate(self.layers)}}
 
     def ends(self, connection: FoldedConnection) -> tuple[int, int]:
-        """Positions of source and target."""
+        """Return the positions of a connection's source and target."""
         return self.positions[connection.source], self.positions[connection.target]
 
     def is_forward(self, connection: FoldedConnection) -> bool:
-        """Whether it goes to a later layer; otherwise it is feedback."""
+        """Return whether a connection goes to a later layer; otherwise it is feedback."""
         source, target = self.ends(connection)
         return source < target
 
@@ -129,17 +129,17 @@ class FoldedNetwork:
         return tuple(one for one in self.connections if not self.is_forward(one))
 
     def into(self, layer: FoldedLayer) -> tuple[FoldedConnection, ...]:
-        """The connections that end on a layer, those from the input included."""
+        """Return the connections that end on a layer, those from the input included."""
         return tuple(one for one in self.connections if one.target == layer.name)
 
     @cached_property
     def sources(self) -> SourceRates:
-        """Where feedback starts: those rates determine all others. The last layer, if there is no feedback."""
+        """Where feedback starts, or the last layer if there is no feedback: these rates determine all others."""
         positions = sorted({self.positions[one.source] for one in self.feedback}) or [len(self.layers) - 1]
         return SourceRates(positions, [layer.shape for layer in self.layers])
 
     def average(self, values: Tensor, steps: int) -> Tensor:
-        """x* of E3 in raw values."""
+        """Return x* of E3 in raw values."""
         values = self._checked(values, steps)
         if values.dim() == len(self.input_shape) + 1:
             return values
@@ -147,12 +147,12 @@ class FoldedNetwork:
         return torch.einsum("t,bt...->b...", weights, values[:, :steps])
 
     def drive(self, values: Tensor, steps: int | None = None) -> tuple[Tensor, ...]:
-        """What enters every layer from outside, bias included: F x* + b, [B, *shape] per layer."""
+        """Return what enters every layer from outside, bias included: F x* + b, [B, *shape] per layer."""
         average = self.average(values, steps or self.steps)
         return tuple(self.outside(layer, average) for layer in self.layers)
 
     def outside(self, layer: FoldedLayer, values: Tensor) -> Tensor:
-        """What enters a layer from outside for average values [B, *input_shape], bias included."""
+        """Return what enters a layer from outside for average values [B, *input_shape], bias included."""
         entries = [one.apply(values) for one in self.into(layer) if one.source == INPUT]
         total = layer.bias.expand(len(values), *layer.shape) if not entries else entries[0] + layer.bias
         for entry in entries[1:]:
@@ -160,7 +160,7 @@ class FoldedNetwork:
         return total
 
     def currents(self, rates: Sequence[Tensor], drive: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """[B, *shape] into every layer, at these rates of all layers."""
+        """Return the current into every layer at these rates of all layers, [B, *shape] each."""
         return tuple(self._current(layer, dict(enumerate(rates)), own) for layer, own in zip(self.layers, drive, strict=True))
 
     def _current(self, layer: FoldedLayer, rates: Mapping[int, Tensor], total: Tensor) -> Tensor:
@@ -170,7 +170,7 @@ class FoldedNetwork:
         return total
 
     def around(self, given: Sequence[Tensor], drive: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """f of E13: rates of every layer in turn, given those where feedback starts."""
+        """Apply f of E13: return the rates of every layer in turn, given those where feedback starts."""
         back = dict(zip(self.sources.positions, given, strict=True))
         rates: list[Tensor] = []
         for layer, own in zip(self.layers, drive, strict=True):
@@ -187,7 +187,7 @@ class FoldedNetwork:
         max_steps: int = 500,
         start: tuple[Tensor, ...] | None = None,
     ) -> Equilibrium:
-        """Rates with a = f(a); `converged` says whether `tol` was reached. `start`: rates of every layer, by default those of one turn."""
+        """Solve a = f(a); `converged` says whether `tol` was reached. `start`: rates of every layer, by default those after one turn."""
         drive, sources = self.drive(values, steps), self.sources
 
         def once_around(given: Tensor) -> Tensor:
@@ -198,7 +198,7 @@ class FoldedNetwork:
         return Equilibrium(self.around(sources.split(found.value), drive), found.residual, found.steps, found.converged)
 
     def simulate(self, values: Tensor, steps: int | None = None, *, schedule: Schedule = "pipelined") -> Trace:
-        """Run from rest: in spikes (E1, E2), or in changes of rates with `SigmaDelta` neurons (E14)."""
+        """Simulate from rest: in spikes (E1, E2), or in changes of rates with `SigmaDelta` neurons (E14)."""
         steps = steps or self.steps
         if schedule not in SCHEDULES:
             raise BadArgument(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
@@ -213,7 +213,7 @@ class FoldedNetwork:
         return simulate(dynamics, steps)
 
     def _drive(self, layer: FoldedLayer, values: Tensor) -> Drive | None:
-        """The current from outside, bias included; frame by frame for a sequence. None: the first wire into the layer has its bias."""
+        """Return the current from outside, bias included, frame by frame for a sequence; None if the layer's first wire adds its bias."""
         into = self.into(layer)
         entries = [one for one in into if one.source == INPUT]
         if not entries:
@@ -232,11 +232,11 @@ class FoldedNetwork:
         return wires
 
     def logits(self, last: Tensor) -> Tensor:
-        """[B, classes] of the last layer's rates."""
+        """Return the logits of the last layer's rates, [B, classes]."""
         return last.flatten(1) @ self.readout_weight.T + self.readout_bias
 
     def gains(self) -> NDArray[np.float64]:
-        """M of E13, [N, N]."""
+        """Return the gains M of E13, [N, N]."""
         matrix = np.zeros((len(self.layers),) * 2)
         for connection in self.connections:
             source, target = self.ends(connection)
@@ -245,7 +245,7 @@ class FoldedNetwork:
         return matrix
 
     def longest_loop(self) -> int:
-        """How many layers the largest set contains that influence themselves and each other; at least 1."""
+        """Return the size of the largest set of layers that influence themselves and each other; at least 1."""
         edges = [self.ends(one) for one in self.connections]
         return max([len(loop) for loop in strong_components(edges, len(self.layers))], default=1)
 
@@ -254,3 +254,10 @@ class FoldedNetwork:
         if shape[1:] != self.input_shape and not (len(shape) > 2 and shape[2:] == self.input_shape and shape[1] >= steps):
             raise BadArgument(f"values must be [B, *{self.input_shape}] or [B, T >= {steps}, *{self.input_shape}], got {shape}")
         return values.to(self.dtype)
+
+
+def in_spikes(folded: FoldedNetwork) -> FoldedNetwork:
+    """Return the network with spiking neurons; BadArgument if its rates may exceed 1."""
+    if folded.neuron.rate_max != 1.0:
+        raise BadArgument("the network has the activation 'relu': its rates may exceed 1, which spikes cannot; use encoding 'delta'")
+    return replace(folded, neuron=IF()) if isinstance(folded.neuron, SigmaDelta) else folded

@@ -29,14 +29,14 @@ class LayerProblem:
     rate_max: float = 1.0  # largest rate; infinite without an upper clip
 
     def current(self) -> FloatArray:
-        """The current into the layer to be rounded, [B, *shape], physical units."""
+        """Return the current into the layer to be rounded, [B, *shape], physical units."""
         total = torch.zeros(())
         for connection, messages in zip(self.connections, self.messages, strict=True):
             total = total + connection.apply(messages)
         return total.numpy() + self.bias + (0.0 if self.host_current is None else self.host_current)
 
     def step_max(self) -> float:
-        """The most that one step can add to or subtract from a neuron of the layer to be rounded, physical units."""
+        """Return the most that one step can add to or subtract from a neuron of the layer to be rounded, in physical units."""
         ends = []
         for sign in (1.0, -1.0):
             total = torch.from_numpy(sign * self.bias)

@@ -18,14 +18,14 @@ from fsnn_lava.quantisation.quantise import Quantised
 from fsnn_lava.quantisation.rounding import largest_integer
 from fsnn_lava.quantisation.state_range import state_headroom, sum_headroom
 
-SAMPLES = 64  # of the calibration batch
-TOLERANCE = 1e-6  # of the equilibria: largest |f(a) - a|
-NEAR = 1e-5  # of the float32 rates that the search starts from
+SAMPLES = 64  # taken from the calibration batch
+TOLERANCE = 1e-6  # largest |f(a) - a| of the equilibria
+NEAR = 1e-5  # the same for the float32 rates that the search starts from
 
 
 @dataclass(frozen=True)
 class SynapseRow:
-    """One synapse (or the readout): how well its integers represent its weights."""
+    """How well the integers of one synapse (or the readout) represent its weights."""
 
     name: str
     exponent: int
@@ -36,7 +36,7 @@ class SynapseRow:
 
 @dataclass(frozen=True)
 class LayerRow:
-    """One layer: errors at the float equilibrium of the calibration data."""
+    """The errors of one layer at the float equilibrium of the calibration data."""
 
     name: str
     threshold: str
@@ -51,7 +51,7 @@ class LayerRow:
 
 @dataclass(frozen=True)
 class QuantisationReport:
-    """Numbers about a quantised network, measured on its calibration batch."""
+    """Figures of a quantised network, measured on its calibration batch."""
 
     bits: int
     synapses: tuple[SynapseRow, ...]
@@ -68,7 +68,7 @@ class QuantisationReport:
         return self.gain_after < 1.0
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
+        """Return the quantisation report as JSON values."""
         return asdict(self)
 
 
@@ -99,7 +99,7 @@ def measure_quantisation(made: Quantised) -> QuantisationReport:
 
 
 def _readout_logits(chip: ChipNetwork, last: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[B, classes] logits of the last layer's rates."""
+    """Return the logits of the last layer's rates, [B, classes]."""
     readout = chip.readout
     return (last.reshape(len(last), -1) @ readout.weight.T.astype(np.float64) * 2.0**readout.exponent + readout.bias) * readout.scale
 
@@ -151,12 +151,12 @@ def _layer_rows(
 
 
 def _shift_bounds(gains: NDArray[np.float64], defects: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(1 - M_q)^-1 times the defects, [N, B] (E12)."""
+    """Return bounds on the shift: (1 - M_q)^-1 times the defects, [N, B] (E12)."""
     return np.linalg.solve(np.eye(len(gains)) - gains, defects).astype(np.float64)
 
 
 def _currents(folded: FoldedNetwork, values: torch.Tensor, rates: tuple[NDArray[np.float64], ...]) -> list[NDArray[np.float64]]:
-    """[B, *shape] currents into each layer of the folded network at these rates."""
+    """Return the currents into each layer of the folded network at these rates, [B, *shape]."""
     return [current.numpy() for current in folded.currents([torch.from_numpy(r) for r in rates], folded.drive(values))]
 
 
@@ -175,7 +175,7 @@ def _synapse_rows(made: Quantised) -> list[SynapseRow]:
     for synapse in chip.synapses:
         connection = counterpart(folded, chip, synapse)
         if connection is None:
-            raise AssertionError(f"{synapse} was made of no connection")
+            raise AssertionError(f"{synapse} has no matching connection")
         scale = np.broadcast_to(chip.layer(synapse.target).scale, chip.layer(synapse.target).shape[:1])
         step = np.expand_dims(scale * 2.0**synapse.exponent, tuple(i for i in range(synapse.weight.ndim) if i != connection.target_axis))
         rows.append(

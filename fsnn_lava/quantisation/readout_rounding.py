@@ -18,7 +18,7 @@ STATE_RANGE = limits.STATE_MAX / 2**limits.STATE_FRACTION_BITS  # weight units
 def round_readout(
     weight: NDArray[np.float64], bias: NDArray[np.float64], rates: NDArray[np.float64], *, bits: int, decay: int, weight_sum: float
 ) -> Readout:
-    """Choose the clipping range whose logits are closest to the float ones on calibration data.
+    """Round the readout to the clipping range whose logits are closest to the float ones on calibration data.
 
     `rates` [B, N] are those of the last layer on calibration data; `weight_sum` is A of E3 over the steps of a run.
     """
@@ -55,7 +55,7 @@ def _exponent(
     weight_sum: float,
     highest: int,
 ) -> int:
-    """`highest` (the finest unit for the bias), or less if the worst case and HEADROOM times the calibration data would not fit."""
+    """Return `highest` (the finest unit for the bias), or less if the worst case and HEADROOM times the calibration data would not fit."""
     worst = weight_sum * float(np.max(np.maximum(np.maximum(weight, 0).sum(1), -np.minimum(weight, 0).sum(1)) + np.abs(bias)))
     spread = float(np.abs(rates @ weight.T).max(initial=0.0))
     needed = HEADROOM * weight_sum * max(float(np.abs(logits).max(initial=0.0)), spread, 1.0)

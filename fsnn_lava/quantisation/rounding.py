@@ -1,4 +1,4 @@
-"""Rounding one layer: unit and exponents are chosen so that the layer's rates on calibration data change as little as possible.
+"""Rounding of one layer: unit and exponents are chosen so that the layer's rates on calibration data change as little as possible.
 
 All synapses into a layer share one weight unit (per layer, or per channel), and each has a power-of-two exponent:
 weight ~ integer * 2**exponent * unit. Scaling a neuron's inputs, bias and threshold together changes nothing, so any unit will do.
@@ -43,7 +43,7 @@ SHARES = (
     0.34,
 )  # clipping ranges to try, relative to the largest weight
 HEADROOM = 4.0  # times what the potentials of a calibration run need, as far as the threshold window allows
-SEARCHED_CONNECTIONS = 4  # up to so many into a layer, both roundings of every exponent are tried
+SEARCHED_CONNECTIONS = 4  # with at most this many into a layer, both roundings of every exponent are tried
 _SHORTLIST = 5
 NUMBERS_AT_ONCE = 2**16  # weights whose rounding errors are summed together
 
@@ -61,14 +61,14 @@ class RoundedLayer:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """What weights are rounded to: multiples of unit * 2**exponent, one exponent per connection; the unit is () or [C]."""
+    """The grid that weights are rounded to: multiples of unit * 2**exponent, one exponent per connection; the unit is () or [C]."""
 
     unit: FloatArray
     exponents: tuple[int, ...]
 
 
 def round_layer(problem: LayerProblem, *, bits: int, per_channel: bool) -> RoundedLayer:
-    """The candidate whose rates on the calibration data are closest to the float layer's (the layer's defect in E12)."""
+    """Round a layer so that its rates on the calibration data are closest to the float layer's (the layer's defect in E12)."""
     top, step_max = largest_integer(bits), problem.step_max()
     expected = ExpectedError(problem, top)
     grids = [
@@ -81,14 +81,14 @@ def round_layer(problem: LayerProblem, *, bits: int, per_channel: bool) -> Round
 
 
 def rounding_defect(problem: LayerProblem, rounded: RoundedLayer, wanted: FloatArray) -> float:
-    """Mean squared error of the rates, plus a hundredth of that of current / threshold, which also counts saturated neurons."""
+    """Return the mean squared error of the rounded rates, plus 1/100 of that of current / threshold, to count saturated neurons too."""
     got = _rounded_current(problem, rounded) / _per_neuron(rounded.threshold, problem.shape)
     clipped = np.clip(got, 0.0, problem.rate_max) - np.clip(wanted, 0.0, problem.rate_max)
     return float(np.mean(clipped**2) + 0.01 * np.mean((got - wanted) ** 2))
 
 
 def _rounded_current(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray:
-    """[B, *shape] current in weight units: the integers applied to the calibration messages."""
+    """Return the current in weight units, [B, *shape]: the integers applied to the calibration messages."""
     total = torch.zeros(())
     for connection, messages, weight, exponent in zip(
         problem.connections, problem.messages, rounded.weights, rounded.exponents, strict=True
@@ -99,17 +99,17 @@ def _rounded_current(problem: LayerProblem, rounded: RoundedLayer) -> FloatArray
 
 
 def _per_neuron(value: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """() or [C] broadcast to [*shape]."""
+    """Broadcast () or [C] to [*shape]."""
     return np.broadcast_to(value.reshape(value.shape + (1,) * (len(shape) - value.ndim)), shape)
 
 
 def largest_integer(bits: int) -> int:
-    """The largest integer that weights are rounded to: 2**(bits - 1) - 1."""
+    """Return the largest integer that weights are rounded to: 2**(bits - 1) - 1."""
     return 2 ** (bits - 1) - 1
 
 
 def _relative_exponents(connections: tuple[FoldedConnection, ...]) -> list[tuple[int, ...]]:
-    """Exponents relative to the first connection's with which all use their integer range, rounded down and up (of many: to nearest)."""
+    """Return exponents, relative to the first, that let all connections use their full range, rounded down and up (if many, to nearest)."""
     sizes = [float(c.weight.abs().max()) for c in connections]
     if len(sizes) < 2 or sizes[0] == 0.0:
         return [(0,) * len(sizes)]
@@ -121,7 +121,7 @@ def _relative_exponents(connections: tuple[FoldedConnection, ...]) -> list[tuple
 
 
 def _grids(problem: LayerProblem, expected: ExpectedError, relative: tuple[int, ...], top: int, per_channel: bool) -> list[Grid]:
-    """Units to try: those of SHARES, or per channel the whole range and the best of SHARES."""
+    """Return the grids to try: those of SHARES, or, per channel, the whole range and the best of SHARES."""
     if not problem.connections:
         return [Grid(np.full(problem.shape[:1] if per_channel else (), problem.vth / 2048), ())]
     whole = np.max([_largest(c, per_channel) / (top * 2.0**e) for c, e in zip(problem.connections, relative, strict=True)], axis=0)
@@ -135,7 +135,7 @@ def _grids(problem: LayerProblem, expected: ExpectedError, relative: tuple[int, 
 
 
 def _in_window(problem: LayerProblem, grid: Grid, top: int, step_max: float) -> RoundedLayer:
-    """The layer rounded to `grid`; all exponents are shifted together so that threshold and headroom fit."""
+    """Round the layer to `grid`; all exponents are shifted together so that threshold and headroom fit."""
     shift = _exponent_shift(problem, grid.unit, step_max)
     return _rounded(problem, grid.unit * 2.0**-shift, tuple(e + shift for e in grid.exponents), top)
 
@@ -146,13 +146,13 @@ def _largest(connection: FoldedConnection, per_channel: bool) -> FloatArray:
 
 
 def _without_zeros(unit: FloatArray, vth: float) -> FloatArray:
-    """A channel without weights gets the unit of the others."""
+    """Give each channel without weights the median unit of the others."""
     used = unit[unit > 0]
     return np.where(unit > 0, unit, np.median(used) if used.size else vth / 2048)
 
 
 def _exponent_shift(problem: LayerProblem, unit: FloatArray, step_max: float) -> int:
-    """Exponent of the first connection: as close to 0 as the threshold window and the headroom of a run allow."""
+    """Return the exponent of the first connection: as close to 0 as the threshold window and the headroom of a run allow."""
     threshold = problem.vth / float(np.median(unit))
     shift = 0
     while threshold * 2.0**shift < THRESHOLD_WINDOW[0]:
@@ -199,7 +199,7 @@ class ExpectedError:
             self.moments.append((_per_source(connection, moments[0]), _per_source(connection, moments[1])))
 
     def per_channel(self, grid: Grid) -> FloatArray:
-        """[C] of the weights rounded to `grid`."""
+        """Return the expected error of the weights rounded to `grid`, [C]."""
         total = np.zeros(self.channels)
         for weight, moments, exponent in zip(self.weights, self.moments, grid.exponents, strict=True):
             step = np.broadcast_to(grid.unit * 2.0**exponent, (self.channels,))
@@ -207,7 +207,7 @@ class ExpectedError:
         return total
 
     def _of_connection(self, weight: FloatArray, mean: FloatArray, variance: FloatArray, step: FloatArray) -> FloatArray:
-        """[C] in units of `step` [C]; a few channels at a time, so that they stay in the processor's cache."""
+        """Return the error of one connection in units of `step`, [C]; a few channels at a time, so that they stay in the cache."""
         out, together = np.empty(self.channels), max(1, NUMBERS_AT_ONCE // weight[0].size)
         for first in range(0, self.channels, together):
             rows = slice(first, first + together)
@@ -221,7 +221,7 @@ class ExpectedError:
 
 
 def _per_source(connection: FoldedConnection, values: FloatArray) -> FloatArray:
-    """[C_in] (dense: one per source neuron) as [1 or C, sources of a target channel]."""
+    """Return [C_in] (for a dense connection, one per source neuron) as [1 or C, sources of a target channel]."""
     operator = connection.operator
     if not isinstance(operator, Convolution) or operator.groups == 1:
         return values[None]

@@ -1,4 +1,4 @@
-"""Does a network fit the 24-bit state (E9)? The most that one step can add to a neuron, and the headroom of a run."""
+"""Whether a network fits the range of the 24-bit state (E9): the most that one step can add to a neuron, and the headroom of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fsnn_lava.ir.synapse_operator import apply_operator
 
 @dataclass(frozen=True)
 class StepBound:
-    """The least and the most that one step can add to a neuron, weight units; `sum` is the largest |weight @ message| before the shift."""
+    """The least and the most that one step can add to a neuron, weight units; `sum` is the largest |weight @ message| before shifting."""
 
     layer: str
     lowest: float
@@ -31,7 +31,7 @@ class StepBound:
 
 
 def state_range_bounds(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
-    """Bounds of the state after one step, per layer. Spikes are 0 or 1, input messages 0 … `message_max`; zero padding is considered."""
+    """Return each layer's bounds on the state after one step. Spikes are 0 or 1, input messages 0 … `message_max`; padding is included."""
     return tuple(_layer_bound(chip, layer, message_max) for layer in chip.layers)
 
 
@@ -46,7 +46,7 @@ def _layer_bound(chip: ChipNetwork, layer: Layer, message_max: int) -> StepBound
 
 
 def _extremes(chip: ChipNetwork, synapse: Synapse, layer: Layer, message_max: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The least and the largest weight @ message of each neuron, [*shape] each: only negative or only positive weights are active."""
+    """Return the smallest and largest weight @ message of each neuron, [*shape] each: only negative or only positive weights count."""
     from_input = synapse.source == INPUT
     source = chip.input.shape if from_input else chip.layer(synapse.source).shape
     everything = torch.full((1, *source), float(message_max if from_input else 1), dtype=torch.float64)
@@ -56,7 +56,7 @@ def _extremes(chip: ChipNetwork, synapse: Synapse, layer: Layer, message_max: in
 
 
 def check_state_range(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MAX) -> tuple[StepBound, ...]:
-    """The bounds of every layer; BadNetwork if one step can overflow 24 bits in any of them."""
+    """Return the state bounds of every layer; BadNetwork if one step can overflow 24 bits in any of them."""
     bounds = state_range_bounds(chip, message_max=message_max)
     for bound in bounds:
         if not bound.fits:
@@ -68,7 +68,7 @@ def check_state_range(chip: ChipNetwork, *, message_max: int = limits.MESSAGE_MA
 
 
 def state_headroom(chip: ChipNetwork, largest: tuple[float, ...]) -> tuple[float, ...]:
-    """Per layer: how many times the largest |potential| of a run (physical units) fits into the state; below 1 it is clipped."""
+    """Return, for each layer, how many times a run's largest |potential| (physical units) fits into the state; below 1, it is clipped."""
     room = limits.STATE_MAX / 2**limits.STATE_FRACTION_BITS
     return tuple(
         room * float(layer.scale.min()) / potential if potential else float("inf")
@@ -79,7 +79,7 @@ def state_headroom(chip: ChipNetwork, largest: tuple[float, ...]) -> tuple[float
 def sum_headroom(
     delta: DeltaEncoding, drive: tuple[NDArray[np.float64], ...], currents: tuple[NDArray[np.float64], ...]
 ) -> tuple[float, ...]:
-    """Per layer of a network with delta encoding: how many times the largest |sum| or |drive| at the equilibrium fits into the state (E15).
+    """Return, per layer with delta encoding, how many times the largest |sum| or |drive| at the equilibrium fits into the state (E15).
 
     `drive` and `currents` are those of every layer, in weight units.
     """

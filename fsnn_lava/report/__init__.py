@@ -1,1 +1,1 @@
-"""The page that shows a verdict."""
+"""The report: an HTML page that shows a verdict and the run behind it."""

@@ -1,7 +1,7 @@
-"""Accuracy after T/4, T/2, T and 2T steps: how many steps does the network need?
+"""The accuracy curve, after T/4, T/2, T and 2T steps: how many steps does the network need?
 
-Every number of a page comes from one set of samples: where only some of the run's samples can be run again, the panel shows by how much
-the accuracy *changes* against T steps on those, not an accuracy of its own.
+Every number on a page comes from one set of samples. If only some of the run's samples can be run again, the panel shows by how much
+the accuracy on those *changes* compared with T steps, not an accuracy of its own.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ KEY, TITLE = "steps", "How many steps does it need?"
 
 @dataclass(frozen=True)
 class StepsPoint:
-    """Right answers after a number of steps, beside those of the run itself on the same samples."""
+    """Correct answers after a given number of steps, compared with the run itself on the same samples."""
 
     steps: int
     right: int
     samples: int
-    lost: int  # right after T steps, wrong after these
-    gained: int  # wrong after T steps, right after these
+    lost: int  # correct after T steps, wrong after these
+    gained: int  # wrong after T steps, correct after these
 
     @property
     def share(self) -> float:
-        """The share of right answers after these steps."""
+        """The fraction of correct answers after this many steps."""
         return self.right / self.samples
 
     @property
     def change(self) -> float:
-        """How much larger that share is than after the steps of the run."""
+        """How much larger that fraction is than in the run itself."""
         return (self.gained - self.lost) / self.samples
 
     @property
@@ -48,7 +48,7 @@ class StepsPoint:
 
 
 def accuracy_curve_panel(evidence: Evidence) -> Panel:
-    """The section that shows the accuracy after different numbers of steps."""
+    """Return the section that shows the accuracy after different numbers of steps."""
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
@@ -85,7 +85,7 @@ def _numbers(points: list[StepsPoint], whole: bool) -> Table:
 
 
 def steps_conclusion(points: list[StepsPoint], steps: int) -> str:
-    """What the accuracy curve shows: whether fewer steps suffice, or more would help. Empty if the run has neither to compare with."""
+    """Say what the accuracy curve shows: whether fewer steps suffice, or more would help. Empty if there is nothing to compare with."""
     fewer = [p for p in points if p.steps < steps]
     more = [p for p in points if p.steps > steps and p.change > 0 and p.by_chance < 0.05]
     if more:
@@ -110,7 +110,7 @@ def _net(point: StepsPoint) -> str:
 
 
 def measure_accuracy_curve(run: RunEvidence) -> list[StepsPoint]:
-    """Right answers (or, without labels, answers equal to the run's) after each number of steps."""
+    """Count correct answers (or, without labels, answers equal to the run's) after each number of steps."""
     samples = run.rerun_samples
     own = run.result.predictions[:samples]
     wanted = own if run.labels is None else run.labels[:samples]
@@ -124,7 +124,7 @@ def measure_accuracy_curve(run: RunEvidence) -> list[StepsPoint]:
 
 
 def draw_accuracy_curve(points: list[StepsPoint], *, steps: int, labelled: bool, whole: bool) -> Picture:
-    """Accuracy (if `whole`, else its change) against steps, beside those of the run; without labels, the share of equal answers."""
+    """Draw accuracy (or its change, unless `whole`) against steps, compared with the run; without labels, the fraction of equal answers."""
     figure = svg_figure.new_figure(340, 260)
     axes = figure.add_subplot()
     numbers = [p.steps for p in points]
@@ -140,7 +140,7 @@ def draw_accuracy_curve(points: list[StepsPoint], *, steps: int, labelled: bool,
         axes.plot(numbers, shares, color=svg_figure.BLUE, marker="o", markersize=6)
     sign = "" if whole else "+"
     falls = np.diff(shares, append=shares[-1]) < 0
-    for p, value, fall in zip(points, shares, falls, strict=True):  # on the side of the curve that it does not turn to
+    for p, value, fall in zip(points, shares, falls, strict=True):  # on the outer side of the curve
         offset = (8, 6) if fall else (8, -14)
         axes.annotate(f"{value:{sign}.1%}", (p.steps, value), xytext=offset, textcoords="offset points", color=svg_figure.INK)
     axes.grid(visible=False, axis="y")

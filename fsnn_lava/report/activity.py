@@ -23,7 +23,7 @@ _ROW = 38  # height of one bar, page units
 
 
 def activity_panel(evidence: Evidence) -> Panel:
-    """The section that shows how active every layer is, and what that costs."""
+    """Return the section that shows the activity of every layer, and what that costs."""
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")
@@ -32,8 +32,8 @@ def activity_panel(evidence: Evidence) -> Panel:
         ("operations", target, kind, value) for target, kind, value in operations
     ]
     caption = (
-        "Left: spikes per neuron and step, averaged over neurons and samples. Right: synaptic operations per sample (one per weight that a "
-        "spike or a non-zero message touches), grouped by the layer that receives them. "
+        "Firing rate: spikes per neuron and step, averaged over neurons and samples. Synaptic operations: one per weight that a spike or a "
+        "non-zero message touches, per sample, grouped by the layer that receives them. "
         f"{_input_cost(run)} {_samples(evidence, run)}"
     )
     return Panel(
@@ -56,7 +56,7 @@ def _samples(evidence: Evidence, run: RunEvidence) -> str:
 
 
 def _conclusion(run: RunEvidence, operations: list[tuple[str, str, float]]) -> str:
-    """The connections that cost most."""
+    """Say which connection costs the most."""
     total = sum(value for _, _, value in operations)
     if total == 0:
         return ""
@@ -70,17 +70,17 @@ def _titles(run: RunEvidence) -> dict[str, str]:
 
 def _input_cost(run: RunEvidence) -> str:
     if run.chip.delta is not None:
-        return "Spikes are messages here, each a change of a rate; a static input is sent once, and messages under way are counted."
+        return "Spikes are messages here, each a change of a rate; a static input is sent once, and messages in flight are counted."
     return "A static input counts in every step, because the chip receives it in every step."
 
 
 def _layer_rates(run: RunEvidence) -> list[tuple[str, float]]:
-    """Spikes per neuron and step of every layer, not weighted by the leak."""
+    """Return the spikes per neuron and step of every layer, not weighted by the leak."""
     return [(layer.name, float(counts.mean()) / run.steps) for layer, counts in zip(run.chip.layers, run.result.counts, strict=True)]
 
 
 def activity_by_synapse(run: RunEvidence) -> list[tuple[str, str, float]]:
-    """(target, kind, operations per sample) of every connection: what arrived times the weights it touches."""
+    """Return (target, kind, operations per sample) for every connection: messages that arrived times the weights each touches."""
     found = [(s.target, _kind_of(run, s), float((_arrived(run, s) @ run.fan_out[id(s)].reshape(-1)).mean())) for s in run.chip.synapses]
     spikes = run.result.counts[-1].reshape(run.result.samples, -1).sum(axis=1)
     return [*found, (READOUT, "readout", float(spikes.mean()) * run.chip.readout.classes)]
@@ -93,7 +93,7 @@ def _kind_of(run: RunEvidence, synapse: Synapse) -> str:
 
 
 def _arrived(run: RunEvidence, synapse: Synapse) -> NDArray[np.float64]:
-    """Messages per source neuron that reached the target in its window, [B, N]."""
+    """Return the messages per source neuron that reached the target in its window, [B, N]."""
     result, samples = run.result, run.result.samples
     if synapse.source == INPUT:
         sent = run.values_of(run.steps, samples) != 0
@@ -106,7 +106,7 @@ def _arrived(run: RunEvidence, synapse: Synapse) -> NDArray[np.float64]:
 
 
 def _slots(rows: Sized) -> int:
-    """Rows of a bar chart: at least two, so that a single bar is not too thick."""
+    """Return the number of rows in a bar chart: at least two, so that a single bar is not too thick."""
     return max(2, len(rows))
 
 

@@ -1,4 +1,4 @@
-"""The numbers of a check as HTML: single values as a list, rows as a table."""
+"""Format the numbers of a check as HTML: single values as a list, rows as a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsnn_lava.verify.verdict import plain_values
 
 
 def check_numbers_html(numbers: Mapping[str, Any]) -> str:
-    """All numbers of a check as HTML, escaped."""
+    """Return all numbers of a check as HTML, escaped."""
     values: dict[str, Any] = plain_values(numbers)
     single = {key: value for key, value in values.items() if not _rows(value)}
     tables = [_table(_title(key), value) for key, value in values.items() if _rows(value)]

@@ -1,4 +1,4 @@
-"""The share of right answers in every class, with its interval."""
+"""Accuracy by class: the fraction of correct answers in every class, with its interval."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fsnn_lava.report.tables import Table
 from fsnn_lava.verify.wilson_interval import wilson_interval
 
 KEY, TITLE = "classes", "Accuracy by class"
-_DRAWN = 30  # classes; with more, the worst of them
+_DRAWN = 30  # classes; if there are more, only the worst are drawn
 _NAME = 18  # characters of a class name
 
 
 def class_accuracy_panel(evidence: Evidence) -> Panel:
-    """The section that shows the accuracy of every class."""
+    """Return the section that shows the accuracy of every class."""
     matrix = confusion_counts(evidence)
     if matrix is None:
         return Panel(key=KEY, title=TITLE, missing="there are no labels")
@@ -41,7 +41,7 @@ ClassRow = tuple[str, int, int, float, float, float]  # name, right, samples, sh
 
 
 def _class_rows(evidence: Evidence, matrix: NDArray[np.int64]) -> list[ClassRow]:
-    """One row for every class that has samples."""
+    """Return one row for every class that has samples."""
     found = []
     for index, counts in enumerate(matrix):
         right, total = int(counts[index]), int(counts.sum())

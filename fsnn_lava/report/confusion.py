@@ -1,4 +1,4 @@
-"""The confusion matrix."""
+"""The confusion matrix: which classes are mistaken for which."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fsnn_lava.report.panel import Panel, Picture
 from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "confusion", "Confusion matrix"
-_NUMBERED = 20  # with more classes the counts are only in the CSV file
+_NUMBERED = 20  # with more classes, the counts are only in the CSV file
 _LISTED = 200  # pairs of label and answer in the table
 _NAME = 14  # characters of a class name
 _STRONGEST = 0.9
-_DARK_TEXT = 0.7  # up to this strength the number has the text colour of the page
+_DARK_TEXT = 0.7  # up to this opacity, the number has the text colour of the page
 
 
 def confusion_panel(evidence: Evidence) -> Panel:
-    """The section that shows the confusion matrix."""
+    """Return the section that shows the confusion matrix."""
     matrix = confusion_counts(evidence)
     if matrix is None:
         return Panel(key=KEY, title=TITLE, missing="there are no labels")
@@ -46,7 +46,7 @@ def confusion_panel(evidence: Evidence) -> Panel:
 
 
 def confusion_counts(evidence: Evidence) -> NDArray[np.int64] | None:
-    """[label, answer] counts of the whole run if the verdict has them, else of the available samples."""
+    """Return the confusion counts [label, answer] of the whole run if the verdict has them, else of the available samples."""
     kept = evidence.series("accuracy", "confusion")
     if kept is not None and np.sum(kept) > 0:
         return np.asarray(kept, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Where every layer goes on the board: the cores in use and how full they are. A model, not the vendor's compiler."""
+"""The core map: where every layer goes on the board, and how full its cores are. A model, not the vendor's compiler."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "cores", "Core map"
 _ACROSS = 16  # cores in a row
-_CHIPS = 4  # that are drawn
+_CHIPS = 4  # chips that are drawn
 
 
 def cores_panel(evidence: Evidence) -> Panel:
-    """The section that shows where every layer goes on the board."""
+    """Return the section that shows which cores of the board every layer occupies."""
     if evidence.run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network, not only the verdict")
     placement = evidence.run.placement

@@ -1,4 +1,4 @@
-"""What a sample costs on the chip: work per layer, and time and energy as ranges, which are estimates."""
+"""What a sample costs on the chip: work per layer, and ranges of time and energy, which are estimates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEY, TITLE = "costs", "What it costs"
 
 
 def costs_panel(evidence: Evidence) -> Panel:
-    """The section: work per layer, and ranges of time and energy."""
+    """Return the section that shows costs: work per layer, and ranges of time and energy."""
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
@@ -36,7 +36,7 @@ def costs_panel(evidence: Evidence) -> Panel:
 
 
 def _cost_of(run: RunEvidence) -> ChipCost:
-    """The cost of the network that was exported, counted from the messages of the run."""
+    """Return the cost of the network that was exported, computed from the messages of the run."""
     values = run.values_of(run.steps, run.result.samples) if run.events else None
     return count_cost(run.exported, run.result, run.placement, values=values)
 
@@ -52,7 +52,7 @@ def _caption(cost: ChipCost) -> str:
 
 
 def _draw(cost: ChipCost) -> Picture:
-    """Energy as bars from low to high: dynamic, static, and in total without and with host I/O."""
+    """Draw energy as bars from low to high: dynamic, static, and in total without and with host I/O."""
     shown = {
         "dynamic": cost.dynamic_energy,
         "static": cost.static_energy(cost.time),

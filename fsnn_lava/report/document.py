@@ -1,4 +1,4 @@
-"""The frame of a page: one self-contained HTML file without scripts, and with a policy that forbids the browser to fetch anything."""
+"""The HTML document around a page: one self-contained file without scripts, whose policy forbids the browser from fetching anything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def document_html(title: str, body: str, *, kind: str = "one") -> str:
-    """A complete HTML document; `title` is escaped, `body` is HTML, `kind` the CSS class of the page."""
+    """Return a complete HTML document; `title` is escaped, `body` is HTML, `kind` is the CSS class of the page."""
     style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

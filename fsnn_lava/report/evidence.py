@@ -1,4 +1,4 @@
-"""What the figures draw: a verdict, the run it judges, and what is computed from some of its samples, once and at bounded cost."""
+"""Evidence behind the figures: a verdict, the run it judges, and values computed from some samples, once and at bounded cost."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.verify.batch import Batch, check_batch_shapes
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.equilibrium import Equilibria, solve_equilibria
-from fsnn_lava.verify.synaptic_currents import synaptic_fan_out
+from fsnn_lava.verify.synaptic_sums import synaptic_sum_fan_out
 from fsnn_lava.verify.verdict import Verdict
 
-CURVE_SAMPLES = 8  # whose residual is drawn over the steps
-RERUN_SAMPLES = 1024  # that are run again over other numbers of steps, at most
-SAMPLES_KEPT = 1024  # of a run, for its report, at most
-_KEPT_BYTES = 2**28  # that these samples take in memory, about
-_NEURON_BYTES = 32  # of one neuron in one sample of a Result
-_LARGE = 4_000_000  # weights used per sample and step: above, half as many samples are drawn
+CURVE_SAMPLES = 8  # samples whose residual is drawn over the steps
+RERUN_SAMPLES = 1024  # at most this many are run again with other numbers of steps
+SAMPLES_KEPT = 1024  # at most this many samples of a run are kept for its report
+_KEPT_BYTES = 2**28  # approximate memory that these samples take
+_NEURON_BYTES = 32  # per neuron and sample of a Result
+_LARGE = 4_000_000  # weights used per sample and step; above this, half as many samples are drawn
 _RERUN_OPERATIONS = 6.0e10  # synaptic operations that the runs for accuracy against steps may take
 _TRACE_OPERATIONS = 4.0e9  # synaptic operations that the runs for membrane potentials may take
 
 
 def samples_kept_as_evidence(chip: ChipNetwork) -> int:
-    """How many samples of a run to keep for its report: SAMPLES_KEPT, fewer of a large network."""
+    """Return how many samples of a run to keep as evidence for its report: SAMPLES_KEPT, or fewer for a large network."""
     return int(np.clip(_KEPT_BYTES // (_NEURON_BYTES * sum(layer.size for layer in chip.layers)), 16, SAMPLES_KEPT))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """What a report says about where a run came from, as far as it is known.
+    """Where a run came from, as far as is known, for its report.
 
     Attributes:
         data: name of the data set.
-        date: of the run, ISO 8601.
+        date: date of the run, ISO 8601.
         command: the command line.
     """
 
@@ -59,7 +59,7 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """One sample that was answered wrongly, or not as the float network answers it; -1 is an unknown label or answer."""
+    """One sample that was answered wrongly, or differently from the float network; -1 is an unknown label or answer."""
 
     sample: int
     label: int
@@ -133,53 +133,53 @@ class RunEvidence:
 
     @cached_property
     def fan_out(self) -> dict[int, NDArray[np.int64]]:
-        """By id(synapse): how many weights a message from each source neuron touches, [*source]."""
-        return {id(s): synaptic_fan_out(self.chip, s) for s in self.chip.synapses}
+        """How many weights a message from each source neuron touches, [*source], by id(synapse)."""
+        return {id(s): synaptic_sum_fan_out(self.chip, s) for s in self.chip.synapses}
 
     @cached_property
     def curve_samples(self) -> int:
-        """How many samples are drawn over the steps."""
+        """Number of samples plotted step by step."""
         work = sum(float(fan.sum()) for fan in self.fan_out.values())
         return min(self.result.samples, CURVE_SAMPLES if work < _LARGE else CURVE_SAMPLES // 2)
 
     @cached_property
     def rerun_samples(self) -> int:
-        """How many samples are run again over T/4, T/2 and 2T steps."""
+        """Number of samples that are run again with T/4, T/2 and 2T steps."""
         each = 3.75 * max(1.0, float(self.result.operations.mean()))
         return int(min(self.result.samples, np.clip(_RERUN_OPERATIONS / each, 32, RERUN_SAMPLES)))
 
     @cached_property
     def traced_samples(self) -> int:
-        """How many samples are run again once for every step, for their membrane potentials."""
+        """Number of samples that are run again once for every step, for their membrane potentials."""
         each = self.steps / 2 * max(1.0, float(self.result.operations.mean()))
         return int(_TRACE_OPERATIONS / each)
 
     def input_of(self, sample: int) -> NDArray[np.uint8] | None:
-        """The raw values of a sample of the run; None if they are not available."""
+        """Return the raw values of a sample of the run; None if they are not available."""
         return self.values[sample] if sample < len(self.values) else self._inputs.get(sample)
 
     def trains(self, samples: Sequence[int]) -> Result:
-        """These samples with their spike trains: as recorded if the run recorded them, else from the emulator."""
+        """Return these samples with their spike trains: as recorded if the run recorded them, else from the emulator."""
         if self.result.spikes is None:
             return self.emulator.run(self.values[list(samples)], steps=self.steps, spikes=True)
         return concatenate_results([self.result.part(slice(sample, sample + 1)) for sample in samples])
 
     def potentials(self, samples: Sequence[int]) -> tuple[NDArray[np.int32], ...]:
-        """The potential of every neuron after every step, [B, T, N] per layer in units of 2**-6: the emulator runs 1, 2, … T steps."""
+        """Return the potential of every neuron after every step, [B, T, N] per layer, units 2**-6: the emulator runs 1, 2, … T steps."""
         values = self.values[list(samples)]
         found = [self.emulator.run(values[:, :t] if self.events else values, steps=t).potentials for t in range(1, self.steps + 1)]
         return tuple(np.stack([layer.reshape(len(samples), -1) for layer in after], axis=1) for after in zip(*found, strict=True))
 
     def rerun(self, steps: int, samples: int) -> Result:
-        """The first samples over another number of steps, on the emulator."""
+        """Run the first samples with another number of steps, on the emulator."""
         return self.emulator.run(self.values_of(steps, samples), steps=steps)
 
     def values_of(self, steps: int, samples: int) -> NDArray[np.uint8]:
-        """The input of the first samples over the first steps."""
+        """Return the input of the first samples over the first steps."""
         return self.values[:samples, :steps] if self.events else self.values[:samples]
 
     def batch(self, result: Result) -> Batch:
-        """`result`, of the first samples, in the form that bounds are computed from."""
+        """Return `result` for the first samples as the Batch from which bounds are computed."""
         return Batch(chip=self.chip, result=result, values=self.values_of(result.steps, result.samples), labels=None, offset=0)
 
     @cached_property
@@ -190,14 +190,14 @@ class RunEvidence:
 
 
 class Evidence:
-    """A verdict, and the run it judges if that is available."""
+    """A verdict, and the run that it judges if that is available."""
 
     def __init__(self, verdict: Verdict, run: RunEvidence | None, origin: Origin | None = None) -> None:
         self.verdict, self.run, self.origin = verdict, run, origin or Origin()
 
     @property
     def samples(self) -> int:
-        """How many samples the verdict is about."""
+        """Number of samples that the verdict is about."""
         return int(self.verdict.about.get("samples", 0))
 
     @property
@@ -206,25 +206,25 @@ class Evidence:
         return () if self.run is None else self.run.chip.class_names
 
     def class_name(self, index: int) -> str:
-        """The name of a class, or its number if it has no name."""
+        """Return the name of a class, or its index if it has no name."""
         return self.class_names[index] if 0 <= index < len(self.class_names) else str(index)
 
     @property
     def errors(self) -> list[Answer]:
-        """The first samples that were answered wrongly, or not as the float network answers them."""
+        """The first samples that were answered wrongly, or differently from the float network."""
         rows = self.series("accuracy", "errors") or ()
         return [Answer(sample=int(n), label=int(y), answer=int(a), float_answer=int(f), margin=float(m)) for n, y, a, f, m in rows]
 
     def check(self, name: str) -> Check | None:
-        """The check of that name, if it was done."""
+        """Return the check of that name; None if it was not done."""
         return next((check for check in self.verdict.checks if check.name == name and check.done), None)
 
     def numbers(self, name: str) -> dict[str, Any]:
-        """The numbers of a check; empty if it was not done."""
+        """Return the numbers of a check; empty if it was not done."""
         check = self.check(name)
         return {} if check is None else dict(check.numbers)
 
     def series(self, name: str, key: str) -> Any:
-        """The series `key` of a check; None if there is none."""
+        """Return the series `key` of a check; None if there is none."""
         check = self.check(name)
         return None if check is None else check.series.get(key)

@@ -1,4 +1,4 @@
-"""The samples that were answered wrongly, and those that the float network answers differently, as images."""
+"""Mistakes as images: the samples that were answered wrongly, and those that the float network answers differently."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fsnn_lava.verify.checks.accuracy import ERRORS_KEPT
 from fsnn_lava.verify.verdict import Verdict
 
 KEY, TITLE = "mistakes", "Wrong answers"
-SHOWN = 48  # images of a group
+SHOWN = 48  # images per group
 _SIZE = 72  # pixels
 
 
 def mistakes_panel(evidence: Evidence) -> Panel:
-    """The section that shows the samples that were answered wrongly."""
+    """Return the section that shows the mistakes, samples that were answered wrongly."""
     run, accuracy = evidence.run, evidence.numbers("accuracy")
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")
@@ -41,7 +41,7 @@ def mistakes_panel(evidence: Evidence) -> Panel:
 
 
 def mistakes_to_show(verdict: Verdict) -> list[int]:
-    """The samples whose images the section shows; their inputs are needed."""
+    """Return the samples whose images the section shows; their inputs are needed."""
     errors = Evidence(verdict, None).errors
     groups = ([a.sample for a in errors if a.wrong], [a.sample for a in errors if a.unlike_float])
     return sorted({sample for group in groups for sample in group[:SHOWN]})
@@ -55,7 +55,7 @@ def _group(evidence: Evidence, run: RunEvidence, name: str, answers: list[Answer
 
 
 def _item(evidence: Evidence, run: RunEvidence, answer: Answer) -> str:
-    """An image with what it is and what it was taken for."""
+    """Return an image with its class and the answer that was given."""
     said = escape(evidence.class_name(answer.answer))
     first = f"<b>{escape(evidence.class_name(answer.label))}</b> → {said}" if answer.label >= 0 else f"→ <b>{said}</b>"
     also = f"; float: {escape(evidence.class_name(answer.float_answer))}" if answer.float_answer >= 0 else ""

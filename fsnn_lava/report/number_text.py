@@ -1,4 +1,4 @@
-"""Numbers as short text."""
+"""Format numbers as short text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def number_text(value: Any) -> str:
-    """Any value as short text."""
+    """Format any value as short text."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -21,7 +21,7 @@ def number_text(value: Any) -> str:
 
 
 def short_number(value: float) -> str:
-    """A number as short text: 1234567 as 1.23 M."""
+    """Format a number as short text: 1234567 as 1.23 M."""
     for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if abs(value) >= size:
             return f"{value / size:.3g}{letter}"

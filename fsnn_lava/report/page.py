@@ -13,7 +13,7 @@ from fsnn_lava.report.verdict_section import verdict_chain_html, verdict_checks_
 
 
 def page_html(evidence: Evidence, panels: list[Panel]) -> str:
-    """The whole report as HTML; every string that comes from outside is escaped."""
+    """Return the whole report as an HTML page; every string that comes from outside is escaped."""
     title = _title(evidence)
     links = "".join(f'<a href="#{panel.key}">{escape(panel.title)}</a>' for panel in panels)
     sections = "".join(page_section_html(panel, shape) for panel, shape in arranged_panels(panels))
@@ -32,7 +32,7 @@ def _title(evidence: Evidence) -> str:
 
 
 def arranged_panels(panels: list[Panel]) -> list[tuple[Panel, str]]:
-    """Every panel with its CSS class: wide, one of two in a row, or, without a narrow neighbour, alone with its text beside it."""
+    """Return every panel with its CSS class: wide, one of two in a row, or, without a narrow neighbour, alone with its text beside it."""
     found: list[tuple[Panel, str]] = []
     waiting = False  # the previous panel is the left one of a pair
     for panel, after in zip(panels, [*panels[1:], None], strict=True):
@@ -44,7 +44,7 @@ def arranged_panels(panels: list[Panel]) -> list[tuple[Panel, str]]:
 
 
 def page_section_html(panel: Panel, shape: str) -> str:
-    """A panel as a <section> with that CSS class."""
+    """Return a panel as a <section> of the page with that CSS class."""
     if panel.missing:
         body = f'<p class="missing">Not drawn: {escape(panel.missing)}.</p>'
     else:
@@ -57,7 +57,7 @@ def page_section_html(panel: Panel, shape: str) -> str:
 
 
 def _numbers(panel: Panel) -> str:
-    """What hovering shows, for those who do not hover: a table that can be opened."""
+    """Return the numbers shown on hover as a collapsible table, for readers who cannot hover."""
     if panel.numbers is None or not panel.numbers.rows:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Two runs side by side: one self-contained page like the report, without scripts."""
+"""The page of a pair of runs, side by side: one self-contained file like the report, without scripts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COLOURS = (svg_figure.BLUE, svg_figure.ORANGE)
 
 
 def write_pair_report(path: str | Path, pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -> None:
-    """Write the page that compares two runs."""
+    """Write the page that compares a pair of runs."""
     with svg_figure.report_figure_style():
         panels = [_facts_panel(pair), _classes_panel(pair, readers), _layers_panel(pair, readers), _different_panel(pair, readers)]
         text = _page(pair, panels)
@@ -51,7 +51,7 @@ def _page(pair: RunPair, panels: list[Panel]) -> str:
 
 
 def _answers(name: str, verdict: Verdict) -> str:
-    """The verdict on one run, for the first screen."""
+    """Return the verdict on one run, for the first screen."""
     state = "pass" if verdict.passed else "fail"
     text = f"<b>{verdict.word}</b> <span>{escape(verdict.answers())}</span>"
     return f'<div class="answer {state}"><dt>{escape(name)}</dt><dd>{text}</dd></div>'
@@ -70,7 +70,7 @@ def _facts_panel(pair: RunPair) -> Panel:
 def _classes_panel(pair: RunPair, readers: tuple[ResultsReader, ResultsReader]) -> Panel:
     title = "Accuracy by class"
     if not pair.labelled:
-        return Panel(key="classes", title=title, missing="there are no labels that both runs share")
+        return Panel(key="classes", title=title, missing="the two runs share no labels")
     labels = readers[0].row("labels", 0, pair.samples)
     answers = [reader.row("predictions", 0, pair.samples) for reader in readers]
     classes = [int(c) for c in np.unique(labels[labels >= 0])]

@@ -1,4 +1,4 @@
-"""Panel: one section of a report: pictures, the data they are drawn from, and a caption."""
+"""Panel: one section of a report, with pictures, the data they are drawn from, and a caption."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsnn_lava.report.tables import Table
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A figure; `name` is its file name without suffix, `label` a short heading if a panel has several."""
+    """A figure; `name` is its file name without suffix, `label` is a short heading if a panel has several."""
 
     name: str
     figure: Figure
@@ -23,12 +23,12 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """One section. If it cannot be drawn, `missing` says why and everything else is empty."""
+    """One section of the report. If it cannot be drawn, `missing` says why, and everything else is empty."""
 
     key: str  # its anchor in the page and its file name
     title: str
     caption: str = ""
-    conclusion: str = ""  # what follows from it, in one sentence
+    conclusion: str = ""  # what it shows, in one sentence
     pictures: tuple[Picture, ...] = ()
     data: Table | None = None
     arrange: Literal["stack", "grid"] = "stack"

@@ -1,4 +1,4 @@
-"""What ran, and where: enough to repeat the run."""
+"""Provenance of a run: what ran, and where, with enough detail to repeat it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _PACKAGES = ("numpy", "torch", "numba", "matplotlib", "lava-nc", "lava-dl")
 
 
 def on_silicon(evidence: Evidence) -> bool:
-    """Whether the run was on silicon, according to its provenance."""
+    """Return whether the run was on silicon, according to its provenance."""
     return evidence.verdict.about.get("backend") == "loihi2"
 
 
 def where_it_ran(evidence: Evidence) -> str:
-    """`the emulator`, `Lava processes on the CPU (stock)`, …"""
+    """Return where the run took place: `the emulator`, `Lava processes on the CPU (stock)`, …"""
     about = evidence.verdict.about
     backend = str(about.get("backend", "an unknown backend"))
     return BACKENDS.get(backend, backend) + (f" ({about['graph']})" if about.get("graph") else "")
 
 
 def provenance_panel(evidence: Evidence) -> Panel:
-    """The section that says what ran, and where."""
+    """Return the section that says what ran, and where."""
     about, origin = evidence.verdict.about, evidence.origin
     silicon = "run on silicon" if on_silicon(evidence) else "not run on silicon"
     facts = [("backend", f"{about.get('backend', '?')}, {where_it_ran(evidence)}"), ("silicon", silicon)]
@@ -41,7 +41,7 @@ def provenance_panel(evidence: Evidence) -> Panel:
     facts.append(("network, SHA-256", str(about.get("digest", ""))))
     if evidence.run is not None:
         chip = evidence.run.exported
-        facts += [(f"network: {key}", value) for key, value in chip.notes.items() if value]
+        facts += [(f"network: {key}", _note(value)) for key, value in chip.notes.items() if value]
         leak = f"LIF, leak {chip.leak:.4f}" if chip.decay else "IF"
         facts.append(
             ("neuron", f"{leak}, reset {'by subtraction' if chip.layers[0].reset == 'subtract' else 'to zero'}, input as {chip.input.kind}")
@@ -53,6 +53,15 @@ def provenance_panel(evidence: Evidence) -> Panel:
     facts += [("fsnn-lava", __version__), ("Python", platform.python_version()), *_versions(), ("machine", platform.machine())]
     facts.append(("report written", datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")))
     return Panel(key=KEY, title=TITLE, wide=True, facts=tuple(facts))
+
+
+def _note(text: str) -> str:
+    """Format a note of the network: measured numbers with four digits, counts without a decimal point."""
+    try:
+        number = float(text) if "." in text else None
+    except ValueError:
+        return text
+    return text if number is None else f"{number:.0f}" if number.is_integer() else f"{number:.4g}"
 
 
 def _versions() -> list[tuple[str, str]]:

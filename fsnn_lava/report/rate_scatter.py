@@ -1,4 +1,4 @@
-"""Measured rates against those of the equilibrium, layer by layer."""
+"""A scatter plot of measured rates against equilibrium rates, layer by layer."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fsnn_lava.report.panel import Panel, Picture
 from fsnn_lava.report.tables import Table
 
 KEY, TITLE = "rates", "Rates against the equilibrium"
-POINTS = 3000  # of a layer
-STRIPS = 16  # of a layer, for tips and the table
-_VECTOR = 400  # with more points they are drawn as an image
+POINTS = 3000  # per layer
+STRIPS = 16  # per layer, for tips and the table
+_VECTOR = 400  # if there are more points, they are drawn as an image
 
 Pairs = dict[int, NDArray[np.float64]]  # layer → [points, 2]: a*, a
 
 
 def rate_scatter_panel(evidence: Evidence) -> Panel:
-    """The section that plots measured rates against those of the equilibrium."""
+    """Return the section that plots measured rates against equilibrium rates."""
     pairs, names, source = _pairs(evidence)
     if not pairs:
         return Panel(key=KEY, title=TITLE, missing="no equilibrium was solved")
@@ -47,7 +47,7 @@ def rate_scatter_panel(evidence: Evidence) -> Panel:
 
 
 def _pairs(evidence: Evidence) -> tuple[Pairs, list[str], str]:
-    """The points that the residual check kept, else those of a few samples of the run."""
+    """Return the points that the residual check kept, or else those of a few samples of the run."""
     kept = evidence.series("residual", "rates")
     layers = evidence.numbers("residual").get("layers", ())
     if kept is not None and len(kept):
@@ -75,7 +75,7 @@ Strip = tuple[float, float, int, float, float, float]  # a* from, to; dots; smal
 
 
 def _strip_rows(points: NDArray[np.float64]) -> list[Strip]:
-    """The dots in strips of equal width along a*: how many, and the rates that were measured. Empty strips are left out."""
+    """Group the dots into strips of equal width along a*, each with its number of dots and measured rates. Empty strips are left out."""
     target, rate = points.T
     edges = np.linspace(0.0, max(0.1, float(target.max(initial=0.0))), STRIPS + 1)
     strip = np.clip(np.digitize(target, edges[1:-1]), 0, STRIPS - 1)

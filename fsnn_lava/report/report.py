@@ -1,4 +1,4 @@
-"""The report of a run: one self-contained HTML file; on request also every figure as PNG and its data as CSV."""
+"""Write the report of a run: one self-contained HTML file; on request also every figure as PNG and its data as CSV."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def write_report(
 
     Args:
         path: the HTML file to write.
-        verdict: what the comparator found; all totals come from it.
-        chip, result, values: the network, the run and its input, all three or none. The whole run or its first samples;
+        verdict: the comparator's verdict; all totals come from it.
+        chip, result, values: the network, the run and its input, all three or none. They may be the whole run or its first samples;
             a few hundred are enough. A section that needs them says so if they are missing.
-        inputs: the input of single samples beyond those, by number: wrong answers, for their images.
-        labels: of the same samples.
+        inputs: the inputs of single samples beyond those, by index: wrong answers, for their images.
+        labels: labels of the same samples.
         model: the float network, for its weights.
-        placement: of the network on a board (default: `place(chip)`).
+        placement: placement of the network on a board (default: `place(chip)`).
         figures: folder for every figure as PNG and its data as CSV.
         origin: data set, date and command of the run.
     """
@@ -100,7 +100,7 @@ def write_report(
 
 
 def _write_figures(folder: Path, panels: list[Panel]) -> None:
-    """Write NAME.png of every picture and KEY.csv of every section's data."""
+    """Write NAME.png for every picture and KEY.csv for the data of every section."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -126,7 +126,7 @@ def _run(
     if chip is None and result is None and values is None:
         return None
     if chip is None or result is None or values is None:
-        raise BadArgument("give a report the network, the result and the values together, or none of them")
+        raise BadArgument("pass the network, the result and the values together, or none of them")
     return RunEvidence(chip, result, np.asarray(values), None if labels is None else np.asarray(labels), model, placement, inputs)
 
 

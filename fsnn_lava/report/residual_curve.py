@@ -1,4 +1,4 @@
-"""||f(a[t]) - a[t]|| against t with its bound (E11), and the distance to the equilibrium: does the network settle?"""
+"""The residual curve: ||f(a[t]) - a[t]|| against t with its bound (E11), and the distance to the equilibrium. Does the network settle?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FLOOR = 1e-12  # smallest value on the logarithmic axis
 
 @dataclass(frozen=True)
 class Moment:
-    """Some samples after t steps: Euclidean lengths over all neurons, [B]."""
+    """The state of some samples after t steps: Euclidean lengths over all neurons, [B]."""
 
     steps: int
     residual: NDArray[np.float64]
@@ -31,14 +31,14 @@ class Moment:
 
 
 def _moments(steps: int, *, twice: bool) -> list[int]:
-    """About POINTS numbers of steps, 1 … T (or 2T), evenly spaced on a log axis, including T."""
+    """Return about POINTS numbers of steps, 1 … T (or 2T), evenly spaced on a log axis, including T."""
     last = 2 * steps if twice else steps
     grid = {int(n) for n in np.rint(np.geomspace(1, last, POINTS))}
     return sorted({n for n in grid if not 0.85 < n / steps < 1.15} | {steps})
 
 
 def residual_curve_panel(evidence: Evidence) -> Panel:
-    """The section that plots the residual over the steps."""
+    """Return the section that plots the residual over the steps."""
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, missing="needs the network and the run, not only the verdict")
@@ -46,7 +46,7 @@ def residual_curve_panel(evidence: Evidence) -> Panel:
     moments = [_measure(run, run.rerun(t, run.curve_samples), bounded) for t in _moments(run.steps, twice=not run.events)]
     own = _measure(run, run.result.part(slice(0, run.curve_samples)), bounded)
     picture = _draw(run, moments, own)
-    source = "final potentials and late spikes (E11)" if run.chip.delta is None else "dead bands and messages under way (E16)"
+    source = "final potentials and late spikes (E11)" if run.chip.delta is None else "dead bands and messages in flight (E16)"
     bound = f"The wide line behind it is its bound from {source}, which it may touch. "
     caption = (
         "Residual ‖f(a[t]) − a[t]‖ after t steps (Euclidean, all neurons): how far the rates are from reproducing themselves. "
@@ -65,7 +65,7 @@ def residual_curve_panel(evidence: Evidence) -> Panel:
 
 
 def _conclusion(evidence: Evidence) -> str:
-    """Whether it settles, and how many steps that takes."""
+    """Say whether the run settles, and how many steps that takes."""
     settled = evidence.verdict.settled
     if settled is None:
         return ""

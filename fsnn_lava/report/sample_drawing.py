@@ -1,4 +1,4 @@
-"""One layer in one sample as SVG: the spike raster and the potentials of a few neurons over the steps. A few kilobytes each.
+"""Draw one layer in one sample as SVG: the spike raster and the potentials of a few neurons over the steps. A few kilobytes each.
 
 Paths are written in steps and rows, and scaled by their group, so that most coordinates are small integers.
 """
@@ -14,31 +14,31 @@ from numpy.typing import NDArray
 WIDTH, LEFT, RIGHT = 720.0, 66.0, 8.0
 RASTER_HEIGHT, SHARE_HEIGHT, TRACE_HEIGHT = 190.0, 44.0, 52.0
 GAP, NAME_GAP = 14.0, 30.0
-_MARKS = 3072  # rows times steps of a raster: with more steps, fewer rows
+_MARKS = 3072  # rows times steps of a raster; with more steps there are fewer rows
 _LABEL = 11.0  # height of a label
 
 
 @dataclass(frozen=True, kw_only=True)
 class Membrane:
-    """The potential of one neuron after every step, in thresholds, and its spikes."""
+    """The potential of one neuron after every step, in units of its threshold, and its spikes."""
 
     name: str
     potential: NDArray[np.float64]  # [T]
     spikes: NDArray[np.bool_]  # [T]
 
     def state(self, t: int) -> str:
-        """The potential at step `t` as text."""
+        """Return the potential at step `t` as text."""
         return f"{self.potential[t]:.2f}{' (spike)' if self.spikes[t] else ''}"
 
 
 def rows_shown(size: int, steps: int) -> NDArray[np.int64]:
-    """All neurons of a layer, or some of them evenly spaced: 96 at 32 steps, fewer if there are more steps."""
+    """Return all neurons of a layer, or an evenly spaced subset: 96 at 32 steps, fewer if there are more steps."""
     most = int(np.clip(_MARKS // max(1, steps), 24, 128))
     return np.unique(np.linspace(0, size - 1, min(size, most)).astype(np.int64))
 
 
 def draw_layer(spikes: NDArray[np.bool_], names: list[str], shown: NDArray[np.int64], membranes: list[Membrane], *, alt: str) -> str:
-    """An <svg> element: `spikes` are [T, N] of the whole layer, `shown` the neurons in the raster, `names` what they are called."""
+    """Draw a layer as <svg>: `spikes` [T, N] of the whole layer, `shown` are the neurons in the raster, `names` their names."""
     steps, share = len(spikes), spikes.mean(axis=1)
     step = (WIDTH - LEFT - RIGHT) / steps
     parts = [_raster(spikes[:, shown], names, step), _share(share, step, top=RASTER_HEIGHT + GAP)]
@@ -55,7 +55,7 @@ def draw_layer(spikes: NDArray[np.bool_], names: list[str], shown: NDArray[np.in
 
 
 def _raster(spikes: NDArray[np.bool_], names: list[str], step: float) -> str:
-    """One path per neuron that fires: a mark per spike, with the neuron's name and count as its tip."""
+    """Draw one path per neuron that fires: a mark per spike, with the neuron's name and count as its tip."""
     row = RASTER_HEIGHT / max(1, spikes.shape[1])
     frame = f'<path class="frame" d="M{LEFT:g} 0V{RASTER_HEIGHT:g}H{WIDTH - RIGHT:g}"/>'
     marks = []
@@ -69,7 +69,7 @@ def _raster(spikes: NDArray[np.bool_], names: list[str], step: float) -> str:
 
 
 def _share(share: NDArray[np.float64], step: float, *, top: float) -> str:
-    """Bars: the share of the layer that fires in each step."""
+    """Draw bars for the fraction of the layer that fires in each step."""
     largest = max(0.01, float(share.max(initial=0.0)))
     bars = "".join(f"M{t} 0v{100 * value / largest:.0f}h.8v{-100 * value / largest:.0f}z" for t, value in enumerate(share))
     scale = f"translate({LEFT + 0.1 * step:.5g} {top + SHARE_HEIGHT:g})scale({step:.5g} {-SHARE_HEIGHT / 100:g})"
@@ -78,7 +78,7 @@ def _share(share: NDArray[np.float64], step: float, *, top: float) -> str:
 
 
 def _membrane(membrane: Membrane, step: float, *, top: float) -> str:
-    """The potential as a line between 0 and the threshold, or beyond; a tick above it for every spike."""
+    """Draw the potential as a line between 0 and the threshold, or beyond, with a tick above it for every spike."""
     lowest, highest = min(0.0, float(membrane.potential.min(initial=0.0))), max(1.0, float(membrane.potential.max(initial=0.0)))
 
     def height(value: float) -> float:
@@ -96,7 +96,7 @@ def _membrane(membrane: Membrane, step: float, *, top: float) -> str:
 
 
 def _tips(share: NDArray[np.float64], membranes: list[Membrane], step: float, *, top: float, bottom: float) -> str:
-    """An invisible column over every step, which shows its numbers."""
+    """Draw an invisible column over every step, which shows its numbers."""
     columns = []
     for t, value in enumerate(share):
         potentials = ", ".join(membrane.state(t) for membrane in membranes)

@@ -1,4 +1,4 @@
-"""The input of one sample as a small picture, if it is an image."""
+"""Show the input of one sample as a small image, if it is one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fsnn_lava.ir.network import ChipNetwork
 
 
 def _input_url(chip: ChipNetwork, value: NDArray[np.uint8] | None) -> str:
-    """A data: URL of a sample; of events, the sum over all frames. Empty if it is not an image or not available."""
+    """Return a data: URL of a sample; for events, of the sum over all frames. Empty if it is not an image or not available."""
     shape = chip.input.shape
     if len(shape) != 3 or value is None:
         return ""
@@ -26,7 +26,7 @@ def _input_url(chip: ChipNetwork, value: NDArray[np.uint8] | None) -> str:
 
 
 def image_html(chip: ChipNetwork, value: NDArray[np.uint8] | None, *, alt: str, size: int) -> str:
-    """The sample as an <img> of `size` pixels; nothing if it is not an image, an empty box if it is not available."""
+    """Return the sample as an <img> of `size` pixels; nothing if it is not an image, an empty box if it is not available."""
     url = _input_url(chip, value)
     if url:
         return f'<img src="{url}" alt="{escape(alt)}" width="{size}" height="{size}">'
@@ -34,7 +34,7 @@ def image_html(chip: ChipNetwork, value: NDArray[np.uint8] | None, *, alt: str, 
 
 
 def image_url(pixels: NDArray[np.uint8]) -> str:
-    """A data: URL of a small picture, [H, W] or [H, W, 3]."""
+    """Return a data: URL of a small image, [H, W] or [H, W, 3]."""
     file = io.BytesIO()
     mpl_image.imsave(file, pixels, vmin=0, vmax=255, cmap="gray", format="png")  # vmin, vmax and cmap apply to [H, W] only
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()

@@ -1,4 +1,4 @@
-"""Single samples to choose from: input, answer, spike raster and membrane potentials of every layer."""
+"""Pick single samples to look at: input, answer, spike raster and membrane potentials of every layer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from fsnn_lava.report.tables import Table, facts_html
 
 KEY, TITLE = "samples", "Sample by sample"
 SAMPLES = 8  # to choose from
-LAYERS = 24  # drawings in all, at most: a deep network has fewer samples
+LAYERS = 24  # at most this many drawings in all; a deep network has fewer samples
 _THUMBNAIL, _IMAGE = 44, 128  # pixels
 
 Potentials = tuple[NDArray[np.int32], ...]  # [B, T, N] per layer
 
 
 def sample_picker_panel(evidence: Evidence) -> Panel:
-    """The section that lets the reader choose a sample."""
+    """Return the section that lets the reader pick a sample."""
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network and the run, not only the verdict")
@@ -56,7 +56,7 @@ def sample_picker_panel(evidence: Evidence) -> Panel:
 
 
 def _chosen_samples(evidence: Evidence, run: RunEvidence) -> list[int]:
-    """The first samples, and as many again that were answered wrongly or not as the float network answers them."""
+    """Return the first samples, and as many again that were answered wrongly or differently from the float network."""
     number = min(run.result.samples, SAMPLES, max(2, LAYERS // len(run.chip.layers)))
     odd = [answer.sample for answer in evidence.errors if answer.sample < run.result.samples][: number // 2]
     rest = [sample for sample in range(run.result.samples) if sample not in odd]
@@ -64,7 +64,7 @@ def _chosen_samples(evidence: Evidence, run: RunEvidence) -> list[int]:
 
 
 def _choices(evidence: Evidence, run: RunEvidence, chosen: list[int], drawn: Result, potentials: Potentials) -> str:
-    """Radio buttons with thumbnails; each shows its own part. Works with the keyboard and without scripts; print shows the first."""
+    """Return radio buttons with thumbnails; each shows its own part, with keyboard support and no scripts; print shows the first."""
     errors = {answer.sample: answer for answer in evidence.errors}
     parts = []
     for row, sample in enumerate(chosen):
@@ -108,7 +108,7 @@ def _facts(evidence: Evidence, run: RunEvidence, sample: int, error: Answer | No
 
 
 def _layer(run: RunEvidence, index: int, layer: Layer, row: int, drawn: Result, potentials: Potentials) -> str:
-    spikes = (drawn.spikes or ())[index][row].reshape(run.steps, -1) != 0  # a message of delta encoding counts as one mark
+    spikes = (drawn.spikes or ())[index][row].reshape(run.steps, -1) != 0  # with delta encoding, every message is a mark
     shown = rows_shown(layer.size, run.steps)
     names = [neuron_name_in_layer(layer, int(neuron)) for neuron in shown]
     membranes = _membranes(layer, potentials[index][row], spikes) if potentials and row < len(potentials[index]) else []
@@ -121,7 +121,7 @@ def _layer(run: RunEvidence, index: int, layer: Layer, row: int, drawn: Result, 
 
 
 def _membranes(layer: Layer, potentials: NDArray[np.int32], spikes: NDArray[np.bool_]) -> list[Membrane]:
-    """The busiest neuron, the one in the middle and the least busy of those that fire."""
+    """Return the busiest neuron, the median one, and the least busy one that fires."""
     counts = spikes.sum(axis=0)
     firing = np.flatnonzero(counts)
     if not len(firing):

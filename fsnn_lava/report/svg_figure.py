@@ -1,4 +1,4 @@
-"""From a matplotlib figure to SVG inside a page: text stays text, colours become the page's own, nothing links outside."""
+"""Turn a matplotlib figure into SVG inside a page: text stays text, colours become the page's own, nothing links outside."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
 
-# The colours of a PNG; in the page each becomes the variable of that name in style.css. All must differ.
+# Colours of a PNG; in the page, each becomes the variable of that name in style.css. All must differ.
 COLOURS = {
     "ink": "#1d232b", "soft": "#5c6673", "line": "#d5dae1", "blue": "#2b6cb0", "orange": "#c8651b", "green": "#2f855a", "red": "#c53a43",
     "purple": "#7d4fb0", "teal": "#2a8c94", "gold": "#a8821a", "pink": "#b83280", "bright": "#fefefe",
 }  # fmt: skip
 INK, SOFT, LINE, BLUE, ORANGE, GREEN, RED, PURPLE, TEAL, GOLD, PINK, BRIGHT = COLOURS.values()
-SERIES = (BLUE, ORANGE, GREEN, PURPLE, TEAL, GOLD, PINK, RED)  # for things without a colour of their own
+SERIES = (BLUE, ORANGE, GREEN, PURPLE, TEAL, GOLD, PINK, RED)  # for series without a colour of their own
 UNIT = 72.0  # page units per inch
-LARGEST = 1.45  # pixels per page unit, at most: text in pictures stays about as large as that of the page
+LARGEST = 1.45  # maximal pixels per page unit, so that text in pictures is about as large as that of the page
 _PNG_DPI = 200
 _RASTER_DPI = 170
 
@@ -64,13 +64,13 @@ _STYLE: dict[str, Any] = {
 
 @contextmanager
 def report_figure_style() -> Iterator[None]:
-    """Apply the common style to everything drawn inside; matplotlib's own settings are restored afterwards."""
+    """Apply the common style to every figure drawn inside; matplotlib's own settings are restored afterwards."""
     with matplotlib.rc_context(cast(Any, _STYLE)):  # newer versions of matplotlib list every key in the type
         yield
 
 
 def new_figure(width: float = 400, height: float = 270) -> Figure:
-    """A figure of this size in page units."""
+    """Create a figure of this size in page units."""
     return Figure(figsize=(width / UNIT, height / UNIT), layout="constrained", dpi=UNIT)
 
 
@@ -89,7 +89,7 @@ def add_tip_columns(axes: Axes, edges: NDArray[np.float64], tips: Sequence[str])
 
 
 def columns_around(positions: Sequence[float], *, logarithmic: bool = False) -> NDArray[np.float64]:
-    """Edges of columns around these ascending positions of a figure, halfway between neighbours."""
+    """Return the edges of columns around these ascending positions of a figure, halfway between neighbours."""
     places = np.log(positions) if logarithmic else np.asarray(positions, dtype=np.float64)
     gap = np.diff(places).min() if len(places) > 1 else 1.0
     edges = np.concatenate([[places[0] - gap / 2], (places[1:] + places[:-1]) / 2, [places[-1] + gap / 2]])
@@ -97,7 +97,7 @@ def columns_around(positions: Sequence[float], *, logarithmic: bool = False) -> 
 
 
 def figure_svg(figure: Figure, *, name: str, alt: str) -> str:
-    """The figure as one <svg> element, valid XML, without ids that could clash with those of another figure."""
+    """Return the figure as one <svg> element, valid XML, without ids that could clash with those of another figure."""
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
         figure.savefig(text, format="svg", dpi=_RASTER_DPI, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -123,17 +123,17 @@ def figure_svg(figure: Figure, *, name: str, alt: str) -> str:
 
 
 def _shortened(path: re.Match[str]) -> str:
-    """The coordinates of a path to a hundredth of a page unit."""
+    """Round the coordinates of a path to a hundredth of a page unit."""
     return re.sub(r"(\.\d\d)\d+", r"\1", path.group().replace("\n", " "))
 
 
 def write_report_png(figure: Figure, path: Path) -> None:
-    """Write the figure on a white background."""
+    """Write the figure as PNG, on a white background."""
     figure.savefig(path, format="png", dpi=_PNG_DPI, facecolor="white")
 
 
-def tick_label(value: float) -> str:
-    """A figure's tick label: 0.01, 30, 10⁻⁵; without mathtext, so that it stays one text element."""
+def figure_tick_label(value: float) -> str:
+    """Format a figure's tick label: 0.01, 30, 10⁻⁵; without mathtext, so that it stays one text element."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:g}"
     power = int(np.floor(np.log10(abs(value)) + 1e-9))
@@ -147,5 +147,5 @@ def logarithmic_figure_axis(axes: Axes, which: str, *, subs: tuple[float, ...] =
     axis = axes.xaxis if which == "x" else axes.yaxis
     axes.set_xscale("log") if which == "x" else axes.set_yscale("log")
     axis.set_major_locator(LogLocator(base=10.0, subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: tick_label(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: figure_tick_label(value)))
     axis.set_minor_locator(NullLocator())

@@ -1,4 +1,4 @@
-"""Tables as CSV and as HTML, and lists of names and values."""
+"""Format tables as CSV and HTML, and lists of names and values as HTML."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 
 from fsnn_lava.report.number_text import number_text
 
-_LONG = 48  # characters: a longer value gets its own line
+_LONG = 48  # characters; a longer value gets its own line
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """The data of a panel: one CSV file."""
+    """The data of a panel, which becomes one CSV file."""
 
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
 
     def csv(self) -> str:
-        """The table as CSV."""
+        """Return the table as CSV."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
@@ -35,7 +35,7 @@ def _cell(value: Any) -> Any:
 
 
 def facts_html(facts: Sequence[tuple[str, str]]) -> str:
-    """A list of names and values as HTML."""
+    """Return a list of names and values as HTML."""
     if not facts:
         return ""
     return '<dl class="facts">' + "".join(_fact(*fact) for fact in sorted(facts, key=lambda fact: len(fact[1]) > _LONG)) + "</dl>"
@@ -47,7 +47,7 @@ def _fact(name: str, value: str) -> str:
 
 
 def table_html(name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table as HTML, in a box that also scrolls with the keyboard; `name` is what a screen reader calls it."""
+    """Return a table as HTML, in a box that can also be scrolled with the keyboard; `name` is what a screen reader calls it."""
     head = "".join(f'<th scope="col">{escape(str(c))}</th>' for c in columns)
     body = "".join("<tr>" + "".join(f"<td>{escape(number_text(v))}</td>" for v in row) + "</tr>" for row in rows)
     box = f'<div class="scroll" tabindex="0" role="group" aria-label="Table: {escape(name)}">'

@@ -1,4 +1,4 @@
-"""The top of a report: the verdict, the key numbers, the chain with its checks, and the details of each check."""
+"""The verdict at the top of a report, with the key numbers, the chain with its checks, and the details of each check."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STATES = {
 
 
 def verdict_header_html(evidence: Evidence, title: str) -> str:
-    """The top of the report: what ran, the verdict, the three answers, the key numbers."""
+    """Return the top of the report: what ran, the verdict, the three answers, the key numbers."""
     verdict = evidence.verdict
     word, state = verdict.word, "pass" if verdict.passed else "fail"
     silicon = "Ran on silicon." if on_silicon(evidence) else "Not run on silicon."
@@ -47,7 +47,7 @@ def verdict_header_html(evidence: Evidence, title: str) -> str:
 
 
 def _what_ran(evidence: Evidence) -> list[str]:
-    """Data set, samples and steps, bits, date; what is not known is left out."""
+    """Return data set, samples and steps, bits, and date; unknown items are left out."""
     about, origin = evidence.verdict.about, evidence.origin
     notes = {} if evidence.run is None else evidence.run.exported.notes
     data = f"data set {origin.data}" if origin.data else f"trained on {notes['data']}" if notes.get("data") else ""
@@ -58,7 +58,7 @@ def _what_ran(evidence: Evidence) -> list[str]:
 
 
 def _date_text(date: str) -> str:
-    """`2026-11-17 16:07 UTC` from ISO 8601; empty if it is unknown."""
+    """Format an ISO 8601 date as `2026-11-17 16:07 UTC`; empty if it is unknown."""
     try:
         return datetime.fromisoformat(date).astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M UTC") if date else ""
     except ValueError:
@@ -66,7 +66,7 @@ def _date_text(date: str) -> str:
 
 
 def _answers_html(verdict: Verdict) -> str:
-    """Faithful, settled, accurate: a word or number each, and the reason."""
+    """Return the answers for faithful, settled and accurate: a word or number each, and the reason."""
     if verdict.settled is None:
         return ""
     accurate = verdict.accurate
@@ -105,7 +105,7 @@ def _accurate_text(accurate: Accurate) -> str:
 
 
 def _verdict_sentence(verdict: Verdict) -> str:
-    """Is the run faithful? How many checks passed, and which failed or missed a threshold."""
+    """Say whether the run is faithful, how many checks passed, and which failed or missed a threshold."""
     done = [check for check in verdict.checks if check.done]
     judged = [check for check in done if check.judges]
     skipped = len(verdict.checks) - len(done)
@@ -147,7 +147,7 @@ def _tile(label: str, value: str, note: str) -> str:
 
 
 def verdict_chain_html(evidence: Evidence) -> str:
-    """The chain from the float network to the backend, with the checks of each link."""
+    """Return the chain from the float network to the backend, with the checks of each link."""
     checks = {check.name: check for check in evidence.verdict.checks}
     parts = []
     for node, names in _CHAIN:
@@ -164,12 +164,12 @@ def _pill(check: Check) -> str:
 
 
 def verdict_checks_html(verdict: Verdict, *, prefix: str = "") -> str:
-    """Every check with its finding and numbers; `prefix` keeps the anchors of two verdicts on one page apart."""
+    """Return every check with its finding and numbers; `prefix` keeps the anchors of two verdicts on one page apart."""
     return '<div class="checks">' + "".join(_check(check, prefix) for check in verdict.checks) + "</div>"
 
 
 def _offenders(offenders: Sequence[Offender]) -> str:
-    """Where it fails: the first few, the others one click away."""
+    """List where the check fails: the first few places, and the rest one click away."""
     items = [f"<li>{escape(offender_text(offender))}</li>" for offender in offenders]
     if not items:
         return ""

@@ -1,4 +1,4 @@
-"""Weights before and after quantisation, per connection, in integer steps."""
+"""Histograms of weights before and after quantisation, per connection, in integer steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY, TITLE = "weights", "Weights before and after quantisation"
 
 
 def weight_histograms_panel(evidence: Evidence) -> Panel:
-    """The section that shows the weights before and after quantisation."""
+    """Return the section that shows the weights before and after quantisation."""
     run = evidence.run
     if run is None:
         return Panel(key=KEY, title=TITLE, wide=True, missing="needs the network, not only the verdict")
@@ -32,7 +32,7 @@ def weight_histograms_panel(evidence: Evidence) -> Panel:
     drawn = [_draw(index, *part) for index, part in enumerate(parts)]
     caption = "Integer weights on the chip (filled) and the folded float weights they were rounded from (line), in integer steps. "
     caption += (
-        "SQNR is the signal to quantisation noise ratio."
+        "SQNR is the signal-to-quantisation-noise ratio."
         if folded is not None
         else "Without the float network (--model), only the integers are shown."
     )
@@ -52,7 +52,7 @@ def weight_histograms_panel(evidence: Evidence) -> Panel:
 
 
 def _float_weight(chip: ChipNetwork, folded: FoldedNetwork, synapse: Synapse) -> NDArray[np.float64] | None:
-    """The folded weights of a connection in its integer steps; None if the model has no such connection."""
+    """Return the folded weights of a connection in its integer steps; None if the model has no such connection."""
     connection = counterpart(folded, chip, synapse)
     if connection is None or tuple(connection.weight.shape) != synapse.weight.shape:
         return None
@@ -63,7 +63,7 @@ def _float_weight(chip: ChipNetwork, folded: FoldedNetwork, synapse: Synapse) ->
 
 
 def _weight_bins(widest: float, weights: int) -> NDArray[np.float64]:
-    """Edges of equally wide bins over -widest … widest, halfway between integers; more weights, more bins."""
+    """Return the edges of equally wide bins over -widest … widest, halfway between integers; more weights give more bins."""
     number = float(np.clip(2.5 * np.cbrt(weights), 12, 64))
     width = max(1, round(2 * widest / number))
     half = int(np.ceil((widest + 0.5) / width)) * width

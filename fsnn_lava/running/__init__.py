@@ -1,1 +1,1 @@
-"""A run over a data set: options, batches, processes, interruption and resumption."""
+"""Run a network over a data set: options, batches, processes, interruption and resumption."""

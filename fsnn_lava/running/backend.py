@@ -1,4 +1,4 @@
-"""Open the backend of a run: the requested one, or an error; there is no fallback."""
+"""Open the backend of a run: the requested one or an error; there is no fallback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RunBatch = Callable[[Values], Result]
 
 @contextmanager
 def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
-    """Yield the backend's function that runs one batch of checked values, at most `options.batch` samples, with the residual if requested.
+    """Open the backend: yield a function that runs one batch of at most `options.batch` checked values, with the residual if requested.
 
     Raises BackendMissing if the backend cannot run here.
     """
@@ -37,7 +37,7 @@ def open_backend(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
 
 @contextmanager
 def _open_simulator(chip: ChipNetwork, options: RunOptions) -> Iterator[RunBatch]:
-    """The backend itself; each is imported only when it is used."""
+    """Yield the backend's own run function; each backend is imported only when it is used."""
     steps, spikes = options.steps, options.spikes or options.residual
     if chip.delta is not None and options.backend == "emu":
         from fsnn_lava.backends.emulator.delta import DeltaEmulator

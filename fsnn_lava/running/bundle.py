@@ -1,4 +1,4 @@
-"""Make a folder to copy to a machine with a board: network, inputs, this package, versions, and a check of the results there."""
+"""Make a bundle, a folder to copy to a machine with a board: network, inputs, this package, versions, and a check of the results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHECKED_SAMPLES = 8
 _NEEDED = ("numpy", "h5py", "numba", "scipy", "scikit-learn", "tqdm", "matplotlib", "torch", "nir", "tonic")
 _RUN = """\
 #!/bin/sh
-# sh run.sh --check   check that the files are unchanged and that this machine computes the same
+# sh run.sh --check   check that the files are unchanged and that this machine computes the same results
 # sh run.sh [OPTIONS] run on the chip; PARTITION, BOARD, NXSDKHOST and LOIHI_GEN select the board (deploy/README.md)
 set -eu
 cd "$(dirname "$0")"
@@ -44,12 +44,12 @@ FSNN_PROFILE="$PWD/results.profile.json" export FSNN_PROFILE
 set -- network.h5 --backend loihi2 --data inputs.npz --steps @STEPS@ --no-compare --out results.h5 "$@"
 exec "${PYTHON:-python3}" -m fsnn_lava.cli.run "$@"
 """
-_CHIP_PYTHON = "3.10"  # of the machines with boards; lava-loihi is built for it
+_CHIP_PYTHON = "3.10"  # on the machines with boards; lava-loihi is built for it
 _READ_ME = """\
 Made by fsnn-run --package on Python @MADE@, to be run on Python @CHIP@. It has not been run on silicon.
 
     pip install -r requirements.txt      once, on Python @CHIP@; then Intel's lava-loihi
-    sh run.sh --check                    checks files and the emulator's results, lists what the backend lacks
+    sh run.sh --check                    checks the files and the emulator's results, lists what the backend is missing
     PARTITION=oheogulch sh run.sh        writes results.h5; copy it back, then: fsnn-compare results.h5
 
 network.h5 is the network, inputs.npz its inputs (x) and labels (y), expected.json the emulator's results, lib/ the package.
@@ -65,13 +65,13 @@ def write_bundle(
     steps: int | None = None,
     board: str | Path = "oheo-gulch",
 ) -> Path:
-    """Make the bundle `out_dir`, a folder that must not exist yet; it appears when it is complete. Unknown labels are written as 0.
+    """Write the bundle to `out_dir`, a folder that must not exist yet; it appears when it is complete. Unknown labels are written as 0.
 
-    CheckFailed if `board` cannot run the network on these values (placement/obstacles.py).
+    Raises CheckFailed if `board` cannot run the network on these values (placement/obstacles.py).
     """
     chip = ChipNetwork.load(chip_path)
     if chip.delta is not None:
-        raise BadArgument("a package holds the emulator's results, from which Lava's sigma-delta neurons differ: use encoding 'rate'")
+        raise BadArgument("a package contains the emulator's results, which Lava's sigma-delta neurons cannot match: use encoding 'rate'")
     steps = checked_steps(chip, steps)
     check_values_argument(chip, values, steps)
     _check_board(chip, values, board, steps)
@@ -115,7 +115,7 @@ def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArra
     (folder / "README.txt").write_text(
         _READ_ME.replace("@MADE@", platform.python_version()).replace("@CHIP@", _CHIP_PYTHON), encoding="utf-8"
     )
-    unneeded = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc", "*.h5", "*.pt")  # the shipped networks too
+    unneeded = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc", "*.h5", "*.pt")  # this includes the shipped networks
     shutil.copytree(Path(__file__).parents[1], folder / "lib" / "fsnn_lava", ignore=unneeded)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     sums = {str(path.relative_to(folder)): _sha256(path) for path in files}
@@ -123,7 +123,7 @@ def _fill(folder: Path, chip: ChipNetwork, chip_path: str | Path, values: NDArra
 
 
 def bundle_requirements() -> str:
-    """The bundle's requirements.txt: installed versions if this is the boards' Python; otherwise unpinned, as they may not exist for it."""
+    """Return the bundle's requirements.txt: installed versions on the boards' Python, otherwise unpinned, as they may not exist there."""
     here = platform.python_version()
     pinned = here.startswith(f"{_CHIP_PYTHON}.")
     lines = [f"# for Python {_CHIP_PYTHON}; then Intel's lava-loihi, which is not public", "lava-nc==0.10.0"]
@@ -139,7 +139,7 @@ def bundle_requirements() -> str:
 
 
 def _expected_results(chip: ChipNetwork, values: NDArray[np.uint8], steps: int) -> dict[str, Any]:
-    """The emulator's results on the first samples, for the network itself and for its stock equivalent."""
+    """Return the emulator's results on the first samples, for the network itself and for its stock equivalent."""
     first = values[:CHECKED_SAMPLES]
     equivalent, said = stock_equivalent(chip)
     return {
@@ -154,7 +154,7 @@ def _expected_results(chip: ChipNetwork, values: NDArray[np.uint8], steps: int) 
 
 
 def _fingerprint(result: Result) -> dict[str, Any]:
-    """Hashes of all counts and potentials, and the predictions."""
+    """Return hashes of all counts and potentials, and the predictions."""
     arrays = [*result.counts, *result.potentials, result.readout]
     hashes = [hashlib.sha256(np.ascontiguousarray(array, dtype="<i8").tobytes()).hexdigest() for array in arrays]
     return {
@@ -165,7 +165,7 @@ def _fingerprint(result: Result) -> dict[str, Any]:
 
 
 def check_bundle(folder: str | Path) -> list[str]:
-    """Check a copied bundle; returns a line per passed check, CheckFailed names the first that fails."""
+    """Check a copied bundle; return a line per passed check, or raise CheckFailed, which names the first one that fails."""
     base = Path(folder)
     try:
         sums = json.loads((base / MANIFEST).read_text(encoding="utf-8"))
@@ -193,7 +193,7 @@ def _sha256(path: Path) -> str:
 
 
 def _main(argv: list[str]) -> int:
-    """python -m fsnn_lava.running.bundle FOLDER: check a copied bundle and print what backend loihi2 lacks here."""
+    """Check a copied bundle and print what backend loihi2 is missing here: python -m fsnn_lava.running.bundle FOLDER."""
     from fsnn_lava.backends.availability import missing_for_backend
     from fsnn_lava.errors import FsnnError
 
@@ -204,7 +204,7 @@ def _main(argv: list[str]) -> int:
         print(f"check: {error}")
         return error.exit_code
     missing = missing_for_backend("loihi2")
-    print("check: backend loihi2 " + (f"lacks here: {'; '.join(missing)}" if missing else "has what it needs here"))
+    print("check: backend loihi2 " + (f"cannot run here; missing: {'; '.join(missing)}" if missing else "has everything it needs here"))
     return 3 if missing else 0
 
 

@@ -1,4 +1,4 @@
-"""Run a network over a data set, batch by batch."""
+"""Evaluate a network over a data set, batch by batch."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from fsnn_lava.running.options import RunOptions
 
 @dataclass(frozen=True, eq=False)
 class SampleBatch:
-    """Consecutive samples of a data set, starting with number `first`, in the shape of the network's input."""
+    """Consecutive samples of a data set, starting at index `first`, in the shape of the network's input."""
 
     first: int
     values: NDArray[np.uint8]
     labels: NDArray[np.int64]
 
 
-def sample_batches(chip: ChipNetwork, split: Split, first: int, end: int, *, size: int) -> Iterator[SampleBatch]:
-    """The batches that `evaluate` runs: samples first … end - 1, at most `size` at a time."""
+def sample_batches(chip: ChipNetwork, split: Split, first: int, end: int, *, size: int, steps: int) -> Iterator[SampleBatch]:
+    """Yield the batches that `evaluate` runs for `steps` steps: samples first … end - 1, at most `size` at a time."""
     for start in range(first, end, size):
         rows = slice(start, min(start + size, end))
-        yield SampleBatch(start, fit_evaluation_samples(chip, split.batch(rows)), split.labels[rows])
+        yield SampleBatch(start, fit_evaluation_samples(chip, split.batch(rows), steps=steps), split.labels[rows])
 
 
 def evaluate(
@@ -42,13 +42,16 @@ def evaluate(
     largest = min(options.batch, max(end - first for first, end in spans))
     with open_backend(chip, replace(options, batch=largest)) as run_batch:
         for first, end in spans:
-            for batch in sample_batches(chip, split, first, end, size=largest):
+            for batch in sample_batches(chip, split, first, end, size=largest, steps=options.steps):
                 check_values_argument(chip, batch.values, options.steps)
                 yield batch, run_batch(batch.values)
 
 
-def fit_evaluation_samples(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Samples to evaluate, reshaped to the network's input; a flat input takes (C, H, W) samples flattened in that order."""
+def fit_evaluation_samples(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int) -> NDArray[np.uint8]:
+    """Reshape samples for evaluation to the network's input; for a flat input, (C, H, W) samples are flattened in that order.
+
+    Of recordings that have more frames than the run has `steps`, the first ones are used, as in training.
+    """
     events = chip.input.kind == "events"
     lead = 2 if events else 1
     if values.ndim < lead or int(np.prod(values.shape[lead:])) != int(np.prod(chip.input.shape)):
@@ -56,4 +59,5 @@ def fit_evaluation_samples(chip: ChipNetwork, values: NDArray[np.uint8]) -> NDAr
         raise BadArgument(
             f"the network takes {wanted} (input kind {chip.input.kind!r}), but the samples of the data set have shape {values.shape[1:]}"
         )
-    return values.reshape(*values.shape[:lead], *chip.input.shape)
+    used = values[:, :steps] if events else values
+    return used.reshape(*used.shape[:lead], *chip.input.shape)

@@ -1,4 +1,4 @@
-"""Run a data set and write a results file; the results do not depend on the number of processes or on interruptions."""
+"""Run a job over a data set and write a results file; the results do not depend on the number of processes or on interruptions."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ class JobProgress(Protocol):
         """Show which phase the job is in."""
 
     def advance(self, samples: int, *, kept: bool = False) -> None:
-        """Count finished samples of the job; `kept` ones were finished before."""
+        """Count finished samples of the job; `kept` samples were finished by an earlier run."""
 
 
-OpenProgress = Callable[[int], AbstractContextManager[JobProgress]]  # given the number of samples
+OpenProgress = Callable[[int], AbstractContextManager[JobProgress]]  # called with the number of samples
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Job:
-    """What to run: the first `number` samples of `split`."""
+    """A job: run the first `number` samples of `split`."""
 
     chip: ChipNetwork
     split: Split
     number: int
     data: str  # name of the data set
     options: RunOptions
-    detail: int | None = None  # samples to keep in full detail; None: as many as fit in a moderate amount of disk space
+    detail: int | None = None  # samples to store in full detail; None: as many as fit in a moderate amount of disk space
     comparison: str = "no"  # what the comparison depends on besides the run itself
     resume: bool = False
     resume_command: str = "the same command with --resume"  # continues the run after an interruption
 
     @property
     def detailed_samples(self) -> int:
-        """Number of samples of the job to keep in full detail, every neuron."""
+        """Number of the job's samples that are stored in full detail, every neuron."""
         if self.detail is not None:
             return self.detail
         return results.default_results_detail(self.chip, self.options.steps, spikes=self.options.spikes)
@@ -68,7 +68,7 @@ class Job:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything the results depend on, except the data itself. Batch size and number of processes are not part of it."""
+        """Everything that the results depend on, except the data itself; batch size and number of processes are not included."""
         return {
             "network": self.chip.digest(),
             "data": self.data,
@@ -84,8 +84,8 @@ class Job:
         }
 
     def batches(self, first: int, end: int) -> Iterator[SampleBatch]:
-        """The job's samples first … end - 1 in batches."""
-        return sample_batches(self.chip, self.split, first, end, size=self.options.batch)
+        """Yield the job's samples first … end - 1 in batches."""
+        return sample_batches(self.chip, self.split, first, end, size=self.options.batch, steps=self.options.steps)
 
 
 def run_job_in_memory(job: Job, sinks: Sequence[Sink], progress: OpenProgress) -> Totals:
@@ -105,9 +105,9 @@ def run_job_in_memory(job: Job, sinks: Sequence[Sink], progress: OpenProgress) -
 def run_job_to_file(
     job: Job, out: Path, processes: Processes, comparator: ComparatorSink | None, progress: OpenProgress, say: Callable[[str], None]
 ) -> Totals | None:
-    """Run this process's share of a job and keep it in a folder beside `out`.
+    """Run this process's share of a job and keep the results in a folder next to `out`.
 
-    The first process then joins all shares into `out`, passes all of them to `comparator` and returns their totals; the others return
+    The first process then joins all shares into `out`, passes them to `comparator` and returns their totals; the others return
     None. An interrupted run leaves its finished batches in that folder.
     """
     if job.number < processes.size:
@@ -155,7 +155,7 @@ def _run_share(job: Job, journal: Journal, comparator: ComparatorSink | None, da
 
 
 def _hash_kept_data(job: Job, journal: Journal) -> DataHash:
-    """The hash of the samples that are kept from the beginning. BadArgument if a kept sample differs from the data set."""
+    """Hash the leading samples kept in the journal; raise BadArgument if one differs from the data set."""
     so_far = DataHash()
     first, end = journal.processes.share(job.number)
     for span in journal.spans:
@@ -177,11 +177,11 @@ def _hash_kept_data(job: Job, journal: Journal) -> DataHash:
 
 
 def _join_parts(job: Job, journal: Journal, out: Path, comparator: ComparatorSink | None, data: DataHash) -> Totals:
-    """Write all parts to `out` as one file; it is built inside the journal's folder, so a killed process leaves nothing next to it."""
+    """Join all parts into the file `out`; it is built inside the journal's folder, so a killed process leaves nothing next to it."""
     options, totals = job.options, Totals(job.chip, job.options.steps, job.split.targets)
     spans, assembled = journal.spans, journal.folder / "assembled.h5"
     if spans[-1].end != job.number:
-        raise BadFile(f"{journal.folder} keeps samples beyond {job.number}; delete that folder")
+        raise BadFile(f"{journal.folder} contains samples beyond {job.number}; delete that folder")
     with results.writing_results(
         assembled,
         job.chip,
@@ -207,7 +207,7 @@ def _join_parts(job: Job, journal: Journal, out: Path, comparator: ComparatorSin
 
 @contextmanager
 def _saying_what_is_kept(job: Job, journal: Journal) -> Iterator[None]:
-    """Add what was kept and how to continue to the message of an error or Ctrl-C that ends the block."""
+    """If an error or Ctrl-C ends the block, add to its message what was kept and how to continue."""
     try:
         yield
     except (KeyboardInterrupt, FsnnError) as error:

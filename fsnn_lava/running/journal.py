@@ -34,26 +34,26 @@ IDENTITY = "run.json"
 JSON_BYTES_MAX = 2**20
 SILENT_SECONDS = 1800.0  # a process that has stored nothing for this long is considered dead
 POLL_SECONDS = 0.2
-NOTE_ATTEMPTS = 5  # a process that has just taken a lock may not have written its note yet; the old note may come from a killed run
+NOTE_ATTEMPTS = 5  # a process may not have written its note yet after taking a lock; an old note may be from a killed run
 _PART = re.compile(r"(\d{10})-(\d{10})\.h5")
 _OURS = re.compile(r"\d{10}-\d{10}\.h5|run\.json|(lock|error)\.\d+|\..+\.part|assembled\.h5")
 
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """Samples first … end - 1."""
+    """The samples first … end - 1."""
 
     first: int
     end: int
 
     @property
     def name(self) -> str:
-        """Name of the file in the journal that keeps these samples."""
+        """Name of the journal's file for these samples."""
         return f"{self.first:010d}-{self.end:010d}.h5"
 
 
 class Journal:
-    """The finished batches of one run. `identity` identifies the run: JSON values under names that the user knows."""
+    """The finished batches of one run. `identity` identifies the run: JSON values, with names that the user knows."""
 
     def __init__(self, folder: Path, layout: Layout, identity: Mapping[str, Any], processes: Processes) -> None:
         self.folder, self.layout, self.processes = folder, layout, processes
@@ -62,7 +62,7 @@ class Journal:
 
     @property
     def spans(self) -> list[Span]:
-        """The parts that are kept, in order; BadFile if two of them hold the same sample."""
+        """Return the stored parts in order; raise BadFile if two of them contain the same sample."""
         names = [_PART.fullmatch(path.name) for path in self.folder.iterdir()] if self.folder.is_dir() else []
         found = sorted(Span(int(name[1]), int(name[2])) for name in names if name and name[1] < name[2])
         for before, after in pairwise(found):
@@ -72,11 +72,11 @@ class Journal:
 
     @property
     def kept(self) -> int:
-        """Samples that need not be run again."""
+        """Return the number of samples in the journal, which need not be run again."""
         return sum(span.end - span.first for span in self.spans)
 
     def missing(self, first: int, end: int) -> list[Span]:
-        """The samples among first … end - 1 that no part holds."""
+        """Return the samples among first … end - 1 that no part contains."""
         gaps = []
         for span in self.spans:
             if span.first > first:
@@ -87,7 +87,7 @@ class Journal:
         return [gap for gap in [*gaps, Span(first, end)] if gap.first < gap.end]
 
     def add(self, first: int, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64], *, details: int, found: object) -> None:
-        """Keep a batch; once this returns, it survives any interruption. `found` is what the comparison found in it, as JSON values."""
+        """Store a batch; once this returns, it survives any interruption. `found` is what the comparison found in it, as JSON values."""
         path = self.folder / Span(first, first + result.samples).name
         write_part(path, self.layout, result, values, labels, run=self.run_sha256, first=first, details=details, found=found)
         self._touch_lock()
@@ -103,7 +103,7 @@ class Journal:
             raise BadFile(f"{error}; delete that file and its samples will be run again") from error
 
     def begin(self, number: int, *, resume: bool) -> None:
-        """Check that what the journal keeps belongs to this run of `number` samples, and that resuming was requested."""
+        """Check that the journal belongs to this run of `number` samples, and that resuming was requested if it is not empty."""
         note = self.folder / IDENTITY
         (self.folder / f"error.{self.processes.rank}").unlink(missing_ok=True)
         share = self.processes.share(number)
@@ -117,10 +117,10 @@ class Journal:
             mine = self.missing(*share) != [Span(*share)]
             if not resume and (mine or different):
                 raise BadArgument(
-                    f"{self.folder} keeps {kept} samples of an interrupted run: add --resume to continue it, or delete the folder"
+                    f"{self.folder} contains {kept} samples of an interrupted run: add --resume to continue it, or delete the folder"
                 )
             if different:
-                raise BadArgument(f"{self.folder} keeps a different run: {different}; continue that one, or delete the folder")
+                raise BadArgument(f"{self.folder} contains a different run: {different}; continue that one, or delete the folder")
             return
         with atomic_path(note) as temporary:
             temporary.write_text(json.dumps(self.identity, indent=2, sort_keys=True), encoding="utf-8")
@@ -142,7 +142,7 @@ class Journal:
             temporary.write_text(json.dumps([self.processes.token, f"{type(error).__name__}: {error}"]), encoding="utf-8")
 
     def wait(self, number: int) -> None:
-        """Return when all samples are kept; BackendFailed if a process failed or stopped responding."""
+        """Return when all samples are in the journal; raise BackendFailed if a process failed or stopped responding."""
         seen: dict[int, tuple[float, float]] = {}  # by process: when it last touched its lock, and when that was noticed
         while self.missing(0, number):
             for rank in range(1, self.processes.size):
@@ -157,7 +157,7 @@ class Journal:
             time.sleep(POLL_SECONDS)
 
     def _raise_failure(self, rank: int) -> None:
-        """BackendFailed if that process of this run reported a failure."""
+        """Raise BackendFailed if that process of this run reported a failure."""
         note = self.folder / f"error.{rank}"
         if not note.exists():
             return
@@ -167,7 +167,7 @@ class Journal:
             raise BackendFailed(f"process {rank} of {self.processes.size} failed: {reported[1]}")
 
     def discard(self) -> None:
-        """Remove everything, once; the folder may then belong to another run. run.json goes first: without it the rest is ignored."""
+        """Remove the journal, only once: the folder may then belong to another run. run.json goes first; without it the rest is ignored."""
         if self._discarded:
             return
         self._discarded = True
@@ -175,7 +175,7 @@ class Journal:
         for path in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
             if _OURS.fullmatch(path.name):
                 path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # it contains a file of the user's
+        with contextlib.suppress(OSError):  # the user has put a file there
             self.folder.rmdir()
 
 
@@ -208,7 +208,7 @@ def open_journal(
 
 
 def _refuse_other_size(folder: Path, processes: Processes, out: Path) -> None:
-    """Refuse a second run with another number of processes: its locks would not collide with those of the first."""
+    """Reject a second run with a different number of processes, since its locks would not collide with those of the first."""
     for path in folder.glob("lock.*"):
         for attempt in range(NOTE_ATTEMPTS):
             owner = held_elsewhere(path) if path.name != f"lock.{processes.rank}" else None

@@ -10,13 +10,13 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.run_arguments import checked_steps
 
 BATCH_MAX = 256  # samples
-EMULATOR_BATCH_BYTES = 2**26  # of results in one batch
-LAVA_MESSAGE_NUMBERS = 2**21  # in one message between two Lava processes: 8 MiB of int32
+EMULATOR_BATCH_BYTES = 2**26  # size of the results of one batch
+LAVA_MESSAGE_NUMBERS = 2**21  # per message between two Lava processes: 8 MiB of int32
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Where and for how long to run, and what to keep; make one with `run_options`."""
+    """Where and for how long to run, and what to store; create it with `run_options`."""
 
     backend: Backend
     steps: int  # T
@@ -31,13 +31,13 @@ class RunOptions:
         if self.graph not in GRAPHS:
             raise BadArgument(f"graph must be one of {', '.join(GRAPHS)}, got {self.graph!r}")
         if self.graph == "stock" and self.backend == "emu":
-            raise BadArgument("graph 'stock' means Lava's own processes, which the emulator does not run; use backend 'sim'")
+            raise BadArgument("graph 'stock' means Lava's own processes, which do not run on the emulator; use backend 'sim'")
         if self.batch < 1:
             raise BadArgument(f"batch must be at least 1, got {self.batch}")
 
     @property
     def executed_graph(self) -> str:
-        """`graph` of the Results: "" on the emulator, "stock" on the chip."""
+        """The `graph` in the Results: "" on the emulator, "stock" on the chip."""
         return {"emu": "", "loihi2": "stock"}.get(self.backend, self.graph)
 
 
@@ -52,7 +52,7 @@ def run_options(
     residual: bool = False,
     graph: LavaGraph = "batched",
 ) -> RunOptions:
-    """The options of a run of `samples` samples; `steps` defaults to the network's own, `batch` to a number that takes moderate memory."""
+    """Return the options of a run; `steps` defaults to the network's own, `batch` to a size for `samples` samples in moderate memory."""
     return RunOptions(
         backend=backend,
         steps=checked_steps(chip, steps),
@@ -64,7 +64,7 @@ def run_options(
 
 
 def default_batch_option(chip: ChipNetwork, samples: int, *, backend: Backend) -> int:
-    """The default of the option `batch`: samples to run together. Lava's processes have a fixed batch size and get equal parts."""
+    """Return the default of the option `batch`: samples to run together. Lava's processes have a fixed batch size and get equal parts."""
     samples = max(1, samples)
     if backend == "sim":
         most = max(1, min(BATCH_MAX, LAVA_MESSAGE_NUMBERS // max(layer.size for layer in chip.layers)))

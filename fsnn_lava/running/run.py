@@ -1,4 +1,4 @@
-"""Run a ChipNetwork: `run` on an array, `run_batches` on a stream. Runs on the requested backend or raises; there is no fallback."""
+"""Run a ChipNetwork on the requested backend: `run` takes an array, `run_batches` a stream. There is no fallback."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ def run(
 ) -> Result:
     """Run a network on samples and return counts, potentials and logits.
 
-    It runs on the requested backend or raises; there is no fallback. For data that does not fit into memory use
-    `fsnn_lava.running.run.run_batches`; for a long run that can be interrupted and resumed use the command fsnn-run.
+    It runs on the requested backend or raises; there is no fallback. For data that does not fit into memory, use
+    `fsnn_lava.running.run.run_batches`; for a long run that can be interrupted and resumed, use the command fsnn-run.
 
     Args:
         chip: the network, from `quantise` or `ChipNetwork.load`.
-        values: raw uint8 inputs, [B, *shape], or [B, T, *shape] for a network of event sequences. The network normalises them itself.
+        values: raw uint8 inputs, [B, *shape], or [B, T, *shape] for a network with event input. The network normalises them itself.
         backend: "emu" is the emulator, the fastest and always available; "sim" runs Lava processes on the CPU; "loihi2" is the chip. All
             compute the same integers.
-        steps: T, steps per sample; by default those the network was exported for.
+        steps: T, steps per sample; by default the number that the network was exported for.
         batch: samples to run together; by default as many as fit in a moderate amount of memory. The result does not depend on it.
-        spikes: also keep every spike train, `Result.spikes`. Takes T bytes per neuron and sample.
+        spikes: also store every spike train in `Result.spikes`; takes T bytes per neuron and sample.
         residual: also compute ||f(a) - a|| after every step, `Result.residual` (E11). Slower.
         graph: for "sim" only: "batched" runs our own processes, "stock" only those that Lava ships, one sample at a time.
-        progress: called after every batch with the number of samples done and their total.
+        progress: called after every batch with the number of samples done and the total.
 
     Returns:
-        The backend's results, for `compare` to judge.
+        The backend's results, which `compare` can judge.
 
     Raises:
         BadArgument: an option is out of range, or `values` does not have the dtype or shape that the network takes.
@@ -92,15 +92,15 @@ def run_batches(
     residual: bool = False,
     graph: LavaGraph = "batched",
 ) -> Generator[Result, None, None]:
-    """Yield one Result per batch; only one batch is held in memory.
+    """Run a stream of batches: yield one Result per batch and hold only one batch in memory.
 
     Args:
         chip: the network, from `quantise` or `ChipNetwork.load`.
-        batches: raw uint8 inputs, each as the `values` of `run`.
+        batches: raw uint8 inputs, each like the `values` of `run`.
         backend: "emu", "sim" or "loihi2", as for `run`.
-        steps: T; by default those the network was exported for.
+        steps: T; by default the number that the network was exported for.
         batch: the largest number of samples in one batch; by default as many as fit in a moderate amount of memory.
-        spikes: also keep every spike train.
+        spikes: also store every spike train.
         residual: also compute ||f(a) - a|| after every step.
         graph: for "sim" only: "batched" or "stock".
 

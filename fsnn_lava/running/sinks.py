@@ -1,4 +1,4 @@
-"""What receives the batches of a run: totals, the comparator, the samples of a report."""
+"""Sinks, which receive the batches of a run: totals, the comparator, the samples of a report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsnn_lava.ir.result import Result
 
 
 class Sink(Protocol):
-    """Receives the batches of a run, for totals or for the samples of a report."""
+    """A sink for the batches of a run, such as totals or the samples of a report."""
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
         """Receive the results of one batch."""
@@ -21,15 +21,15 @@ class Sink(Protocol):
 class ComparatorSink(Protocol):
     """The part of `verify.comparator.Comparator` that a run uses.
 
-    What it found in some batches can be kept in a file (`hand_over`) and added to another comparator of the same run (`take_in`).
+    Findings about some batches can be stored in a file (`hand_over`) and added to another comparator of the same run (`take_in`).
     """
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None, *, offset: int | None = None) -> None:
-        """Compare one batch, whose first sample is number `offset` of the run."""
+        """Compare one batch whose first sample has index `offset` in the run."""
 
     def hand_over(self) -> Mapping[str, object]:
-        """Everything found so far, in JSON types; afterwards the comparator is empty again."""
+        """Return everything found so far, in JSON types, and empty the comparator."""
         ...
 
     def take_in(self, found: object) -> None:
-        """Merge what another comparator of this run found about later samples."""
+        """Merge the findings of another comparator of this run on later samples."""

@@ -1,4 +1,4 @@
-"""How good answers are that are not classes: several labels at once, or numbers."""
+"""Score answers that are not classes: several labels at once, or numbers."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from fsnn_lava.errors import BadNetwork
 
 
 class TaskScore(ABC):
-    """Summed over all samples added so far."""
+    """A score over all samples added so far."""
 
     @abstractmethod
     def add(self, outputs: NDArray[np.float64], targets: NDArray[np.float32]) -> None:
-        """Add the outputs of a batch and what they should be, both [B, outputs]."""
+        """Add the outputs of a batch and their targets, both [B, outputs]."""
 
     @property
     @abstractmethod
     def value(self) -> float | None:
-        """1 if every answer is right; None if it is not defined for these samples."""
+        """The score, 1 if every answer is correct; None if it is undefined for these samples."""
 
     @abstractmethod
     def to_text(self, samples: int) -> str:
-        """The score as the first words of a run's summary."""
+        """Return the score as the first words of a run's summary."""
 
 
 class LabelScore(TaskScore):
-    """The share of labels that are right: an output above 0 says that its label is present."""
+    """The fraction of labels that are correct: an output above 0 means that its label is present."""
 
     def __init__(self) -> None:
         self.right = self.labels = 0
@@ -46,7 +46,7 @@ class LabelScore(TaskScore):
 
 
 class VarianceScore(TaskScore):
-    """The share of the targets' variance that the outputs explain: 1 - squared error / variance; negative if the mean does better."""
+    """The fraction of the targets' variance that the outputs explain: 1 - squared error / variance; negative if the mean does better."""
 
     def __init__(self) -> None:
         self.samples = 0
@@ -72,7 +72,7 @@ class VarianceScore(TaskScore):
 
 
 def make_task_score(task: str) -> TaskScore:
-    """The score of a task that is not classification, by the name a recipe gives it."""
+    """Return the score of a task that is not classification, by its name in a recipe."""
     if task == "multi-label":
         return LabelScore()
     if task == "regression":

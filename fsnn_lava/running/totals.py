@@ -14,24 +14,24 @@ from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.result import Result
 from fsnn_lava.running.task_score import TaskScore, make_task_score
 
-STEPS_SHOWN = 8  # for which the text lists the messages
+STEPS_SHOWN = 8  # number of steps whose messages the text lists
 
 
 @dataclass
 class Totals:
-    """Sums over all samples added so far."""
+    """Totals over all samples added so far."""
 
     chip: ChipNetwork
     steps: int
-    targets: NDArray[np.float32] | None = None  # [N, outputs] numbers to answer, in the order of the samples; None: classes
+    targets: NDArray[np.float32] | None = None  # [N, outputs], in the order of the samples; None: classes
     samples: int = 0
     correct: int = 0
-    seconds: float = 0.0  # of the run itself, without reading, writing and comparing
+    seconds: float = 0.0  # time of the run itself, without reading, writing and comparing
     operations: int = 0
     updates: int = 0
     clips: int = 0
     spikes: list[int] = field(init=False)  # per layer
-    task_score: TaskScore | None = field(init=False)  # of answers that are not classes
+    task_score: TaskScore | None = field(init=False)  # for answers that are not classes
     residual: NDArray[np.float64] | None = None  # [T] summed over samples, if it was computed
     messages: NDArray[np.int64] | None = None  # [T] summed over samples and layers; None with rate coding
     cycling: int = 0  # samples that ended in a limit cycle
@@ -41,13 +41,13 @@ class Totals:
         self.task_score = None if self.targets is None else make_task_score(self.chip.notes.get("task", ""))
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None) -> None:
-        """Add a batch to the totals; without labels its answers count as wrong."""
+        """Add a batch to the totals; answers without labels count as wrong."""
         known = np.full(result.samples, -1) if labels is None else labels
         columns = row_columns(self.chip, steps=self.steps, residual_steps=0 if result.residual is None else result.steps)
         self.add_rows({column.name: column.of(result, values, known) for column in columns}, result.seconds)
 
     def add_rows(self, columns: Mapping[str, NDArray[Any]], seconds: float) -> None:
-        """Add samples from the columns that results.h5 keeps of every sample."""
+        """Add samples to the totals from the columns that results.h5 stores for every sample."""
         if self.targets is not None and self.task_score is not None:
             self.task_score.add(columns["rows/logits"], self.targets[self.samples : self.samples + len(columns["rows/logits"])])
         self.samples += len(columns["rows/labels"])
@@ -66,11 +66,11 @@ class Totals:
 
     @property
     def accuracy(self) -> float:
-        """Share of correct answers."""
+        """Fraction of correct answers."""
         return self.correct / self.samples
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers for --json."""
+        """Return the totals as plain numbers for --json."""
         steps = self.samples * self.steps
         return {
             "samples": self.samples,
@@ -91,7 +91,7 @@ class Totals:
         }
 
     def to_text(self) -> str:
-        """Three lines, and a fourth with the residual if it was computed."""
+        """Return the totals as three lines, plus a fourth with the residual if it was computed."""
         numbers = self.to_dict()
         answers = f"accuracy {self.accuracy:.2%} ({self.correct} of {self.samples})"
         if self.task_score is not None:

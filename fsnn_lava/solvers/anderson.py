@@ -1,4 +1,4 @@
-"""Anderson mixing: iterate on the combination of the last points whose residuals nearly cancel."""
+"""Anderson mixing: iterate on the combination of the last few points whose residuals nearly cancel."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def anderson(
     stop: Stop = every_sample,
     affine: bool = False,
 ) -> Solution:
-    """Mix the last `memory` points, sample by sample, with the weights that make the combined residual shortest.
+    """Solve by Anderson mixing: combine the last `memory` points, sample by sample, with the weights that make the residual shortest.
 
-    `affine`: f(x) = A x + b is guaranteed. The residual of a combination is then the combination of the residuals, so the combined
-    point is returned as soon as that is small enough, without another evaluation of f.
+    `affine`: the caller guarantees that f(x) = A x + b. The residual of a combination is then the combination of the residuals, so the
+    combined point is returned as soon as that residual is small enough, without another evaluation of f.
     """
     if memory < 1:
         raise BadArgument(f"memory must be at least 1, got {memory}")
@@ -50,7 +50,7 @@ def anderson(
 
 
 def _append_inner_products(gram: Tensor, vectors: list[Tensor]) -> Tensor:
-    """[B, m, m] inner products of `vectors`, given those of all but the last."""
+    """Return the inner products of `vectors`, [B, m, m], given those of all but the last."""
     row = torch.stack([(vector * vectors[-1]).sum(1) for vector in vectors], dim=1)
     size = len(vectors)
     grown = row.new_empty(len(row), size, size)
@@ -61,7 +61,7 @@ def _append_inner_products(gram: Tensor, vectors: list[Tensor]) -> Tensor:
 
 
 def _mixing_weights(gram: Tensor) -> Tensor:
-    """[B, m] weights with sum 1 that make the weighted residual shortest; the newest point alone where those weights are not finite."""
+    """Return weights [B, m] with sum 1 that make the weighted residual shortest; where they are not finite, take only the newest point."""
     size = gram.shape[1]
     ridge = torch.diagonal(gram, dim1=1, dim2=2).amax(1).clamp_min(torch.finfo(gram.dtype).tiny) * (10 * torch.finfo(gram.dtype).eps)
     system = gram + torch.diag_embed(ridge[:, None].expand(-1, size))

@@ -1,4 +1,4 @@
-"""Broyden's good method."""
+"""Broyden's method, the "good" one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fsnn_lava.solvers.solution import BestIterate, Map, Norm, Solution, Stop, e
 def broyden(
     f: Map, start: Tensor, *, tol: float = 1e-5, max_steps: int = 200, norm: Norm = max_norm, stop: Stop = every_sample
 ) -> Solution:
-    """Find the root of g(x) = f(x) - x, sample by sample, with the inverse Jacobian of g as -I plus rank-one terms."""
+    """Find the root of g(x) = f(x) - x by Broyden's method, sample by sample; the inverse Jacobian of g is -I plus rank-one terms."""
     best, value = BestIterate(tol=tol, norm=norm, stop=stop), start
     inverse = _InverseJacobian()
     residual = (f(value) - value).flatten(1)
@@ -27,7 +27,7 @@ def broyden(
 
 
 class _InverseJacobian:
-    """-I + sum_i left_i right_i^T, each [B, n]."""
+    """The inverse Jacobian -I + sum_i left_i right_i^T, each [B, n]."""
 
     def __init__(self) -> None:
         self.lefts: list[Tensor] = []
@@ -37,7 +37,7 @@ class _InverseJacobian:
         return self._apply(vector, self.lefts, self.rights)
 
     def update(self, move: Tensor, change: Tensor) -> None:
-        """Add the rank-one term after which `change` of the residual maps to `move` (no term where that is not defined)."""
+        """Add the rank-one term that makes the inverse map the residual's `change` to `move`; add none where it is undefined."""
         mapped = self.apply(change)
         right = self._apply(move, self.rights, self.lefts)  # transposed
         divisor = (move * mapped).sum(1, keepdim=True)

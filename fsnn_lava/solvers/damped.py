@@ -19,7 +19,7 @@ def damped(
     norm: Norm = max_norm,
     stop: Stop = every_sample,
 ) -> Solution:
-    """Iterate a <- (1 - d) a + d f(a); d = 1/2 is what the paper uses for N-MNIST."""
+    """Damped iteration a <- (1 - d) a + d f(a); the paper uses d = 1/2 for N-MNIST."""
     if not 0.0 < damping <= 1.0:
         raise BadArgument(f"damping must lie in (0, 1], got {damping}")
     best, value = BestIterate(tol=tol, norm=norm, stop=stop), start

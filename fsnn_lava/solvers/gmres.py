@@ -1,4 +1,4 @@
-"""GMRES for x = A x + b: after k products with A, the iterate with the smallest residual in the space that they span."""
+"""GMRES for x = A x + b: after k products with A, the iterate has the smallest residual in the space that the products span."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fsnn_lava.compiled.vectors import Floats
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.solvers.solution import Map, Solution, every_sample
 
-WORTH_A_THREAD = 2**18  # numbers in a batch of vectors above which threads pay off
-NUMBERS_AT_ONCE = 2**19  # in the vectors, one per sample, that are solved for together
-LEAST_SAMPLES = 16  # solved together: enough for a convolution to use all cores
+WORTH_A_THREAD = 2**18  # numbers in a batch of vectors, above which threads pay off
+NUMBERS_AT_ONCE = 2**19  # numbers in the vectors, one per sample, that are solved for together
+LEAST_SAMPLES = 16  # samples solved together, enough for a convolution to use all cores
 
 
 def gmres(
@@ -31,13 +31,13 @@ def gmres(
     tol: float = 1e-5,
     max_steps: int = 200,
 ) -> Solution:
-    """Solve x = product(gain x) + constant for a linear `product`, until |residual| / `scale` [B] is at most `tol`.
+    """Solve x = product(gain x) + constant by GMRES for a linear `product`, until |residual| / `scale` [B] is at most `tol`.
 
-    Builds an orthonormal basis of constant, product(constant), … sample by sample and restarts after `memory` products: the iterates of
-    Anderson mixing on a linear map, with half as many vectors.
+    It builds an orthonormal basis of constant, product(constant), … sample by sample, and restarts after `memory` products. The iterates
+    are those of Anderson mixing on a linear map, with half as many vectors.
 
     `ahead`: once x is found, return product(gain x) + constant instead. That is x plus its residual, so it needs no extra product, and it
-    is closer wherever the map contracts. `residual` is then that of x.
+    is closer to the solution wherever the map contracts. `residual` is still that of x.
     """
     if memory < 1 or max_steps < 1:
         raise BadArgument(f"memory and max_steps must be at least 1, got {memory} and {max_steps}")
@@ -58,7 +58,7 @@ def gmres(
 def gmres_in_parts(
     product: Map, constant: Tensor, *, scale: Tensor, gain: Tensor | None, ahead: bool, tol: float, max_steps: int
 ) -> Solution:
-    """The same, a few samples at a time, so that the basis takes little memory; `product` must accept any number of samples.
+    """Solve as `gmres` does, a few samples at a time, so that the basis takes little memory; `product` must accept any number of samples.
 
     `steps` of the result is the largest of any part.
     """
@@ -76,7 +76,7 @@ def gmres_in_parts(
 
 
 def gmres_over_batch(product: Map, constant: Tensor, *, scale: Tensor, ahead: bool, tol: float, max_steps: int) -> Solution:
-    """The same for a `product` that couples the samples: one space for all of them, and one residual, divided by the length of `scale`."""
+    """Solve as `gmres` does for a `product` that couples the samples: they share one space and one residual over the length of `scale`."""
     shape = constant.shape
 
     def joint(vectors: Tensor) -> Tensor:
@@ -95,7 +95,7 @@ class _KrylovSpace:
         samples, size = flat.shape
         self.shape, self.room, self.steps = start.shape, room, 0
         basis = flat.new_empty(room + 1, samples, size)
-        self.factors = basis.unbind(0) if gain is None else [torch.empty_like(flat)] * room  # the k-th product is taken of the k-th
+        self.factors = basis.unbind(0) if gain is None else [torch.empty_like(flat)] * room  # the k-th product is that of the k-th factor
         self.basis, dtype = basis.numpy(), basis.numpy().dtype
         self.gain = np.empty((samples, 0), dtype) if gain is None else _flat(gain).contiguous().numpy()
         self.triangle = np.zeros((samples, room, room), dtype)  # R
@@ -105,16 +105,16 @@ class _KrylovSpace:
         self._each_sample(start_gmres, flat.numpy(), self.basis, self.target, self.gain, self.factors[0].numpy())
 
     def within(self, bounds: NDArray[np.floating]) -> bool:
-        """Whether every sample's residual is within its bound; NaN and infinity are not."""
+        """Return whether every sample's residual is within its bound; NaN and infinity never are."""
         return bool((np.abs(self.target[:, self.steps]) <= bounds).all())
 
     @property
     def residual(self) -> Tensor:
-        """[B] the length of the shortest residual in this space."""
+        """Return the length of the shortest residual in this space, [B]."""
         return torch.from_numpy(np.abs(self.target[:, self.steps]))
 
     def extend(self, product: Map) -> None:
-        """Add one vector, by one product."""
+        """Extend the space by one vector, which takes one product."""
         k = self.steps
         mapped = _flat(product(self._as_given(self.factors[k]))).contiguous().numpy()
         scaled = self.factors[min(k + 1, self.room - 1)].numpy()  # the value that the last step writes here is never read
@@ -122,7 +122,7 @@ class _KrylovSpace:
         self.steps += 1
 
     def combination(self, *, solution: bool, residual: bool) -> Tensor:
-        """The point with the shortest residual (`solution`), that residual itself (`residual`), or their sum."""
+        """Return the point with the shortest residual (`solution`), that residual itself (`residual`), or their sum."""
         out = torch.empty_like(self.factors[0])
         self._each_sample(
             combine_gmres, self.steps, self.basis, self.triangle, self.rotations, self.target, solution, residual, out.numpy()
@@ -130,7 +130,7 @@ class _KrylovSpace:
         return self._as_given(out)
 
     def _each_sample(self, function: Callable[..., None], *args: int | Floats) -> None:
-        """Call function(first, end, *args) for all samples, on several threads only where there is work for more than a few µs."""
+        """Call function(first, end, *args) for all samples, on several threads only if there is more than a few µs of work."""
         samples = len(self.target)
         if self.threads == 1:
             function(0, samples, *args)
@@ -142,12 +142,12 @@ class _KrylovSpace:
 
 
 def _flat(vectors: Tensor) -> Tensor:
-    """[B, n]; channels last, because convolutions are faster that way."""
+    """Flatten vectors to [B, n], channels last, because convolutions are faster that way."""
     return (vectors.permute(0, 2, 3, 1) if vectors.dim() == 4 else vectors).flatten(1)
 
 
 def _from_flat(flat: Tensor, shape: torch.Size) -> Tensor:
-    """[B, n] in this shape, as a view: the inverse of `_flat`."""
+    """Return [B, n] in this shape, as a view: the inverse of `_flat`."""
     if len(shape) != 4:
         return flat.view(shape)
     samples, channels, height, width = shape

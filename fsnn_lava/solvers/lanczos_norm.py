@@ -1,4 +1,4 @@
-"""Upper bounds of operator norms from Lanczos's method with a random start; each fails with a stated probability (E18)."""
+"""Upper bounds on operator norms from Lanczos's method with a random start; each may fail, with a stated probability (E18)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fsnn_lava.compiled.norm_bound import hidden_eigenvalues
 Floats = NDArray[np.float64]
 Linear = Callable[[Floats], Floats]  # [B, n] -> [B, m], one operator per row
 
-_LOOK_EVERY = 4  # steps between two looks at the bounds
-_ROUNDING = 1 + 1e-9  # room for float64
+_LOOK_EVERY = 4  # steps between two evaluations of the bounds
+_ROUNDING = 1 + 1e-9  # margin for float64 rounding
 
 
 @dataclass(frozen=True)
 class NormBounds:
-    """[B] `lower` <= ||A|| <= `upper`; the upper one fails with at most the requested probability, per row."""
+    """Bounds `lower` <= ||A|| <= `upper`, [B] each; the upper one fails with at most the requested probability, per row."""
 
     lower: Floats
     upper: Floats
@@ -36,11 +36,11 @@ def norm_bounds(
     max_steps: int = 60,
     enough: float | None = None,
 ) -> NormBounds:
-    """Bounds of the norms of B operators on vectors of n numbers; `start` [B, n] are normally distributed random numbers.
+    """Bound the norms of B operators on vectors of n numbers by Lanczos's method; `start` [B, n] is normally distributed.
 
-    A row is done when upper <= (1 + relative) lower, or, with `enough`, when it is known to lie above or below that number. It does not
-    depend on the other rows.
-    `failure`: the probability, per row, with which an upper bound may be wrong: that of a start almost orthogonal to the wanted direction.
+    A row is done when upper <= (1 + relative) lower, or, with `enough`, when its norm is known to lie above or below that number. Rows do
+    not depend on each other.
+    `failure`: the probability, per row, that an upper bound is wrong because the start is almost orthogonal to the wanted direction.
     """
     rows, size = start.shape
     most = max(1, min(max_steps, size))
@@ -69,13 +69,13 @@ def norm_bounds(
 
 
 def _normalised(vectors: Floats) -> tuple[Floats, Floats]:
-    """Rows of length 1, and their lengths; a zero row stays zero."""
+    """Return the rows scaled to length 1, and their original lengths; a zero row stays zero."""
     lengths = np.sqrt(np.einsum("bn,bn->b", vectors, vectors))
     return vectors / np.where(lengths > 0, lengths, 1.0)[:, None], lengths
 
 
 def _bounds(diagonal: Floats, beside: Floats, least_part: float) -> tuple[Floats, Floats]:
-    """Lower bound: the largest Ritz value. Upper bound: the largest eigenvalue whose part of the start may be as small as `least_part`."""
+    """Return the lower bound, the largest Ritz value, and the upper bound, valid if the start's top component is at least `least_part`."""
     steps = diagonal.shape[1]
     matrices = np.zeros((len(diagonal), steps, steps))
     index = np.arange(steps)

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from fsnn_lava.compiled.compiler import compiler_accepts
-from fsnn_lava.compiled.vectors import sample_lengths
+from fsnn_lava.compiled.vectors import vector_lengths
 from fsnn_lava.errors import BadArgument
 
 Map = Callable[[Tensor], Tensor]
 Norm = Callable[[Tensor], Tensor]  # [B, ...] -> [B]
-Stop = Callable[[Tensor], bool]  # [B] which samples are solved -> whether to stop
+Stop = Callable[[Tensor], bool]  # which samples are solved, [B] -> whether to stop
 
 
 @dataclass(frozen=True)
@@ -28,24 +28,24 @@ class Solution:
 
 
 def every_sample(solved: Tensor) -> bool:
-    """The default stopping rule for a solution: stop when every sample is solved."""
+    """Return whether every sample is solved: the default stopping rule for a solution."""
     return bool(solved.all())
 
 
 def max_norm(difference: Tensor) -> Tensor:
-    """[B] the default norm of a solution's residual: the largest absolute entry of each sample."""
+    """Return the largest absolute entry of each sample, [B]: the default norm of a solution's residual."""
     return difference.abs().flatten(1).amax(1)
 
 
 def lengths(vectors: Tensor, *, typical: Tensor | None = None) -> Tensor:
-    """[B] what residuals of a solution are divided by: the length of each sample's vector, but at least `typical`.
+    """Return the divisor of a solution's residuals, [B]: the length of each sample's vector, but at least `typical`.
 
-    `typical` is by default the root mean square of all lengths: a sample whose gradient is zero is judged on the scale of the others.
+    By default, `typical` is the root mean square of all lengths, so that a sample whose gradient is zero is judged on the others' scale.
     """
     smallest = torch.finfo(vectors.dtype).tiny
     if typical is None and compiler_accepts(vectors) and vectors.numel() > 0:
         out = vectors.new_empty(len(vectors))
-        sample_lengths(vectors.detach().flatten(1).numpy(), out.numpy(), smallest)
+        vector_lengths(vectors.detach().flatten(1).numpy(), out.numpy(), smallest)
         return out
     length = vectors.flatten(1).norm(dim=1)
     typical = length.norm() / max(len(length), 1) ** 0.5 if typical is None else typical
@@ -62,7 +62,7 @@ class BestIterate:
         self.residual = torch.empty(0)
 
     def update(self, value: Tensor, difference: Tensor) -> bool:
-        """Record an iterate and f(value) - value; returns whether to stop."""
+        """Record an iterate and f(value) - value; return whether to stop."""
         self.steps += 1
         residual = torch.nan_to_num(self.norm(difference), nan=torch.inf)
         if self.value is None:
@@ -77,7 +77,7 @@ class BestIterate:
         return self.stop(self.residual <= self.tol)
 
     def solution(self) -> Solution:
-        """The best iterate as a Solution."""
+        """Return the best iterate as a Solution."""
         if self.value is None:
             raise BadArgument("max_steps must be at least 1")
         return Solution(self.value, self.residual, self.steps, bool((self.residual <= self.tol).all()))

@@ -1,4 +1,4 @@
-"""Solver: which method solves an affine system x = A x + b, to what tolerance, and at what maximum cost."""
+"""The Solver: which method solves an affine system x = A x + b, to what tolerance, and at what maximum cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Solver:
     Args:
         method: "gmres" needs the fewest products; "broyden" is the paper's; "anderson", "damped" and "fixed-point" are for comparison.
             On a GPU, and with batch norm inside the loop of several processes, Anderson mixing replaces GMRES.
-        tol: relative residual at which to stop. At 1e-2 the gradient is within 0.3 % of the exact one on the trained networks that
+        tol: relative residual at which to stop. At 1e-2, the gradient is within 0.3 % of the exact one for the trained networks that
             bench/gradient_error.py measures.
         max_steps: the largest number of vector-Jacobian products per backward pass. 0 gives the Jacobian-free gradient, which is fast
             but biased.
@@ -69,13 +69,13 @@ class Solver:
         so it continues to half of `tol`.
 
         Args:
-            product: a linear map of [B, ...].
+            product: a linear map on [B, ...].
             constant: [B, ...].
-            gain: [B, ...], 1 if not given.
+            gain: [B, ...]; 1 if not given.
             independent: no sample's product depends on another sample, and `product` accepts any subset of them. Batch norm inside the
                 loop breaks this; unless `whole` is true, residuals then need a product, and Anderson mixing replaces GMRES (as on a GPU).
             whole: these are all the samples that `product` couples; GMRES then treats all of them as one vector.
-            scale: what the lengths of residuals are divided by, [B] of `constant`.
+            scale: a function that computes from `constant` what the lengths of residuals are divided by, [B].
             stop: decides from the solved samples [B] whether to stop. Processes that solve together must stop together.
 
         Returns:

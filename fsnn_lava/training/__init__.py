@@ -1,1 +1,1 @@
-"""Training: recipe, samples, loop, checkpoint, log, and distributed training."""
+"""Training: recipes, samples, the training loop, checkpoints, logs, and distributed training."""

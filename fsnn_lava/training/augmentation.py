@@ -1,4 +1,4 @@
-"""Augmentation of training samples: shift, flip, cutout, dropped events."""
+"""Augmentation of training samples: shifts, flips, cutout and dropped events."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def without_some_events(
 
 
 def _in_span(size: int, length: int, samples: int, random: torch.Generator) -> Tensor:
-    """[samples, size] whether a position is within a span of `length` around a random one."""
+    """Return whether each position is within a span of `length` around a random one, [samples, size]."""
     begin = torch.randint(0, size, (samples, 1), generator=random) - length // 2
     place = torch.arange(size)
     return (place >= begin) & (place < begin + length)

@@ -1,4 +1,4 @@
-"""The samples of every batch, determined by (seed, epoch) alone, so that a resumed run uses the same ones."""
+"""The samples of every batch, determined only by (seed, epoch), so that a resumed run uses the same ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fsnn_lava.training.random_streams import SHUFFLE, generator
 
 
 def epoch_batches(samples: int, batch: int, *, seed: int, epoch: int) -> Iterator[Tensor]:
-    """The sample indices of every batch of an epoch, each sample once; a last batch of one sample is left out, since it has no variance."""
+    """Yield the sample indices of every batch of an epoch, each sample once; a final batch of one is skipped, since it has no variance."""
     order = torch.randperm(samples, generator=generator(SHUFFLE, seed, epoch))
     for chunk in order.split(batch):
         if len(chunk) > 1 or samples == 1:
@@ -19,5 +19,5 @@ def epoch_batches(samples: int, batch: int, *, seed: int, epoch: int) -> Iterato
 
 
 def batch_count(samples: int, batch: int) -> int:
-    """The number of batches of `epoch_batches`."""
+    """Return the number of batches in an epoch, as `epoch_batches` yields them."""
     return samples // batch + (samples % batch > 1)

@@ -21,7 +21,7 @@ INITIALISE = 4  # the stream of random numbers for the initial weights
 def build_network(
     recipe: Recipe, *, input_shape: tuple[int, ...], classes: int, normalisation: Normalisation | None, class_names: tuple[str, ...] = ()
 ) -> FSNN:
-    """The network of a recipe, with new weights drawn from its seed, or those of the model that it starts from."""
+    """Build the network of a recipe, with new weights drawn from its seed, or with those of the model that it starts from."""
     if recipe.start:
         net = _loaded_start(recipe, input_shape=input_shape, classes=classes)
     else:
@@ -63,7 +63,7 @@ def _architecture(recipe: Recipe, input_shape: tuple[int, ...]) -> str | Graph:
 
 
 def _loaded_start(recipe: Recipe, *, input_shape: tuple[int, ...], classes: int) -> FSNN:
-    """The network in the file that the recipe starts from; BadArgument if it differs from the recipe's."""
+    """Load the network that the recipe starts from; BadArgument if it differs from the recipe's."""
     net, own = FSNN.load(recipe.start), parse_architecture(_architecture(recipe, input_shape), input_shape=input_shape, classes=classes)
     wanted = {"leak": recipe.leak, "vth": recipe.vth, "input shape": input_shape, "classes": classes}
     plan = net.architecture
@@ -85,6 +85,6 @@ def _neuron(recipe: Recipe) -> LIF:
 
 
 def build_optimiser(recipe: Recipe, net: FSNN) -> MomentumSGD:
-    """SGD with momentum on every parameter; the learning rate is set before each step."""
+    """Build the optimiser, SGD with momentum on every parameter; its learning rate is set before each step."""
     plan = recipe.optimiser
     return MomentumSGD(net.parameters(), lr=plan.learning_rate, momentum=plan.momentum, weight_decay=plan.weight_decay)

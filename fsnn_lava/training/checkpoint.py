@@ -1,4 +1,4 @@
-"""The state of a run after a full epoch, in one file that is consistent even if the process is killed."""
+"""The checkpoint of a run after a full epoch, in one file that is consistent even if the process is killed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fsnn_lava.training.run_folder import RECIPE
 FORMAT = "fsnn-lava training state"
 VERSION = 2
 _STILL_USABLE = "last.pt and best.pt in the same folder may still be usable"
-_OPTIONAL = ("solver_residual", "alpha", "test_accuracy", "validation_accuracy", "operations")  # of an epoch's record
+_OPTIONAL = ("solver_residual", "alpha", "test_accuracy", "validation_accuracy", "operations")  # keys of an epoch's record
 
 
 @dataclasses.dataclass
@@ -40,14 +40,14 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write the state; at any time either the old or the complete new file is there. It loads with weights_only=True."""
+    """Write the checkpoint; at any time, either the old file or the complete new one exists. It loads with weights_only=True."""
     content = {"format": FORMAT, "version": VERSION, **_fields(state)}
     with atomic_path(path) as temporary:
         torch.save(content, temporary)
 
 
 def load_state(path: Path, recipe: Recipe) -> State:
-    """The state of an earlier run of the same recipe; BadFile or BadArgument says why it cannot be continued."""
+    """Load the checkpoint of an earlier run of the same recipe; BadFile or BadArgument says why it cannot be continued."""
     if not path.exists():
         raise BadArgument(f"{path.parent} contains no run to resume (no {path.name}); start one without --resume")
     try:
@@ -73,12 +73,12 @@ def load_state(path: Path, recipe: Recipe) -> State:
 
 
 def _recipe_of(path: Path, state: State, version: int) -> Recipe:
-    """The recipe of the state; version 1 kept it only in a separate file."""
+    """Return the recipe of the state; version 1 kept it only in a separate file."""
     return load_recipe(path.parent / RECIPE) if version == 1 else read_recipe(str(state.recipe), where=str(path))
 
 
 def restore_tensors(state: State, net: FSNN, optimiser: MomentumSGD) -> None:
-    """Load the state into the network and the optimiser. BadFile if a number is not finite or the state belongs to another network."""
+    """Load a checkpoint into the network and the optimiser; BadFile if a number is not finite or it belongs to another network."""
     try:
         if not all(bool(torch.isfinite(value).all()) for value in state.network.values()):
             raise ValueError("a parameter is not finite")
@@ -98,19 +98,19 @@ def restore_tensors(state: State, net: FSNN, optimiser: MomentumSGD) -> None:
 
 
 def _same_settings(new: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Whether the settings that stay constant in a run agree; they differ between versions of torch."""
+    """Return whether the settings that stay constant in a run agree; which ones exist depends on the version of torch."""
     return all(name in ("params", "lr", "foreach", "fused") or new.get(name, value) == value for name, value in old.items())
 
 
 def _fits(number: Any, parameter: torch.Tensor) -> bool:
-    """Whether this may be an optimiser's value for a parameter: a finite number for every weight, or None."""
+    """Return whether this is a valid optimiser value for a parameter: a finite number for every weight, or None."""
     if not isinstance(number, torch.Tensor):
         return number is None
     return number.shape == parameter.shape and number.dtype == parameter.dtype and bool(torch.isfinite(number).all())
 
 
 def _check(state: State) -> None:
-    """ValueError or TypeError if a value is not one that a training run can have."""
+    """Raise ValueError or TypeError if a value is impossible in a training run."""
     counts = (state.epoch, state.iteration, state.best_epoch, state.threads, state.processes)
     if not all(type(number) is int and 0 <= number < 2**53 for number in counts) or not state.best_epoch <= state.epoch:
         raise ValueError("counts must be non-negative integers")

@@ -1,4 +1,4 @@
-"""Watch a training run: a picture that is updated after every epoch, or events for TensorBoard."""
+"""The curves of a training run: a picture that is updated after every epoch, or events for TensorBoard."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from fsnn_lava.errors import BackendMissing, BadArgument, BadFile
 from fsnn_lava.files.atomic import atomic_path
 
-Record = dict[str, Any]  # of an epoch, as in log.jsonl
+Record = dict[str, Any]  # the record of an epoch, as in log.jsonl
 Watcher = Callable[[Sequence[Record]], None]  # called after every epoch with all epochs so far
 ENDINGS = (".png", ".svg", ".pdf")
 
 
 def curves(path: Path) -> Watcher:
-    """A watcher that draws loss, accuracy, firing rates and residuals of all epochs to `path`, replacing the file atomically."""
+    """Return a watcher that draws the curves of loss, accuracy, firing rates and residuals to `path`, replacing the file atomically."""
     if path.suffix not in ENDINGS:
         raise BadArgument(f"--curves: the name must end in one of {', '.join(ENDINGS)}, got {path}")
     if not path.parent.is_dir():
@@ -34,7 +34,7 @@ def curves(path: Path) -> Watcher:
 
 
 def tensorboard_curves(folder: Path) -> Watcher:
-    """A watcher that writes every number of an epoch to `folder` for TensorBoard; a resumed run continues its curves."""
+    """Return a watcher that writes every number of an epoch to `folder` for TensorBoard; a resumed run continues its curves."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
@@ -90,7 +90,7 @@ def _epochs(records: Sequence[Record]) -> list[int]:
 
 
 def _line(axes: Axes, records: Sequence[Record], key: str, *, name: str | None = None, scale: float = 1.0) -> None:
-    """Plot the key over the epochs that have it."""
+    """Plot a key of the records over the epochs that have it."""
     known = [record for record in records if record.get(key) is not None]
     if known:
         axes.plot(_epochs(known), [scale * record[key] for record in known], ".-", label=name)

@@ -1,7 +1,8 @@
 """Gradient descent with momentum, in one pass over the weights.
 
-Time of torch's step relative to ours (python bench/kernels.py, torch 2.13 on two busy cores): fused=True 6 to 25 on two threads, 0.7 to
-1.0 on one (--threads 1); foreach=True 16 to 41 and 1.5 to 3.6. torch before 2.4 has no fused SGD on the CPU.
+The time that torch's step takes relative to ours (python bench/kernels.py, torch 2.13 on two busy cores): fused=True takes 6 to 25 times
+as long on two threads, and 0.7 to 1.0 times on one (--threads 1); foreach=True 16 to 41 and 1.5 to 3.6 times. Before 2.4, torch has no
+fused SGD on the CPU.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from fsnn_lava.training.momentum_sgd import MomentumSGD
 
 @torch.no_grad()
 def descend(optimiser: MomentumSGD | torch.optim.SGD) -> None:
-    """Do what optimiser.step() does, up to rounding, on the optimiser's own state but without its hooks.
+    """Take a step of gradient descent, as optimiser.step() does up to rounding, on the optimiser's own state but without its hooks.
 
-    Calls optimiser.step() where compiled code does not apply: options other than momentum and weight decay, other dtypes or devices.
+    It calls optimiser.step() if compiled code does not apply: for options other than momentum and weight decay, other dtypes or devices.
     """
     groups = optimiser.param_groups
     if not all(_applies(group, optimiser.state) for group in groups):
@@ -40,7 +41,7 @@ def descend(optimiser: MomentumSGD | torch.optim.SGD) -> None:
 
 
 def _applies(group: dict[str, Any], state: Mapping[torch.Tensor, Any]) -> bool:
-    """Whether the group uses momentum and weight decay only, and compiled code accepts all its tensors."""
+    """Return whether the group uses only momentum and weight decay, and compiled code accepts all its tensors."""
     if group["momentum"] == 0 or group["dampening"] != 0 or group["nesterov"] or group["maximize"]:
         return False
     parts = [part for one in group["params"] for part in (one, one.grad, state[one].get("momentum_buffer") if one in state else None)]

@@ -1,9 +1,9 @@
-"""Several processes train one network: everything that couples the samples of a batch is computed over the joint batch.
+"""Distributed training, several processes for one network: whatever couples the samples of a batch is computed over the joint batch.
 
 Each process has its share of every batch. Batch norm's statistics are those of all shares, dropout masks are drawn for the joint batch
-and split, residuals are divided by the joint batch's scale, and gradients are summed: the step is that of one process with the joint
-batch, up to the order in which floats are added. Where no batch norm couples the samples of a solve, each process stops when its own
-samples are solved; steps then agree to the solver's tolerance.
+and split, residuals are divided by the joint batch's scale, and gradients are summed. The step is that of one process with the joint
+batch, up to the order in which floats are added. If no batch norm couples the samples of a solve, each process stops when its own
+samples are solved; steps then agree to within the solver's tolerance.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fsnn_lava.training.process_group import ProcessGroup
 
 
 def distributed_coupling(group: ProcessGroup, samples: int) -> SampleCoupling:
-    """The coupling of a joint batch of `samples`, which is divided among the processes."""
+    """Return the coupling of a joint batch of `samples`, which is divided among the processes."""
     return WHOLE_BATCH if group.size == 1 else DistributedCoupling(group, samples)
 
 
@@ -40,7 +40,7 @@ def sum_distributed_gradients(net: FSNN, group: ProcessGroup) -> None:
 
 @dataclass(frozen=True)
 class DistributedCoupling(SampleCoupling):
-    """The batch of this forward pass is one share of a joint batch of `samples`."""
+    """The coupling of a forward pass over one share of a joint batch of `samples`."""
 
     group: ProcessGroup
     samples: int
@@ -51,22 +51,22 @@ class DistributedCoupling(SampleCoupling):
         return [mask[mine] for mask in draw_masks(shapes, self.samples, dropped, like)]
 
     def batch_norm(self, norm: nn.BatchNorm1d | nn.BatchNorm2d, current: Tensor, *, updates: bool = True) -> Tensor:
-        """Batch norm with the statistics of all processes."""
+        """Apply batch norm with the statistics of all processes."""
         return distributed_batch_norm(norm, current, self.group, updates=updates)
 
     def scale(self, constant: Tensor) -> Tensor:
-        """The scale of the residuals over all processes."""
+        """Return the scale of the residuals over all processes."""
         squares = constant.flatten(1).square().sum()
         total, samples = self.group.total(torch.stack([squares, squares.new_tensor(float(len(constant)))])).unbind()
         return lengths(constant, typical=(total / samples).sqrt())
 
     def stop(self, solved: Tensor) -> bool:
-        """All processes stop together, since every product needs all of them."""
+        """Return whether all samples of all processes are solved: they stop together, since every product needs all of them."""
         return not bool(self.group.total((~solved).sum()))
 
 
 def distributed_batch_norm(norm: nn.BatchNorm1d | nn.BatchNorm2d, values: Tensor, group: ProcessGroup, *, updates: bool = True) -> Tensor:
-    """Batch norm of [B, C] or [B, C, H, W] with the statistics of all processes (E7); updates the running ones if `updates`."""
+    """Apply batch norm to [B, C] or [B, C, H, W] with the statistics of all processes (E7); update the running ones if `updates`."""
     out, mean, variance, count = _JointNorm.apply(values, norm.weight, norm.bias, norm.eps, group)
     if updates and norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None:
         momentum = 0.1 if norm.momentum is None else norm.momentum

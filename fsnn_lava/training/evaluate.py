@@ -1,4 +1,4 @@
-"""Accuracy, firing rates and residual of a network on samples it was not trained on."""
+"""Evaluation of a network on samples it was not trained on: accuracy, firing rates and residual."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ BATCH = 250  # samples per batch
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """Figures of a network on a set of samples."""
+    """Metrics of a network on a set of samples."""
 
-    accuracy: float  # the task's score: of classes, the share of samples whose largest logit is their label's
+    accuracy: float  # the task's score; for classes, the share of samples whose largest logit is that of their label
     firing_rates: list[float]  # spikes per step and neuron, one per layer
     equilibrium_residual: float  # mean over samples of max |f(a[T]) - a[T]| where feedback starts
     operations: float  # synaptic operations per sample, in all steps: spikes times outgoing synapses (E17)
@@ -29,9 +29,9 @@ class Evaluation:
 
 @torch.no_grad()
 def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = None, *, task: Task = CLASSES) -> Evaluation:
-    """Accuracy and rates over all samples, the residual over the first BATCH. The network is in evaluation mode afterwards.
+    """Evaluate accuracy and rates over all samples, and the residual over the first BATCH. The network is left in evaluation mode.
 
-    The processes of `group` take turns with the batches; all get the same figures.
+    The processes of `group` share the batches; all of them get the same figures.
     """
     group = group or ProcessGroup()
     net.eval()
@@ -53,5 +53,5 @@ def evaluate_network(net: FSNN, samples: Split, group: ProcessGroup | None = Non
 
 @torch.no_grad()
 def equilibrium_residual(net: FSNN, images: Tensor) -> float:
-    """Mean over samples of the largest |f(a[T]) - a[T]| where feedback starts: how far the spikes are from the equilibrium (E4)."""
+    """Return the mean over samples of the largest |f(a[T]) - a[T]| where feedback starts: the distance from the equilibrium (E4)."""
     return float(net.residual(net.simulate(images).rates, net.average(net.normalise(images), net.steps)).mean())

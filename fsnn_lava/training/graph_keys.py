@@ -1,4 +1,4 @@
-"""A network graph in a recipe: tables of layers and connections."""
+"""The keys of a network graph in a recipe: tables of layers and connections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsnn_lava.training.recipe_keys import key_rule, nested_recipe_keys
 
 @dataclasses.dataclass(frozen=True)
 class LayerKeys:
-    """A layer, as `Neurons` takes it."""
+    """The keys of a layer: the arguments of `Neurons`."""
 
     name: str = key_rule(str)
     shape: tuple[int, ...] = key_rule(int, low=1, many=True)
@@ -21,7 +21,7 @@ class LayerKeys:
 
 @dataclasses.dataclass(frozen=True)
 class ConnectionKeys:
-    """A connection, as `Connection` takes it; a key that is not given has the default of its kind."""
+    """The keys of a connection: the arguments of `Connection`; an omitted key has the default of its kind."""
 
     source: str = key_rule(str)
     target: str = key_rule(str)
@@ -45,7 +45,7 @@ class GraphKeys:
     connections: tuple[ConnectionKeys, ...] = dataclasses.field(default=(), metadata=nested_recipe_keys(ConnectionKeys))
 
     def graph(self, input_shape: Sequence[int]) -> Graph:
-        """The graph for inputs of this shape; BadArchitecture names what does not fit."""
+        """Return the graph for inputs of this shape; BadArchitecture names what does not fit."""
         layers = [Neurons(layer.name, layer.shape, layer.vth) for layer in self.layers]
         connections = [Connection(**{key.name: getattr(one, key.name) for key in dataclasses.fields(one)}) for one in self.connections]
         return Graph(tuple(input_shape), layers, connections)

@@ -17,7 +17,7 @@ from fsnn_lava.training.run_folder import LOG
 class EpochRecord:
     """One epoch. Rates and residual are measured on the evaluation samples; solver figures are means over the epoch.
 
-    Epochs are evaluated on the validation samples if the recipe holds some out, on the test samples otherwise; the other accuracy is
+    Epochs are evaluated on the validation samples if the recipe holds some out, otherwise on the test samples; the other accuracy is
     None.
     """
 
@@ -58,7 +58,7 @@ def append_record(path: Path, record: dict[str, Any]) -> None:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The epochs in DIR/log.jsonl."""
+    """Read the epochs in DIR/log.jsonl."""
     path = folder / LOG
     try:
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

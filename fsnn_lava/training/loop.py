@@ -27,16 +27,16 @@ from fsnn_lava.training.descent import descend
 from fsnn_lava.training.distributed import distributed_coupling, sum_distributed_gradients
 from fsnn_lava.training.evaluate import evaluate_network
 from fsnn_lava.training.log import EpochRecord, append_record, rewrite_records
-from fsnn_lava.training.penalty import penalty_weight, warmed_up
+from fsnn_lava.training.penalty import penalty_warmed_up, penalty_weight
 from fsnn_lava.training.process_group import ProcessGroup
 from fsnn_lava.training.progress import TrainingProgress
 from fsnn_lava.training.random_streams import AUGMENT, DROP_EVENTS, DROPOUT, generator, stream_seed
 from fsnn_lava.training.recipe import Recipe
-from fsnn_lava.training.run_table import epoch_row, limit_remark, run_header, run_table_titles
+from fsnn_lava.training.run_table import epoch_row, run_table_header, run_table_remark, run_table_titles
 from fsnn_lava.training.schedule import learning_rate
 from fsnn_lava.training.task import make_task
 
-PATIENCE = 20  # consecutive backward solves without any improvement after which the feedback counts as diverging
+PATIENCE = 20  # consecutive backward solves without any improvement, after which the feedback counts as diverging
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ def train(
     progress: TrainingProgress | None = None,
     group: ProcessGroup | None = None,
 ) -> Outcome:
-    """The training loop, until `recipe.epochs` epochs are done; `folder` then has best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
+    """Run the training loop for `recipe.epochs` epochs; `folder` then has best.pt, last.pt, state.pt, log.jsonl and recipe.toml.
 
     Args:
         recipe: what to train.
@@ -122,10 +122,10 @@ class TrainingLoop:
         self.unsolved = 0  # consecutive backward solves without any improvement
 
     def introduce(self) -> None:
-        """Print what is trained on which data, and the titles of the table that follows."""
+        """Print what is being trained, on which data, and the column titles of the table that follows."""
         judged_by = "test" if self.data.validation is None else "validation"
         for line in (
-            *run_header(self.net, self.data, self.group),
+            *run_table_header(self.net, self.data, self.group),
             "",
             run_table_titles(judged_by, penalised=self.recipe.penalty is not None),
         ):
@@ -160,7 +160,7 @@ class TrainingLoop:
         self._keep(record)
 
     def _batches(self) -> Iterator[Batch]:
-        """This process's share of every batch of the epoch, augmented if the recipe says so."""
+        """Yield this process's share of every batch of the epoch, augmented if the recipe says so."""
         recipe = self.plan
         count = len(self.targets)
         order = epoch_batches(count, recipe.batch, seed=recipe.seed, epoch=self.epoch)
@@ -179,7 +179,7 @@ class TrainingLoop:
             yield Batch(index, images.to(device), self.targets[chosen[mine]].to(device), len(chosen))
 
     def _one_batch(self, batch: Batch, sums: _Sums) -> None:
-        """One optimiser step; the loss is divided by the size of the joint batch, so that the gradients of all processes add up."""
+        """Take one optimiser step; the loss is divided by the size of the joint batch, so that the gradients of all processes add up."""
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate(self.plan, epoch=self.epoch, iteration=self.iteration)
         torch.manual_seed(stream_seed(DROPOUT, self.recipe.seed, self.epoch, batch.index))
@@ -199,7 +199,7 @@ class TrainingLoop:
         sums.add(value, self.task.score(logits.detach(), batch.targets), batch, self.net.last_solve or (0, 0.0))
 
     def _answer(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Logits, and the cost penalty (E17) of this process's samples if the recipe has one."""
+        """Return the logits, and the cost penalty (E17) of this process's samples if the recipe has one."""
         coupling = distributed_coupling(self.group, batch.samples)
         if self.recipe.penalty is None:
             return self.net(batch.images, coupling=coupling), None
@@ -229,11 +229,11 @@ class TrainingLoop:
         return f"{what} in epoch {self.epoch + 1}, batch {index + 1}; {self.kept()}; use a smaller learning rate or feedback limit"
 
     def kept(self) -> str:
-        """Which checkpoint is on disk, as a sentence."""
+        """Return a sentence that says which checkpoint is on disk."""
         return f"the checkpoint of epoch {self.epoch} is kept in {self.folder}" if self.epoch else "no epoch was finished"
 
     def _keep(self, record: EpochRecord) -> None:
-        """Write the epoch's files, the state first, because all others can be recreated from it."""
+        """Write the epoch's files, beginning with the state, because all others can be recreated from it."""
         if not all(bool(torch.isfinite(value).all()) for value in self.net.state_dict().values()):
             self.epoch -= 1
             last = batch_count(len(self.targets), self.recipe.batch) - 1
@@ -248,15 +248,15 @@ class TrainingLoop:
         append_record(self.folder / run_folder.LOG, self.history[-1])
         limit = max([one.limit for one in self.net.feedbacks], default=None)
         self.progress.say(epoch_row(record, epochs=self.recipe.epochs, limit=limit, penalised=self.recipe.penalty is not None))
-        remark = limit_remark(self.history, limit)
+        remark = run_table_remark(self.history, limit)
         if remark is not None:
             self.progress.say(remark)
         self.progress.show(self.history)
 
     def _is_best(self, record: EpochRecord) -> bool:
-        """Whether an epoch is more accurate than all before it; one that began after the penalty's warm-up beats any that did not."""
+        """Return whether an epoch is more accurate than all before it; one begun after the penalty's warm-up beats any begun earlier."""
         batches = batch_count(len(self.targets), self.recipe.batch)
-        warm, best_warm = (warmed_up(self.recipe, iteration=(epoch - 1) * batches) for epoch in (record.epoch, self.best_epoch))
+        warm, best_warm = (penalty_warmed_up(self.recipe, iteration=(epoch - 1) * batches) for epoch in (record.epoch, self.best_epoch))
         return (warm, record.accuracy) > (best_warm, self.best_accuracy)
 
     def _state(self) -> State:
@@ -274,7 +274,7 @@ class TrainingLoop:
         )
 
     def _write_models(self) -> None:
-        """last.pt, and best.pt if this epoch is the best."""
+        """Write last.pt, and best.pt if this epoch is the best."""
         self.net.metrics = self._metrics()
         names = [run_folder.LAST] + ([run_folder.BEST] if self.best_epoch == self.epoch else [])
         net = self._rounded() if self.recipe.quantise is not None else self.net
@@ -282,7 +282,7 @@ class TrainingLoop:
             net.save(self.folder / name)
 
     def _rounded(self) -> FSNN:
-        """The network with the rounded weights that it was trained with, for export."""
+        """Return the network with the rounded weights that it was trained with, for export."""
         from fsnn_lava.quantisation.fake_quantise import materialised
 
         return materialised(self.net)
@@ -323,12 +323,12 @@ class TrainingLoop:
             )
 
     def _tested(self) -> float:
-        """The accuracy of best.pt on the test samples, which were not used to choose it."""
+        """Return the accuracy of best.pt on the test samples, which were not used to choose it."""
         best = FSNN.load(self.folder / run_folder.BEST).to(self.group.device)
         return evaluate_network(best, self.data.test, ProcessGroup(device=self.group.device), task=self.task).accuracy
 
     def outcome(self) -> Outcome:
-        """The figures of the run so far."""
+        """Return the figures of the training run so far."""
         last = EpochRecord(**self.history[-1])
         return Outcome(
             folder=self.folder,
@@ -373,7 +373,7 @@ class _Sums:
 
 
 def _check_augmentation(recipe: Recipe, data: Dataset) -> None:
-    """BadFile unless the samples can be augmented as requested: images can be shifted, mirrored and cut out, events dropped."""
+    """Raise BadFile unless the samples can be augmented as requested: images shifted, mirrored and cut out, events dropped."""
     plans = [recipe.at(epoch) for epoch in (0, *(phase.after for phase in recipe.phases))]
     if any(plan.shift or plan.flip or plan.cutout for plan in plans) and len(data.shape) != 3:
         raise BadFile(f"'shift', 'flip' and 'cutout' change images [C, H, W]; the samples of {data.name} have shape {list(data.shape)}")
@@ -382,7 +382,7 @@ def _check_augmentation(recipe: Recipe, data: Dataset) -> None:
 
 
 def _check_shares(recipe: Recipe, samples: int, group: ProcessGroup) -> None:
-    """BadArgument unless every process gets a sample of every batch, including the last one."""
+    """Raise BadArgument unless every process gets a sample of every batch, including the last one."""
     smallest = min(chunk for chunk in (recipe.batch, samples % recipe.batch or recipe.batch, samples) if chunk > 1)
     if smallest < group.size:
         raise BadArgument(

@@ -1,4 +1,4 @@
-"""Sums over the processes that train one network together. A single process has size 1 and sends nothing."""
+"""The process group that trains one network together, and sums over it. A single process has size 1 and sends nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SENT: deque[Tensor] = deque(maxlen=4)
 
 @dataclasses.dataclass(frozen=True)
 class ProcessGroup:
-    """The processes and the device of each; every sum is bit-identical on all of them."""
+    """The processes that train together, and the device of each; every sum is bit-identical on all of them."""
 
     processes: Processes = dataclasses.field(default_factory=Processes)
     device: torch.device = dataclasses.field(default_factory=lambda: torch.device("cpu"))
@@ -46,11 +46,11 @@ class ProcessGroup:
         return self.processes.first
 
     def share(self, samples: int) -> slice:
-        """This process's part of a joint batch."""
+        """Return this process's part of a joint batch."""
         return slice(*self.processes.share(samples))
 
     def total(self, value: Tensor) -> Tensor:
-        """The sum of `value` over all processes, as a new tensor."""
+        """Return the sum of `value` over all processes, as a new tensor."""
         result = value.detach().clone(memory_format=torch.contiguous_format)
         if self.size > 1:
             with _reporting_lost_processes():
@@ -77,7 +77,7 @@ def _reporting_lost_processes() -> Iterator[None]:
 
 @contextlib.contextmanager
 def process_group(device: str = "cpu") -> Iterator[ProcessGroup]:
-    """Join the processes that the launcher started, and leave them at the end; without a launcher, only this process."""
+    """Join the processes that the launcher started, and leave them at the end; without a launcher, there is only this process."""
     processes = Processes.from_environment()
     place = _torch_device(device)
     if processes.size == 1:

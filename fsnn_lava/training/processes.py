@@ -1,6 +1,6 @@
-"""The processes of one job: which one this is, and which samples are its part.
+"""The processes of one job: which one this is, and which samples are its share.
 
-torchrun (RANK, WORLD_SIZE) or srun (SLURM_PROCID, SLURM_STEP_NUM_TASKS) tells each process.
+Each process learns this from torchrun (RANK, WORLD_SIZE) or srun (SLURM_PROCID, SLURM_STEP_NUM_TASKS).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Processes:
         return self.rank == 0
 
     def share(self, samples: int) -> tuple[int, int]:
-        """First and end of this process's samples: contiguous, and shares differ by at most one sample."""
+        """Return the first and the end of this process's contiguous samples; shares differ in size by at most one sample."""
         return samples * self.rank // self.size, samples * (self.rank + 1) // self.size
 
     @staticmethod
     def from_environment() -> Processes:
-        """Read from the launcher's environment variables; a process without a launcher has size 1."""
+        """Read the processes from the launcher's environment variables; a process without a launcher has size 1."""
         names = ("RANK", "WORLD_SIZE") if "WORLD_SIZE" in os.environ else ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")
         rank, size = (os.environ.get(name, default) for name, default in zip(names, ("0", "1"), strict=True))
         if not (rank.isdigit() and size.isdigit() and int(rank) < int(size)):

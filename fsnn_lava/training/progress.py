@@ -22,7 +22,7 @@ class TrainingProgress:
     watchers: tuple[Callable[[Sequence[dict[str, Any]]], None], ...] = ()
 
     def batches(self, batches: Iterable[Item], *, total: int, title: str) -> Iterator[Item]:
-        """The batches, with a progress bar on a terminal that disappears afterwards."""
+        """Yield the batches, with a progress bar on a terminal, which disappears afterwards."""
         shown = not self.quiet and sys.stderr.isatty()
         yield from tqdm(batches, total=total, desc=title, leave=False, disable=not shown, file=sys.stderr)
 
@@ -32,7 +32,7 @@ class TrainingProgress:
             print(line, file=sys.stderr, flush=True)
 
     def show(self, records: Sequence[dict[str, Any]]) -> None:
-        """Pass the epochs so far to the watchers; an error in a watcher is printed and does not end the run."""
+        """Pass the epochs so far to the watchers; an error in a watcher is printed, but does not end the run."""
         for watcher in self.watchers:
             try:
                 watcher(records)

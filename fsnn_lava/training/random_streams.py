@@ -1,4 +1,4 @@
-"""Independent streams of random numbers, seeded by (seed, epoch, batch) alone, so that a resumed run draws the same ones."""
+"""Independent streams of random numbers, seeded only by (seed, epoch, batch), so that a resumed run draws the same ones."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ SHUFFLE, AUGMENT, DROPOUT, DROP_EVENTS = 1, 2, 3, 5  # independent streams of ra
 
 
 def stream_seed(stream: int, *where: int) -> int:
-    """A 63-bit seed for one stream at one point (seed, epoch, batch, …); different points give unrelated numbers."""
+    """Return a 63-bit seed for one stream at one point (seed, epoch, batch, …); different points give unrelated numbers."""
     return int(np.random.SeedSequence([stream, *where]).generate_state(1, np.uint64)[0]) >> 1
 
 
 def generator(stream: int, *where: int) -> torch.Generator:
-    """A random generator seeded for one stream at one point."""
+    """Return a random generator seeded for one stream at one point."""
     return torch.Generator().manual_seed(stream_seed(stream, *where))

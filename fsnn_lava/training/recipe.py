@@ -32,8 +32,8 @@ class Optimiser:
 
 @dataclasses.dataclass(frozen=True)
 class LearningRate:
-    """The rate is multiplied by `decay` every `every` epochs (0: never) or at each of `milestones`, or follows half a cosine down to zero
-    over all epochs; always after `warmup` linear iterations.
+    """The learning rate is multiplied by `decay` every `every` epochs (0: never) or at each of `milestones`, or follows half a cosine down
+    to zero over all epochs; in every case after a linear warm-up of `warmup` iterations.
     """
 
     decay: float = key_rule(float, 0.1, low=0.0, open_low=True, high=1.0)
@@ -45,7 +45,7 @@ class LearningRate:
 
 @dataclasses.dataclass(frozen=True)
 class SolverChoice:
-    """How E5 is solved: until the relative residual is `tol`, at most `max_steps` products (0: the Jacobian-free gradient)."""
+    """How E5 is solved: until the relative residual is `tol`, with at most `max_steps` products (0: the Jacobian-free gradient)."""
 
     method: Method = key_rule(str, "gmres", choices=LINEAR_METHODS)
     tol: float = key_rule(float, 1e-2, low=0.0, open_low=True)
@@ -81,9 +81,9 @@ class Phase:
     dropout: float | None = key_rule(float, None, low=0.0, high=1.0, open_high=True)
     shift: int | None = key_rule(int, None, low=0, high=16)
     cutout: int | None = key_rule(int, None, low=0)
-    learning_rate: float | None = key_rule(float, None, low=0.0, open_low=True)  # in place of optimiser.learning_rate
-    tol: float | None = key_rule(float, None, low=0.0, open_low=True)  # in place of solver.tol
-    max_steps: int | None = key_rule(int, None, low=0)  # in place of solver.max_steps
+    learning_rate: float | None = key_rule(float, None, low=0.0, open_low=True)  # instead of optimiser.learning_rate
+    tol: float | None = key_rule(float, None, low=0.0, open_low=True)  # instead of solver.tol
+    max_steps: int | None = key_rule(int, None, low=0)  # instead of solver.max_steps
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -91,13 +91,13 @@ class Recipe:
     """One training run. Two equal recipes on the same machine and number of threads give the same bits."""
 
     data: str = key_rule(str, choices=NAMES, ending=".npz", prefix=TONIC, folders=True)
-    architecture: str = key_rule(str, "")  # in the paper's notation; or give a graph
+    architecture: str = key_rule(str, "")  # in the paper's notation; alternatively, give a graph
     graph: GraphKeys | None = dataclasses.field(default=None, metadata=nested_keys(GraphKeys))
     neuron: str = key_rule(str, choices=("if", "lif", "delta"))
     steps: int = key_rule(int, low=1)
     epochs: int = key_rule(int, low=1)
     task: TaskName = key_rule(str, "classes", choices=TASKS)  # what the outputs are
-    turns: int = key_rule(int, 0, low=0)  # in training, rates come from this many iterations of f (E4) instead of spikes; 0: from spikes
+    turns: int = key_rule(int, 0, low=0)  # in training, rates come from this many iterations of f (E4) instead of spikes; 0: spikes
     leak: float = key_rule(float, 1.0, low=0.0, open_low=True, high=1.0)
     dead_band: float = key_rule(float, 0.0, low=0.0, high=1.0)  # of neuron "delta": the smallest change of a rate that is sent
     activation: Activation = key_rule(str, "clip", choices=get_args(Activation))  # of neuron "delta"
@@ -126,11 +126,11 @@ class Recipe:
     phases: tuple[Phase, ...] = dataclasses.field(default=(), metadata=nested_recipe_keys(Phase))
 
     def to_toml(self) -> str:
-        """The whole recipe, defaults included; reads back to an equal one."""
+        """Return the whole recipe as TOML, defaults included; it reads back to an equal recipe."""
         return print_keys(self)
 
     def at(self, epoch: int) -> Recipe:
-        """The recipe that holds in epoch `epoch` (the first is 0): this one with the changes of its phase, and without `phases`."""
+        """Return the recipe that applies in epoch `epoch` (the first is 0): this one with the changes of its phase, without `phases`."""
         begun = [phase for phase in self.phases if phase.after <= epoch]
         if not begun:
             return dataclasses.replace(self, phases=())
@@ -144,7 +144,7 @@ class Recipe:
 
 
 def load_recipe(path: str | Path, *, changes: Iterable[str] = ()) -> Recipe:
-    """The recipe in a TOML file, after `changes` ("key=value", dotted for tables); BadFile or BadArgument names key and file."""
+    """Load a recipe from a TOML file and apply `changes` ("key=value", dotted for tables); BadFile or BadArgument names key and file."""
     file = Path(path)
     values = read_toml(file, what="recipe")
     where = str(file)
@@ -155,12 +155,12 @@ def load_recipe(path: str | Path, *, changes: Iterable[str] = ()) -> Recipe:
 
 
 def read_recipe(text: str, *, where: str) -> Recipe:
-    """The recipe in a TOML text."""
+    """Read a recipe from TOML text."""
     return parse_recipe(parse_toml(text, where=where), where=where)
 
 
 def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
-    """The recipe in a parsed TOML document, with every key and their combinations checked."""
+    """Return the recipe in a parsed TOML document; every key and all combinations are checked."""
     recipe = read_keys(Recipe, values, where=where)
     if bool(recipe.architecture) == (recipe.graph is not None):
         got = "both" if recipe.architecture else "neither"
@@ -197,7 +197,7 @@ def _check_augmentation(recipe: Recipe, where: str) -> None:
 
 
 def recipe_differences(first: Recipe, second: Recipe) -> list[str]:
-    """The keys whose values differ, each as 'key: first, second' in dotted form; `epochs` only where the learning rate depends on it."""
+    """Return the keys in which two recipes differ, as dotted 'key: first, second'; `epochs` only if the learning rate needs it."""
     left, right = (_flat(dataclasses.asdict(recipe)) for recipe in (first, second))
     keys = sorted(set(left) | set(right))
     free = set() if first.learning_rate.cosine or second.learning_rate.cosine else {"epochs"}
@@ -225,7 +225,7 @@ def _apply(values: dict[str, Any], change: str) -> None:
 
 
 def _toml_value(text: str) -> Any:
-    """`text` as a TOML value; a bare word is a string."""
+    """Return `text` as a TOML value; a bare word is a string."""
     try:
         return parse_toml(f"value = {text}", where="--set")["value"]
     except BadFile:

@@ -18,9 +18,9 @@ _LARGEST = 1e300  # excludes infinity, NaN (every comparison is false) and integ
 
 @dataclasses.dataclass(frozen=True)
 class KeyRule:
-    """What a value may be. `low` and `high` are inclusive unless `open_low` / `open_high`.
+    """What the value of a key may be. `low` and `high` are inclusive unless `open_low` / `open_high`.
 
-    A text must be one of `choices`, if there are any, or the name of a file that ends in `ending`, or start with `prefix`, or, with
+    A string must be one of `choices`, if there are any, or the name of a file that ends in `ending`, or start with `prefix`, or, with
     `folders`, contain a slash. `many`: a list of such values. `pair`: one such value, or a list of two.
     """
 
@@ -37,7 +37,7 @@ class KeyRule:
     pair: bool = False
 
     def sentence(self) -> str:
-        """The rule in words, to follow 'must be'."""
+        """Return the rule in words that can follow 'must be'."""
         if self.choices:
             others = [f"a {self.ending} file"] * bool(self.ending) + [f"{self.prefix}NAME"] * bool(self.prefix)
             others += ["a folder, written with a trailing /"] * self.folders
@@ -50,7 +50,7 @@ class KeyRule:
         return noun + (" and".join(part for part in (lower, upper) if part))
 
     def fits(self, value: Any) -> bool:
-        """Whether one value has the right type and lies in the range."""
+        """Return whether one value has the right type and lies in the range."""
         if self.kind is bool or self.kind is str:
             return isinstance(value, self.kind) and (not self.choices or value in self.choices or self._is_file(value))
         if isinstance(value, bool) or not isinstance(value, int if self.kind is int else (int, float)):
@@ -83,23 +83,23 @@ def key_rule(
     many: bool = False,
     pair: bool = False,
 ) -> Any:
-    """A dataclass field with a KeyRule; without `default` the key is required."""
+    """Return a dataclass field with a KeyRule; without `default`, the key is required."""
     limits = KeyRule(kind, low, high, open_low, open_high, choices, ending, prefix, folders, many, pair)
     return dataclasses.field(default=default, metadata={"rule": limits})
 
 
 def nested_keys(kind: type) -> dict[str, Any]:
-    """The metadata of a dataclass field that is a nested table."""
+    """Return the metadata of a dataclass field that is a nested table."""
     return {"table": kind}
 
 
 def nested_recipe_keys(kind: type) -> dict[str, Any]:
-    """The metadata of a dataclass field that is a tuple of nested tables."""
+    """Return the metadata of a dataclass field that is a tuple of nested tables."""
     return {"tables": kind}
 
 
 def read_keys(kind: type[Keys], values: Mapping[str, Any], *, where: str, prefix: str = "") -> Keys:
-    """The dataclass `kind` filled from `values`; BadFile names the file (`where`) and the key of anything invalid."""
+    """Read keys into the dataclass `kind`; BadFile names the file (`where`) and the key of anything invalid."""
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
@@ -144,7 +144,7 @@ def _suggestion(key: str, fields: Mapping[str, Any], prefix: str) -> str:
 
 
 def print_keys(table: Any) -> str:
-    """The dataclass as TOML that reads back to an equal one; tables that are None are left out."""
+    """Return the keys of a dataclass as TOML that reads back to an equal one; tables that are None are left out."""
     return tomli_w.dumps(_toml_values(table))
 
 

@@ -1,4 +1,4 @@
-"""What a training run prints: a header, then a table with one row per epoch, at most 100 characters wide."""
+"""What a training run prints: a header, then a run table with one row per epoch, at most 100 characters wide."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fsnn_lava.training.process_group import ProcessGroup
 
 WIDTHS = (9, 8, 7, 7, 13, 8, 13, 7, 8, 7)  # of the columns
 AT_LIMIT = 1e-6  # relative distance at which alpha counts as at its limit
-PATIENCE = 3  # consecutive epochs after which a remark is printed
+PATIENCE = 3  # consecutive epochs at the limit after which a remark is printed
 
 
-def run_header(net: FSNN, data: Dataset, group: ProcessGroup) -> list[str]:
-    """Data, network, parameters, device and solver, one line each."""
+def run_table_header(net: FSNN, data: Dataset, group: ProcessGroup) -> list[str]:
+    """Return the header above the table of a run: data, network, parameters, device and solver, one line each."""
     held_out = "" if data.validation is None else f", {len(data.validation):,} to choose the epoch"
     samples = f"{len(data.train):,} samples to train{held_out}, {len(data.test):,} to test"
     parameters = sum(parameter.numel() for parameter in net.parameters())
@@ -45,7 +45,7 @@ def _counted(number: int, noun: str, plural: str = "s") -> str:
 
 
 def run_table_titles(judged_by: str, *, penalised: bool = False) -> str:
-    """The titles above the rows of the epochs; with a cost penalty operations take the place of firing rates."""
+    """Return the column titles of the run table; with a cost penalty, operations replace firing rates."""
     activity = "operations" if penalised else "firing rates"
     names = (*("epoch", "loss", "train", {"validation": "valid."}.get(judged_by, judged_by), activity),)
     more = (*("residual", "products", "alpha ", "lr", "s"),)
@@ -53,7 +53,7 @@ def run_table_titles(judged_by: str, *, penalised: bool = False) -> str:
 
 
 def epoch_row(record: EpochRecord, *, epochs: int, limit: float | None, penalised: bool = False) -> str:
-    """One epoch: rates from the lowest to the highest layer, products of the solver and the residual they reach; = marks alpha's limit."""
+    """Return a table row: rates from the lowest to the highest layer, solver products and the residual reached; = marks alpha's limit."""
     rates = sorted(record.firing_rates)
     spread = f"{rates[0]:.3f} – {rates[-1]:.3f}" if len(rates) > 1 else f"{rates[0]:.3f}"
     activity = f"{record.operations:,.0f}" if penalised and record.operations is not None else spread
@@ -67,12 +67,12 @@ def epoch_row(record: EpochRecord, *, epochs: int, limit: float | None, penalise
 
 
 def _at_limit(alpha: float | None, limit: float | None) -> bool:
-    """Whether the feedback is as strong as its limit allows."""
+    """Return whether the feedback strength is at its limit."""
     return alpha is not None and limit is not None and abs(alpha) >= limit * (1 - AT_LIMIT)
 
 
-def limit_remark(history: Sequence[dict[str, Any]], limit: float | None) -> str | None:
-    """A remark, made once, when alpha has been at its limit for PATIENCE consecutive epochs."""
+def run_table_remark(history: Sequence[dict[str, Any]], limit: float | None) -> str | None:
+    """Return a remark below the table of a run, made once, when alpha has been at its limit for PATIENCE consecutive epochs."""
     at = [_at_limit(record.get("alpha"), limit) for record in history]
     if limit is None or len(at) < PATIENCE or not all(at[-PATIENCE:]) or all(at[-PATIENCE - 1 : -PATIENCE] or [False]):
         return None

@@ -40,19 +40,19 @@ class SamplePart(Subscriptable):
         return len(self.chosen)
 
     def batch(self, indices: Sequence[int] | np.ndarray | slice) -> np.ndarray:
-        """The raw values of some of the chosen samples."""
+        """Return the raw values of some of the chosen samples."""
         return self.whole.batch(self.chosen[indices if isinstance(indices, slice) else np.asarray(indices, np.int64)])
 
 
 def sample_part(split: Split, count: int) -> Split:
-    """`count` samples, the same for every seed of a recipe; all samples if `count` is 0 or larger than the split."""
+    """Return `count` samples, the same for every seed of a recipe; all samples if `count` is 0 or larger than the split."""
     if count == 0 or count >= len(split):
         return split
     return SamplePart(split, np.sort(np.random.RandomState(0).permutation(len(split))[:count]))
 
 
 def load_samples(recipe: Recipe, *, root: Path | None = None, download: bool = False) -> Dataset:
-    """The data set that the recipe names, reduced to `train_samples` and `test_samples`, with `validation` training samples held out."""
+    """Load the data set of a recipe, reduced to `train_samples` and `test_samples`, with `validation` training samples held out."""
     data = load(recipe.data, root, download=download, targets=recipe.task != "classes")
     if not len(data.train):
         raise BadData(f"{recipe.data} has no training samples; add them as x_train and y_train (x and y are the test samples)")
@@ -63,7 +63,7 @@ def load_samples(recipe: Recipe, *, root: Path | None = None, download: bool = F
 
 
 def _held_out(split: Split, recipe: Recipe) -> tuple[Split, Split | None]:
-    """The training samples without the `validation` ones, and those held out; the same for every seed of a recipe."""
+    """Return the training samples without the `validation` ones, and those held out; the same for every seed of a recipe."""
     if not recipe.validation:
         return split, None
     if recipe.validation >= len(split):

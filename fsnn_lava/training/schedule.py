@@ -1,4 +1,4 @@
-"""The learning rate of an iteration: linear warm-up, then steps down or half a cosine."""
+"""The schedule of the learning rate: linear warm-up, then steps down or half a cosine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fsnn_lava.training.recipe import Recipe
 
 
 def learning_rate(recipe: Recipe, *, epoch: int, iteration: int) -> float:
-    """The scheduled learning rate of epoch `epoch` (0 first) in the run's iteration `iteration` (0 first, counted over all epochs).
+    """Return the scheduled learning rate in epoch `epoch` and iteration `iteration` of the whole run (both from 0).
 
     Warm-up reaches the full rate in its last iteration: iteration i has (i + 1) / warmup of it.
     """
@@ -23,6 +23,6 @@ def learning_rate(recipe: Recipe, *, epoch: int, iteration: int) -> float:
 
 
 def _drops(recipe: Recipe, epoch: int) -> int:
-    """How many times the rate has been multiplied by `decay` before epoch `epoch`."""
+    """Return how many times the rate has been multiplied by `decay` before epoch `epoch`."""
     plan = recipe.learning_rate
     return epoch // plan.every if plan.every else bisect_right(plan.milestones, epoch)

@@ -17,12 +17,12 @@ ARCHITECTURE_WIDTH = 32
 
 
 def shipped_recipes() -> dict[str, Path]:
-    """The files of the shipped recipes by name."""
+    """Return the files of the shipped recipes by name."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.toml"))}
 
 
 def find_recipe(name_or_path: str | Path) -> Path:
-    """The file of a recipe: a path that exists, else the name of a shipped one."""
+    """Return the file of a recipe, given its path or the name of a shipped recipe."""
     path = Path(name_or_path)
     if path.is_file():
         return path
@@ -30,12 +30,12 @@ def find_recipe(name_or_path: str | Path) -> Path:
     if str(name_or_path) in names:
         return names[str(name_or_path)]
     close = difflib.get_close_matches(path.stem, names, n=1)
-    hint = f"; did you mean {close[0]}?" if close else "; fsnn train --list lists those that there are"
+    hint = f"; did you mean {close[0]}?" if close else "; fsnn train --list lists them all"
     raise BadFile(f"there is no file {path} and no shipped recipe of that name{hint}")
 
 
 def recipe_table() -> str:
-    """The shipped recipes, one line each."""
+    """Return a table of the shipped recipes, one line each."""
     rows: list[tuple[str, ...]] = [("recipe", "data", "architecture", "neuron", "T", "epochs")]
     for name, path in shipped_recipes().items():
         values = read_toml(path, what="recipe")
@@ -50,7 +50,7 @@ def _shortened(text: str) -> str:
 
 
 def copy_shipped_recipe(target: Path, source: Path, *, data: str | None = None) -> None:
-    """Copy a recipe, comments included, to a file that does not exist yet; `data` replaces its data set."""
+    """Copy a shipped recipe, comments included, to a new file; `data` replaces its data set."""
     if target.exists():
         raise BadArgument(f"{target} already exists; choose another name")
     text = source.read_text(encoding="utf-8")

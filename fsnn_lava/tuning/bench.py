@@ -1,4 +1,4 @@
-"""Bench: what trials use, and how a candidate is built and tried."""
+"""Bench: what all trials share, and how a candidate is built and tried out."""
 
 from __future__ import annotations
 
@@ -9,23 +9,27 @@ from numpy.typing import NDArray
 
 from fsnn_lava.errors import FsnnError
 from fsnn_lava.ir.network import ChipNetwork
+from fsnn_lava.ir.result import Result
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.placement.board import Board
 from fsnn_lava.placement.cost import ChipCost
 from fsnn_lava.placement.cost_count import count_cost_of_messages
 from fsnn_lava.placement.placement import place
 from fsnn_lava.placement.range import Range
-from fsnn_lava.quantisation.quantise import Encoding, quantise
+from fsnn_lava.quantisation.quantise import quantise
+from fsnn_lava.quantisation.quantise_options import Encoding
 from fsnn_lava.running.run import run_batches
 from fsnn_lava.tuning.candidate import Candidate
 from fsnn_lava.tuning.trial import Trial
+from fsnn_lava.verify.batch import Batch
+from fsnn_lava.verify.bounds.clipping import harmfully_clipped
 
 BATCH = 256  # samples per batch
 
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """What every trial uses: the float network, the samples and the board; arrays are raw uint8 samples."""
+    """What all trials share: the float network, the samples and the board; arrays are raw uint8 samples."""
 
     net: FSNN
     calibration: NDArray[np.uint8]
@@ -33,10 +37,10 @@ class Bench:
     labels: NDArray[np.int64]
     reference: NDArray[np.bool_]  # whether the float network classifies a sample correctly
     board: Board
-    families: dict[tuple[Encoding, int, bool], ChipNetwork] = field(default_factory=dict)  # rounded so far by this process
+    families: dict[tuple[Encoding, int, bool], ChipNetwork] = field(default_factory=dict)  # networks rounded so far by this process
 
     def rounded(self, encoding: Encoding, bits: int, per_channel: bool) -> ChipNetwork:
-        """The network of a family; its steps and dead bands are replaced by those of a candidate."""
+        """Return the network of a family; its steps and dead bands are replaced by those of a candidate."""
         family = (encoding, bits, per_channel)
         if family not in self.families:
             steps, band = (1, 1.0) if encoding == "delta" else (None, None)
@@ -46,7 +50,7 @@ class Bench:
         return self.families[family]
 
     def build(self, candidate: Candidate) -> ChipNetwork:
-        """The network of a candidate."""
+        """Build the network of a candidate."""
         chip = self.rounded(*candidate.family)
         if chip.delta is None or candidate.dead_band is None:
             return replace(chip, steps=candidate.steps)
@@ -54,7 +58,7 @@ class Bench:
         return replace(chip, steps=candidate.steps, delta=replace(chip.delta, dead_bands=(band,) * len(chip.layers)))
 
     def try_out(self, candidate: Candidate) -> Trial:
-        """Build a candidate, run it on all samples, and compute the cost of a sample."""
+        """Try out a candidate: build it, run it on all samples, and compute the cost of a sample."""
         try:
             chip = self.build(candidate)
         except FsnnError as error:
@@ -67,9 +71,21 @@ class Bench:
             right[rows] = result.predictions == self.labels[rows]
             for total, counts in zip(sums, result.counts, strict=True):
                 total += counts.sum(axis=0)
+            if _clips_change_rates(chip, result, self.values[rows]):
+                return Trial(candidate=candidate, failure="sums exceed the range of the chip's registers, which changes rates")
         placement = place(chip, board=self.board)
         cost = count_cost_of_messages(chip, [total / len(self.values) for total in sums], placement, steps=candidate.steps)
         return _trial(candidate, chip, right, self.reference, placement.answer, cost)
+
+
+def _clips_change_rates(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) -> bool:
+    """Whether a potential, a sum or the readout was clipped in a way that may have changed an answer (E10, E15)."""
+    if not result.clip_count.any():
+        return False
+    if chip.delta is not None or result.clip_count[:, -1].any():
+        return True
+    batch = Batch(chip=chip, result=result, values=values, labels=None, offset=0)
+    return any(bool(harmfully_clipped(batch, index).any()) for index in range(len(chip.layers)))
 
 
 def _trial(

@@ -8,10 +8,10 @@ from itertools import product
 from typing import Any
 
 from fsnn_lava.placement.chip_window import ChipWindow
-from fsnn_lava.quantisation.quantise import Encoding
+from fsnn_lava.quantisation.quantise_options import Encoding
 
 BITS = (8, 6, 5, 4)
-SHARES = (1.0, 0.75, 0.5, 0.375, 0.25)  # of the steps that the network was trained with
+SHARES = (1.0, 0.75, 0.5, 0.375, 0.25)  # fractions of the steps that the network was trained with
 DEAD_BANDS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)  # spikes per step
 TURNS = (0, 1, 2, 3, 5)  # around the longest loop, for delta encoding
 WINDOWS = (3, 4, 5, 6, 7)  # 2**k chip steps
@@ -19,7 +19,7 @@ WINDOWS = (3, 4, 5, 6, 7)  # 2**k chip steps
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Candidate:
-    """The arguments for `quantise`; candidates of one `family` differ only in steps and dead band, so the family is rounded once."""
+    """Arguments for `quantise`; candidates of one `family` differ only in steps and dead band, so the family is rounded once."""
 
     encoding: Encoding
     bits: int
@@ -29,7 +29,7 @@ class Candidate:
 
     @property
     def family(self) -> tuple[Encoding, int, bool]:
-        """Encoding, bits and whether units are per channel."""
+        """Encoding, bits, and whether units are per channel."""
         return self.encoding, self.bits, self.per_channel
 
     def __str__(self) -> str:
@@ -38,14 +38,14 @@ class Candidate:
         return f"{self.encoding},{band} T = {self.steps}, {self.bits} bits{units}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Its fields by name."""
+        """Return the fields by name."""
         return asdict(self)
 
 
 def candidates(
     *, steps: int, layers: int, encodings: Iterable[Encoding] = ("rate", "delta"), bits: Iterable[int] = BITS, loop: int | None = None
 ) -> tuple[Candidate, ...]:
-    """All candidates for a network that was trained with `steps` steps.
+    """Return all candidates for a network that was trained with `steps` steps.
 
     `loop` is the number of steps around its longest loop, by default the number of layers.
     """
@@ -61,18 +61,18 @@ def candidates(
 
 
 def rate_steps(steps: int, layers: int) -> list[int]:
-    """Candidate steps with rate coding: shares of the trained steps, and the numbers that fill a window of the chip."""
+    """Return candidate steps for rate coding: fractions of the trained steps, and the numbers that fill a window of the chip."""
     return sorted({max(1, round(share * steps)) for share in SHARES} | set(_window_steps(layers, most=steps)))
 
 
 def delta_steps(steps: int, layers: int, loop: int) -> list[int]:
-    """Candidate steps with delta encoding, at most those trained: whole turns around the longest loop, and windows of rate coding."""
+    """Return candidate steps for delta encoding, at most the trained ones: turns around the longest loop, and windows of rate coding."""
     turns = {1 + turn * loop for turn in TURNS} | set(_window_steps(layers, most=steps))
     return sorted(t for t in turns if t <= max(steps, 1 + loop))
 
 
 def _window_steps(layers: int, *, most: int) -> list[int]:
-    """The largest T of every window of the chip."""
+    """Return the largest T that fits each window of the chip."""
     found = []
     for exponent in WINDOWS:
         extra = ChipWindow(steps=0, layers=layers).used

@@ -1,4 +1,4 @@
-"""The trade-offs of a search as a picture: accuracy against energy, or against operations if the energy is unknown."""
+"""Plot the front of a search: accuracy against energy, or against operations if the energy is unknown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def write_front(path: Path, trials: Sequence[Trial], best: Sequence[Trial], chosen: Trial | None, *, reference: float) -> None:
-    """Draw all trials, the Pareto front `best` and the chosen one to a file."""
+    """Plot all trials, the Pareto front `best` and the chosen trial to a file."""
     check_front_plot_suffix(path)
     with svg_figure.report_figure_style(), atomic_path(path) as temporary:
         draw_front(trials, best, chosen, reference=reference).savefig(
@@ -26,13 +26,13 @@ def write_front(path: Path, trials: Sequence[Trial], best: Sequence[Trial], chos
 
 
 def check_front_plot_suffix(path: Path) -> None:
-    """BadArgument unless the front can be drawn to a file with this ending."""
+    """Raise BadArgument unless the front can be plotted to a file with this suffix."""
     if path.suffix not in SUFFIXES:
         raise BadArgument(f"{path}: the name of a picture must end in {', '.join(SUFFIXES)}")
 
 
 def draw_front(trials: Sequence[Trial], best: Sequence[Trial], chosen: Trial | None, *, reference: float) -> Figure:
-    """All trials as dots, those on the front larger, the chosen one circled; a line for the float network."""
+    """Plot all trials as dots, those on the front larger, the chosen one circled, with a line for the float network."""
     made = [trial for trial in trials if not trial.failure]
     known = all(trial.energy is not None for trial in made)
     figure = svg_figure.new_figure(460, 300)

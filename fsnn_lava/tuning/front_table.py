@@ -1,4 +1,4 @@
-"""The trade-offs of a search as text."""
+"""Print the front of a search as a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEAD = ("", "accuracy", "chip steps", "messages", "operations", "cores", "time"
 
 
 def front_table(trials: Sequence[Trial], chosen: Trial | None, *, max_drop: float) -> str:
-    """One line per trial, the chosen one marked *, those that keep the accuracy but that the board cannot run marked -."""
+    """Return a table with one line per trial; * marks the chosen one, - those that keep the accuracy but cannot run on the board."""
     rows = [_HEAD] + [_row(trial, chosen, max_drop) for trial in trials]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     return "\n".join(
@@ -22,7 +22,7 @@ def front_table(trials: Sequence[Trial], chosen: Trial | None, *, max_drop: floa
 
 
 def chosen_sentence(trial: Trial, reference: float, *, max_drop: float) -> str:
-    """The sentence below the table: what was chosen from the front, its accuracy, and how certain the choice is."""
+    """Return the sentence below the table: what was chosen from the front, its accuracy, and how certain the choice is."""
     points = 100.0 * trial.drop
     change = f"{abs(points):.2f} points {'below' if points > 0 else 'above'}" if points else "the same as"
     return (

@@ -1,4 +1,4 @@
-"""Samples to tune on: only training samples, and those that training held out if there are any."""
+"""Hold out samples to tune on: only training samples, preferably those that training held out."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class HeldOut:
     calibration: NDArray[np.uint8]
     values: NDArray[np.uint8]
     labels: NDArray[np.int64]
-    unseen: bool  # training held out the evaluation samples
+    unseen: bool  # whether training held out the evaluation samples
 
     @property
     def sentence(self) -> str:
-        """A description of the held-out samples."""
+        """Description of the held-out samples."""
         seen = "which training held out" if self.unseen else "which it was trained on: only differences in accuracy are meaningful"
         return f"{len(self.labels):,} training samples, {seen}"
 
 
 def hold_out(split: Split, net: FSNN, *, samples: int | None, seed: int) -> HeldOut:
-    """Hold out `samples` for evaluation and CALIBRATION_SAMPLES others; if the recipe had a `validation`, those that it held out.
+    """Hold out `samples` for evaluation, CALIBRATION_SAMPLES for calibration; evaluate on the recipe's `validation` samples if it has any.
 
-    Otherwise they are drawn with `seed`; by default all, at most SAMPLES_MAX.
+    Otherwise both are drawn with `seed`. By default, all available samples are evaluated, at most SAMPLES_MAX.
     """
     kept_back = int(net.metrics.get("validation", 0))
     order = np.random.RandomState(1).permutation(len(split))  # as training does (training/samples.py)

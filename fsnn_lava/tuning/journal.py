@@ -17,14 +17,14 @@ BYTES_MAX = 2**26
 class TuningJournal:
     """Finished trials of one search, in a file next to the network that will be written; removed when the search is done.
 
-    `identity` identifies the search: JSON values under names that the user knows. Trials of another search are rejected.
+    `identity` identifies the search: JSON values, with names that the user knows. Trials of another search are rejected.
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
         self.path, self.identity = path, json.loads(json.dumps(dict(identity)))
 
     def open(self, *, resume: bool) -> list[Trial]:
-        """The trials in the journal; BadArgument if there is a journal and `resume` is False, or if it belongs to another search."""
+        """Return the trials in the journal; raise BadArgument if there is one and `resume` is False, or if it belongs to another search."""
         if not self.path.exists():
             self._append(self.identity)
             return []
@@ -37,7 +37,7 @@ class TuningJournal:
         return trials
 
     def add(self, trial: Trial) -> None:
-        """Keep a finished trial."""
+        """Add a finished trial to the journal."""
         self._append(trial.to_dict())
 
     def close(self) -> None:
@@ -51,7 +51,7 @@ class TuningJournal:
             os.fsync(file.fileno())
 
     def _read(self) -> tuple[dict[str, Any], list[Trial]]:
-        """Identity and trials. An incomplete last line, left by a killed search, is removed."""
+        """Return identity and trials. An incomplete last line, left by a killed search, is removed."""
         if self.path.stat().st_size > BYTES_MAX:
             raise BadFile(f"{self.path} is too large for a journal of a search")
         whole, _, torn = self.path.read_bytes().rpartition(b"\n")

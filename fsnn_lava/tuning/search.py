@@ -16,7 +16,7 @@ from fsnn_lava.tuning.candidate import Candidate
 from fsnn_lava.tuning.journal import TuningJournal
 from fsnn_lava.tuning.trial import Trial
 
-_BENCH: list[Bench] = []  # of this process
+_BENCH: list[Bench] = []  # this process's bench
 
 
 def search(
@@ -28,7 +28,7 @@ def search(
     resume: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Trial]:
-    """One trial for every candidate, in their order; `progress` is called with the trials that are done and their number."""
+    """Search: run one trial per candidate, and return them in order; `progress` is called with the trials done and their total."""
     kept = {trial.candidate: trial for trial in journal.open(resume=resume)}
     left = [candidate for candidate in wanted if candidate not in kept]
     progress(len(wanted) - len(left), len(wanted))

@@ -12,14 +12,14 @@ from fsnn_lava.tuning.candidate import Candidate
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """The outcome of one candidate; a candidate that could not be made has a `failure` and no figures."""
+    """The outcome of one candidate; a candidate that cannot be built, or whose clips change rates, has a `failure` and no figures."""
 
     candidate: Candidate
     samples: int = 0
     right: int = 0
-    lost: int = 0  # answers that only the float network has right
-    gained: int = 0  # the reverse
-    answer: str = ""  # of the placement: "runs", "runs with loss", "cannot run", "does not fit"
+    lost: int = 0  # answers that only the float network gets right
+    gained: int = 0  # answers that only this network gets right
+    answer: str = ""  # from the placement: "runs", "runs with loss", "cannot run", "does not fit"
     cores: int | None = None
     chip_steps: int = 0
     messages: float = 0.0
@@ -32,12 +32,12 @@ class Trial:
 
     @property
     def accuracy(self) -> float:
-        """Share of correct answers of the trial."""
+        """Fraction of correct answers of the trial."""
         return self.right / max(1, self.samples)
 
     @property
     def drop(self) -> float:
-        """The drop in accuracy compared with the float network, as a share."""
+        """The drop in accuracy compared with the float network, as a fraction."""
         return (self.lost - self.gained) / max(1, self.samples)
 
     @property
@@ -46,7 +46,7 @@ class Trial:
         return self.answer in ("runs", "runs with loss")
 
     def price(self) -> tuple[float, ...]:
-        """What trials are compared by to find the cheapest: the middle of the energy range if known, then steps, operations, messages."""
+        """Return the sort key for the cheapest trial: the middle of the energy range if known, then steps, operations, messages."""
         middle = 0.0 if self.energy is None else sqrt(self.energy[0] * self.energy[1])
         return middle, self.chip_steps, self.operations, self.messages
 
@@ -56,7 +56,7 @@ class Trial:
 
     @staticmethod
     def from_dict(values: Any) -> Trial:
-        """The inverse of `to_dict`; BadFile if the values do not describe a trial."""
+        """Create a trial from `to_dict`'s values; raise BadFile if they do not describe a trial."""
         names, options = {f.name for f in fields(Trial)}, {f.name for f in fields(Candidate)}
         if not isinstance(values, dict) or set(values) != names or not isinstance(values["candidate"], dict):
             raise BadFile("a trial must have exactly the fields of Trial")
@@ -69,7 +69,7 @@ class Trial:
 
 
 def _check(trial: Trial) -> None:
-    """BadFile unless every figure is one that a trial can have."""
+    """Raise BadFile unless every figure is possible for a trial."""
     candidate = trial.candidate
     counts = (trial.samples, trial.right, trial.lost, trial.gained, trial.chip_steps, candidate.bits, candidate.steps)
     pairs = (trial.time, trial.energy, trial.energy_with_host)

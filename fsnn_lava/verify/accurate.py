@@ -1,4 +1,4 @@
-"""Accurate: the share of correct answers in a run with its interval, and that of the float network on the same samples."""
+"""Accurate: how many answers in a run are correct, with an interval, compared with the float network on the same samples."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Accurate:
-    """How many answers are correct. Only samples that were compared count; intervals are 95 % (Wilson).
+    """How many answers are correct. Only samples that were compared are counted; intervals are 95 % (Wilson).
 
     Attributes:
-        accuracy: share of correct answers, 0 to 1.
+        accuracy: fraction of correct answers, 0 to 1.
         interval: its 95 % interval.
-        samples: how many samples with a label were compared.
-        float_accuracy: that of the float network on the same samples; None without a model.
-        agreement: share of samples for which both give the same answer; None without a model.
-        recorded: further samples of a results file for which only the answers were recorded, so they cannot be verified.
-        recorded_accuracy: share of correct answers among those; None if there are none.
+        samples: number of samples with a label that were compared.
+        float_accuracy: accuracy of the float network on the same samples; None without a model.
+        agreement: fraction of samples for which both give the same answer; None without a model.
+        recorded: number of further samples in a results file for which only the answers were recorded, so they cannot be verified.
+        recorded_accuracy: fraction of correct answers among those; None if there are none.
 
     Examples:
         >>> accurate = fl.compare(result, chip, pixels, labels=labels).accurate
@@ -37,7 +37,7 @@ class Accurate:
         return self.short()
 
     def short(self) -> str:
-        """The accuracy, its interval, and the float network's, for the first line of a verdict."""
+        """Return the accuracy, its interval, and the float network's accuracy, for the first line of a verdict."""
         low, high = self.interval
         beside = "" if self.float_accuracy is None else f", float {self.float_accuracy:.2%}"
         return f"{self.accuracy:.2%} ({low:.2%} … {high:.2%}){beside}"

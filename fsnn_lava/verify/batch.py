@@ -1,4 +1,4 @@
-"""Batch: some samples of a run; what several checks need is computed once and freed with the batch."""
+"""Batch: some samples of a run; values that several checks need are computed once and freed with the batch."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadArgument
+from fsnn_lava.ir.connections import incoming_synapses, synaptic_shift
+from fsnn_lava.ir.input_current import input_synapses
 from fsnn_lava.ir.network import ChipNetwork, DeltaEncoding, Layer, Synapse
 from fsnn_lava.ir.rate_map import Drive
 from fsnn_lava.ir.result import Result
 from fsnn_lava.limits import FRAME_BITS, STATE_FRACTION_BITS
-from fsnn_lava.verify.synaptic_currents import drive_current_trace, incoming_synapses, input_synapses, synaptic_shift, synaptic_sum
+from fsnn_lava.verify.drive_current import drive_current_trace
+from fsnn_lava.verify.synaptic_sums import synaptic_sum
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """B samples; the first is number `offset` of the run. Shapes are not checked here (see `check_batch_shapes`)."""
+    """A batch of B samples; the first has index `offset` in the run. Shapes are not checked here (see `check_batch_shapes`)."""
 
     chip: ChipNetwork
     result: Result
     values: NDArray[np.uint8]
     labels: NDArray[np.int64] | None
     offset: int
-    tolerance: float = 0.0  # by how much the backend's neurons may round differently from E9, units 2**-6
-    numbers: NDArray[np.intp] | None = None  # of the samples within the run, if they do not follow each other from `offset` on
+    tolerance: float = 0.0  # how much the backend's rounding may differ from E9, units 2**-6
+    numbers: NDArray[np.intp] | None = None  # sample indices in the run, if they are not consecutive from `offset`
     _computed: dict[tuple[str, str | int], object] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -45,14 +48,14 @@ class Batch:
 
     @property
     def delta(self) -> DeltaEncoding:
-        """The delta encoding of the network; BadArgument if it is rate coded."""
+        """The delta encoding of the network; raises BadArgument if it is rate coded."""
         if self.chip.delta is None:
             raise BadArgument("this network is rate coded: it has no delta encoding")
         return self.chip.delta
 
     @cached_property
     def drives(self) -> tuple[NDArray[Any], ...]:
-        """<D> per layer (E10); with delta encoding that of a single step: a static input is sent once, and frames are averaged (E15)."""
+        """<D> per layer (E10); with delta encoding, <D> of a single step: a static input is sent once, and frames are averaged (E15)."""
         if self.chip.delta is None:
             return tuple(drive_current_trace(self.chip, layer, self.values, self.steps) for layer in self.chip.layers)
         if self.chip.input.kind != "events":
@@ -60,7 +63,7 @@ class Batch:
         return tuple(self._frame_drive(layer) for layer in self.chip.layers)
 
     def _frame_drive(self, layer: Layer) -> NDArray[np.float64]:
-        """The bias of a layer and the average of its frames, [B, *shape] or [1, *shape], units 2**-6."""
+        """Return the bias of a layer plus the average of its frames, [B, *shape] or [1, *shape], units 2**-6."""
         total = layer.bias[None].astype(np.float64) * 2.0**STATE_FRACTION_BITS
         for synapse in input_synapses(self.chip, layer):
             total = total + synaptic_sum(synapse, self.weighted_frames) * 2.0 ** (synaptic_shift(synapse) - FRAME_BITS)
@@ -68,24 +71,24 @@ class Batch:
 
     @cached_property
     def weighted_frames(self) -> NDArray[np.int64]:
-        """The sum of the frames of an event input with delta encoding, each times its weight (E15), [B, *input shape], units of 2**-12."""
+        """The weighted sum of the frames of an event input with delta encoding (E15), [B, *input shape], units of 2**-12."""
         weights = self.delta.frame_weights(self.steps)
         return np.tensordot(self.values.astype(np.int64), weights, axes=(1, 0))
 
     @cached_property
     def drive(self) -> Drive:
-        """The average current from outside into every layer, bias included: [B, *shape] per layer, weight units per step."""
+        """The average external current into every layer, bias included: [B, *shape] per layer, weight units per step."""
         unit = (self.chip.weight_sum(self.steps) if self.chip.delta is None else 1.0) * 2**STATE_FRACTION_BITS
         pairs = zip(self.drives, self.chip.layers, strict=True)
         return tuple(np.broadcast_to(drive / unit, (self.samples, *layer.shape)) for drive, layer in pairs)
 
     @cached_property
     def rates(self) -> tuple[NDArray[np.float64], ...]:
-        """Rates of the batch, [B, *shape] per layer."""
+        """The rates of the batch, [B, *shape] per layer."""
         return self.result.rates
 
     def once(self, name: str, layer: Layer, compute: Callable[[Batch, Layer], T]) -> T:
-        """compute(self, layer), computed on the first call for this name and layer and kept."""
+        """Return compute(self, layer), computed on the first call for this name and layer, then cached."""
         return self._once((name, layer.name), lambda: compute(self, layer))
 
     def _once(self, key: tuple[str, str | int], compute: Callable[[], T]) -> T:
@@ -94,7 +97,7 @@ class Batch:
         return cast(T, self._computed[key])
 
     def arrived(self, synapse: Synapse) -> NDArray[Any]:
-        """<s>_arrived of a synapse's source in the target's own time: int32 for IF, float64 for a leak."""
+        """Return <s>_arrived of a synapse's source in the target's own time: int32 for IF, float64 with a leak."""
         chip, result = self.chip, self.result
         source, delay = chip.index(synapse.source), chip.delay(synapse)
         if delay == 0:
@@ -106,11 +109,11 @@ class Batch:
         return np.clip(arrived, 0.0, chip.weight_sum(max(0, self.steps - delay)))  # rounding can exceed the possible range
 
     def arrived_sum(self, synapse: Synapse) -> NDArray[Any]:
-        """weight @ <s>_arrived, [B, *target], neither shifted nor scaled; computed once."""
+        """Return weight @ <s>_arrived, [B, *target], neither shifted nor scaled; computed once."""
         return self._once(("arrived", id(synapse)), lambda: synaptic_sum(synapse, self.arrived(synapse)))
 
     def missing_sum(self, synapse: Synapse) -> NDArray[Any]:
-        """weight @ (<s> - <s>_arrived), what feedback has sent but not delivered (E11), [B, *target]; computed once."""
+        """Return weight @ (<s> - <s>_arrived), the feedback sent but not yet delivered (E11), [B, *target]; computed once."""
         return self._once(("missing", id(synapse)), lambda: synaptic_sum(synapse, self._missing(synapse)))
 
     def _missing(self, synapse: Synapse) -> NDArray[Any]:
@@ -119,7 +122,7 @@ class Batch:
         return self.result.traces[self.chip.index(synapse.source)] - self.arrived(synapse)
 
     def _position(self, synapse: Synapse) -> int:
-        """Of a synapse among the feedback, and so of its late spikes."""
+        """Return the index of a synapse in the feedback, which is also the index of its late spikes."""
         return next(i for i, s in enumerate(self.chip.feedback) if s is synapse)
 
     @cached_property
@@ -128,7 +131,7 @@ class Batch:
         return tuple(self._mapped(index, layer) for index, layer in enumerate(self.chip.layers))
 
     def _mapped(self, index: int, layer: Layer) -> NDArray[np.float64]:
-        """sigma((<D> + sum 2**n w.<s>) / (theta A)): the same sums as in E10, which are linear in the spikes."""
+        """Compute sigma((<D> + sum 2**n w.<s>) / (theta A)), from the same sums as in E10, which are linear in the spikes."""
         charge = self.drives[index].astype(np.float64)
         theta = layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS
         if self.chip.delta is not None:  # the messages are rates
@@ -144,11 +147,11 @@ class Batch:
         return np.clip(charge, 0.0, 1.0, out=charge)
 
     def sample(self, row: int) -> int:
-        """Number of a row within the run."""
+        """Return the index in the run of a row of the batch."""
         return self.offset + int(row) if self.numbers is None else int(self.numbers[row])
 
     def at(self, rows: NDArray[np.intp]) -> Batch:
-        """Some samples of the batch."""
+        """Return a batch of some of these samples."""
         numbers = np.array([self.sample(row) for row in rows], dtype=np.intp)
         labels = None if self.labels is None else self.labels[rows]
         result = self.result.part(rows)
@@ -156,7 +159,7 @@ class Batch:
 
 
 def check_batch_shapes(chip: ChipNetwork, result: Result, values: NDArray[np.uint8]) -> None:
-    """BadArgument unless `result` and `values` have the shapes of a run of `chip`."""
+    """Raise BadArgument unless `result` and `values` have the shapes of a run of `chip`."""
     b = result.samples
     wanted = [(b, *layer.shape) for layer in chip.layers]
     late = [(b, *chip.layer(s.source).shape) for s in chip.feedback]

@@ -1,4 +1,4 @@
-"""Check: one thing that must hold, whether it held, and where it did not."""
+"""Check: one property that must hold, whether it held, and where it did not."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ OFFENDERS_KEPT = 20  # listed per check; all of them are counted
 
 
 class Offender(TypedDict, total=False):
-    """One place where a check failed. Every check sets `what`; the other keys are set where they apply."""
+    """One place where a check failed. Every check sets `what`; the other keys are set if they apply."""
 
-    sample: int  # number within the run
+    sample: int  # index in the run
     layer: str
     neuron: list[int]  # position in the layer's shape
     weight: list[int]  # position in the weight array
-    step: int  # in the layer's own time, from 1
+    step: int  # in the layer's own time, counted from 1
     what: str  # what is wrong, and by how much
-    kind: str  # of the charge check: "charge" or "clip"
-    position: int  # of the layer; the readout comes last
+    kind: str  # for the charge check: "charge" or "clip"
+    position: int  # index of the layer; the readout comes last
     measured: float
     low: float
     high: float
@@ -37,12 +37,12 @@ class Offender(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """The outcome of one check. A check that was not done neither passes nor fails a verdict.
+    """The outcome of one check. A check that was not done does not affect the verdict.
 
     Attributes:
-        name: for a run "charge", "residual", "contraction", "certificate", "shift", "spikes", "settled", "accuracy" or "float"; of an
+        name: for a run "charge", "residual", "contraction", "certificate", "shift", "spikes", "settled", "accuracy" or "float"; for an
             export "file", "folding", …
-        link: which link of the chain it judges.
+        link: the link of the chain that it judges.
         passed: whether the equations hold; None if it was not done.
         summary: the finding in one sentence; for a check that was not done, what it needs.
         missed: the user's thresholds that were missed, one sentence each.
@@ -83,12 +83,12 @@ class Check:
 
 
 def not_done(name: str, link: str, why: str) -> Check:
-    """A check that could not be done, and why."""
+    """Return a check that could not be done, and why."""
     return Check(name=name, link=link, passed=None, summary=f"not done: {why}")
 
 
 def offender_text(offender: Offender) -> str:
-    """`sample 3, layer 'conv1', neuron (0, 4, 5): …` of one offender."""
+    """Describe one offender of a check: `sample 3, layer 'conv1', neuron (0, 4, 5): …`."""
     where = []
     if "sample" in offender:
         where.append(f"sample {offender['sample']}")
@@ -99,3 +99,13 @@ def offender_text(offender: Offender) -> str:
     if "step" in offender:
         where.append(f"step {offender['step']}")
     return f"{', '.join(where)}: {offender.get('what', '')}"
+
+
+def first_offender_layer(offenders: Sequence[Offender], kind: str) -> str:
+    """Return a sentence ending that names the layer of the first offender of a kind; empty if no listed offender is of that kind.
+
+    Raises ValueError if the list is empty, since the totals, which may come from a file, then contradict each other.
+    """
+    if not offenders:
+        raise ValueError(f"there is a violation ({kind}) but none is listed")
+    return next((f"; the first is in layer {offender['layer']!r}" for offender in offenders if offender["kind"] == kind), "")

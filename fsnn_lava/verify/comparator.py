@@ -1,4 +1,4 @@
-"""Comparator: takes a run batch by batch, judges every link of the chain separately, and gives one Verdict."""
+"""Comparator: takes a run batch by batch, judges every link of the chain separately, and returns one Verdict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fsnn_lava.ir.stock_network import executed_network
 from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.verify.batch import Batch, check_batch_shapes
 from fsnn_lava.verify.bounds.certificate import Certificate
-from fsnn_lava.verify.bounds.charge_rounding import stock_rounding_tolerance
+from fsnn_lava.verify.bounds.charge_rounding import charge_rounding_tolerance
 from fsnn_lava.verify.check import Check, not_done
 from fsnn_lava.verify.checks.accuracy import AccuracyCheck
 from fsnn_lava.verify.checks.certificate import CertificateCheck
@@ -45,8 +45,8 @@ from fsnn_lava.verify.sampling import Sampling, certified_samples, referenced_sa
 from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import About, JudgedRun, Verdict
 
-BATCH_SAMPLES = 512  # compared together, at most
-BATCH_BYTES = 2**22  # of one float64 per neuron for all of them, at most: more do not fit into the processor's cache
+BATCH_SAMPLES = 512  # at most this many are compared together
+BATCH_BYTES = 2**22  # at most, with one float64 per neuron and sample: more does not fit in the processor's cache
 
 
 class Comparator:
@@ -54,11 +54,11 @@ class Comparator:
 
     Args:
         chip: the network that was exported.
-        model: the float network it was made from; adds the checks "float" and "shift", and the agreement.
-        thresholds: what the run must reach beyond the bounds of the equations.
+        model: the float network from which it was made; adds the checks "float" and "shift", and the agreement.
+        thresholds: what the run must achieve beyond the bounds of the equations.
         graph: "stock" if the run used the stock equivalent of the network.
-        equilibrium_samples: solve a* for this many samples from the start of the run, and certify only those. Default: samples spread over
-            the run, as many as take a fraction of its own work (`fsnn_lava.verify.sampling`).
+        equilibrium_samples: solve for a* of this many samples from the start of the run, and certify only those. Default: samples spread
+            over the run, as many as take a fraction of its own work (`fsnn_lava.verify.sampling`).
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Comparator:
     ) -> None:
         self.digest = chip.digest()
         self.chip = executed_network(chip, graph)
-        self.tolerance = stock_rounding_tolerance(self.chip, graph)
+        self.tolerance = charge_rounding_tolerance(self.chip, graph)
         self.thresholds, self.graph = thresholds or Thresholds(), graph
         self.equilibrium_samples = equilibrium_samples
         self.rate_map = RateMap(self.chip)
@@ -89,7 +89,7 @@ class Comparator:
         self.about: About = {}
 
     def _choose_checks(self, certificate: Certificate) -> None:
-        """Those that depend on the encoding: what a backend received and sent, and what follows for the rates."""
+        """Choose the checks that depend on the encoding: of what a backend received and sent, and of the resulting rates."""
         chip, delta, stock = self.chip, self.chip.delta, self.graph == "stock"
         self.record = RecordCheck(chip, stock=stock) if delta is None else DeltaRecordCheck(chip, stock=stock)
         self.charge: ChargeCheck | SumsCheck
@@ -107,21 +107,23 @@ class Comparator:
             self.settling = DeltaSettlingCheck(chip, delta, self.thresholds)
 
     def add(self, result: Result, values: NDArray[np.uint8], labels: NDArray[np.int64] | None = None, *, offset: int | None = None) -> None:
-        """Compare some samples of the run; more than `batch_size` of them are compared in several batches.
+        """Compare some samples of the run; if there are more than `batch_size`, they are compared in several batches.
 
         Args:
-            result: what the backend returned.
+            result: the results that the backend returned.
             values: the raw input of these samples, as given to `run`.
-            labels: [B]; unknown labels are below 0.
-            offset: number of the first sample within the run (default: the one after those added so far).
+            labels: [B]; negative if unknown.
+            offset: index of the first sample in the run (default: the one after those added so far).
         """
         values = np.asarray(values)
         labels = None if labels is None else np.asarray(labels)
         self._check_origin(result)
         if len(values) != result.samples:
-            raise BadArgument(f"the result has {result.samples} samples, values {len(values)}")
+            raise BadArgument(f"the result has {result.samples} samples, but values has {len(values)}")
         if labels is not None and labels.shape != (result.samples,):
             raise BadArgument(f"labels must be one per sample, [{result.samples}], got {list(labels.shape)}")
+        if labels is not None and labels.dtype.kind not in "iu":
+            raise BadArgument(f"labels must be class numbers (integers), got {labels.dtype}")
         check_batch_shapes(self.chip, result, values)
         offset = self.samples if offset is None else offset
         for start in range(0, result.samples, self.batch_size):
@@ -139,7 +141,7 @@ class Comparator:
         self._add_totals(result)
 
     def _add_batch(self, batch: Batch) -> None:
-        """Checks of every sample; those of some samples afterwards."""
+        """Run the checks on every sample, then those on some samples."""
         self.charge.add(batch)
         if self.band is not None:
             self.band.add(batch)
@@ -153,14 +155,14 @@ class Comparator:
         self.samples += batch.samples
 
     def _map_again(self, batch: Batch) -> None:
-        """f(a) of some samples a second time, without the sums that the charge check uses too."""
+        """Compute f(a) of some samples a second time, without the sums that the charge check also uses."""
         rows = referenced_samples(self.chip, batch.steps).rows(batch.offset, batch.samples)
         if len(rows):
             some = batch.at(rows)
             self.residual.add_again(some, self.rate_map.apply(some.rates, self.rate_map.drive(some.values)))
 
     def _solve(self, batch: Batch) -> None:
-        """a* of some samples, and what is judged by it; certificates of some of these."""
+        """Solve for a* of some samples, run the checks that need it, and certify some of these samples."""
         rows = self._solved(batch.steps).rows(batch.offset, batch.samples)
         if not len(rows):
             return
@@ -180,11 +182,11 @@ class Comparator:
         return solved_samples(self.chip, steps) if self.equilibrium_samples is None else Sampling(self.equilibrium_samples)
 
     def add_answers(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
-        """Add samples of the run of which only the answers were kept.
+        """Add samples of the run for which only the answers were stored.
 
         Args:
             answers: [B], the recorded classes; they are counted separately, because they cannot be verified.
-            labels: [B]; unknown labels are below 0.
+            labels: [B]; negative if unknown.
         """
         self.accuracy.add_rows(answers, labels)
 
@@ -218,13 +220,13 @@ class Comparator:
         return "" if self.chip.delta is None else "the run sends changes of rates, not spikes"
 
     def hand_over(self) -> dict[str, Any]:
-        """Return everything found so far, in JSON types; afterwards the comparator is empty again."""
+        """Return everything found so far, in JSON types, and empty the comparator."""
         found = {"samples": self.samples, "about": self.about, "checks": {n: t.hand_over() for n, t in self._totals().items()}}
         self.samples, self.about = 0, {}
         return found
 
     def take_in(self, found: Any) -> None:
-        """Merge what another comparator of this run found about later samples.
+        """Merge the findings of another comparator of this run on later samples.
 
         Args:
             found: from its `hand_over`.
@@ -266,9 +268,9 @@ class Comparator:
 
     def _check_origin(self, result: Result) -> None:
         if result.digest not in {self.digest, self.chip.digest()}:
-            raise BadArgument(f"the results are of network {result.digest[:12]}, not of this one, {self.digest[:12]}")
+            raise BadArgument(f"the results belong to network {result.digest[:12]}, not to this one, {self.digest[:12]}")
         if (result.graph == "stock") != (self.graph == "stock"):
-            raise BadArgument(f"the results come from graph {result.graph!r}, the comparator was made for {self.graph!r}")
+            raise BadArgument(f"the results come from graph {result.graph!r}, but the comparator was made for {self.graph!r}")
         if self.about and (self.about["steps"], self.about["backend"]) != (result.steps, result.backend):
             raise BadArgument(
                 f"all batches of a run must share backend and steps: they were {self.about['backend']} and {self.about['steps']}, "
@@ -298,22 +300,22 @@ def compare(
     model: FSNN | None = None,
     thresholds: Thresholds | None = None,
 ) -> Verdict:
-    """Judge a whole run: is what ran still the network that was exported, and, with `model`, the one that was trained?
+    """Compare a whole run: is what ran still the network that was exported and, with `model`, the one that was trained?
 
-    The comparator works from the integers of `chip` and the equations, not from the backend. For a run that does not fit into memory, add
-    its batches to a `fsnn_lava.verify.comparator.Comparator`.
+    The comparator uses the integers of `chip` and the equations, not the backend. For a run that does not fit into memory, add its
+    batches to a `fsnn_lava.verify.comparator.Comparator`.
 
     Args:
-        result: what `run` returned.
-        chip: the network that was exported, not one quantised again with other options.
+        result: the Result that `run` returned.
+        chip: the network that was exported, not one quantised again with different options.
         values: the raw input of the run, [B, *shape], or [B, T, *shape] of events.
-        labels: int64 [B], for the accuracy; unknown labels are below 0. Without them the accuracy is not checked.
-        model: the float network that `chip` was made from; adds the checks "float" and "shift", and the agreement.
-        thresholds: what the run must reach beyond the bounds of the equations; by default nothing.
+        labels: int64 [B], for the accuracy; negative if unknown. Without labels, the accuracy is not checked.
+        model: the float network from which `chip` was made; adds the checks "float" and "shift", and the agreement.
+        thresholds: what the run must achieve beyond the bounds of the equations; by default nothing.
 
     Returns:
-        The verdict: `faithful` (every check that was done passed), `settled` and `accurate` (measured), and `passed`, which also counts
-        the thresholds.
+        The verdict: `faithful` (every check that was done passed), `settled` and `accurate` (measured), and `passed`, which also takes
+        the thresholds into account.
 
     Raises:
         BadArgument: `result`, `chip`, `values`, `labels` or `model` do not belong together.

@@ -1,4 +1,4 @@
-"""Which samples of two runs differ, and where one of them first does: layer, neuron and step, with both states at that point."""
+"""Find which samples of two runs differ, and where one first diverges: layer, neuron and step, with both states at that point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Trains = tuple[NDArray[Any], ...]  # [1, T, *shape] per layer
 
 
 def differing_samples(got: Result, expected: Result) -> NDArray[np.bool_]:
-    """[B] samples in which any part of the result differs. Traces may differ by the rounding of 2 T operations."""
+    """Return which samples differ in any part of the result, [B]. Traces may differ by the rounding of 2 T operations."""
     wrong = np.any(got.readout != expected.readout, axis=1) | np.any(got.clip_count != expected.clip_count, axis=1)
     for name in ("counts", "late", "potentials", "clipped", "spikes"):
         left, right = getattr(got, name), getattr(expected, name)
@@ -38,7 +38,7 @@ def differing_samples(got: Result, expected: Result) -> NDArray[np.bool_]:
 
 
 def locate_divergence(emulator: Emulator, values: NDArray[np.uint8], got: Result, *, sample: int) -> Offender:
-    """The first difference between `got` (one sample, number `sample`) and the emulator: its step if spikes were recorded."""
+    """Locate the first divergence of `got` (one sample, index `sample`) from the emulator; its step is known if spikes were recorded."""
     expected = emulator.run(values, steps=got.steps, spikes=True)
     if got.spikes is not None and expected.spikes is not None:
         found = first_divergence(got.spikes, expected.spikes)
@@ -48,7 +48,7 @@ def locate_divergence(emulator: Emulator, values: NDArray[np.uint8], got: Result
 
 
 def locate_from_reference(chip: ChipNetwork, got: Result, expected: Result, *, sample: int) -> Offender:
-    """The first difference between `got` and the reference, both of one sample; the reference has spike trains."""
+    """Locate the first divergence of `got` from the reference, both of one sample; the reference has spike trains."""
     found = None if got.spikes is None or expected.spikes is None else first_divergence(got.spikes, expected.spikes)
     if found is None:
         return {"sample": sample, **_at_end(chip, got, expected, "the reference")}
@@ -59,7 +59,7 @@ def locate_from_reference(chip: ChipNetwork, got: Result, expected: Result, *, s
 
 
 def first_divergence(got: Trains, expected: Trains) -> tuple[int, int, int] | None:
-    """(layer, step in its own time, flat neuron) of the first spike that differs in the chip's time; None if all are equal."""
+    """Return (layer, step in its own time, flat neuron) of the first spike that differs in the chip's time; None if all are equal."""
     found: list[tuple[int, int, int, int]] = []
     for index, (a, b) in enumerate(zip(got, expected, strict=True)):
         wrong = np.flatnonzero((a != b).reshape(-1))
@@ -70,7 +70,7 @@ def first_divergence(got: Trains, expected: Trains) -> tuple[int, int, int] | No
 
 
 def _at_step(emulator: Emulator, values: NDArray[np.uint8], got: Trains, index: int, step: int, flat: int) -> Offender:
-    """Both sides at `step`. All spikes before it are equal, so both neurons received the same input."""
+    """Describe both sides at `step`. All spikes before it are equal, so both neurons received the same input."""
     layer = emulator.chip.layers[index]
     before, after = (_potential(emulator, values, index, flat, steps) for steps in (step - 1, step))
     spike = int(got[index][0, step - 1].reshape(-1)[flat])
@@ -90,7 +90,7 @@ def _at_step(emulator: Emulator, values: NDArray[np.uint8], got: Trains, index: 
 
 
 def _potential(emulator: Emulator, values: NDArray[np.uint8], index: int, flat: int, steps: int) -> int:
-    """u of a neuron after `steps` steps of its own time; the first steps of a longer run are the same."""
+    """Return u of a neuron after `steps` steps of its own time; the first steps of a longer run are the same."""
     if steps == 0:
         return 0
     events = emulator.chip.input.kind == "events"
@@ -98,9 +98,9 @@ def _potential(emulator: Emulator, values: NDArray[np.uint8], index: int, flat: 
 
 
 def _at_end(chip: ChipNetwork, got: Result, expected: Result, against: str) -> Offender:
-    """Without spike trains (or with equal ones) only the final states can be compared.
+    """Compare the final states, for runs without spike trains or with equal ones.
 
-    The first layer is named if all other differences can follow from its own; within a feedback loop they cannot be distinguished.
+    The first layer is named if all other differences can follow from it; within a feedback loop they cannot be told apart.
     """
     wrong = {i: neurons for i in range(len(chip.layers)) if len(neurons := _different_neurons(got, expected, i))}
     origin = first_divergent_layer(chip, list(wrong))
@@ -129,20 +129,20 @@ def _different_neurons(got: Result, expected: Result, index: int) -> NDArray[np.
 
 
 def first_divergent_layer(chip: ChipNetwork, different: list[int]) -> int | None:
-    """The only one of these layers that none of the others reaches; None if feedback leaves no such layer."""
+    """Return the only one of these layers that none of the others reaches; None if feedback leaves no such layer."""
     reached = {i: _reached_from(chip, i) for i in different}
     origins = [i for i in different if not any(i in reached[other] for other in different if other != i)]
     return origins[0] if len(origins) == 1 else None
 
 
 def not_localised(chip: ChipNetwork, different: list[int], against: str) -> str:
-    """What is known where `first_divergent_layer` finds none."""
+    """Describe what is known if `first_divergent_layer` finds none."""
     names = ", ".join(repr(chip.layers[i].name) for i in different)
     return f"not localised: layers {names} end differently from {against}, and they feed each other"
 
 
 def _reached_from(chip: ChipNetwork, layer: int) -> set[int]:
-    """Layers that a layer's spikes reach, directly or through other layers."""
+    """Return the layers that a layer's spikes reach, directly or through other layers."""
     found: set[int] = set()
     new = {layer}
     while new:

@@ -1,4 +1,4 @@
-"""a* of the integer network, solved to 1e-9 from the run's own rates; samples that do not converge are tried again in other ways."""
+"""Solve for the equilibrium a* of the integer network to 1e-9, from the run's own rates; if that fails, other methods are tried."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fsnn_lava.solvers.damped import damped
 
 TOLERANCE = 1e-9
 _STEPS = 500
-_ROUND_TOLERANCES = (1e-6, 1e-10)  # float32 resolves about 1e-7 of the distance from the centre: 1 at first, then 1e-6
+_ROUND_TOLERANCES = (1e-6, 1e-10)  # float32 resolves about 1e-7 of the distance to the centre, which is first 1, then 1e-6
 _DAMPING = 0.3
 
 
 @dataclass(frozen=True)
 class Equilibria:
-    """Rates with a = f(a) for some samples, one [B, *shape] per layer."""
+    """Equilibria of some samples, rates with a = f(a), one [B, *shape] per layer."""
 
     rates: Rates
     residual: NDArray[np.float64]  # [B] max over neurons of |f(a) - a|
@@ -33,17 +33,17 @@ class Equilibria:
         return len(self.residual)
 
     def at(self, rows: NDArray[np.intp]) -> Equilibria:
-        """Those of some samples."""
+        """Return the equilibria of some of the samples."""
         return Equilibria(tuple(rate[rows] for rate in self.rates), self.residual[rows])
 
     @property
     def converged(self) -> NDArray[np.bool_]:
-        """[B] which samples converged."""
+        """Which samples converged, [B]."""
         return self.residual <= TOLERANCE
 
 
 def solve_equilibria(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibria:
-    """a* for every sample. `start` are rates near it (E11); if that does not converge, a start from rest or a damped iteration is tried."""
+    """Solve for the equilibrium a* of every sample from `start`, rates near it (E11); if that fails, try from rest or with damping."""
     found = _in_rounds(rate_map, drive, start)
     for attempt in (_from_rest, _damped_from(start)):
         rows = np.flatnonzero(~found.converged)
@@ -53,7 +53,7 @@ def solve_equilibria(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibri
 
 
 def _in_rounds(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibria:
-    """Solve for changes in float32 around rates whose currents are known in float64; each round adds about six digits."""
+    """Solve in float32 for changes around rates whose currents are known in float64; each round adds about six digits."""
     rates = start
     for tolerance in _ROUND_TOLERANCES:
         rates = NearbyRateMap(rate_map, rates).solve_drive(drive, tol=tolerance, max_steps=_STEPS, start=rates).rates
@@ -75,7 +75,7 @@ def _damped_from(start: Rates) -> Callable[[RateMap, Drive, NDArray[np.intp]], E
 
 
 def _better(found: Equilibria, again: Equilibria, rows: NDArray[np.intp]) -> Equilibria:
-    """`found`, with those `rows` replaced for which `again` has a smaller residual."""
+    """Return `found`, with those `rows` replaced for which `again` has a smaller residual."""
     rates, residual = tuple(rate.copy() for rate in found.rates), found.residual.copy()
     better = again.residual < residual[rows]
     residual[rows[better]] = again.residual[better]
@@ -85,7 +85,7 @@ def _better(found: Equilibria, again: Equilibria, rows: NDArray[np.intp]) -> Equ
 
 
 def _solve_from(rate_map: RateMap, drive: Drive, start: Rates) -> Equilibria:
-    """Damped iteration on all layers at once: slower than Anderson's method, but it does not jump between the linear pieces of f."""
+    """Iterate all layers at once with damping: slower than Anderson's method, but it does not jump between the linear pieces of f."""
     sizes = [int(np.prod(rate.shape[1:])) for rate in start]
 
     def split(flat: Tensor) -> Rates:

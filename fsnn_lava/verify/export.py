@@ -1,4 +1,4 @@
-"""Export: fold, quantise, write, read back, run, and check that it is still the same network. No file is written if a check fails."""
+"""Export: fold, quantise, write, read back, run, and check that it is still the same network. If a check fails, no file is written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from fsnn_lava.nn.neurons import SigmaDelta
 from fsnn_lava.quantisation.calibration import affordable_calibration_samples
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.quantisation.quantisation_report import QuantisationReport, measure_quantisation
-from fsnn_lava.quantisation.quantise import Encoding, Kind, Quantised, Reset, quantise_in_full
+from fsnn_lava.quantisation.quantise import Kind, Quantised, Reset, quantise_in_full
+from fsnn_lava.quantisation.quantise_options import Encoding
 from fsnn_lava.running.run import run
 from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.export_checks import (
@@ -35,17 +36,17 @@ from fsnn_lava.verify.export_checks import (
 )
 
 BATCH = 100
-FOLDING_SAMPLES = 8  # on which folding is checked
+FOLDING_SAMPLES = 8  # number of samples on which folding is checked
 RUN_BUDGET = 2e11  # multiplications of a run in float64, about half a minute
-EQUILIBRIUM_TOLERANCE = 1e-4  # of the rates that a network trained in spikes is compared with in delta encoding
+EQUILIBRIUM_TOLERANCE = 1e-4  # for the rates with which delta encoding is compared if the network was trained in spikes
 
 Write = Callable[[ChipNetwork, Path], None]
 Read = Callable[[Path], ChipNetwork]
-Phase = Callable[[str], AbstractContextManager[None]]  # entered with the name of what takes long
+Phase = Callable[[str], AbstractContextManager[None]]  # entered with the name of a phase that takes long
 
 
-def silent_phase(name: str) -> AbstractContextManager[None]:
-    """A phase of which nothing is said."""
+def silent_export_phase(name: str) -> AbstractContextManager[None]:
+    """Return a phase of the export that prints nothing."""
     return nullcontext()
 
 
@@ -59,14 +60,14 @@ class Samples:
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """What was written (or refused), and what its checks found."""
+    """What was written (or refused), and what the checks of the export found."""
 
     path: str
     digest: str
     size: int  # bytes
     quantisation: QuantisationReport
     checks: tuple[Check, ...]
-    agreement: float  # share of samples for which the integer and the folded network give the same answer
+    agreement: float  # fraction of samples for which the integer and the folded network give the same answer
     rate_error: float  # mean |rate - rate| of the last layer, integer against folded network, after the same steps
     clipped: tuple[int, ...]  # clips per layer, the readout last
     accuracies: Accuracies | None = None
@@ -77,7 +78,7 @@ class Exported:
         return all(check.passed for check in self.checks)
 
     def as_dict(self) -> dict[str, Any]:
-        """The export as JSON values."""
+        """Return the export as JSON values."""
         checks = [{"name": check.name, "passed": check.passed, "sentence": check.summary} for check in self.checks]
         return {**asdict(self), "checks": checks, "passed": self.passed}
 
@@ -100,13 +101,14 @@ def export(
     max_drop: float = 1.0,
     force: bool = False,
     notes: dict[str, str] | None = None,
-    phase: Phase = silent_phase,
+    phase: Phase = silent_export_phase,
 ) -> Exported:
-    """Quantise the network and write it to `path`. If a check fails, raise ExportRefused and leave `path` unchanged, unless `force`.
+    """Export the network: quantise it and write it to `path`. If a check fails, raise ExportRefused and write nothing, unless `force`.
 
-    `write` and `read` decide the format. `bits`, `input`, `reset`, `per_channel`, `steps`, `encoding`, `dead_band` and
-    `calibration` are those of `quantise`.
-    `max_drop`: percentage points of accuracy that the integers may lose on `test`, allowing for chance. `phase` is told what takes long.
+    `write` and `read` determine the format. `bits`, `input`, `reset`, `per_channel`, `steps`, `encoding`, `dead_band` and
+    `calibration` are passed to `quantise`.
+    `max_drop`: percentage points of accuracy that the integers may lose on `test`, allowing for chance. `phase` is called with the
+    name of each phase that takes long.
     """
     target = Path(path)
     with atomic_path(target) as temporary:
@@ -133,7 +135,7 @@ def export(
 
 
 def affordable_export_samples(folded: FoldedNetwork, most: int, steps: int) -> int:
-    """How many samples (2 … `most`) can be run in float64 with RUN_BUDGET."""
+    """Return how many samples (2 … `most`) the export can run in float64 within RUN_BUDGET."""
     return affordable_calibration_samples(folded, most, budget=RUN_BUDGET / steps)
 
 
@@ -189,7 +191,7 @@ def _examine(
 
 
 def _folded_run(folded: FoldedNetwork, values: NDArray[np.uint8], steps: int | None) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The last layer's rates and the answers of the folded network: after `steps` steps, pipelined as on the chip, or at equilibrium."""
+    """Return the folded network's last rates and answers, after `steps` steps pipelined as on the chip, or at equilibrium."""
     rates, answers = [], []
     for start in range(0, len(values), BATCH):
         part = torch.from_numpy(values[start : start + BATCH])

@@ -19,7 +19,7 @@ from fsnn_lava.quantisation.quantisation_report import QuantisationReport
 from fsnn_lava.quantisation.quantise import Quantised
 from fsnn_lava.verify.check import Check
 
-FOLD_TOLERANCE = 1e-9  # of rates in float64
+FOLD_TOLERANCE = 1e-9  # for rates in float64
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Accuracies:
 
 
 def check_exported_file(written: ChipNetwork, back: ChipNetwork) -> Check:
-    """The network read back from the exported file is the one that was written."""
+    """Check that the network read back from the exported file is the one that was written."""
     same = written.digest() == back.digest()
     summary = "the file reads back as the network that was written" if same else "the file reads back as a different network"
     return Check(name="file", passed=same, summary=summary)
@@ -41,7 +41,7 @@ def check_exported_file(written: ChipNetwork, back: ChipNetwork) -> Check:
 
 @torch.no_grad()
 def check_exported_folding(net: FSNN, folded: FoldedNetwork, values: NDArray[np.uint8]) -> Check:
-    """The rate map of the network against that of the folded one, at random rates, both in float64."""
+    """Compare the rate maps of the network and of the folded one at random rates, both in float64."""
     exact = copy.deepcopy(net).double().eval()
     images = torch.from_numpy(values)
     drive, random = folded.drive(images), torch.Generator().manual_seed(0)
@@ -55,7 +55,7 @@ def check_exported_folding(net: FSNN, folded: FoldedNetwork, values: NDArray[np.
 
 
 def check_exported_contraction(made: Quantised) -> Check:
-    """A float network that is certified must stay so in integers."""
+    """Check that a certified float network is still certified in integers."""
     before, after = made.gain_before, made.gain_after
     if before >= 1.0:
         return Check(name="contraction", passed=True, summary=f"the float network is not certified either (gain bound {before:.3f})")
@@ -64,7 +64,7 @@ def check_exported_contraction(made: Quantised) -> Check:
 
 
 def check_exported_equilibrium(found: QuantisationReport) -> Check:
-    """The shift of the equilibrium is within its bound (E12)."""
+    """Check that the shift of the exported network's equilibrium is within its bound (E12)."""
     name = "equilibrium"
     if not found.certified:
         return Check(name=name, passed=True, summary="not certified, so there is no bound on its shift")
@@ -76,7 +76,7 @@ def check_exported_equilibrium(found: QuantisationReport) -> Check:
 
 
 def check_exported_clips(result: Result) -> Check:
-    """Clipping is harmless at the bottom in a silent neuron, and at the top in a saturated one; otherwise a rate or an answer is wrong."""
+    """Check for harmful clips: clipping is harmless at the bottom in a silent neuron and at the top in a saturated one, not elsewhere."""
     harmful = 0
     for clipped, counts in zip(result.clipped, result.counts, strict=True):
         harmless = (clipped == 0) | ((clipped == 1) & (counts == 0)) | ((clipped == 2) & (counts == result.steps))
@@ -90,7 +90,7 @@ def check_exported_clips(result: Result) -> Check:
 
 
 def check_exported_accuracy(found: Accuracies, max_drop: float) -> Check:
-    """The drop may exceed `max_drop` percentage points by one standard error of the accuracy, which can be due to chance."""
+    """Check the accuracy: the drop may exceed `max_drop` percentage points by one standard error, which can be due to chance."""
     drop = 100.0 * (found.folded - found.integer) / found.samples
     p = found.folded / found.samples
     chance = 100.0 * math.sqrt(max(p * (1 - p), 1 / found.samples) / found.samples)

@@ -1,4 +1,4 @@
-"""The float network to compare a batch with: folded once; its equilibrium, spikes and answers in float64."""
+"""The float network to compare a batch with: folded once, with its equilibrium, spikes and answers in float64."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from fsnn_lava.nn.fsnn import FSNN
 from fsnn_lava.nn.neurons import SigmaDelta
 from fsnn_lava.nn.rate_function import rate_of
 from fsnn_lava.quantisation.fold import fold
-from fsnn_lava.quantisation.folded_network import FoldedNetwork
-from fsnn_lava.quantisation.quantise import in_spikes
+from fsnn_lava.quantisation.folded_network import FoldedNetwork, in_spikes
 from fsnn_lava.verify.equilibrium import TOLERANCE, Equilibria
 
-ANSWER_TOLERANCE = 1e-4  # for rates that only an answer depends on
+ANSWER_TOLERANCE = 1e-4  # for rates that are only used for an answer
 
 
 class FloatNetwork:
-    """A folded FSNN that has the layers of `chip`."""
+    """A folded float network with the layers of `chip`."""
 
     def __init__(self, model: FSNN, chip: ChipNetwork) -> None:
         self.chip = chip
@@ -38,7 +37,7 @@ class FloatNetwork:
             raise BadArgument(f"the model has layers {theirs}, but the network in the results has {ours}: they do not belong together")
 
     def average(self, values: NDArray[np.uint8]) -> Tensor:
-        """x* of the raw values, averaged with the chip's own weights (E3): its leak is the float one rounded to 1/4096."""
+        """Return x*, the raw values averaged with the chip's own weights (E3): its leak is the float one rounded to 1/4096."""
         raw = torch.from_numpy(values.astype(np.float64))
         if self.chip.input.kind != "events":
             return raw
@@ -48,7 +47,7 @@ class FloatNetwork:
 
     @torch.no_grad()
     def solve(self, values: NDArray[np.uint8]) -> Equilibria:
-        """a* of the float network for every sample."""
+        """Solve for a* of the float network, for every sample."""
         average = self.average(values)
         found = self.folded.solve(average, tol=TOLERANCE)
         after = self.apply(found.rates, self.folded.drive(average))
@@ -57,10 +56,10 @@ class FloatNetwork:
 
     @torch.no_grad()
     def answers(self, values: NDArray[np.uint8], steps: int) -> NDArray[np.int64]:
-        """[B] answers of the float network after `steps` steps of spikes, in the schedule it was trained with.
+        """Return the answers of the float network after `steps` steps of spikes, in the schedule it was trained with, [B].
 
-        With delta encoding, which has no spikes, at its equilibrium; of `SigmaDelta` neurons, after the steps they were trained with, or
-        after all frames of an event input.
+        With delta encoding, which has no spikes, the answers are those at equilibrium; for `SigmaDelta` neurons, those after the steps they
+        were trained with, or after all frames of an event input.
         """
         if isinstance(self.model.neuron, SigmaDelta):
             return self.model(torch.from_numpy(values), steps if self.chip.input.kind == "events" else None).argmax(1).numpy()
@@ -69,7 +68,7 @@ class FloatNetwork:
         return self.model(torch.from_numpy(values), steps).argmax(1).numpy()
 
     def apply(self, rates: tuple[Tensor, ...], drive: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """f(a), every layer from the rates given (E13)."""
+        """Return f(a), computing every layer from the given rates (E13)."""
         currents = self.folded.currents(rates, drive)
         return tuple(
             rate_of(current, layer.vth, self.folded.neuron.rate_max) for current, layer in zip(currents, self.folded.layers, strict=True)

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 class Loop:
-    """g: rates of the feedback's sources -> the same rates after one pass over all layers, each from those just computed (E18).
+    """g: rates of the feedback's sources -> the same rates after one pass over all layers, each computed from the latest rates (E18).
 
     Vectors [B, n] contain the sources, concatenated.
     """
@@ -31,16 +31,16 @@ class Loop:
         self._weights = {id(s): torch.from_numpy(s.weight * 2.0**s.exponent) for s in inner}
 
     def join(self, rates: Rates) -> Floats:
-        """[B, n] of the rates of the loop's sources, given those of all layers."""
+        """Concatenate the rates of the loop's sources to [B, n], given those of all layers."""
         return np.concatenate([rates[k].reshape(len(rates[k]), -1) for k in self.sources], axis=1)
 
     def split(self, vector: Floats) -> dict[int, Floats]:
-        """[B, *shape] of every source of the loop, by its position."""
+        """Split [B, n] into [B, *shape] for every source of the loop, by its index."""
         parts = np.split(vector, np.cumsum(self.sizes)[:-1], axis=1)
         return {k: part.reshape(len(vector), *self.chip.layers[k].shape) for k, part in zip(self.sources, parts, strict=True)}
 
     def sweep(self, vector: Floats, drive: Drive) -> tuple[Rates, Rates]:
-        """One pass around the loop: rates of all layers, one after the other, and what sigma was applied to: current over threshold."""
+        """Make one pass around the loop: return the rates of all layers, in order, and the inputs of sigma, current / threshold."""
         given = self.split(vector)
         rates: list[Floats] = []
         inputs: list[Floats] = []
@@ -53,19 +53,19 @@ class Loop:
         return tuple(rates), tuple(inputs)
 
     def weight(self, synapse: Synapse) -> Tensor:
-        """2**exponent times the weight of a synapse between layers, in float64."""
+        """Return 2**exponent times the weight of a synapse between layers, in float64."""
         return self._weights[id(synapse)]
 
 
 class LinearisedLoop:
-    """J, the derivative of g where `active` says which neurons are on the rising piece of sigma, one boolean [B, *shape] per layer."""
+    """J, the derivative of g for a given set of `active` neurons, on the rising piece of sigma: one boolean [B, *shape] per layer."""
 
     def __init__(self, loop: Loop, active: tuple[NDArray[np.bool_], ...]) -> None:
         self.loop, self._active = loop, active
         self._slopes = [mask / threshold for mask, threshold in zip(active, loop.thresholds, strict=True)]
 
     def at(self, rows: NDArray[np.intp]) -> LinearisedLoop:
-        """That of some samples."""
+        """Return the linearised loop of some of the samples."""
         return LinearisedLoop(self.loop, tuple(mask[rows] for mask in self._active))
 
     def apply(self, vector: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""MergedFindings: what a check has found so far, in numbers that can be merged across processes and interruptions of a run."""
+"""MergedFindings: what a check has found so far, as numbers that can be merged across processes and interruptions of a run."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.errors import BadFile
+from fsnn_lava.verify.check import Offender
 
 Rule = Callable[[Any, Any], Any]  # (value so far, value over later samples) -> value over both
 
 
 def merge_total(so_far: Any, later: Any) -> Any:
-    """The sum of two findings: numbers and arrays are added, lists are concatenated."""
+    """Add two findings: numbers and arrays are added, lists are concatenated."""
     return so_far + later
 
 
 def merge_largest(so_far: Any, later: Any) -> Any:
-    """The larger of two findings."""
+    """Return the larger of two findings."""
     return np.maximum(so_far, later) if isinstance(so_far, np.ndarray) else max(so_far, later)
 
 
 def merge_either(so_far: Any, later: Any) -> Any:
-    """Element-wise "or" of two lists of boolean arrays, one array per layer."""
+    """Combine two lists of boolean arrays, one array per layer, with an element-wise "or"."""
     return [a | b for a, b in zip(so_far, later, strict=True)]
 
 
 def merge_first(number: int, key: Callable[[Any], Any] | None = None) -> Rule:
-    """Keep the first `number` entries of a list, sorted by `key` if one is given."""
+    """Return a rule that keeps the first `number` entries of a list, sorted by `key` if one is given."""
 
     def rule(so_far: list[Any], later: list[Any]) -> list[Any]:
         both = so_far + later
@@ -40,20 +41,25 @@ def merge_first(number: int, key: Callable[[Any], Any] | None = None) -> Rule:
     return rule
 
 
+def by_place(offender: Offender) -> tuple[int, int]:
+    """Return a sort key, by sample and then by layer, so that the origin of a fault comes before its consequences."""
+    return offender["sample"], offender["position"]
+
+
 class MergedFindings:
-    """The attributes named in RULES start at zero or empty. They can be handed over as JSON types and merged into another instance."""
+    """Findings whose attributes, named in RULES, start at zero or empty; they can be handed over as JSON and merged elsewhere."""
 
     RULES: ClassVar[Mapping[str, Rule]]
 
     def hand_over(self) -> dict[str, Any]:
-        """Everything found so far, in JSON types; afterwards the totals are zero again."""
+        """Return everything found so far, in JSON types, and reset the totals to zero."""
         found = {name: _plain(getattr(self, name)) for name in self.RULES}
         for name in self.RULES:
             setattr(self, name, _empty(getattr(self, name)))
         return found
 
     def take_in(self, found: Any) -> None:
-        """Merge what another instance handed over about later samples; BadFile if the data, which may come from a file, is damaged."""
+        """Merge another instance's findings on later samples; raise BadFile if the data, perhaps from a file, is damaged."""
         if not isinstance(found, dict) or set(found) != set(self.RULES):
             raise BadFile(f"the totals of {type(self).__name__} must have exactly the entries {', '.join(self.RULES)}")
         for name, rule in self.RULES.items():
@@ -83,7 +89,7 @@ def _empty(value: Any) -> Any:
 
 
 def _loaded(own: Any, value: Any) -> Any:
-    """`value`, checked and converted to the type of `own`."""
+    """Return `value`, checked and converted to the type of `own`."""
     if isinstance(own, np.ndarray):
         return _bits(own, value) if own.dtype == bool else _array(own, value)
     if isinstance(own, list):
@@ -97,7 +103,7 @@ def _loaded(own: Any, value: Any) -> Any:
 
 
 def _entry(item: Any) -> Any:
-    """An entry of a list of totals: an offender, a number, or a list of numbers."""
+    """Check an entry of a list of totals: an offender, a number, or a list of numbers."""
     if isinstance(item, dict):
         if not isinstance(item.get("what"), str) or not isinstance(item.get("sample"), int):
             raise ValueError("an offender must have a sample and a sentence")

@@ -1,7 +1,7 @@
 """A second implementation of E15, written as plainly as NumPy allows, to check the emulator and Lava's own sigma-delta neurons.
 
-It shares no arithmetic with the backends; the weights of an event input's frames are part of the network. It is slow, so only a few
-samples of a run are computed with it, except where Lava's own neurons ran, which nothing else computes.
+It shares no arithmetic with the backends, but takes the weights of event frames from the network. It is slow, so it computes only a few
+samples of a run, except for runs of Lava's own neurons, which nothing else computes.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from fsnn_lava.errors import BadArgument
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DeltaEncoding, Layer
 from fsnn_lava.ir.result import Result
-from fsnn_lava.verify.reference_run import TOP, Ints, reference_host_current, reference_shift, reference_synaptic_sum
+from fsnn_lava.verify.reference_arithmetic import TOP, Ints, reference_host_current, reference_shift, reference_sum
 
 
 class MessageReference:
-    """Runs samples step by step: each layer in its own time, feedback `delay` steps late.
+    """Reference that runs samples step by step: each layer in its own time, feedback `delay` steps late.
 
-    `stock`: each neuron is a pair of Lava's SigmaDelta neurons (ir/stock_delta.py), which drop bits and do not clip their sum; with the
-    activation "relu" it is one of them.
+    `stock`: each neuron is a pair of Lava's SigmaDelta neurons (ir/stock_delta.py), which drop bits and do not clip their sum, or a single
+    one with the activation "relu".
     """
 
     def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
@@ -31,13 +31,13 @@ class MessageReference:
         self.chip, self.delta, self.stock = chip, chip.delta, stock
 
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
-        """The Result, without cycles, operations and updates; the changes are kept if `spikes`."""
+        """Return the Result, without cycles, operations and updates; the changes are stored if `spikes`."""
         chip, steps = self.chip, self.chip.steps if steps is None else steps
         kind = _LavaNeurons if self.stock else _Neuron
         neurons = [kind(layer, band, self.delta, self._drive(layer, values)) for layer, band in zip(chip.layers, self.delta.dead_bands)]
         changes = [np.zeros((len(values), steps, *layer.shape), np.int64) for layer in chip.layers]
-        sent = [np.zeros_like(train) for train in changes]  # messages: 0, 1, or 2 of a pair
-        for step in range(steps + len(chip.layers)):  # the chip's time, from 0: layer l works from step l on
+        sent = [np.zeros_like(train) for train in changes]  # messages: 0, 1, or 2 for a pair
+        for step in range(steps + len(chip.layers)):  # the chip's time, counted from 0: layer l is active from step l on
             for index, layer in enumerate(chip.layers):
                 own = step - index
                 if 0 <= own < steps:
@@ -48,7 +48,7 @@ class MessageReference:
         return found if spikes else replace(found, spikes=None)
 
     def _drive(self, layer: Layer, values: NDArray[np.uint8]) -> Ints:
-        """D of E15, not clipped: 2**q (2**n w.x + bias), [B, *shape]; 0 for a layer that events enter, until its first frame."""
+        """Return D of E15, not clipped: 2**q (2**n w.x + bias), [B, *shape]; 0 for a layer with event input, until its first frame."""
         chip, bits = self.chip, self.delta.rate_bits
         if chip.input.kind == "events" and any(synapse.source == INPUT for synapse in chip.into(layer)):
             return np.zeros((len(values), *layer.shape), np.int64)
@@ -57,36 +57,36 @@ class MessageReference:
             total = total + reference_shift(reference_host_current(chip, values), bits - 6)
         for synapse in chip.into(layer):
             if synapse.source == INPUT:
-                total = total + reference_shift(reference_synaptic_sum(synapse, values), bits + synapse.exponent)
+                total = total + reference_shift(reference_sum(synapse, values), bits + synapse.exponent)
         return total
 
     def _framed(self, layer: Layer, values: NDArray[np.uint8], own: int) -> Ints | None:
-        """D after the frames 0 … `own` of an event input: each has its weight, and their sum is shifted once; None if none enter."""
+        """Return D after frames 0 … `own` of an event input, weighted, summed and shifted once; None if no events enter the layer."""
         synapses = [synapse for synapse in self.chip.into(layer) if synapse.source == INPUT]
         if not synapses:
             return None
         weights = self.delta.frame_weights(values.shape[1])[: own + 1]
         seen = np.tensordot(weights, values[:, : own + 1].astype(np.int64), axes=(0, 1))
         finest = min(synapse.exponent for synapse in synapses)
-        total = sum(reference_shift(reference_synaptic_sum(synapse, seen), synapse.exponent - finest) for synapse in synapses)
+        total = sum(reference_shift(reference_sum(synapse, seen), synapse.exponent - finest) for synapse in synapses)
         bits = self.delta.rate_bits
         return (layer.bias.astype(np.int64) << bits) + reference_shift(np.asarray(total), bits + finest - 12)
 
     def _received(self, layer: Layer, changes: list[Ints], own: int) -> Ints | int:
-        """What all connections deliver to a layer in step `own`, from 0, of its own time."""
+        """Return what all connections deliver to a layer in step `own` of its own time, counted from 0."""
         total: Ints | int = 0
         for synapse in self.chip.into(layer):
             then = own - self.chip.delay(synapse)
             if synapse.source != INPUT and then >= 0:
                 arrived = changes[self.chip.index(synapse.source)][:, then]
-                total = total + reference_shift(reference_synaptic_sum(synapse, arrived), synapse.exponent)
+                total = total + reference_shift(reference_sum(synapse, arrived), synapse.exponent)
         return total
 
     def _result(self, steps: int, changes: list[Ints], sent: list[Ints], neurons: list[Any]) -> Result:
         chip = self.chip
         late = [changes[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :].sum(axis=1) for s in chip.feedback]
         told = [train.sum(axis=1) for train in changes]
-        readout = reference_shift(reference_synaptic_sum(chip.readout, told[-1]), chip.readout.exponent)
+        readout = reference_shift(reference_sum(chip.readout, told[-1]), chip.readout.exponent)
         readout = readout + (chip.readout.bias.astype(np.int64) << self.delta.rate_bits)
         clips = np.stack([*(neuron.clips for neuron in neurons), (np.abs(readout) > TOP).sum(axis=1)], axis=1)
         nothing = np.zeros(len(readout), np.int64)
@@ -112,7 +112,7 @@ class MessageReference:
 
 
 class _Neuron:
-    """S, the rate and what was told of one layer (E15)."""
+    """State of one layer (E15): S, the rate, and the rate last sent."""
 
     def __init__(self, layer: Layer, band: int, delta: DeltaEncoding, drive: Ints) -> None:
         self.band, self.drive = band, drive
@@ -128,7 +128,7 @@ class _Neuron:
             self.drive = self._clip(drive)
 
     def step(self, received: Ints | int) -> tuple[Ints, Ints]:
-        """The change that every neuron sends, and the number of its messages."""
+        """Advance one step; return the change that each neuron sends, and its number of messages."""
         self.sums = self._clip(self.sums + received)
         rate = np.clip((self.sums + self.drive) // self.threshold, 0, 2**15 - 1 if self.relu else self.one)
         sends = np.abs(rate - self.told) >= self.band
@@ -144,7 +144,7 @@ class _Neuron:
 
 
 class _LavaNeurons(_Neuron):
-    """ReLU(z) - ReLU(z - one), or ReLU(z) alone. Each sends the change of its own activation, shifted, and forgets what that drops."""
+    """ReLU(z) - ReLU(z - one), or ReLU(z) alone. Each neuron sends the shifted change of its activation; dropped bits are lost."""
 
     def __init__(self, layer: Layer, band: int, delta: DeltaEncoding, drive: Ints) -> None:
         super().__init__(layer, band, delta, drive)

@@ -10,17 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.ir.input_current import input_current
-from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, DenseSynapse, HostDrive, Layer, Readout, Synapse
+from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse
 from fsnn_lava.ir.result import Result
-
-Ints = NDArray[np.int64]
-TOP = 2**23 - 1
-_TIE = 1e-6  # a host drive this close to a half may be rounded either way, because float64 sums depend on their order
+from fsnn_lava.verify.reference_arithmetic import TOP, Ints, reference_host_current, reference_shift, reference_sum
 
 
 def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, stock: bool = False) -> Result:
-    """Run every sample step by step: each layer in its own time, feedback `delay` steps late.
+    """Run the reference on every sample step by step: each layer in its own time, feedback `delay` steps late.
 
     `stock`: layers that leak and subtract are Lava's ATRLIF neurons, which round v and r separately.
     """
@@ -31,7 +27,7 @@ def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, s
     spikes = [np.zeros((samples, steps, *layer.shape), np.int64) for layer in layers]
     constant = [_constant_current(chip, layer, values) for layer in layers]
     readout, clips = np.zeros((samples, chip.readout.classes), np.int64), np.zeros((samples, len(layers) + 1), np.int64)
-    for step in range(steps + len(layers)):  # the chip's time, from 0: layer l works from step l on
+    for step in range(steps + len(layers)):  # the chip's time, counted from 0: layer l is active from step l on
         for index, layer in enumerate(layers):
             own = step - index
             if not 0 <= own < steps:
@@ -44,7 +40,7 @@ def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, s
             clips[:, index] += clipped.reshape(samples, -1).sum(axis=1)
         own = step - len(layers)
         if 0 <= own < steps:
-            charge = reference_shift(reference_synaptic_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
+            charge = reference_shift(reference_sum(chip.readout, spikes[-1][:, own]), 6 + chip.readout.exponent) + (
                 chip.readout.bias.astype(np.int64) << 6
             )
             readout = _towards_zero(readout, chip.readout.decay) + charge
@@ -54,7 +50,7 @@ def run_reference(chip: ChipNetwork, values: NDArray[np.uint8], *, steps: int, s
 
 
 class _Neuron:
-    """u, spike and reset of one layer (E9)."""
+    """Potential, spike and reset of one layer (E9)."""
 
     def __init__(self, layer: Layer, samples: int) -> None:
         self.layer = layer
@@ -63,7 +59,7 @@ class _Neuron:
         self.flags = np.zeros(self.u.shape, np.int64)
 
     def step(self, current: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Spikes, and which neurons were clipped."""
+        """Advance one step; return the spikes, and which neurons were clipped."""
         charged, clipped = self._clip(_towards_zero(self.u, self.layer.decay) + current)
         fires = charged > self.theta if self.layer.strict else charged >= self.theta
         self.u = np.where(fires, charged - self.theta if self.layer.reset == "subtract" else 0, charged)
@@ -76,7 +72,7 @@ class _Neuron:
 
 
 class _Atrlif(_Neuron):
-    """Lava's neuron with an adaptive threshold, set up to subtract: v and r leak and are rounded separately; u = v - r + offset."""
+    """Lava's adaptive-threshold neuron, set up to subtract: v and r leak and are rounded separately; u = v - r + offset."""
 
     def __init__(self, layer: Layer, samples: int) -> None:
         super().__init__(layer, samples)
@@ -95,7 +91,7 @@ class _Atrlif(_Neuron):
 
 
 def _arriving(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], spikes: list[Ints], own: int) -> Ints | int:
-    """What a synapse delivers in step `own`, from 0, of its target's own time, units 2**-6."""
+    """Return what a synapse delivers in step `own` of its target's own time, counted from 0, units 2**-6."""
     if synapse.source == INPUT:
         messages: NDArray[Any] = values[:, own]
     else:
@@ -103,82 +99,20 @@ def _arriving(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], sp
         if sent < 0:
             return 0
         messages = spikes[chip.index(synapse.source)][:, sent]
-    return reference_shift(reference_synaptic_sum(synapse, messages), 6 + synapse.exponent)
+    return reference_shift(reference_sum(synapse, messages), 6 + synapse.exponent)
 
 
 def _constant_current(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8]) -> Ints | int:
-    """What a static input adds to a layer at every step, without its bias, units 2**-6."""
+    """Return what a static input adds to a layer at every step, without its bias, units 2**-6."""
     total: Ints | int = reference_host_current(chip, values) if chip.host_drive is not None and layer is chip.layers[0] else 0
     for synapse in chip.into(layer):
         if synapse.source == INPUT and chip.input.kind != "events":
-            total = total + reference_shift(reference_synaptic_sum(synapse, values), 6 + synapse.exponent)
+            total = total + reference_shift(reference_sum(synapse, values), 6 + synapse.exponent)
     return total
-
-
-def reference_synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> Ints:
-    """weight @ messages, [B, *target] from [B, *source], tap by tap; every partial sum is an integer that the floats hold exactly."""
-    kind = np.float32 if _largest_sum(synapse, messages) < 2**24 else np.float64
-    weight: NDArray[Any] = synapse.weight.astype(kind)
-    sent: NDArray[Any] = messages.astype(kind)
-    if isinstance(synapse, (DenseSynapse, Readout)):
-        return np.rint(sent.reshape(len(sent), -1) @ weight.T).astype(np.int64)
-    total = _convolved(synapse, weight, sent) if isinstance(synapse, ConvSynapse) else _spread(synapse, weight, sent)
-    return np.rint(total).astype(np.int64)
-
-
-def _largest_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> int:
-    """No partial sum is larger: the largest weight times the largest message times the most messages that reach a neuron."""
-    most = synapse.weight.size // min(synapse.weight.shape[:2])
-    return most * int(np.abs(synapse.weight.astype(np.int64)).max(initial=0)) * int(np.abs(messages.astype(np.int64)).max(initial=0))
-
-
-def _convolved(synapse: ConvSynapse | HostDrive, weight: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64]:
-    (sy, sx), (py, px) = synapse.stride, synapse.padding
-    groups, (dy, dx) = (1, (1, 1)) if isinstance(synapse, HostDrive) else (synapse.groups, synapse.dilation)
-    padded = np.pad(sent, ((0, 0), (0, 0), (py, py), (px, px)))
-    rows, columns = ((padded.shape[2 + i] - (dy, dx)[i] * (weight.shape[2 + i] - 1) - 1) // (sy, sx)[i] + 1 for i in (0, 1))
-    parts = []
-    for kernel, source in zip(np.split(weight, groups), np.split(padded, groups, axis=1), strict=True):
-        total = np.zeros((len(sent), len(kernel), rows, columns))
-        for y, x in np.ndindex(*weight.shape[2:]):
-            window = source[:, :, dy * y : dy * y + sy * rows : sy, dx * x : dx * x + sx * columns : sx]
-            total += np.moveaxis(np.tensordot(kernel[:, :, y, x], window, axes=(1, 1)), 0, 1)
-        parts.append(total)
-    return np.concatenate(parts, axis=1)
-
-
-def _spread(synapse: Any, weight: NDArray[Any], sent: NDArray[Any]) -> NDArray[np.float64]:
-    """A transposed convolution: every source adds its kernel to the target's grid."""
-    (sy, sx), (py, px), (oy, ox) = synapse.stride, synapse.padding, synapse.output_padding
-    rows, columns, (ky, kx) = sent.shape[2], sent.shape[3], weight.shape[2:]
-    whole = np.zeros((len(sent), weight.shape[1], (rows - 1) * sy + ky + oy, (columns - 1) * sx + kx + ox))
-    for y, x in np.ndindex(ky, kx):
-        add = np.moveaxis(np.tensordot(weight[:, :, y, x], sent, axes=(0, 1)), 0, 1)
-        whole[:, :, y : y + sy * rows : sy, x : x + sx * columns : sx][:, :, :rows, :columns] += add
-    return whole[:, :, py : whole.shape[2] - py, px : whole.shape[3] - px]
-
-
-def reference_host_current(chip: ChipNetwork, values: NDArray[np.uint8]) -> Ints:
-    """What the host writes as a bias, without the layer's own, units 2**-6. Rounding ties follow what the host did."""
-    drive, layer = chip.host_drive, chip.layers[0]
-    assert drive is not None
-    sent = values.astype(np.float64)
-    if drive.weight.ndim == 2:
-        total = (sent.reshape(len(sent), -1) @ drive.weight.T).reshape(len(sent), *layer.shape)
-    else:
-        total = _convolved(drive, drive.weight, sent)
-    exact = (total + drive.bias) / layer.per_neuron(layer.scale)
-    rounded = np.rint(exact).astype(np.int64) << 6
-    tie = np.abs(np.abs(exact - np.floor(exact)) - 0.5) < _TIE
-    return np.where(tie, input_current(chip, values) - (layer.bias.astype(np.int64) << 6), rounded)
 
 
 def _towards_zero(u: Ints, decay: int) -> Ints:
     return np.sign(u) * (np.abs(u) * (4096 - decay) // 4096)
-
-
-def reference_shift(total: Ints, bits: int) -> Ints:
-    return total * 2**bits if bits >= 0 else total // 2**-bits
 
 
 def _as_result(chip: ChipNetwork, steps: int, spikes: list[Ints], neurons: list[_Neuron], readout: Ints, clips: Ints) -> Result:

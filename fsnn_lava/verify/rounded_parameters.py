@@ -1,4 +1,4 @@
-"""Is every integer of a network its float, rounded? Each weight, bias and threshold is compared separately."""
+"""Check that every parameter of the integer network is its float value, rounded: each weight, bias and threshold is compared separately."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fsnn_lava.quantisation.folded_network import FoldedNetwork
 from fsnn_lava.verify.check import Offender
 
 NEAREST = 0.5 + 1e-6  # integer steps; the excess over 1/2 allows for float64
-_LISTED = 100  # wrong parameters
+_LISTED = 100  # wrong parameters that are listed
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class RoundingErrors:
 
     wrong: list[Offender]  # the first _LISTED of them
     number: int  # all of them
-    synapses: list[dict[str, Any]]  # errors in integer steps, share clipped, SQNR
+    synapses: list[dict[str, Any]]  # errors in integer steps, fraction clipped, SQNR
 
 
 def rounded_parameter_errors(chip: ChipNetwork, folded: FoldedNetwork) -> RoundingErrors:
-    """Compare every parameter of `chip` with that of the folded float network.
+    """Compare every parameter of `chip` with the rounded one of the folded float network.
 
-    A weight may be more than half a step away only if it is clipped: at the largest magnitude in its synapse, with its float beyond that.
+    A weight may be off by more than half a step only if it is clipped: at the largest magnitude in its synapse, with its float beyond that.
     """
     found = _Wrong()
     synapses = []
@@ -56,20 +56,20 @@ def rounded_parameter_errors(chip: ChipNetwork, folded: FoldedNetwork) -> Roundi
 
 
 class _Wrong:
-    """Counts all wrong parameters and lists the first."""
+    """Counts all wrong parameters and lists the first ones."""
 
     def __init__(self) -> None:
         self.number = 0
         self.listed: list[Offender] = []
 
     def add(self, mask: NDArray[np.bool_], describe: Callable[[int], Offender]) -> None:
-        """Add the set entries of `mask`; `describe` is given their positions in the flattened array."""
+        """Add the set entries of `mask`; `describe` is called with their positions in the flattened array."""
         self.number += int(np.count_nonzero(mask))
         self.listed += [describe(int(position)) for position in np.flatnonzero(mask)[: _LISTED - len(self.listed)]]
 
 
 def shrink_factor(integers: NDArray[Any], wanted: NDArray[np.float64]) -> float:
-    """The factor <= 1 for which most weights are `wanted`, scaled and rounded: export may have shrunk feedback to keep it a contraction.
+    """Return the factor <= 1 for which most weights are `wanted`, scaled and rounded: export may have shrunk feedback so that it contracts.
 
     Every weight allows an interval of factors. The result is 1 if all intervals contain it, else a point that most of them contain.
     """
@@ -139,7 +139,7 @@ def _judge_neurons(found: _Wrong, chip: ChipNetwork, folded: FoldedNetwork, inde
 
 
 def _judge_host_drive(found: _Wrong, chip: ChipNetwork, folded: FoldedNetwork) -> None:
-    """Check the host drive: the host does not round before it sums, so it must have the float layer itself."""
+    """Check the host drive: the host does not round before it sums, so it must use the parameters of the float layer itself."""
     if chip.host_drive is None:
         return
     first = folded.layers[0]
@@ -159,7 +159,7 @@ def _judge_host_drive(found: _Wrong, chip: ChipNetwork, folded: FoldedNetwork) -
 def _judge_entries(
     found: _Wrong, layer: str, name: str, got: NDArray[Any], wanted: NDArray[np.float64], judged: NDArray[np.bool_] | None = None
 ) -> None:
-    """Add every entry of `got` that is not the nearest integer to `wanted`, among those `judged` (all by default)."""
+    """Add every entry of `got` that is not the nearest integer to `wanted`, among those in `judged` (by default all)."""
     bad = np.abs(got - wanted) > NEAREST
     if judged is not None:
         bad &= judged

@@ -1,4 +1,4 @@
-"""RunPair: two runs on the same samples, answer by answer: what changed, and can the difference be chance?"""
+"""RunPair: two runs on the same samples, answer by answer: what changed, and can the difference be due to chance?"""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from fsnn_lava.errors import BadArgument
 from fsnn_lava.formats.results import ResultsReader
 from fsnn_lava.verify.verdict import Verdict
 
-LISTED = 500  # samples answered differently
+LISTED = 500  # samples answered differently that are listed
 _CHANCE = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPair:
-    """Two runs, side by side. Every number counts the same samples: those that both runs have.
+    """A pair of runs, side by side. Every number counts the same samples: those that both runs have.
 
     Attributes:
-        names: of the two runs.
-        verdicts: on each of them.
-        facts: (what, value of the first, value of the second).
-        counted: how many samples of each run the verdicts and facts count, from its first.
-        samples: the same number if both runs are of the same data, otherwise 0.
+        names: names of the two runs.
+        verdicts: verdicts on the two runs.
+        facts: (name, value for the first run, value for the second run).
+        counted: how many samples of each run the verdicts and facts cover, from its first.
+        samples: the same number if both runs used the same data, otherwise 0.
         labelled: how many of those have a label.
-        right: answered right by both, only by the first, only by the second, by neither.
-        agreeing: answered alike.
+        right: numbers of samples answered correctly by both, only by the first, only by the second, by neither.
+        agreeing: number of samples with the same answer.
         different: the first samples answered differently: sample, label (-1: unknown), both answers.
     """
 
@@ -46,11 +46,11 @@ class RunPair:
 
     @property
     def by_chance(self) -> float:
-        """The probability of a difference at least this large if both were equally accurate (McNemar's exact test)."""
+        """The probability of a difference at least this large if both runs were equally accurate (McNemar's exact test)."""
         return mcnemar(self.right[1], self.right[2])
 
     def sentence(self) -> str:
-        """What the answers say, in one or two sentences."""
+        """Return what the answers of the pair show, in one or two sentences."""
         if not self.samples:
             return "The two runs are of different data, so their answers cannot be compared sample by sample."
         alike = f"Of the {self.samples:,} samples compared, {self.agreeing:,} are answered alike"
@@ -62,7 +62,7 @@ class RunPair:
             return f"{text} Both are equally accurate."
         better = self.names[0] if first > second else self.names[1]
         if self.by_chance >= _CHANCE:
-            return f"{text} The difference can be chance (p = {self.by_chance:.2g})."
+            return f"{text} The difference can be due to chance (p = {self.by_chance:.2g})."
         return f"{text} {better} is more accurate (p = {self.by_chance:.2g})."
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,17 +88,17 @@ class RunPair:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """The exact two-sided p-value of McNemar's test, from the samples that only one of two is right on."""
+    """Return the exact two-sided p-value of McNemar's test, given the numbers of samples that only one of the two answers correctly."""
     number = only_first + only_second
     tail = sum(comb(number, k) for k in range(min(only_first, only_second) + 1))
     return min(1.0, 2 * tail / 2**number)
 
 
 def require_same_classes(readers: tuple[ResultsReader, ResultsReader], names: tuple[str, str]) -> None:
-    """BadArgument if the networks of two runs have different numbers of classes."""
+    """Raise BadArgument if the networks of two runs have different numbers of classes."""
     first, second = (reader.chip.readout.classes for reader in readers)
     if first != second:
-        raise BadArgument(f"{names[0]} has {first} classes, {names[1]} has {second}: they do not answer the same question")
+        raise BadArgument(f"{names[0]} has {first} classes, but {names[1]} has {second}: they cannot be compared")
 
 
 def compare_runs(
@@ -109,14 +109,14 @@ def compare_runs(
     common: int,
     limit: int | None,
 ) -> RunPair:
-    """Put two results files side by side.
+    """Compare a pair of results files side by side.
 
     Args:
-        readers: of the two files.
-        verdicts: on the samples counted here.
-        names: of the two runs.
-        common: how many samples both begin with (`common_samples`); 0 if they are of different data.
-        limit: count at most so many samples; None counts all.
+        readers: readers of the two files.
+        verdicts: verdicts on the samples counted here.
+        names: names of the two runs.
+        common: number of leading samples that both share (`common_samples`); 0 if they used different data.
+        limit: count at most this many samples; None counts all.
     """
     first, second = readers
     samples = min(common, limit or common)
@@ -140,7 +140,7 @@ def compare_runs(
 
 
 def common_samples(first: ResultsReader, second: ResultsReader) -> int:
-    """How many samples both runs begin with: those of the shorter one if labels and the inputs that both keep are the same, else 0."""
+    """Return how many leading samples two runs share: all of the shorter one if labels and the inputs stored in both are equal, else 0."""
     if first.provenance.data_sha256 == second.provenance.data_sha256:
         return first.samples
     number, kept = min(first.samples, second.samples), min(first.details, second.details)
@@ -163,7 +163,7 @@ def _facts(
 
 
 def _column(reader: ResultsReader, verdict: Verdict, counted: int) -> dict[str, str]:
-    """One run in a few words and numbers, by name; all but the time are of the first `counted` samples."""
+    """Summarise one run of the pair in a few words and numbers, by name; all but the time refer to the first `counted` samples."""
     origin, notes, samples = reader.provenance, reader.chip.notes, reader.samples
     accurate, settled = verdict.accurate, verdict.settled
     return {
@@ -185,7 +185,7 @@ def _column(reader: ResultsReader, verdict: Verdict, counted: int) -> dict[str, 
 
 
 def run_names(first: Path, second: Path) -> tuple[str, str]:
-    """What to call two results files: their names, with as many folders as tell them apart."""
+    """Return what to call two results files: their names, with as many folders as are needed to tell them apart."""
     for number in range(1, 1 + max(len(first.parts), len(second.parts))):
         names = tuple("/".join(path.parts[-number:]) for path in (first, second))
         if names[0] != names[1]:

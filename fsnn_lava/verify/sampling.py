@@ -1,6 +1,6 @@
-"""Which samples of a run are examined more closely, so that doing so takes a fraction of the run's own work.
+"""Sampling: choose which samples of a run are examined more closely, so that this takes a fraction of the run's own work.
 
-The choice depends on the network, the steps and a sample's number alone: not on batches, processes or the clock.
+The choice depends only on the network, the steps and a sample's index, not on batches, processes or the clock.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from numpy.typing import NDArray
 
 from fsnn_lava.ir.network import INPUT, ChipNetwork, DenseSynapse, TransposedConvSynapse
 
-ACTIVITY = 0.1  # share of the neurons that send a message in a step: what the emulator computes of a pass over all connections
-SHARE = 0.1  # of the run's work that each kind of examination may take in a long run
-FIRST_WORK = 5e8  # multiplications for the first samples, however short the run: a fraction of a second
-SOLVED_SAMPLES = 256  # for which a* is solved, at most
-SOLVED_PASSES = 60  # of the rate map, to solve for one a*
-SLOPE_SAMPLES = 8  # run again with fewer steps, at most
-SLOPE_PASSES = 5  # to run one again with T/4 and T/2 steps, and for f(a) after each
-REFERENCE_SAMPLES = 64  # computed by the reference, at most
+ACTIVITY = 0.1  # fraction of neurons that send a message in a step, and so of a full pass that the emulator computes
+SHARE = 0.1  # fraction of the run's work that each kind of examination may take in a long run
+FIRST_WORK = 5e8  # multiplications for the first samples, however short the run is: a fraction of a second
+SOLVED_SAMPLES = 256  # at most this many are solved for a*
+SOLVED_PASSES = 60  # over the rate map, to solve for one a*
+SLOPE_SAMPLES = 8  # at most this many are run again with fewer steps
+SLOPE_PASSES = 5  # to run one sample again with T/4 and T/2 steps, and to compute f(a) after each
+REFERENCE_SAMPLES = 64  # at most this many are computed by the reference
 REFERENCE_PASSES = 10  # per step: many small operations, and silent neurons are not skipped
-CERTIFIED_SAMPLES = 32  # examined for a certificate, at most
+CERTIFIED_SAMPLES = 32  # at most this many are examined for a certificate
 CERTIFICATE_PASSES = 400  # around the loops, forward or back, to certify one sample
-PASS_OVERHEAD = 1e6  # multiplications in the time that the calls of a pass to solve or to certify take, however small the network
+PASS_OVERHEAD = 1e6  # in multiplications: the cost of the calls in a pass that solves or certifies, however small the network
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """The first samples of a run, then one in `every`, until there are `most`. Without `every`, only the first."""
+    """A sampling of a run: its first samples, then one in `every`, until there are `most`. Without `every`, only the first ones."""
 
     first: int
     every: int | None = None
     most: int = 2**62
 
     def rows(self, offset: int, samples: int) -> NDArray[np.intp]:
-        """Positions of the chosen ones among `samples` samples, of which the first is number `offset`."""
+        """Return the positions of the chosen samples among `samples`, which start at index `offset`."""
         numbers = np.arange(offset, offset + samples)
         chosen = numbers < self.first
         if self.every is not None:
@@ -54,10 +54,10 @@ def affordable(
     most: int = 2**62,
     first_most: int | None = None,
 ) -> Sampling:
-    """The samples to examine if one takes as long as `passes` passes over all connections; running one takes ACTIVITY * steps of them.
+    """Return an affordable sampling if one sample takes `passes` passes over all connections; running one takes ACTIVITY * steps of them.
 
     At least `least`, at most `most` in all, and at most `first_most` from the start of the run. The first samples are examined together,
-    later ones each on its own, when a pass takes `overhead` multiplications longer.
+    later ones one at a time, when a pass takes `overhead` multiplications longer.
     """
     work = multiplications_per_sample(chip)
     first = int(np.clip(FIRST_WORK // (passes * work), least, most if first_most is None else first_most))
@@ -65,7 +65,7 @@ def affordable(
 
 
 def multiplications_per_sample(chip: ChipNetwork) -> int:
-    """Multiplications of one pass over all connections between layers, for one sample; at least 1."""
+    """Return the multiplications of one pass over all connections between layers, for one sample; at least 1."""
     total = 0
     for synapse in chip.synapses:
         if synapse.source != INPUT:
@@ -75,20 +75,20 @@ def multiplications_per_sample(chip: ChipNetwork) -> int:
 
 
 def solved_samples(chip: ChipNetwork, steps: int) -> Sampling:
-    """For which samples a* is solved by default."""
+    """Return the samples for which a* is solved by default."""
     return affordable(chip, steps, passes=SOLVED_PASSES, overhead=PASS_OVERHEAD, least=2, most=SOLVED_SAMPLES)
 
 
 def slope_samples(chip: ChipNetwork, steps: int) -> Sampling:
-    """Which samples are run again with fewer steps, to measure how the residual falls."""
+    """Return the samples that are run again with fewer steps, to measure how the residual falls."""
     return Sampling(affordable(chip, steps, passes=SLOPE_PASSES, least=2, most=SLOPE_SAMPLES).first)
 
 
 def referenced_samples(chip: ChipNetwork, steps: int) -> Sampling:
-    """Which samples the reference computes."""
+    """Return the samples that the reference computes."""
     return affordable(chip, steps, passes=REFERENCE_PASSES * steps, most=REFERENCE_SAMPLES, first_most=16)
 
 
 def certified_samples(chip: ChipNetwork, steps: int) -> Sampling:
-    """Which samples are examined by default."""
+    """Return the samples that are examined for a certificate by default."""
     return affordable(chip, steps, passes=CERTIFICATE_PASSES, overhead=PASS_OVERHEAD, most=CERTIFIED_SAMPLES)

@@ -1,4 +1,4 @@
-"""What a user may require of a run in addition to the bounds of the equations."""
+"""Thresholds that a user may set for a run in addition to the bounds of the equations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Contraction = Literal["none", "local", "certified"]
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """What a run must reach in addition to the bounds of the equations, by default nothing. A run that misses a threshold fails.
+    """Thresholds that a run must meet in addition to the bounds of the equations, by default none. A run that misses one fails.
 
     Thresholds are about how good a network is. Whether the chip ran it faithfully is always checked.
 
@@ -22,9 +22,9 @@ class Thresholds:
         shift_max: largest |a*_q - a*| of any neuron between the integer and the float network, spikes per step. Needs a model.
         contraction: the weakest form to accept: "certified" (the gains of E13 prove it), "local" (it holds at the equilibria that were
             examined) or "none".
-        accuracy_min: share of correct answers, 0 to 1. Needs labels.
-        agreement_min: share of samples for which the float network gives the same answer, 0 to 1. Needs a model.
-        dead_max: share of neurons that never spiked in any sample, 0 to 1.
+        accuracy_min: fraction of correct answers, 0 to 1. Needs labels.
+        agreement_min: fraction of samples for which the float network gives the same answer, 0 to 1. Needs a model.
+        dead_max: fraction of neurons that never spiked in any sample, 0 to 1.
 
     Raises:
         BadArgument: a number is out of range.
@@ -49,6 +49,6 @@ class Thresholds:
         for name in ("accuracy_min", "agreement_min", "dead_max"):
             value = getattr(self, name)
             if value is not None and not 0.0 <= value <= 1.0:
-                raise BadArgument(f"{name} must be a share between 0 and 1, got {value}")
+                raise BadArgument(f"{name} must be between 0 and 1, got {value}")
         if self.contraction not in ("none", "local", "certified"):
             raise BadArgument(f"contraction must be none, local or certified, got {self.contraction!r}")

@@ -1,4 +1,4 @@
-"""Verdict: three answers (faithful, settled, accurate) and one Check for each thing that must hold. Data only; `report` draws it."""
+"""Verdict: three answers (faithful, settled, accurate) and one Check for each property that must hold. Data only; `report` draws it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class About(TypedDict, total=False):
     graph: str
     steps: int
     samples: int
-    digest: str  # of the network
-    seconds: float  # of the run itself
+    digest: str  # digest of the network
+    seconds: float  # time of the run itself
     operations: int  # synaptic operations
     updates: int  # neuron updates
     spikes: int
@@ -59,7 +59,7 @@ class Verdict:
     Attributes:
         checks: one for every link of the chain.
         settled: how far the rates are from the equilibrium; None if that was not measured.
-        accurate: accuracy with its interval, and that of the float network; None without labels.
+        accurate: accuracy with its interval, and the float network's accuracy; None without labels.
         about: which run was checked, and its totals: backend, steps, samples, digest, seconds, operations, updates, spikes.
         run: the run itself, for `to_html` to draw; None if the verdict does not come from `compare`.
 
@@ -177,7 +177,7 @@ class Verdict:
         """Write one self-contained page: the verdict and, if it comes from `compare`, figures of the run.
 
         Args:
-            path: of the HTML file.
+            path: path of the HTML file.
 
         Raises:
             BadFile: the file cannot be written.
@@ -197,7 +197,7 @@ class Verdict:
 
 
 def plain_values(value: Any) -> Any:
-    """`value` as a verdict's to_dict returns it, in types that JSON has; NaN and infinity become None."""
+    """Convert `value` to JSON types, as in a verdict's to_dict; NaN and infinity become None."""
     if isinstance(value, Mapping):
         return {str(key): plain_values(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""The 95 % interval of a share that was counted."""
+"""The 95 % Wilson interval of a proportion."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _Z = 1.959963984540054  # 95 %
 
 
 def wilson_interval(right: int, total: int) -> tuple[float, float]:
-    """The 95 % interval of a share (docs/equations.md, Intervals)."""
+    """Return the 95 % Wilson interval of a proportion (docs/equations.md, Intervals)."""
     if total == 0:
         return 0.0, 1.0
     share, z2 = right / total, _Z * _Z / total

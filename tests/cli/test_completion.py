@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from fsnn_lava.cli.completion import completion_script, completion_words
-from fsnn_lava.cli.main import COMMANDS, main
+from fsnn_lava.cli.fsnn import COMMANDS, main
 
 
 def completed(line: str) -> set[str]:
@@ -30,6 +30,13 @@ def test_bash_completes_commands_options_and_values():
     assert completed("fsnn run --backend ") == {"emu", "sim", "loihi2"}
     assert completed("fsnn-train --data fash") == {"fashion-mnist"}
     assert completed("fsnn-export --reset s") == {"subtract"}
+
+
+def test_shipped_networks_recipes_and_boards_are_completed_by_name():
+    assert completed("fsnn run dig") == completed("fsnn-map dig") == completed("fsnn get dig") == {"digits"}
+    assert completed("fsnn train digits-") == {"digits-deep"}
+    assert completed("fsnn-map digits --board oh") == {"oheo-gulch"}
+    assert "complete -c fsnn-get -a 'cifar10 " in completion_script("fish")
 
 
 def test_every_option_is_known_to_the_scripts():

@@ -20,12 +20,12 @@ def test_a_network_that_was_got_is_found_by_its_name(tmp_path, monkeypatch, caps
     assert capsys.readouterr().out.count("size and SHA-256 match this release") == 2
     assert fsnn_get(["--list"]) == 0
     listed = {line.split()[0]: line.partition(" MB  ")[2] for line in capsys.readouterr().out.splitlines()}
-    assert listed["fashion-mnist-if"] == "here: net.h5, model.pt"
-    assert listed["fashion-mnist-lif"] == "here: net.h5; missing: model.pt"
+    assert listed["fashion-mnist-if"] == "on this machine: net.h5, model.pt"
+    assert listed["fashion-mnist-lif"] == "on this machine: net.h5; missing: model.pt"
 
 
 def test_no_name_and_a_wrong_one_are_reported(capsys):
     assert fsnn_get([]) == 2
-    assert capsys.readouterr().err == "fsnn-get: no network given: give a name (--list shows all of them)\n"
+    assert capsys.readouterr().err == "fsnn-get: no network given: add a name (--list shows all of them)\n"
     assert fsnn_get(["imagenet"]) == 2
     assert "there is no shipped network named imagenet" in capsys.readouterr().err

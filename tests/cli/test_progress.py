@@ -62,4 +62,5 @@ def test_a_terminal_sees_the_phase_on_the_bar_and_a_clean_line_afterwards(monkey
         pass
     said = capsys.readouterr().err
     assert "comparing" in said and "running" in said and "5/10 samples" in said and "judging the run …" in said
+    assert ", ," not in said
     assert said.endswith("\r")

@@ -120,7 +120,7 @@ def test_interrupted_by_control_c_it_exits_with_130_and_can_be_resumed(recipe, t
 
 def test_without_a_recipe_the_names_are_pointed_to(capsys):
     assert fsnn_train([]) == 2
-    assert capsys.readouterr().err.startswith("fsnn-train: no recipe given: give a .toml file or the name of a shipped one")
+    assert capsys.readouterr().err.startswith("fsnn-train: no recipe given: add a .toml file or the name of a shipped one")
 
 
 def test_the_folder_of_the_data_sets_may_still_be_called_data(recipe, tmp_path, capsys):

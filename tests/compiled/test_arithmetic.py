@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fsnn_lava.compiled.arithmetic import Step, integrate, leaked, neuron_step, shift
+from fsnn_lava.compiled.arithmetic import Step, integrate, leaked, neuron_arithmetic, shift
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.limits import STATE_MAX
 from tests.helpers.strategies import random_network
@@ -26,7 +26,9 @@ def layer(*, threshold: object = 3, decay: int = 0, reset: str = "subtract", str
 
 def step(u: np.ndarray, current: np.ndarray, of: Layer) -> Step:
     """One step of a layer's neurons."""
-    return neuron_step(u, current, threshold=of.per_neuron(of.threshold), decay=of.decay, subtract=of.reset == "subtract", strict=of.strict)
+    return neuron_arithmetic(
+        u, current, threshold=of.per_neuron(of.threshold), decay=of.decay, subtract=of.reset == "subtract", strict=of.strict
+    )
 
 
 def ints(*values: int) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,3 +55,31 @@ def test_damaged_and_empty_files_are_refused(tmp_path):
         path.write_bytes(b"% evt 3.0\n% end\n" if ending == ".raw" else b"something else")
         with pytest.raises(BadData, match=r"contains no events|is damaged or not a recording"):
             read_event_file(path)
+
+
+RECORDINGS = os.environ.get("FSNN_RECORDINGS")  # tests/data of faery's source distribution
+
+
+@pytest.mark.skipif(
+    RECORDINGS is None, reason="no recordings: unpack faery's source distribution, and set FSNN_RECORDINGS to its tests/data"
+)
+def test_real_recordings_of_every_kind_are_read():
+    """A listing in text and a recording in two formats show that the decoded events are right; the reader decodes neither itself."""
+    pytest.importorskip("faery", reason="faery is not installed: pip install fsnn-lava[events]")
+    folder = Path(str(RECORDINGS))
+    listed = np.loadtxt(folder / "dvs.csv", delimiter=",", skiprows=1, dtype=np.int64)
+    events, sensor = read_event_file(folder / "dvs.es")
+    assert sensor == (320, 240)
+    np.testing.assert_array_equal(np.stack([events[name] for name in "txyp"], axis=1), listed)
+    (raw, raw_sensor), (dat, dat_sensor) = (read_event_file(folder / name) for name in ("evt3.raw", "gen4.dat"))
+    assert raw_sensor == dat_sensor == (1280, 720)
+    for name in "xyp":
+        np.testing.assert_array_equal(raw[name], dat[name])
+    np.testing.assert_array_equal(raw["t"] - raw["t"][0], dat["t"] - dat["t"][0])
+    camera, sensor = read_event_file(folder / "davis346.aedat4")
+    assert (len(camera), sensor) == (78_830, (346, 260))
+    assert camera["x"].max() < 346 and camera["y"].max() < 260 and (np.diff(camera["t"]) >= 0).all()
+    older, sensor = read_event_file(folder / "evt2.raw")
+    assert (len(older), sensor) == (521_252, None)
+    with pytest.raises(BadData, match="contains no event tracks"):
+        read_event_file(folder / "test_data_gray16.aedat4")

@@ -44,6 +44,16 @@ def test_columns_first_in_the_file_is_the_same_array(tmp_path):
     np.testing.assert_array_equal(load(str(path)).test.batch([2, 0]), X[[2, 0]])
 
 
+def test_test_samples_may_be_named_as_in_the_files_of_keras(tmp_path):
+    path = write(tmp_path / "mine.npz", x_train=X[:2], y_train=Y[:2], x_test=X[1:], y_test=Y[1:])
+    data = load(path)
+    np.testing.assert_array_equal(data.test.batch(slice(None)), X[1:])
+    np.testing.assert_array_equal(data.test.labels, Y[1:])
+    assert len(data.train) == 2
+    both = load(write(tmp_path / "both.npz", x=X, y=Y, x_test=X[:1], y_test=Y[:1]))
+    assert len(both.test) == 3
+
+
 def test_five_axes_are_an_input_sequence(tmp_path):
     path = write(tmp_path / "e.npz", x=np.stack([X, X], axis=1), y=Y)
     assert (load(path).kind, load(path).shape, load(path).test.shape) == ("events", (1, 4, 5), (2, 1, 4, 5))
@@ -95,6 +105,7 @@ def test_flat_samples_share_one_mean_and_events_are_taken_as_they_are(tmp_path):
         ({"x": X, "y": Y, "x_train": X, "y_train": Y[:1]}, "y_train must be a vector of 3 class numbers"),
         ({"y": Y}, "the array 'x' is missing; write it with numpy.savez"),
         ({"x": X}, "the array 'y' is missing"),
+        ({"images": X, "labels": Y}, "the array 'x' is missing; write it .*; the file contains images, labels$"),
         ({"x": X / 2, "y": Y}, "x must hold raw values, got float64 from 2 to 124"),
         ({"x": X[0, 0, 0], "y": Y}, r"x must be uint8 .*got uint8 of shape \[5\]"),
         ({"x": X[:0], "y": Y[:0]}, r"x must be uint8 .*got uint8 of shape \[0, 1, 4, 5\]"),

@@ -40,8 +40,8 @@ def test_channels_last_come_first():
     assert events and "interpreted as channels last, BTHWC" in said
 
 
-@pytest.mark.parametrize("shape", [(2, 8, 8, 16), (2, 4, 4, 3), (2, 5, 8, 8, 16)])
-def test_shapes_that_would_be_square_with_channels_last_are_taken_as_they_are_with_a_note(shape):
+@pytest.mark.parametrize("shape", [(2, 8, 8, 16), (2, 4, 4, 3), (2, 5, 8, 8, 16), (2, 12, 10, 6)])
+def test_shapes_that_would_be_square_or_have_few_channels_with_channels_last_are_taken_as_they_are_with_a_note(shape):
     values, events, said = one(np.ones(shape, np.uint8))
     assert (values.shape, events) == (shape, len(shape) == 5)
     first, last = ("BTCHW", "BTHWC") if events else ("BCHW", "BHWC")
@@ -94,3 +94,13 @@ def test_a_layout_that_is_given_is_not_guessed():
 def test_what_cannot_be_raw_values_is_refused_with_what_to_write(array, layout, sentence):
     with pytest.raises(BadData, match=f"^f.npz: .*{sentence}"):
         recognise_values([array], layout=layout, where="f.npz")
+
+
+def test_the_shape_that_a_network_takes_decides_the_layout():
+    ambiguous = np.ones((2, 5, 5, 3), np.uint8)  # 5 channels of 5x3 pixels, or 3 channels of 5x5 pixels
+    first = recognise_values([ambiguous], shape=(5, 5, 3), where="own.npz")
+    assert (first.arrays[0].shape, first.remarks) == ((2, 5, 5, 3), ())
+    last = recognise_values([ambiguous], shape=(3, 5, 5), where="own.npz")
+    assert last.arrays[0].shape == (2, 3, 5, 5) and "interpreted as channels last, BHWC" in last.remarks[0]
+    neither = recognise_values([ambiguous], shape=(1, 28, 28), where="own.npz")
+    assert neither.arrays[0].shape == (2, 3, 5, 5) and "interpreted as channels last, BHWC" in neither.remarks[0]  # as without a shape

@@ -33,7 +33,7 @@ def test_a_folder_with_a_comma_in_its_name_is_used_unchanged(tmp_path):
         ("a,=3", lambda s: s, "got '=3'"),
         ("a,frames=0", lambda s: s.whole("frames", 1, high=9), "frames must be a whole number from 1 to 9, got '0'"),
         ("a,frames=1e3", lambda s: s.whole("frames", 1, high=9), "got '1e3'"),
-        ("a,size=3x4x5", lambda s: s.sides("size"), "size must be a side or WIDTHxHEIGHT, 1 to 4096 pixels, got '3x4x5'"),
+        ("a,size=3x4x5", lambda s: s.sides("size"), "size must be SIDE or WIDTHxHEIGHT, 1 to 4096 pixels, got '3x4x5'"),
         ("a,cache=maybe", lambda s: s.choice("cache", ("yes", "no")), "cache must be yes or no, got 'maybe'"),
         ("a,frame=3", lambda s: s.check_keys(("frames", "size")), "unknown option 'frame'; did you mean 'frames'?"),
         ("a,xyz=3", lambda s: s.check_keys(()), "unknown option 'xyz'; known here: none"),

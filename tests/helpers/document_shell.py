@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fsnn_lava.cli.main import module_of
+from fsnn_lava.cli.fsnn import module_of
 from fsnn_lava.data import load
 from tests.helpers.data_files import write_cifar10, write_mnist
+from tests.helpers.event_data import write_nmnist
 
 ROOT = Path(__file__).parents[2]
 LAVA = importlib.util.find_spec("lava") is not None
@@ -87,6 +88,7 @@ def furnish(folder: Path) -> None:
     write_mnist(folder / "data")
     write_mnist(folder / "data", folder="FashionMNIST/raw")
     write_cifar10(folder / "data")
+    write_nmnist(folder / "data")
 
 
 class Shell:
@@ -123,7 +125,7 @@ class Shell:
         self._patch.setattr(sys, "argv", [name, *arguments])
         try:
             if name == "fsnn":
-                return int(importlib.import_module("fsnn_lava.cli.main").main(arguments))
+                return int(importlib.import_module("fsnn_lava.cli.fsnn").main(arguments))
             if name.startswith("fsnn-"):
                 command = name.removeprefix("fsnn-")
                 program = getattr(importlib.import_module(f"fsnn_lava.cli.{module_of(command)}"), f"fsnn_{command}")

@@ -39,8 +39,8 @@ def test_the_outputs_are_the_readout_or_else_the_last_neurons():
     ("modules", "sentence"),
     [
         ([nn.Linear(6, 5)], "neither nn.ReLU nor a spiking neuron"),
-        ([nn.ReLU(), nn.Linear(6, 5)], r"layer '0' \(ReLU\): there is no nn.Linear or nn.Conv2d before it"),
-        ([nn.Linear(6, 5), nn.ReLU(), nn.ReLU()], r"layer '2' \(ReLU\): there is no nn.Linear"),
+        ([nn.ReLU(), nn.Linear(6, 5)], r"layer '0' \(ReLU\): it has no nn.Linear or nn.Conv2d before it"),
+        ([nn.Linear(6, 5), nn.ReLU(), nn.ReLU()], r"layer '2' \(ReLU\): it has no nn.Linear"),
     ],
 )
 def test_neurons_without_a_linear_layer_are_refused(modules, sentence):

@@ -150,7 +150,7 @@ def test_two_nodes_with_one_name_are_refused(tmp_path):
         type_check=False,
     )
     edges = [("input", "in"), ("in", "ring"), ("ring", "ring.lif"), ("ring.lif", "out"), ("out", "output")]
-    with pytest.raises(fl.BadFile, match=r"two nodes have the name 'ring\.lif'"):
+    with pytest.raises(fl.BadFile, match=r"two nodes are named 'ring\.lif'"):
         read(tmp_path, nir_chain(edges=edges, **{"ring": inner, "ring.lif": integrate_and_fire(6)}), dt=1.0)
 
 
@@ -161,7 +161,7 @@ PAIR = np.array([1, 1])
 @pytest.mark.parametrize(
     ("graph", "options", "sentence"),
     [
-        (nir_chain, {"reset": None, "dt": 1.0}, r'with dt = 1, it resets to zero, .* say reset="subtract"'),
+        (nir_chain, {"reset": None, "dt": 1.0}, r'with dt = 1, it resets to zero, .* pass reset="subtract"'),
         (nir_chain, {}, "the file does not say how long a time step is"),
         (nir_chain, {"dt": 9.0}, r"it would keep -0.8 of its potential per step"),
         (nir_chain, {"written_by": "spikingjelly"}, "SpikingJelly only writes networks that reset to a fixed potential"),
@@ -178,7 +178,7 @@ PAIR = np.array([1, 1])
         (
             lambda: nir_chain(nir.CubaLIF(tau_syn=ONES, tau_mem=ONES, r=ONES, v_leak=0 * ONES, v_threshold=ONES)),
             {"dt": 0.5},
-            r"node 'lif' \(CubaLIF\): it filters its input by a synaptic current",
+            r"node 'lif' \(CubaLIF\): it filters its input through a synaptic current",
         ),
         (
             lambda: nir_chain(lif(6, v_reset=0.1 * ONES)),
@@ -192,11 +192,11 @@ PAIR = np.array([1, 1])
             {"dt": 1.0},
             "a loop must contain a layer of neurons",
         ),
-        (lambda: nir_chain(edges=[("input", "in"), ("in", "lif")]), {"dt": 1.0}, "there is no order of the layers"),
+        (lambda: nir_chain(edges=[("input", "in"), ("in", "lif")]), {"dt": 1.0}, "the layers cannot be ordered"),
         (
             lambda: nir_chain(edges=[("input", "lif"), ("lif", "out"), ("out", "output")]),
             {"dt": 1.0},
-            "there is no nn.Linear or nn.Conv2d before it",
+            "it has no nn.Linear or nn.Conv2d before it",
         ),
     ],
 )

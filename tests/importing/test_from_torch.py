@@ -109,10 +109,10 @@ class Branching(nn.Module):
 @pytest.mark.parametrize(
     ("modules", "sentence"),
     [
-        ([nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16, 4)], r"layer '0' \(MaxPool2d\) takes a maximum, .* replace it by nn.AvgPool2d"),
+        ([nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16, 4)], r"layer '0' \(MaxPool2d\) takes a maximum, .* replace it with nn.AvgPool2d"),
         ([nn.Flatten(), nn.Linear(64, 8), nn.Softmax(1), nn.Linear(8, 4)], r"layer '2' \(Softmax\) cannot be .* elsewhere use nn.ReLU"),
-        ([nn.Flatten(), nn.Linear(64, 8), OwnNeuron(), nn.Linear(8, 4)], r"layer '2' \(OwnNeuron\) is not known: convert it to .* spiking"),
-        ([nn.Flatten(), Branching()], r"layer '1' \(Branching\) has its own forward\(\), .* replace it by nn.Sequential"),
+        ([nn.Flatten(), nn.Linear(64, 8), OwnNeuron(), nn.Linear(8, 4)], r"layer '2' \(OwnNeuron\) is not supported: convert .* spiking"),
+        ([nn.Flatten(), Branching()], r"layer '1' \(Branching\) has its own forward\(\), .* use nn.Sequential"),
     ],
     ids=["maximum", "softmax", "unknown neuron", "control flow"],
 )

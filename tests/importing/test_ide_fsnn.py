@@ -84,7 +84,7 @@ def test_leak_threshold_steps_and_file_are_kept_with_the_network(tmp_path):
     ("kind", "shape", "sentence"),
     [
         ("conv", None, "does not contain the size of its input"),
-        ("conv", (12, 20, 20), "no strides and paddings of a kernel of 5 x 5 give the 63 values"),
+        ("conv", (12, 20, 20), "no stride and padding pairs of a 5 x 5 kernel give the 63 values"),
         ("fc", (1, 3, 3), r"takes 12 values, but input_shape is \(1, 3, 3\)"),
         ("conv", (3, 6, 6), r"takes 12 channels, but input_shape is \(3, 6, 6\)"),
     ],
@@ -101,7 +101,7 @@ def test_an_input_that_does_not_fit_is_refused(kind, shape, sentence, tmp_path):
         (lambda state: state.clear(), r"needs arrays named network_x.… and classifier.weight"),
         (lambda state: state.pop("network_s.fc.weight_u"), "do not form a network of IDE-FSNN"),
         (lambda state: state["network_x.bn.bias"].fill_(torch.nan), "network_x.bn.bias contains NaN or infinity"),
-        (lambda state: state["network_s.fc.weight_w"].zero_(), "weight_w has no norm"),
+        (lambda state: state["network_s.fc.weight_w"].zero_(), "weight_w does not have a positive norm"),
         (lambda state: state.update({"classifier.bias": torch.zeros(3)}), "must all be float32 or all be float64"),
         (lambda state: state.update({"classifier.weight": torch.zeros(3, 4, dtype=torch.float64)}), "readout must be"),
     ],

@@ -53,7 +53,7 @@ def test_one_module_computes_what_the_path_computes(name):
     [
         ([nn.Conv2d(2, 3, 3), nn.Conv2d(3, 3, 3)], (2, 9, 9), r"layer '1' \(Conv2d\): it follows another linear layer directly"),
         ([nn.Conv2d(2, 3, 3), nn.Flatten(), nn.Linear(147, 2)], (2, 9, 9), r"layer '2' \(Linear\): it follows a convolution directly"),
-        ([nn.Conv2d(2, 3, 3, padding="same")], (2, 9, 9), "needs zero padding given in numbers, got 'zeros', 'same'"),
+        ([nn.Conv2d(2, 3, 3, padding="same")], (2, 9, 9), "must use zero padding given as numbers, got 'zeros', 'same'"),
         ([nn.Conv2d(4, 3, 3)], (2, 9, 9), r"takes 4 channels, but its input has shape \(2, 9, 9\)"),
         ([nn.Conv2d(2, 3, 11)], (2, 9, 9), "there is no output"),
         ([nn.Linear(18, 3)], (2, 3, 3), r"its input has shape \(2, 3, 3\): put nn.Flatten\(\) before it"),
@@ -65,7 +65,7 @@ def test_one_module_computes_what_the_path_computes(name):
         ([nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False)], (4,), "track_running_stats=True"),
         ([nn.Conv2d(1, 2, 2), nn.Flatten(), nn.BatchNorm1d(8)], (1, 3, 3), r"it has 8 channels, but its input has shape \(8,\)"),
         ([nn.Flatten(2), nn.Linear(4, 3)], (2, 2, 2), r"must flatten everything but the batch: nn.Flatten\(\)"),
-        ([nn.Dropout()], (4,), "here: there is no nn.Linear or nn.Conv2d before it"),
+        ([nn.Dropout()], (4,), "here: it has no nn.Linear or nn.Conv2d before it"),
     ],
 )
 def test_a_path_that_cannot_be_folded_is_refused_in_a_sentence(modules, shape, sentence):

@@ -95,7 +95,7 @@ def test_a_blind_step_after_a_spike_is_noticed():
 
 
 def test_a_neuron_that_never_fires_is_refused():
-    with pytest.raises(BadNetwork, match="makes the neuron fire in none of 6 steps"):
+    with pytest.raises(BadNetwork, match="does not make the neuron fire within 6 steps"):
         probe(torch.zeros_like)
 
 

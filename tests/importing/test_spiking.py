@@ -94,7 +94,7 @@ def test_a_recurrent_convolution_is_taken_over(reset):
 
 @pytest.mark.parametrize("recurrent", [nn.Conv2d(2, 2, 2), nn.Conv2d(2, 2, 3, padding=1, groups=2)])
 def test_a_recurrent_convolution_of_another_kind_is_refused(recurrent):
-    with pytest.raises(fl.BadArgument, match=r"layer '1' \(Made\): its recurrent convolution needs an odd kernel"):
+    with pytest.raises(fl.BadArgument, match=r"layer '1' \(Made\): its recurrent convolution must have an odd kernel"):
         imported(nn.Conv2d(1, 2, 3), Made(recurrent=recurrent), nn.Flatten(), dense(8, 3), shape=(1, 4, 4))
 
 
@@ -148,14 +148,14 @@ def test_two_leaks_are_refused():
 
 
 def test_relus_beside_spiking_neurons_are_refused():
-    with pytest.raises(fl.BadArgument, match=r"layer '1' \(ReLU\): a network with spiking neurons of Made cannot also have ReLUs"):
+    with pytest.raises(fl.BadArgument, match=r"layer '1' \(ReLU\): a network with spiking neurons of Made cannot also contain ReLUs"):
         imported(dense(6, 8), nn.ReLU(), dense(8, 3), Made())
 
 
 def test_what_the_probe_cannot_see_the_comparison_finds():
     """A single neuron always wins, so the probe sees ordinary neurons."""
     with pytest.raises(
-        fl.CheckFailed, match=r"the imported network is not the source: spikes differ first in layer 'l1', neuron \d, sample"
+        fl.CheckFailed, match=r"the imported network differs from the source: spikes differ first in layer 'l1', neuron \d, sample"
     ):
         imported(dense(6, 8), Made(winner=True))
 

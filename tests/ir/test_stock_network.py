@@ -11,7 +11,7 @@ from fsnn_lava.errors import BadNetwork
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import TransposedConvSynapse
 from fsnn_lava.ir.space_to_depth import packed, space_to_depth, unpacked
-from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent, stock_network_mantissa, stored_stock_weights
+from fsnn_lava.ir.stock_network import lower_to_stock, stock_equivalent, stock_network_mantissa, stock_network_weights
 from fsnn_lava.limits import STOCK_BIAS_MANTISSA_MAX
 from tests.helpers.chip_networks import conv_network, dense_network
 from tests.helpers.naive_simulator import simulate
@@ -54,7 +54,7 @@ def test_alexnet_is_folded_where_its_feedback_needs_it():
     lowered = lower_to_stock(chip)
     assert not _transposed(lowered.chip)
     assert [lowered.factors[layer.name] for layer in chip.layers] == [(2, 2), (2, 2), (1, 1), (1, 1), (1, 1)]
-    assert stored_stock_weights(lowered.chip) < stored_stock_weights(chip)  # 13 million single weights of Sparse against shared ones
+    assert stock_network_weights(lowered.chip) < stock_network_weights(chip)  # 13 million single weights of Sparse against shared ones
 
 
 def test_a_transposed_convolution_that_cannot_be_folded_stays():

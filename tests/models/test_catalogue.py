@@ -49,5 +49,7 @@ def test_what_cannot_be_downloaded_is_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("FSNN_MODELS", str(tmp_path / "absent"))
     with pytest.raises(BadFile, match=r"cannot download .*absent/digits/net\.h5: No such file"):
         download_from_catalogue("digits", tmp_path)
-    with pytest.raises(BadFile, match="there is no shipped network named imagenet"):
+    with pytest.raises(BadFile, match=r"there is no shipped network named mnits; did you mean mnist\?"):
+        download_from_catalogue("mnits", tmp_path)
+    with pytest.raises(BadFile, match=r"there is no shipped network named imagenet \(available: cifar10"):
         download_from_catalogue("imagenet", tmp_path)

@@ -6,9 +6,9 @@ import torch
 
 import fsnn_lava as fl
 from fsnn_lava.nn.feedback import RestrictedFeedback
+from fsnn_lava.nn.network_gains import spectral_radius
 from fsnn_lava.nn.notation import parse_notation
 from fsnn_lava.quantisation.fold import fold
-from fsnn_lava.quantisation.quantise import spectral_radius
 
 
 def operator_of(text, shape):

@@ -178,7 +178,7 @@ def test_raw_values_are_normalised_by_the_network():
     ("options", "sentence"),
     [
         ({"vth": 0}, "vth must be positive"),
-        ({"steps": 0}, "steps must be at least 1"),
+        ({"steps": 0}, "steps must be an integer of at least 1, got 0"),
         ({"schedule": "fast"}, "schedule must be one of sequential, pipelined, got 'fast'"),
         ({"dropout": 1.0}, r"dropout must lie in \[0, 1\)"),
         ({"norm": "frobenius"}, "norm must be 'kernel', 'operator' or 'loop'"),

@@ -38,7 +38,7 @@ def graph(*more, layers=(("a", (2, 4, 4)), ("b", (2, 4, 4))), first=(STEM, AHEAD
         ),
         (
             lambda: link(kind="conv", kernel=4),
-            r"an even kernel \(4 x 4\) has no 'same' padding; give it, for",
+            r"an even kernel \(4 x 4\) has no 'same' padding; set it, for",
         ),
         (lambda: link(kind="conv", kernel=(3, 0)), "kernel must be a whole number of at least 1, got 0"),
         (lambda: link(kind="conv", stride=(1, 2, 3)), "stride must be a whole number or a pair"),

@@ -22,7 +22,9 @@ def test_boards_have_a_source_for_every_number_and_say_what_is_unknown():
 
 
 def test_an_unknown_board_is_answered_with_the_known_ones():
-    with pytest.raises(BadArgument, match="unknown board 'kapoho': use one of oheo-gulch, kapoho-point, hala-point"):
+    with pytest.raises(
+        BadArgument, match=r"unknown board 'kapoho' \(did you mean 'kapoho-point'\?\): use one of oheo-gulch, kapoho-point, hala-point"
+    ):
         place(dense_network(), board="kapoho")
 
 

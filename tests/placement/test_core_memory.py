@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fsnn_lava.ir.network import ConvSynapse, TransposedConvSynapse
 from fsnn_lava.placement.board import load_board
-from fsnn_lava.placement.core_memory import ConnectionMemory, connection_memory, weight_memory_bits
+from fsnn_lava.placement.core_memory import ConnectionMemory, MemoryUse, connection_memory, weight_memory_bits
 from fsnn_lava.placement.placement import MARGIN
 from fsnn_lava.placement.tiling import Population, split_population
 from tests.helpers.naive_simulator import matrix_of
@@ -108,3 +110,10 @@ def test_groups_of_a_convolution_share_no_lists():
 @pytest.mark.parametrize(("largest", "bits"), [(0, 2), (1, 2), (-2, 3), (3, 3), (31, 6), (-64, 8), (127, 8), (-127, 8)])
 def test_weight_bits_hold_the_largest_weight_with_its_sign(largest, bits):
     assert weight_memory_bits(np.array([[0, largest]], dtype=np.int8)) == bits
+
+
+def test_a_core_may_be_filled_to_the_last_word():
+    board = load_board("oheo-gulch")
+    use = MemoryUse(synapses=board.synapse_words_per_core)
+    assert use.fits(replace(board, memory_words_per_core=board.synapse_words_per_core))
+    assert not replace(use, synapses=use.synapses + 1).fits(board)

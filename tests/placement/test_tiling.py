@@ -8,7 +8,7 @@ import numpy as np
 
 from fsnn_lava.placement.board import load_board
 from fsnn_lava.placement.core_memory import ConnectionMemory, MemoryUse
-from fsnn_lava.placement.tiling import Population, Tiling, split_population, tile_fits
+from fsnn_lava.placement.tiling import Population, Tiling, split_population
 
 BOARD = load_board("oheo-gulch")
 
@@ -39,12 +39,6 @@ def test_neurons_per_core_decide_when_memory_does_not():
 def test_a_neuron_that_fits_on_no_core_has_no_tiling():
     """Eighteen lists of one weight each take more than one word."""
     assert split_population(population((5, 7, 3)), replace(BOARD, synapse_words_per_core=1)) is None
-
-
-def test_a_core_may_be_filled_to_the_last_word():
-    use = MemoryUse(synapses=BOARD.synapse_words_per_core)
-    assert tile_fits(use, replace(BOARD, memory_words_per_core=BOARD.synapse_words_per_core))
-    assert not tile_fits(replace(use, synapses=use.synapses + 1), BOARD)
 
 
 def test_spikes_are_mapped_per_pixel_to_convolutions_and_per_neuron_to_dense_targets():

@@ -12,7 +12,7 @@ import fsnn_lava as fl
 from fsnn_lava.errors import BadArgument, BadNetwork
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import RateMap
-from fsnn_lava.nn.operator_norm import spectral_radius
+from fsnn_lava.nn.network_gains import spectral_radius
 from fsnn_lava.quantisation.counterpart import counterpart
 from fsnn_lava.quantisation.fold import fold
 from fsnn_lava.quantisation.folded_network import FoldedNetwork
@@ -187,7 +187,9 @@ def test_a_step_that_can_wrap_24_bits_is_refused():
         ({"bits": 9}, "bits must be between 2 and 8, got 9"),
         ({"bits": 1}, "bits must be between 2 and 8, got 1"),
         ({"reset": "soft"}, "reset must be 'subtract' or 'zero'"),
+        ({"bits": "8"}, "bits must be between 2 and 8, got '8'"),
         ({"steps": 0}, "steps must be between 1 and 65535"),
+        ({"steps": 3.5}, "steps must be between 1 and 65535, got 3.5"),
         ({"input": "audio"}, "input must be pixels, events or current"),
         ({"calibration": np.zeros((2, 2, 9, 8))}, "dtype uint8, got float64"),
         ({"calibration": np.zeros((2, 9, 8), np.uint8)}, r"calibration must be \[B, 2, 9, 8\]"),
@@ -219,6 +221,24 @@ def test_a_network_trained_on_floats_without_a_normalisation_is_refused_until_it
         np.testing.assert_allclose(fl.run(quantise(net), pixels, steps=200).logits, close, atol=0.1)
 
 
+def test_the_range_of_training_goes_with_the_state_dict(tmp_path):
+    """The way that most torch code keeps a network; the names of its tensors do not change."""
+    images = torch.tensor([[0.0, 0.25, 0.5, 1.0]] * 2)
+    torch.save(trained(images).state_dict(), tmp_path / "state.pt")
+    net, fresh = (fl.FSNN("6 (F6)", input_shape=(4,), classes=2) for _ in range(2))
+    state = torch.load(tmp_path / "state.pt", weights_only=True)
+    assert set(state) == set(net.state_dict())
+    net.load_state_dict(state)
+    with pytest.raises(BadArgument, match="was trained on floats from 0 to 1"):
+        quantise(net)
+    fresh.load_state_dict(dict(state))  # a plain dict knows no range
+    assert fresh.trained_range is None
+    holder = torch.nn.Sequential(trained(images))
+    other = torch.nn.Sequential(fresh)
+    other.load_state_dict(holder.state_dict())
+    assert fresh.trained_range == (0.0, 1.0)
+
+
 def test_a_normalisation_that_does_not_lead_to_the_floats_of_training_is_refused():
     sixteenths = np.array([[0, 3, 7, 16], [16, 8, 2, 0]], np.uint8)
     net = trained(torch.from_numpy(sixteenths) / 16)
@@ -242,5 +262,7 @@ def test_raw_values_as_floats_and_networks_with_a_normalisation_are_taken():
 
 
 def test_only_an_fsnn_is_quantised():
+    with pytest.raises(BadArgument, match=r"net must be an FSNN, got str; read it with FSNN\.load first"):
+        quantise("model.pt")  # type: ignore[arg-type]
     with pytest.raises(BadArgument, match="net must be an FSNN, got Sequential; build the network as an FSNN"):
         quantise(torch.nn.Sequential(torch.nn.Linear(2, 2)))

@@ -44,4 +44,4 @@ def test_two_runs_are_compared_on_one_self_contained_page(folder, capsys):
 def test_figures_belong_to_one_run(folder, capsys):
     arguments = [str(folder / "long.h5"), str(folder / "short.h5"), "--report", str(folder / "x.html"), "--figures", str(folder / "f")]
     assert fsnn_compare(arguments) == 2
-    assert "give a single results file" in capsys.readouterr().err
+    assert "pass a single results file" in capsys.readouterr().err

@@ -15,9 +15,9 @@ from fsnn_lava.report.svg_figure import (
     add_tip_columns,
     columns_around,
     figure_svg,
+    figure_tick_label,
     new_figure,
     report_figure_style,
-    tick_label,
 )
 
 
@@ -26,7 +26,7 @@ from fsnn_lava.report.svg_figure import (
     [(0, "0"), (0.001, "0.001"), (30, "30"), (99999, "99999"), (1e5, "10⁵"), (1e-5, "10⁻⁵"), (2.5e-12, "2.5·10⁻¹²"), (-2e6, "-2·10⁶")],
 )
 def test_a_tick_label_is_plain_text(value, text):
-    assert tick_label(value) == text
+    assert figure_tick_label(value) == text
 
 
 def test_a_drawing_takes_the_colours_of_the_page_and_escapes_its_description():

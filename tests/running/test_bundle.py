@@ -68,7 +68,7 @@ def test_the_check_runs_from_the_folder_alone_and_says_what_the_chip_lacks(made)
     )
     assert done.returncode == 3, done.stderr
     assert "files are unchanged" in done.stdout
-    assert "backend loihi2 lacks here: " in done.stdout
+    assert "backend loihi2 cannot run here; missing: " in done.stdout
     assert "lava-loihi" in done.stdout
 
 

@@ -143,8 +143,8 @@ def test_without_anything_kept_it_starts_from_the_beginning_and_says_so(folder: 
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ((), "keeps 12 samples of an interrupted run: add --resume to continue it, or delete the folder"),
-        (("--resume", "--steps", "5"), "keeps a different run: steps 12 instead of 5; continue that one, or delete the folder"),
+        ((), "contains 12 samples of an interrupted run: add --resume to continue it, or delete the folder"),
+        (("--resume", "--steps", "5"), "contains a different run: steps 12 instead of 5; continue that one, or delete the folder"),
         (("--resume", "--limit", "30"), f"samples {SAMPLES} instead of 30"),
         (("--resume", "--spikes"), "spikes False instead of True"),
         (("--resume", "--no-compare"), "comparison"),
@@ -222,7 +222,7 @@ def test_a_damaged_part_is_named(folder: Path, after: Callable[[int | None], Non
     for harm in ("[]", "3", "{", '{"steps": ' + "[" * 10**5):
         note.write_text(harm)
         assert fsnn_run(arguments(folder, "r.h5", "--resume")) == 2
-        assert "run.json" in (line := said(capsys)[-1]) or "keeps a different run" in line
+        assert "run.json" in (line := said(capsys)[-1]) or "contains a different run" in line
     note.write_text(about)
     part.unlink()  # as the sentence says
     assert fsnn_run(arguments(folder, "r.h5", "--resume")) == 0

@@ -30,7 +30,7 @@ CHANGES = HERE / "changes.json"
 FILES = {  # what is changed, by folder
     "compiled": [
         *("arithmetic", "atrlif", "convolution", "delta_run", "float_run", "integer_run", "norm_bound", "patches", "program"),
-        *("residual_bounds", "row_sums", "row_vectors", "scatter", "weighted_sums"),
+        *("residual_bounds", "row_sums", "row_vectors", "scatter", "spike_list", "weighted_sums"),
     ],
     "nn": ["architecture", "event_layout", "event_simulation", "notation", "operators"],
     "ir": ["connections", "delta_encoding", "input_current", "layers", "network", "rate_map", "compiled_synapse"],

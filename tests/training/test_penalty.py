@@ -9,7 +9,7 @@ import pytest
 from fsnn_lava.errors import BadFile
 from fsnn_lava.training.log import read_log
 from fsnn_lava.training.loop import TrainingLoop
-from fsnn_lava.training.penalty import penalty_weight, warmed_up
+from fsnn_lava.training.penalty import penalty_warmed_up, penalty_weight
 from fsnn_lava.training.recipe import parse_recipe, read_recipe
 from fsnn_lava.training.samples import load_samples
 from tests.training.test_log import RECORD
@@ -19,9 +19,9 @@ from tests.training.test_loop import QUIET, SMALL, run, same, small
 def test_the_weight_grows_linearly_and_reaches_its_full_value_in_the_last_iteration_of_the_warm_up():
     recipe = small(penalty={"operations": 0.5, "warmup": 4})
     assert [penalty_weight(recipe, iteration=i) for i in (0, 1, 3, 4, 99)] == [0.125, 0.25, 0.5, 0.5, 0.5]
-    assert [warmed_up(recipe, iteration=i) for i in (-2, 3, 4)] == [False, False, True]
+    assert [penalty_warmed_up(recipe, iteration=i) for i in (-2, 3, 4)] == [False, False, True]
     assert penalty_weight(small(penalty={"operations": 0.5}), iteration=0) == 0.5
-    assert penalty_weight(small(), iteration=0) == 0.0 and warmed_up(small(), iteration=-2)
+    assert penalty_weight(small(), iteration=0) == 0.0 and penalty_warmed_up(small(), iteration=-2)
 
 
 def test_a_recipe_with_a_penalty_reads_back_and_a_wrong_one_is_refused():

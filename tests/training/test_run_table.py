@@ -6,7 +6,7 @@ import dataclasses
 
 from fsnn_lava.training.loop import TrainingLoop
 from fsnn_lava.training.progress import TrainingProgress
-from fsnn_lava.training.run_table import WIDTHS, epoch_row, limit_remark, run_table_titles
+from fsnn_lava.training.run_table import WIDTHS, epoch_row, run_table_remark, run_table_titles
 from fsnn_lava.training.samples import load_samples
 from tests.training.test_log import RECORD
 from tests.training.test_loop import small
@@ -49,12 +49,13 @@ def test_a_row_shows_the_range_of_the_rates_the_solver_and_whether_alpha_is_at_i
 
 def test_three_epochs_at_the_limit_are_remarked_once():
     said = [
-        limit_remark([{"alpha": alpha} for alpha in alphas], 0.25) for alphas in ([0.25], [0.25] * 2, [-0.25] * 3, [0.25] * 4, [0.2] * 3)
+        run_table_remark([{"alpha": alpha} for alpha in alphas], 0.25)
+        for alphas in ([0.25], [0.25] * 2, [-0.25] * 3, [0.25] * 4, [0.2] * 3)
     ]
     assert [one is not None for one in said] == [False, False, True, False, False]
     assert "alpha has been at its limit, 0.25, for 3 epochs" in said[2]
-    assert limit_remark([{"alpha": 0.1}, *[{"alpha": 0.25}] * 3], 0.25) is not None
-    assert limit_remark([{"alpha": None}] * 3, None) is None
+    assert run_table_remark([{"alpha": 0.1}, *[{"alpha": 0.25}] * 3], 0.25) is not None
+    assert run_table_remark([{"alpha": None}] * 3, None) is None
 
 
 def test_a_run_says_data_network_parameters_device_and_solver(tmp_path, capsys):

@@ -24,7 +24,7 @@ def test_every_recipe_of_the_source_tree_has_a_name(tmp_path, monkeypatch):
 def test_a_misspelt_name_is_answered_with_the_right_one():
     with pytest.raises(BadFile, match=r"there is no file mnist-iff and no shipped recipe of that name; did you mean mnist-if\?"):
         find_recipe("mnist-iff")
-    with pytest.raises(BadFile, match="no shipped recipe of that name; fsnn train --list lists those that there are"):
+    with pytest.raises(BadFile, match="no shipped recipe of that name; fsnn train --list lists them all"):
         find_recipe("q.toml")
 
 

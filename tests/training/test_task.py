@@ -76,7 +76,7 @@ def test_a_regression_network_goes_through_export_and_run(own_file, tmp_path, ca
 @pytest.mark.parametrize(
     ("targets", "task", "sentence"),
     [
-        (None, "regression", "task 'regression' needs an .npz file whose y are numbers"),
+        (None, "regression", "task 'regression' needs an .npz with target numbers as y"),
         (np.array([[0.0, 2.0]]), "multi-label", "task 'multi-label' needs y of 0 and 1, one column per label; own has 0 … 2"),
         (np.array([[1.0, 2.0]]), "regression", "the targets of own are all the same"),
     ],

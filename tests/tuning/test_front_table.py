@@ -11,7 +11,7 @@ def test_every_trial_has_a_line_under_its_titles_and_a_mark():
     assert lines[0].split() == ["accuracy", "chip", "steps", "messages", "operations", "cores", "time", "energy", "candidate"]
     assert [line[0] for line in lines[1:]] == ["*", "+", "-", " "]
     assert lines[1].split()[1:6] == ["90.00%", "4", "10", "100", "2"]
-    assert "1e+06 … 4e+06 µJ" in lines[1] and "1,234,567" in lines[2] and "–" in lines[2] and lines[2].count("unknown") == 2
+    assert "1,000,000 … 4,000,000 µJ" in lines[1] and "1,234,567" in lines[2] and "–" in lines[2] and lines[2].count("unknown") == 2
     assert len({line.index("rate, T") for line in lines[1:]}) == 1
 
 

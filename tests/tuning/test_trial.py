@@ -1,5 +1,7 @@
 """A candidate is built, run and priced; a search gives the same trials in turn, in processes, and continued."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -56,6 +58,17 @@ def test_a_network_that_quantise_would_make_is_the_one_that_is_tried():
 def test_a_candidate_that_cannot_be_made_is_a_failure_and_not_the_end():
     found = make_bench().try_out(Candidate(encoding="delta", bits=8, per_channel=True, steps=3, dead_band=0.1))
     assert "leave out reset and per_channel" in found.failure and not found.runs
+
+
+@pytest.mark.parametrize(("bias", "harmful"), [(60_000, True), (-130_000, False)], ids=["above", "below a silent neuron"])
+def test_a_candidate_whose_potentials_are_clipped_fails_only_if_that_changes_rates(bias, harmful):
+    bench = make_bench()
+    chip = bench.rounded(*RATE.family)
+    layer = replace(chip.layers[0], threshold=np.array(131_000), bias=np.full_like(chip.layers[0].bias, bias))
+    bench.families[RATE.family] = replace(chip, layers=(layer,))
+    result = fl.run(bench.build(RATE), bench.values)
+    assert result.clip_count.any()
+    assert bench.try_out(RATE).failure == ("sums exceed the range of the chip's registers, which changes rates" if harmful else "")
 
 
 def test_a_trial_with_other_fields_is_refused():

@@ -215,12 +215,14 @@ def test_a_result_that_does_not_belong_to_the_network_or_the_values_is_refused()
     chip, other = dense_network(3), dense_network(4)
     values = np.random.default_rng(0).integers(0, 256, (3, 7), dtype=np.uint8)
     result = simulate(chip, values)
-    with pytest.raises(BadArgument, match="not of this one"):
+    with pytest.raises(BadArgument, match="not to this one"):
         compare(result, other, values)
-    with pytest.raises(BadArgument, match="3 samples, values 2"):
+    with pytest.raises(BadArgument, match="3 samples, but values has 2"):
         compare(result, chip, values[:2])
     with pytest.raises(BadArgument, match="values must have shape"):
         compare(result, chip, values[:, :5])
+    with pytest.raises(BadArgument, match=r"labels must be class numbers \(integers\), got <U3"):
+        compare(result, chip, values, labels=["cat", "dog", "cat"])  # type: ignore[arg-type]
     with pytest.raises(BadArgument, match="labels must be one per sample"):
         compare(result, chip, values, labels=np.zeros((3, 1), np.int64))
     with pytest.raises(BadArgument, match="no sample"):

@@ -12,6 +12,7 @@ import pytest
 import fsnn_lava as fl
 from fsnn_lava.errors import BadFile
 from fsnn_lava.verify.comparator import Comparator
+from fsnn_lava.verify.merged_findings import by_place
 from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.verdict import Verdict
 from tests.helpers.chip_networks import conv_network
@@ -146,3 +147,9 @@ def test_bits_that_are_not_base64_are_refused() -> None:
     spiked = found["checks"]["accuracy"]["spiked"]
     with pytest.raises(BadFile, match="record of a comparison is damaged"):
         Comparator(chip).take_in(damaged(found, "checks", "accuracy", "spiked", value=[f"#{text}" for text in spiked]))
+
+
+def test_samples_come_before_layers():
+    places = [(1, 0), (0, 1), (0, 0)]
+    offenders = [{"sample": sample, "position": position} for sample, position in places]
+    assert [by_place(one) for one in sorted(offenders, key=by_place)] == sorted(places)

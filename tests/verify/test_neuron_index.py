@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from fsnn_lava.ir.network import ChipNetwork
-from fsnn_lava.verify.check import OFFENDERS_KEPT
-from fsnn_lava.verify.checks.charge import ChargeCheck
-from fsnn_lava.verify.checks.sums import SumsCheck
-from fsnn_lava.verify.neuron_index import by_place, first_layer, first_neuron_indices, neuron_index, neuron_offender
+from fsnn_lava.verify.neuron_index import first_neuron_indices, neuron_index, neuron_offender
 from tests.helpers.chip_networks import conv_network
 
 
@@ -39,20 +35,3 @@ def test_an_offender_names_a_neuron_a_layer_or_a_class():
     assert inner == {"sample": 3, "position": 1, "layer": "l2", "neuron": [1, 0, 2], "kind": "clip", "what": "clipped"}
     assert "neuron" not in layer and layer["layer"] == "l2"
     assert (readout["layer"], readout["neuron"]) == ("readout", [2])
-
-
-def test_samples_come_before_layers():
-    chip = conv_network(1)
-    places = [(1, 0), (0, 1), (0, 0)]
-    assert [by_place(one) for one in sorted((clip(chip, *place) for place in places), key=by_place)] == sorted(places)
-
-
-@pytest.mark.parametrize(("check", "found"), [(ChargeCheck, "charge is not conserved in 1 of"), (SumsCheck, "is wrong in 1 of")])
-def test_clips_that_fill_the_list_do_not_hide_a_violation(check, found):
-    """Only the first offenders are kept, and those of an earlier sample come first, so none of the right kind may be left."""
-    chip = conv_network(1)
-    full = check(chip)
-    full.violated, full.offenders = 1, [clip(chip, 0, 0, flat) for flat in range(OFFENDERS_KEPT)]
-    outcome = full.check()
-    assert not outcome.passed and found in outcome.summary and "the first is in layer" not in outcome.summary
-    assert first_layer([clip(chip, 0, 1)], "clip") == "; the first is in layer 'l2'"

@@ -81,7 +81,7 @@ def test_other_classes_are_refused(tmp_path, capsys):
     values = np.zeros((2, 7), np.uint8)
     write_results(tmp_path / "b.h5", fl.run(other, values), other, values)
     assert fsnn_compare([str(written(tmp_path / "a.h5")), str(tmp_path / "b.h5")]) == 2
-    assert "they do not answer the same question" in capsys.readouterr().err
+    assert "they cannot be compared" in capsys.readouterr().err
 
 
 def pair(first: int, second: int) -> RunPair:
@@ -103,7 +103,7 @@ def test_a_difference_is_called_one_only_if_it_is_unlikely_to_be_chance():
     assert mcnemar(5, 0) == pytest.approx(2 / 2**5)
     assert mcnemar(1, 8) == pytest.approx(2 * (1 + 9) / 2**9)
     assert pair(2, 2).sentence().endswith("Both are equally accurate.")
-    assert pair(5, 0).sentence().endswith("The difference can be chance (p = 0.062).")
+    assert pair(5, 0).sentence().endswith("The difference can be due to chance (p = 0.062).")
     assert pair(1, 8).sentence().endswith("b is more accurate (p = 0.039).")
     assert pair(8, 1).sentence().endswith("a is more accurate (p = 0.039).")
 

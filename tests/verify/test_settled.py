@@ -39,12 +39,26 @@ def test_only_yes_is_true():
 
 def test_the_sentence_says_what_more_steps_would_do():
     assert "about 40 steps would bring all of them within 0.05" in settled(steps=40).sentence()
-    assert "the leak leaves up to 0.08 however long it runs" in settled(steps=None, floor=0.08).sentence()
+    assert "the leak leaves a residual of up to 0.08, however long it runs" in settled(steps=None, floor=0.08).sentence()
     assert "more steps do not settle it" in settled(floor=None).sentence()
     assert "steps would bring" not in settled(answer="yes", beyond=0.0, steps=20).sentence()
     assert "steps would bring" not in settled(answer="partly", beyond=0.0, without=1, steps=20).sentence()
     assert "it falls as T^-0.97 so far (E11: T^-1.00; 8 samples)" in settled(slope=-0.97, slope_samples=8, expected_slope=-1.0).sentence()
     assert "it falls as T^-0.97 so far (2 samples)" in settled(slope=-0.97, slope_samples=2).sentence()
+
+
+@pytest.mark.parametrize(("slope", "word"), [(-0.76, "about"), (-0.74, "at least")])
+def test_the_steps_are_a_lower_bound_where_the_residual_falls_more_slowly_than_predicted(slope, word):
+    found = settled(steps=40, slope=slope, expected_slope=-1.0)
+    assert f"{word} 40 steps" in found.sentence() and found.short().endswith(f", {word} 40 steps needed)")
+
+
+def test_the_outlook_also_stands_alone_as_in_a_report():
+    slow = settled(steps=40, slope=-0.5, slope_samples=8, expected_slope=-1.0)
+    assert slow.outlook() == "at least 40 steps are needed to bring all of them within 0.05"
+    assert "so far (E11: T^-1.00; 8 samples), so that at least 40 steps are needed" in slow.sentence()
+    assert "so that" not in settled(slope=-0.5, expected_slope=-1.0, beyond=0.0, steps=40).sentence()
+    assert "8 samples), the leak leaves" in settled(slope=-0.1, slope_samples=8, expected_slope=-0.2, floor=0.08).sentence()
 
 
 def test_the_sentence_names_the_level_and_what_is_unknown():

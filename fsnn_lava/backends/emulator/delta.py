@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.laid_out import Drive, LaidOutEmulator, Messages
-from fsnn_lava.backends.emulator.layout import flatten_to_emulator_layout, largest_sum, lay_out
+from fsnn_lava.backends.emulator.layout import flatten_to_emulator_layout, largest_layout_sum, lay_out
 from fsnn_lava.backends.emulator.limit_cycle import hash_keys, limit_cycles
 from fsnn_lava.compiled.delta_run import DeltaOutputs, DeltaProgram, run_delta_samples
 from fsnn_lava.errors import BadArgument
@@ -20,7 +20,7 @@ from fsnn_lava.limits import INT32_MAX
 
 
 class DeltaEmulator(LaidOutEmulator[DeltaOutputs]):
-    """The emulator of messages that are changes of rates."""
+    """The emulator for delta encoding, whose messages are changes of rates."""
 
     def __init__(self, chip: ChipNetwork) -> None:
         if chip.delta is None:
@@ -75,7 +75,7 @@ def _delta_program(chip: ChipNetwork, delta: DeltaEncoding) -> DeltaProgram:
 
 
 def _largest_change(chip: ChipNetwork, delta: DeltaEncoding) -> int:
-    """An upper bound of |weight @ changes| in one step, the readout's included."""
+    """Return an upper bound on |weight @ changes| in one step, including that of the readout."""
     readout = int(np.abs(chip.readout.weight.astype(np.int64)).sum(axis=1).max(initial=0))
-    inner = [largest_sum(synapse) for synapse in chip.synapses if synapse.source != "input"]
+    inner = [largest_layout_sum(synapse) for synapse in chip.synapses if synapse.source != "input"]
     return delta.ceiling * max([readout, *inner])

@@ -1,4 +1,4 @@
-"""What the emulators of both encodings share: a network laid out once, batches of samples, and the Result in the network's own order."""
+"""The common part of both encodings' emulators: a network laid out once, batches of samples, and Results in the network's own order."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.result import Arrays, Result
 from fsnn_lava.limits import STATE_FRACTION_BITS
 
-Drive = NDArray[np.int32]  # [B, N1] of the host, without the bias; or [B, 0]
+Drive = NDArray[np.int32]  # [B, N1], computed on the host, without the bias; or [B, 0]
 Messages = NDArray[np.uint8]  # [B, T or 1, inputs], channels last
 
 
 class _Recorded(Protocol):
-    """What the compiled runs of both encodings write."""
+    """The results that the compiled runs of both encodings write."""
 
     @property
     def counts(self) -> Any: ...
@@ -53,13 +53,13 @@ class LaidOutEmulator(ABC, Generic[Out]):
     """A network laid out once for any number of batches. Results depend only on the network, the values and the steps."""
 
     def __init__(self, chip: ChipNetwork, layout: Layout, *, wide: bool) -> None:
-        """`wide`: sums are computed in 64 bits. The kernels are compiled here, not while a run is timed."""
+        """Lay out the network; `wide` computes sums in 64 bits. The kernels are compiled here, not while a run is timed."""
         self.chip, self.layout, self.digest = chip, layout, chip.digest()
         self._dtype = np.int64 if wide else np.int32
         self._run_batch(self._outputs(0, 1, False), 1, *self._inputs(self._no_samples()))
 
     def run(self, values: NDArray[np.uint8], *, steps: int | None = None, spikes: bool = False) -> Result:
-        """Run `values` ([B, *shape], or [B, T, *shape] of events), checked by the caller, for `steps` steps (default: the network's)."""
+        """Run the laid-out network on `values` [B, *shape], or [B, T, *shape] of events, already checked; `steps` overrides chip.steps."""
         started = time.perf_counter()
         steps = self.chip.steps if steps is None else steps
         drive, messages = self._inputs(values)
@@ -78,7 +78,7 @@ class LaidOutEmulator(ABC, Generic[Out]):
         chip, samples = self.chip, len(values)
         if chip.host_drive is not None:
             current = input_current_channels_last(chip, values).reshape(samples, chip.layers[0].size)
-            bias = flatten_to_emulator_layout(chip.layers[0].bias) << STATE_FRACTION_BITS  # which `current` includes
+            bias = flatten_to_emulator_layout(chip.layers[0].bias) << STATE_FRACTION_BITS  # included in `current`
             return current - bias, np.zeros((samples, 1, 0), dtype=np.uint8)
         messages = np.moveaxis(values, -3, -1) if len(chip.input.shape) == 3 else values
         steps = values.shape[1] if chip.input.kind == "events" else 1
@@ -109,17 +109,17 @@ class LaidOutEmulator(ABC, Generic[Out]):
         )
 
     def _layers(self, flat: NDArray[Any]) -> Arrays:
-        """The emulator's flat output [..., M] as one [..., *shape] per layer."""
+        """Split the emulator's flat output [..., M] into one [..., *shape] per layer."""
         return tuple(_part(flat, offset, layer) for offset, layer in zip(self.layout.offsets, self.chip.layers))
 
     def _feedback(self, flat: NDArray[Any]) -> Arrays:
-        """The emulator's flat output [B, late neurons] as one [B, *shape of the source] per feedback synapse."""
+        """Split the emulator's flat output [B, late neurons] into one [B, *shape of the source] per feedback synapse."""
         sources = [self.chip.layer(s.source) for s in self.chip.feedback]
         return tuple(_part(flat, offset, source) for offset, source in zip(self.layout.late_offsets, sources))
 
     @abstractmethod
     def _outputs(self, samples: int, steps: int, spikes: bool) -> Out:
-        """Zeros for everything that a run fills."""
+        """Allocate zeros for everything that a run fills."""
 
     @abstractmethod
     def _run_range(self, first: int, end: int, out: Out, steps: int, drive: Drive, messages: Messages) -> None:
@@ -127,7 +127,7 @@ class LaidOutEmulator(ABC, Generic[Out]):
 
     @abstractmethod
     def _states(self, out: Out) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Traces [B, M], late traces [B, late neurons] and final states [B, M] of a run."""
+        """Return the traces [B, M], late traces [B, late neurons] and final states [B, M] of a run."""
 
 
 def _part(flat: NDArray[Any], offset: int, layer: Layer) -> NDArray[Any]:

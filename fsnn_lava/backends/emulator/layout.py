@@ -22,7 +22,7 @@ from fsnn_lava.limits import BIAS_MAX, DECAY_UNIT, INT32_MAX, MESSAGE_MAX, STATE
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
-    """A Program, and where each layer's results are."""
+    """A Program, and the offsets of each layer's results in it."""
 
     program: Program
     offsets: tuple[int, ...]  # of each layer among the M neurons
@@ -32,7 +32,7 @@ class Layout:
 
 
 def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:
-    """The emulator's layout of `chip`. `stock`: layers that leak and subtract are computed as Lava's ATRLIF does, not by E9."""
+    """Return the emulator's layout of `chip`. With `stock`, layers with a leak and reset by subtraction follow Lava's ATRLIF, not E9."""
     atrlif = [stock and runs_as_atrlif(layer) for layer in chip.layers]
     shapes = {INPUT: chip.input.shape, **{layer.name: layer.shape for layer in chip.layers}}
     synapses = [s for layer in chip.layers for s in chip.into(layer)]
@@ -69,17 +69,17 @@ def lay_out(chip: ChipNetwork, *, stock: bool = False) -> Layout:
 
 
 def flatten_to_emulator_layout(values: NDArray[Any]) -> NDArray[Any]:
-    """[*shape] in the neuron order of the emulator's layout, [H * W * C] (or [N])."""
+    """Flatten [*shape] to the neuron order of the emulator's layout, [H * W * C] (or [N])."""
     return np.ascontiguousarray(values.transpose(1, 2, 0) if values.ndim == 3 else values).reshape(-1)
 
 
 def _starts(sizes: list[int]) -> tuple[int, ...]:
-    """Where each of several arrays begins if they are concatenated."""
+    """Return where each of several arrays begins when they are concatenated."""
     return tuple(int(n) for n in np.cumsum([0, *sizes])[:-1])
 
 
 def _order(layer: Layer) -> NDArray[np.int32]:
-    """[N] the index in the network's own order of each neuron, channels last."""
+    """Return, for each neuron in channels-last order, its index in the network's own order, [N]."""
     return flatten_to_emulator_layout(np.arange(layer.size, dtype=np.int32).reshape(layer.shape))
 
 
@@ -104,7 +104,7 @@ def _layer_table(chip: ChipNetwork, synapses: list[Synapse], offsets: tuple[int,
 def _synapse_table(
     chip: ChipNetwork, synapses: list[Synapse], patches: list[Patches], offsets: tuple[int, ...], operations: list[int]
 ) -> NDArray[np.int64]:
-    """`offsets`: of each layer; `operations`: of a step in which all sources fire, per synapse."""
+    """Return one row per synapse; `offsets` belong to the layers, `operations` to a step in which all sources fire."""
     table = np.zeros((len(synapses), FORM_START + len(FORM)), dtype=np.int64)
     weights = spans = targets = 0
     for i, (synapse, patch) in enumerate(zip(synapses, patches)):
@@ -122,14 +122,14 @@ def _synapse_table(
 
 
 def _full_current(patch: Patches, source: tuple[int, ...], target: tuple[int, ...], dtype: type[np.signedinteger[Any]]) -> tuple[Sums, int]:
-    """[target size] what every target receives if all sources fire at once, channels last, and the operations that takes."""
+    """Return what every target receives if all sources fire at once, [target size], channels last, and the operations that this takes."""
     total: Sums = np.zeros(math.prod(target), dtype)
     sources = np.arange(math.prod(source), dtype=np.int32)
     return total, scatter(total, patch.blocks, sources, np.zeros(0, np.uint8), scatter_form(patch), patch.row_spans, patch.column_spans)
 
 
 def _readout_rows(chip: ChipNetwork) -> NDArray[np.int8]:
-    """[size of the last layer, classes padded with zeros to whole vectors]."""
+    """Return the readout's weights, [size of the last layer, classes padded with zeros to whole vectors]."""
     weight = chip.readout.weight.T[_order(chip.layers[-1])]
     return np.ascontiguousarray(np.pad(weight, ((0, 0), (0, -weight.shape[1] % LANES))))
 
@@ -139,9 +139,9 @@ def _largest_readout(chip: ChipNetwork) -> int:
 
 
 def _largest_state(chip: ChipNetwork, layer: Layer) -> int:
-    """An upper bound of |u| before the clip, and of every sum that leads to it."""
+    """Return an upper bound on |u| before the clip, and on every sum that leads to it."""
     largest_bias = BIAS_MAX if chip.host_drive is not None else int(np.abs(layer.bias).max())
-    sums = [(largest_sum(s), STATE_FRACTION_BITS + s.exponent) for s in chip.into(layer)]
+    sums = [(largest_layout_sum(s), STATE_FRACTION_BITS + s.exponent) for s in chip.into(layer)]
     offset = int(stock_network_offset(layer).max())  # of the bias, at most, if the layer is computed as ATRLIF does
     state = (
         STATE_MAX + (largest_bias << STATE_FRACTION_BITS) + offset + sum(shift(total, bits) + 1 for total, bits in sums)
@@ -149,8 +149,8 @@ def _largest_state(chip: ChipNetwork, layer: Layer) -> int:
     return max([state, *(total for total, _ in sums)])
 
 
-def largest_sum(synapse: Synapse) -> int:
-    """The largest |weight @ messages| at any target, before the shift; it decides the dtype in the emulator's layout."""
+def largest_layout_sum(synapse: Synapse) -> int:
+    """Return the largest |weight @ messages| in the emulator's layout, at any target and before the shift; it determines the dtype."""
     size = np.abs(synapse.weight.astype(np.int64))
     target_axis = 1 if isinstance(synapse, TransposedConvSynapse) else 0
     message = MESSAGE_MAX if synapse.source == INPUT else 1

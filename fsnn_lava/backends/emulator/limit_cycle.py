@@ -1,4 +1,4 @@
-"""Limit cycles of a run with delta encoding: rates that repeat without end."""
+"""Find limit cycles in a run with delta encoding: rates that repeat forever."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 
 def limit_cycles(hashes: NDArray[np.uint64], messages: NDArray[np.int32], *, longest_delay: int) -> NDArray[np.int32]:
-    """[B] with delta encoding: the shortest period with which the rates repeat at the end of a run; 0 if silent or not periodic.
+    """Return, per sample, the period of the limit cycle at the end of a run with delta encoding, [B]; 0 if it is silent or not periodic.
 
-    The next step of a network with a static input depends on the rates of the last `longest_delay` + 1 steps, so that many equal ones make
-    a cycle. Rates are taken as equal if their 64-bit `hashes` [B, T] are: sums of rates times `hash_keys`, modulo 2**64.
+    The next step of a network with a static input depends only on the rates of the last `longest_delay` + 1 steps, so if that many steps
+    repeat, they form a cycle. Rates count as equal if their 64-bit `hashes` [B, T] are: sums of rates times `hash_keys`, modulo 2**64.
     """
     samples, steps = hashes.shape
     periods = np.zeros(samples, np.int32)
@@ -23,7 +23,7 @@ def limit_cycles(hashes: NDArray[np.uint64], messages: NDArray[np.int32], *, lon
 
 
 def hash_keys(neurons: int) -> NDArray[np.uint64]:
-    """[neurons] odd numbers that look random, so that two vectors of rates rarely have the same sum of products with them."""
+    """Return pseudo-random odd numbers, [neurons], for hashing rates so that two different vectors rarely have the same hash."""
     mixed = np.arange(1, neurons + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for bits, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # the finaliser of SplitMix64
         mixed = (mixed ^ (mixed >> np.uint64(bits))) * np.uint64(factor)

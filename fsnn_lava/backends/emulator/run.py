@@ -1,4 +1,4 @@
-"""Run a ChipNetwork on the emulator, rate coded (E9)."""
+"""Run a ChipNetwork with rate coding on the emulator (E9)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fsnn_lava.ir.network import ChipNetwork
 
 
 class Emulator(LaidOutEmulator[Outputs]):
-    """The emulator of spikes.
+    """The emulator for rate coding, whose messages are spikes.
 
     `stock`: layers that leak and subtract are computed as Lava's ATRLIF does, bit for bit; otherwise every layer follows E9.
     """

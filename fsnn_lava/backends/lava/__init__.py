@@ -1,1 +1,1 @@
-"""The network as Lava processes. The only folder that imports lava; start reading at `fsnn_lava.backends.lava.simulator`."""
+"""The network as Lava processes. This is the only folder that imports lava; start reading at `fsnn_lava.backends.lava.simulator`."""

@@ -1,4 +1,4 @@
-"""The network as our own Lava processes, rate coded: one per connection and one per layer, for all B samples of a batch at once."""
+"""The network as our own Lava processes for rate coding: one per connection and one per layer, for all B samples of a batch at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CURRENT = {"fixed_pt": np.int32, "wide": np.int64}  # what a model with this ta
 
 
 class BatchedGraph(BatchedProcesses[NeuronRecord]):
-    """Processes for B samples of T steps: neurons that spike (E9)."""
+    """The batched graph for rate coding: processes for B samples of T steps, with neurons that spike (E9)."""
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, spikes: bool) -> None:
         super().__init__(chip, batch=batch, steps=steps, trains=np.uint8 if spikes else None, recorder="fixed_pt")
@@ -56,7 +56,7 @@ class BatchedGraph(BatchedProcesses[NeuronRecord]):
         return self._current_tag(self.chip.layer(synapse.target))
 
     def _current_tag(self, layer: Layer) -> str:
-        """ "fixed_pt" if every sum of currents into the layer fits in 32 bits, else "wide"."""
+        """Return "fixed_pt" if every sum of currents into the layer fits in 32 bits, else "wide"."""
         bits = [(synapse, limits.STATE_FRACTION_BITS + synapse.exponent) for synapse in self.chip.into(layer)]
         total = sum(_largest_sum(synapse) * 2 ** max(0, b) for synapse, b in bits)
         host = limits.BIAS_MAX << limits.STATE_FRACTION_BITS if self.chip.input.kind == "current" else 0
@@ -68,7 +68,7 @@ class BatchedGraph(BatchedProcesses[NeuronRecord]):
 
 
 def _largest_sum(synapse: Synapse) -> int:
-    """Upper bound on the magnitude of any weighted sum of messages."""
+    """Return an upper bound on the magnitude of any weighted sum of messages."""
     axes = (0, 2, 3) if isinstance(synapse, TransposedConvSynapse) else tuple(range(1, synapse.weight.ndim))
     message = limits.MESSAGE_MAX if synapse.source == INPUT else 1
     return int(np.abs(synapse.weight.astype(np.int64)).sum(axis=axes).max()) * message

@@ -1,4 +1,4 @@
-"""What the Lava processes of a network share in both encodings: source, layers, connections and recorders, for B samples at once.
+"""The common part of the Lava processes of both encodings: source, layers, connections and recorders, for B samples at once.
 
 source -> synapse -> neuron 1 -> synapse -> neuron 2 -> … -> neuron N -> readout
                         ^                                       |
@@ -38,10 +38,10 @@ Record = TypeVar("Record")
 
 
 class BatchedProcesses(ABC, Generic[Record]):
-    """Batched processes for B samples of T steps, and the shared memory for values and results."""
+    """Batched processes for B samples of T steps, and the shared memory for their values and results."""
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, trains: type[np.generic] | None, recorder: str) -> None:
-        """`trains`: the type of recorded messages, None if they are not recorded; `recorder`: the tag of the process that records them."""
+        """`trains` is the dtype of recorded messages, or None to record nothing; `recorder` is the tag of the process that records them."""
         self.chip, self.batch, self.steps = chip, batch, steps
         self.period = len(chip.layers) + steps
         self._beat = shared_array((1,), np.int64)
@@ -62,7 +62,7 @@ class BatchedProcesses(ABC, Generic[Record]):
             self._add(Recorder(spikes=train, beat=self._beat, window=window, tag=recorder, name=name), layer)
 
     def load(self, values: NDArray[np.uint8]) -> None:
-        """Copy up to B samples into the memory that the processes' source reads; the rest of the batch is zero."""
+        """Copy up to B samples into the memory that the source process reads; the rest of the batch is zero."""
         if self.chip.input.kind == "current":
             filled = np.zeros((self.batch, *self.chip.input.shape), dtype=np.uint8)
             filled[: len(values)] = values
@@ -72,11 +72,11 @@ class BatchedProcesses(ABC, Generic[Record]):
         self.values[len(values) :] = 0
 
     def heartbeat(self) -> int:
-        """A counter that advances as long as the batched processes make progress."""
+        """Return a counter that advances as long as the batched processes make progress."""
         return int(self._beat[0])
 
     def late(self, number: int) -> tuple[Record, int]:
-        """The record of the layer that feedback synapse `number` comes from, and its place among that layer's late messages."""
+        """Return the record of the layer that feedback synapse `number` comes from, and its index among that layer's late messages."""
         synapse = self.chip.feedback[number]
         place = [s for s in self.chip.feedback if s.source == synapse.source].index(synapse)
         return self.records[self.chip.index(synapse.source)], place
@@ -88,7 +88,7 @@ class BatchedProcesses(ABC, Generic[Record]):
         return layer_window(position, layers=len(self.chip.layers), steps=self.steps)
 
     def _driven(self, index: int) -> bool:
-        """Whether the source sends the layer's whole drive, bias included."""
+        """Return whether the source sends the layer's whole drive, bias included."""
         return index == 0 and self.chip.input.kind == "current"
 
     def _source(self) -> tuple[NDArray[Any], Source]:
@@ -121,11 +121,11 @@ class BatchedProcesses(ABC, Generic[Record]):
         self.processes.append(process)
 
     def _input_port(self, layer: Layer) -> Any:
-        """The port at which a layer receives the network's input."""
+        """Return the port at which a layer receives the network's input."""
         return self._neurons[layer.name].a_in
 
     def _readout_scatter(self, *, changes: bool) -> Scatter:
-        """What the readout computes from the spikes, or the `changes`, of the last layer; in 64 bits."""
+        """Return what the readout computes from the spikes, or the `changes`, of the last layer, in 64 bits."""
         last, readout = self.chip.layers[-1], self.chip.readout
         synapse = DenseSynapse(source=last.name, target="classes", weight=readout.weight)
         return Scatter(
@@ -141,24 +141,24 @@ class BatchedProcesses(ABC, Generic[Record]):
 
     @abstractmethod
     def _record(self, layer: Layer, late: list[int]) -> Record:
-        """Memory for what a layer does; `late` are the delays of the feedback that starts there."""
+        """Allocate memory for the record of a layer; `late` are the delays of the feedback that starts there."""
 
     @abstractmethod
     def _neuron(self, index: int, layer: Layer) -> Any:
-        """The process of a layer."""
+        """Return the process of a layer."""
 
     @abstractmethod
     def _scatter(self, synapse: Synapse, source: tuple[int, ...]) -> Scatter:
-        """What a connection computes; `source` is the shape of its source."""
+        """Return what a connection computes; `source` is the shape of its source."""
 
     @abstractmethod
     def _current_tag(self, layer: Layer) -> str:
-        """ "fixed_pt" or "wide": of currents that the source sends to a layer."""
+        """Return "fixed_pt" or "wide", the tag for currents that the source sends to a layer."""
 
     @abstractmethod
     def _synapse_tag(self, synapse: Synapse) -> str:
-        """The model of a connection."""
+        """Return the tag that selects the model of a connection."""
 
     @abstractmethod
     def _readout(self) -> Any:
-        """The process of the readout."""
+        """Return the process of the readout."""

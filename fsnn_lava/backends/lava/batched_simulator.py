@@ -1,4 +1,4 @@
-"""A session of batched Lava processes: built once, used for any number of batches. State is reset between them."""
+"""Run batches on Lava processes that are built once and used for any number of batches; their state is reset in between."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class BatchedSimulator(ABC, Generic[Graph]):
         self.close()
 
     def close(self) -> None:
-        """End all batched processes; may be called twice."""
+        """End all batched processes. May be called twice."""
         self.session.close()
 
     def run(self, values: NDArray[np.uint8]) -> Result:
@@ -60,16 +60,16 @@ class BatchedSimulator(ABC, Generic[Graph]):
         return self._result(values, time.perf_counter() - start)
 
     def _trains(self, samples: int) -> Arrays:
-        """[B, T, *shape] per layer: the recorded messages."""
+        """Return the recorded messages, [B, T, *shape] per layer."""
         pairs = zip(self._graph.spikes or (), self.chip.layers, strict=True)
         return tuple(channels_first(train[:, :samples].swapaxes(0, 1), layer.shape) for train, layer in pairs)
 
     @abstractmethod
     def _processes(self) -> Graph:
-        """The processes of the network."""
+        """Build the processes of the network."""
 
     def _result(self, values: NDArray[np.uint8], seconds: float) -> Result:
-        """The Result, from the records of the processes."""
+        """Build the Result from the records of the processes."""
         chip, graph, n = self.chip, self._graph, len(values)
         states = [self._states(record) for record in graph.records]
         late = [record.late[place] for record, place in (graph.late(number) for number in range(len(chip.feedback)))]
@@ -97,14 +97,14 @@ class BatchedSimulator(ABC, Generic[Graph]):
         )
 
     def _layers(self, parts: Sequence[NDArray[Any]], samples: int) -> Arrays:
-        """[B, n] of each layer as [B, *shape], without the rest of the batch."""
+        """Reshape [B, n] of each layer to [B, *shape], dropping the unused part of the batch."""
         return tuple(channels_first(part[:samples], layer.shape) for part, layer in zip(parts, self.chip.layers, strict=True))
 
     def _sources(self, parts: Sequence[NDArray[Any]], samples: int) -> Arrays:
-        """The same for the source of each feedback synapse."""
+        """Do the same as `_layers` for the source of each feedback synapse."""
         shapes = [self.chip.layer(synapse.source).shape for synapse in self.chip.feedback]
         return tuple(channels_first(part[:samples], shape) for part, shape in zip(parts, shapes, strict=True))
 
     @abstractmethod
     def _states(self, record: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Traces and final states of a layer, each [B, n]."""
+        """Return the traces and final states of a layer, each [B, n]."""

@@ -1,4 +1,4 @@
-"""Neurons are in (H, W, C) order inside our processes and in (C, H, W) order everywhere else."""
+"""Convert between channel orders: neurons are in (H, W, C) order inside our processes and in (C, H, W) order everywhere else."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ Shape = tuple[int, ...]
 
 
 def channels_last_order(shape: Shape) -> NDArray[np.int64]:
-    """[n] index in the network's order, channels first, of each neuron in a process's order, channels last."""
+    """Return, for each neuron of a process in channels-last order, its channels-first index in the network's order, [n]."""
     index = np.arange(int(np.prod(shape)))
     return index if len(shape) == 1 else index.reshape(shape).transpose(1, 2, 0).reshape(-1)
 
 
 def channels_last(values: NDArray[Any], shape: Shape) -> NDArray[Any]:
-    """[..., n] in a process's channel order from [..., *shape]."""
+    """Reorder [..., *shape] to a process's channel order, [..., n]."""
     lead = values.shape[: values.ndim - len(shape)]
     return values.reshape(*lead, -1)[..., channels_last_order(shape)]
 
 
 def channels_first(values: NDArray[Any], shape: Shape) -> NDArray[Any]:
-    """[..., *shape] from [..., n] in a process's channel order: the inverse of `channels_last`; always a copy."""
+    """Reorder [..., n] from a process's channel order to [..., *shape]: the inverse of `channels_last`; always a copy."""
     if len(shape) == 1:
         return values.copy()
     lead = values.shape[:-1]

@@ -1,4 +1,4 @@
-"""Set up every forked Lava process so that it ends with its parent, leaves Ctrl-C to the parent, and reports its stack on a signal."""
+"""Set up every forked Lava process so that it ends with its parent, leaves Ctrl-C to the parent, and dumps its stack on a signal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PR_SET_PDEATHSIG = 1
 _STACK_SIGNAL = signal.SIGUSR1
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_parent = 0  # pid, while Lava forks its processes; else 0
+_parent = 0  # pid while Lava forks its processes, else 0
 _stacks = -1  # anonymous file, shared by all children, that stacks are written to
 
 
@@ -57,7 +57,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def child_process_stack(pid: int, *, wait: float = 0.5) -> list[tuple[str, int, str]]:
-    """(file, line, function) of a child process's main thread, innermost first; empty if it does not answer."""
+    """Return (file, line, function) for each frame of a child process's main thread, innermost first; empty if it does not answer."""
     start = os.fstat(_stacks).st_size
     os.kill(pid, _STACK_SIGNAL)
     deadline = time.monotonic() + wait
@@ -74,13 +74,13 @@ def child_process_stack(pid: int, *, wait: float = 0.5) -> list[tuple[str, int, 
 
 
 def child_process_cpu_ticks(pid: int) -> int | None:
-    """CPU time that a child process has used so far, in ticks; None if it has ended."""
+    """Return the CPU time that a child process has used so far, in ticks; None if it has ended."""
     fields = _stat(f"/proc/{pid}/stat")
     return int(fields[11]) + int(fields[12]) if fields else None
 
 
 def child_process_wants_to_work(pid: int) -> bool:
-    """Whether a thread of a child process is running, ready to run, or waiting for a disk: a busy machine may let it wait long."""
+    """Return whether a thread of a child process is running, runnable, or waiting for a disk; on a busy machine it may wait a while."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -89,7 +89,7 @@ def child_process_wants_to_work(pid: int) -> bool:
 
 
 def _stat(path: str) -> list[str]:
-    """The fields after the name, starting with the state; empty if the process has ended."""
+    """Return the fields after the name, starting with the state; empty if the process has ended."""
     try:
         with open(path) as file:
             return file.read().rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""The network as our own Lava processes with delta encoding (E15): as the batched graph, but every message is a change of a rate."""
+"""The network as our own Lava processes with delta encoding (E15): like the batched graph, but every message is a change of a rate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fsnn_lava.ir.network import INPUT, ChipNetwork, Layer, Synapse, TransposedC
 
 
 class DeltaGraph(BatchedProcesses[DeltaRecord]):
-    """Processes for B samples of T steps: neurons that send the changes of their rates."""
+    """The batched graph for delta encoding: processes for B samples of T steps, with neurons that send the changes of their rates."""
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, spikes: bool) -> None:
         if chip.delta is None:
@@ -53,14 +53,14 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
         )
 
     def _frames(self, layer: Layer) -> Frames | None:
-        """How a layer adds up the frames that it receives; None if it receives none."""
+        """Return how a layer sums the frames that it receives; None if it receives none."""
         if self.chip.input.kind != "events" or not any(synapse.source == INPUT for synapse in self.chip.into(layer)):
             return None
         shift = self.delta.rate_bits + delta_frame_exponent(self.chip, layer) - limits.FRAME_BITS
         return Frames(weights=self.delta.frame_weights(self.steps), shift=shift)
 
     def _input_port(self, layer: Layer) -> Any:
-        """A static input is sent once, a frame in each step."""
+        """Return the port for the input: a static input is sent once, a frame in every step."""
         return self._neurons[layer.name].d_in
 
     def _scatter(self, synapse: Synapse, source: tuple[int, ...]) -> Scatter:
@@ -89,7 +89,7 @@ class DeltaGraph(BatchedProcesses[DeltaRecord]):
 
 
 def check_delta_graph_input(chip: ChipNetwork) -> None:
-    """BadArgument unless a static input's current into every layer fits 32 bits, which `input_current` checks sample by sample."""
+    """Raise BadArgument unless a static input's current into every layer always fits in 32 bits; `input_current` checks each sample."""
     for layer in () if chip.input.kind == "events" else chip.layers:
         total = 0
         for synapse in (s for s in chip.into(layer) if s.source == INPUT):

@@ -1,4 +1,4 @@
-"""Messages, rates and sums of a layer with delta encoding, in shared memory that the parent process reads after a run."""
+"""Record messages, rates and sums of a layer with delta encoding, in shared memory that the parent process reads after a run."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fsnn_lava.backends.lava.neuron_record import LateMessages, late_messages
+from fsnn_lava.backends.lava.late_messages import LateMessages, late_messages
 from fsnn_lava.backends.lava.shared_memory import shared_array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeltaRecord:
-    """One layer, [B, n] in (H, W, C) order; steps are the layer's own."""
+    """The record of one layer, [B, n] in (H, W, C) order; steps are in the layer's own time."""
 
     counts: NDArray[np.int32]
     told: NDArray[np.int32]
@@ -23,8 +23,8 @@ class DeltaRecord:
     clipped: NDArray[np.uint8]
     clip_count: NDArray[np.int64]  # [B]
     messages: NDArray[np.int32]  # [B, T]
-    hashes: NDArray[np.uint64]  # [B, T] of the rates after each step
-    keys: NDArray[np.uint64]  # [n] what the rates are multiplied by in a hash
+    hashes: NDArray[np.uint64]  # [B, T], hashes of the rates after each step
+    keys: NDArray[np.uint64]  # [n], factors of the rates in a hash
     late: tuple[LateMessages, ...]
 
     def clear(self) -> None:
@@ -46,7 +46,7 @@ class DeltaRecord:
 
 
 def delta_record(batch: int, *, steps: int, delays: Sequence[int], keys: NDArray[np.uint64]) -> DeltaRecord:
-    """An empty record of a layer with delta encoding, in shared memory; there is one key per neuron."""
+    """Return an empty record of a layer with delta encoding, in shared memory; `keys` has one entry per neuron."""
     shape = (batch, len(keys))
     return DeltaRecord(
         counts=shared_array(shape, np.int32),

@@ -1,4 +1,4 @@
-"""How a layer with delta encoding adds up the frames of an event input (E15)."""
+"""How a layer with delta encoding sums the frames of an event input (E15)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """Frame tau counts `weights[tau - 1]` times, and the sum is shifted when it is read."""
+    """Weights of the frames: frame tau counts `weights[tau - 1]` times, and the sum is shifted when it is read."""
 
     weights: NDArray[np.int64]  # [T]
     shift: int

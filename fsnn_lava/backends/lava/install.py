@@ -21,7 +21,7 @@ CHECK_SECONDS = 300
 
 
 def _pip_commands() -> list[list[str]]:
-    """The pip commands that install what is missing into this interpreter's environment; empty if nothing is."""
+    """Return the pip commands that install what is missing in this interpreter's environment; empty if nothing is missing."""
     pip = [sys.executable, "-m", "pip", "install"]
     missing = [name for name in LAVA_IMPORTS if importlib.util.find_spec(name) is None]
     wanted = (
@@ -33,7 +33,7 @@ def _pip_commands() -> list[list[str]]:
 
 
 def install_lava(*, yes: bool) -> None:
-    """Print the pip commands, ask unless `yes`, and run them. Raises BackendMissing if Lava is not installed afterwards."""
+    """Install Lava: print the pip commands, ask unless `yes`, and run them. Raises BackendMissing if Lava is not installed afterwards."""
     _require_machine()
     wanted = _pip_commands()
     if not wanted:
@@ -54,7 +54,7 @@ def install_lava(*, yes: bool) -> None:
 
 
 def verify_lava_install() -> str:
-    """Run the self-check on Lava in a separate process to verify the installation; returns a sentence about it, or raises."""
+    """Verify the Lava installation by running the self-check in a separate process; returns a sentence on the result, or raises."""
     code, out, err = _run_check()
     if code == 0:
         return out.strip().splitlines()[-1]
@@ -64,7 +64,7 @@ def verify_lava_install() -> str:
 
 
 def _run_check() -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of fsnn_lava.backends.lava.self_check; neither it nor any of its children is left running."""
+    """Return the exit code, stdout and stderr of fsnn_lava.backends.lava.self_check, leaving none of its processes running."""
     check = [sys.executable, "-m", "fsnn_lava.backends.lava.self_check"]
     with subprocess.Popen(check, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:

@@ -1,4 +1,4 @@
-"""Select the process model by its tag."""
+"""Select process models by tag."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ByTag(RunConfig):
     """Selects the model whose tag the process names; stock processes get their fixed-point model."""
 
     def select(self, process: Any, proc_models: Sequence[Any]) -> Any:
-        """Called by Lava to select the process model: the one with the tag that the process names."""
+        """Select the process model for Lava: the one with the tag that the process names."""
         wanted = process.proc_params.get("tag") or "fixed_pt"
         for model in proc_models:
             if wanted in getattr(model, "tags", ()):

@@ -1,4 +1,4 @@
-"""Spike counts, traces and potentials of a layer, in shared memory that the parent process reads after a run."""
+"""Record spike counts, traces and potentials of a layer, in shared memory that the parent process reads after a run."""
 
 from __future__ import annotations
 
@@ -9,26 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from fsnn_lava.backends.lava.late_messages import LateMessages, late_messages
 from fsnn_lava.backends.lava.shared_memory import shared_array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LateMessages:
-    """Messages of the last `delay` steps, which a feedback synapse no longer delivers."""
-
-    delay: int
-    counts: NDArray[np.int32]  # [B, n]
-    traces: NDArray[np.float64]  # [B, n], with delta encoding the sum of their changes
-
-
-def late_messages(shape: tuple[int, int], delays: Sequence[int]) -> tuple[LateMessages, ...]:
-    """Empty ones, in shared memory."""
-    return tuple(LateMessages(delay=d, counts=shared_array(shape, np.int32), traces=shared_array(shape, np.float64)) for d in delays)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class NeuronRecord:
-    """One layer, [B, n] in (H, W, C) order. The traces of IF neurons are their counts, so they are not kept."""
+    """The record of one layer, [B, n] in (H, W, C) order. The traces of IF neurons equal their counts, so they are not kept."""
 
     counts: NDArray[np.int32]
     traces: NDArray[np.float64] | None
@@ -55,7 +42,7 @@ class NeuronRecord:
 
 
 def neuron_record(batch: int, size: int, *, leaky: bool, delays: Sequence[int], potential: DTypeLike = np.int32) -> NeuronRecord:
-    """An empty record of a layer's neurons, in shared memory."""
+    """Return an empty record of a layer's neurons, in shared memory."""
     shape = (batch, size)
     return NeuronRecord(
         counts=shared_array(shape, np.int32),

@@ -1,4 +1,4 @@
-"""Synaptic operations and neuron updates of a run, computed on the host from the number of messages."""
+"""Count synaptic operations and neuron updates of a run, on the host, from the number of messages."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Shape = tuple[int, ...]
 def count_operations(
     chip: ChipNetwork, values: NDArray[np.uint8], counts: Sequence[NDArray[np.int32]], late: Sequence[NDArray[np.int32]], steps: int
 ) -> NDArray[np.int64]:
-    """[B] weights touched: every message that arrived, and every non-zero value of the input, times the fan-out of its sender.
+    """Count operations, [B]: every message that arrived, and every non-zero input value, times the fan-out of its sender.
 
-    `late` are the numbers of messages that did not arrive, and a static input is sent in `steps` steps.
+    `late` counts the messages that did not arrive. A static input is sent in each of `steps` steps.
     """
     total = counts[-1].reshape(len(values), -1).sum(axis=1, dtype=np.int64) * chip.readout.classes
     missed = dict(zip(map(id, chip.feedback), late, strict=True))
@@ -39,12 +39,12 @@ def count_operations(
 
 
 def operations_per_message(synapse: Synapse, source: Shape, target: Shape) -> NDArray[np.int64]:
-    """Operations per message: the weights that one message of each source neuron touches, broadcast to [*source]."""
+    """Return the operations per message: how many weights one message of each source neuron touches, broadcast to [*source]."""
     if isinstance(synapse, DenseSynapse):
         return np.array(synapse.weight.shape[0], dtype=np.int64)
     return compiled_synapse(synapse, source, target).fan_out[None]
 
 
 def count_updates(chip: ChipNetwork, samples: int, steps: int) -> NDArray[np.int64]:
-    """[B] neuron updates, the readout's integrators included."""
+    """Count the neuron updates of a run on Lava, [B], in addition to its operations; includes the readout's integrators."""
     return np.full(samples, steps * (sum(layer.size for layer in chip.layers) + chip.readout.classes), dtype=np.int64)

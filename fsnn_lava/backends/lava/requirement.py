@@ -1,4 +1,4 @@
-"""Whether Lava can run here, what is missing otherwise, and how to import it. Importing this module does not import Lava."""
+"""Check Lava's requirements, report any that are missing, and import it. Importing this module does not import Lava."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fsnn_lava.lava_compat import imported_too_early
 LAVA = "lava-nc 0.10.0"
 LAVA_IMPORTS = ("scipy", "networkx", "asteval")  # what Lava's modules import besides numpy
 INSTALL_LAVA = "fsnn-doctor --install-lava"
-PYTHONS = ((3, 10), (3, 13))  # the oldest and the newest that Lava was tested on
+PYTHONS = ((3, 10), (3, 13))  # oldest and newest version that Lava was tested on
 RUNTIME = "lava.magma.runtime.message_infrastructure.multiprocessing"  # the module of Lava that sets the start method
 
 
 def missing_lava_requirements() -> tuple[str, ...]:
-    """What this machine lacks to run Lava processes, one phrase per requirement; empty if nothing."""
+    """Return the requirements for running Lava processes that this machine lacks, one phrase each; empty if none."""
     missing = [*missing_machine_requirements()]
     if not has_required_lava_part("magma"):
         missing.append(f"{LAVA} ({INSTALL_LAVA} installs it)")
@@ -34,7 +34,7 @@ def missing_lava_requirements() -> tuple[str, ...]:
 
 
 def missing_machine_requirements() -> tuple[str, ...]:
-    """Requirements of Lava that cannot be installed: a supported Python, and Linux."""
+    """Return the missing requirements of Lava that cannot be installed: a supported Python, and Linux."""
     lacking = []
     version, (oldest, newest) = sys.version_info[:2], PYTHONS
     if not oldest <= version <= newest:
@@ -45,21 +45,21 @@ def missing_machine_requirements() -> tuple[str, ...]:
 
 
 def lava_requirements_missing(*names: str) -> tuple[str, ...]:
-    """The required packages among `names` that are not installed, one phrase each."""
+    """Return the required packages among `names` that are not installed, one phrase each."""
     return tuple(f"the package {name}" for name in names if importlib.util.find_spec(name) is None)
 
 
 def has_required_lava_part(name: str) -> bool:
-    """Whether the required lava/<name> is installed, as a folder or as a module. The package `lava` may be spread over several folders."""
+    """Return whether the required lava/<name> exists, as a folder or a module; the package `lava` may be spread over several folders."""
     spec = importlib.util.find_spec("lava")
     folders = [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
     return any((folder / name).is_dir() or any((folder / name).parent.glob(f"{Path(name).name}.*")) for folder in folders)
 
 
 def require_lava() -> None:
-    """Import Lava, even if the program has used multiprocessing before; BackendMissing says what to install or change.
+    """Import Lava, even if the program has already used multiprocessing; raise BackendMissing, which says what to install or change.
 
-    Lava sets multiprocessing's start method while it is imported, which Python refuses once the program has used multiprocessing.
+    Lava sets multiprocessing's start method while it is imported, which Python does not allow once the program has used multiprocessing.
     """
     if lacking := missing_machine_requirements():
         raise BackendMissing(f"backend 'sim' cannot run here; missing: {'; '.join(lacking)}. Use backend 'emu'")
@@ -82,7 +82,7 @@ def require_lava() -> None:
 
 @contextmanager
 def _start_method_fixed(fixed: bool) -> Iterator[None]:
-    """Inside the block, setting the start method has no effect if it is already set."""
+    """Ignore attempts to set the start method inside the block if it is already set."""
     if not fixed:
         yield
         return

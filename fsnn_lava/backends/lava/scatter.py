@@ -1,4 +1,4 @@
-"""A connection ready to run: its layout and compiled loop, prepared in the parent process so that no child has to compile."""
+"""Prepare a connection to scatter messages: layout and compiled loop, made in the parent process so that no child has to compile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fsnn_lava.limits import STATE_FRACTION_BITS
 
 
 class Scatter:
-    """`scatter(messages, out)`: out [B, targets] = shift(weight @ messages, 6 + exponent), units 2**-6.
+    """Compute `scatter(messages, out)`: out [B, targets] = shift(weight @ messages, 6 + exponent), units 2**-6.
 
     messages [B, sources] uint8: spikes, or any numbers if `graded`. `wide`: the sum may not fit in 32 bits. With `changes`, messages are
     the signed changes of delta encoding, int32, and out = 2**exponent (weight @ messages) (E15).

@@ -18,7 +18,7 @@ VALUES = np.array([[6, 3], [1, 9]], dtype=np.uint8)
 
 
 def self_check_network() -> ChipNetwork:
-    """The network of the self-check: a dense layer of two neurons that excite and inhibit each other; all weights differ."""
+    """Return the network of the self-check: a dense layer of two neurons that excite and inhibit each other; all weights differ."""
     layer = Layer(name="l1", shape=(2,), threshold=np.array(50), bias=np.array([3, -2], dtype=np.int32), scale=np.array(1.0))
     inward = DenseSynapse(source="input", target="l1", weight=np.array([[5, -1], [2, 7]], dtype=np.int8))
     back = DenseSynapse(source="l1", target="l1", weight=np.array([[-9, 13], [-21, 4]], dtype=np.int8))
@@ -27,7 +27,7 @@ def self_check_network() -> ChipNetwork:
 
 
 def run_self_check() -> str:
-    """Run the self-check on our own Lava processes and on stock ones; returns a sentence if both equal the emulator, else CheckFailed."""
+    """Run the self-check on our own and on stock Lava processes; return a sentence if both equal the emulator, else raise CheckFailed."""
     chip = self_check_network()
     spikes = 0
     for graph in ("batched", "stock"):
@@ -59,7 +59,7 @@ def _equal(found: Result, expected: Result) -> bool:
 
 
 def _main() -> int:
-    """Run the self-check as a separate process; exit code 0 if Lava works."""
+    """Run the self-check as a separate process; the exit code is 0 if Lava works."""
     try:
         print(run_self_check())
     except FsnnError as error:

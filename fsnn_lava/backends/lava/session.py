@@ -1,4 +1,4 @@
-"""Run Lava processes and always stop them: a model that raises, a dead process, a deadlock or Ctrl-C leads to one clear error."""
+"""Run a session of Lava processes and always stop it: a model that raises, a dead process, a deadlock or Ctrl-C gives one clear error."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Session:
         self._closed = False
         self._runtime: _GuardedRuntime | None = None
         self._names: list[str] = []
-        self.steps = 0  # run so far
+        self.steps = 0  # number of steps run so far
         _open.add(self)
         try:
             self._start(run_config, channel_slots)
@@ -93,7 +93,7 @@ class Session:
 
     @property
     def pids(self) -> dict[str, int]:
-        """Name of each process of the session and the id of the OS process that runs it."""
+        """Map the name of each process in the session to the id of the OS process that runs it."""
         return {name: actor.pid for name, actor in zip(self._names, self._actors, strict=True)}
 
     @property
@@ -115,7 +115,7 @@ class Session:
             raise
 
     def paused(self, function: Callable[[], None]) -> None:
-        """Call `function`, which reads or writes Vars between two runs; raises, rather than waiting forever, if a process dies."""
+        """Call `function`, which reads or writes Vars between two runs; if a process dies, raise instead of waiting forever."""
         self._running()
         failures: list[BaseException] = []
         done = threading.Event()
@@ -175,7 +175,7 @@ class Session:
         self._runtime._is_started = True
 
     def _wait_for_models(self) -> None:
-        """Return when every process has built its model."""
+        """Wait until every process has built its model."""
         runtime = self._running()
         watch = Watch(self._actors, lambda: 0, self._patience, round(30 / POLL))
         for name, answers in zip(self._names, runtime.exception_q, strict=True):
@@ -196,7 +196,7 @@ class Session:
     # --- run ---------------------------------------------------------------------------------------------------------------
 
     def _wait_for_answer(self, when: str) -> None:
-        """Return when all runtime services have answered DONE; BackendFailed otherwise."""
+        """Wait until all runtime services have answered DONE; otherwise raise BackendFailed."""
         for port in self._running().service_to_runtime:
             self._wait_for_message(port, when)
             answer = port.recv()

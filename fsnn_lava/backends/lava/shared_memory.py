@@ -1,4 +1,4 @@
-"""Anonymous memory shared by forked processes: it leaves nothing behind in /dev/shm and is not limited by its size."""
+"""Anonymous memory shared by forked processes: it leaves nothing behind in /dev/shm and is not limited by the size of /dev/shm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fsnn_lava.errors import BackendFailed
 
 
 def shared_array(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Zeros in memory shared by this process and every process forked from it later; freed when the last of them ends."""
+    """Return zeros in memory shared by this process and every process forked from it later; freed when the last of them ends."""
     kind = np.dtype(dtype)
     length = int(np.prod(shape, dtype=np.int64))
     return np.frombuffer(_mapping(length * kind.itemsize), dtype=kind, count=length).reshape(shape)
@@ -29,13 +29,13 @@ class ChannelMemory:
     """Replaces Lava's SharedMemoryManager: memory for channels that needs neither names nor a manager process."""
 
     def start(self) -> None:
-        """Nothing to start."""
+        """Do nothing; there is nothing to start."""
 
     def shutdown(self) -> None:
-        """Nothing to stop: memory is freed with its last user."""
+        """Do nothing; shared memory is freed with its last user."""
 
     def create_shared_memory(self, size: int) -> ChannelBlock:
-        """Called by Lava: a block of shared memory for a channel."""
+        """Create a block of shared memory for a channel; called by Lava."""
         return ChannelBlock(size)
 
 
@@ -46,4 +46,4 @@ class ChannelBlock:
         self.buf = memoryview(_mapping(size))
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing; there is nothing to close."""

@@ -1,8 +1,8 @@
 """A network with delta encoding as stock processes of lava-nc, for one sample: Delta, SigmaDelta, Sigma, Dense, Conv, Sparse.
 
-Two SigmaDelta processes take the place of a layer, ReLU(z) - ReLU(z - 2**(q + s)) (see ir/stock_delta.py). Both receive the same, and
-the targets receive W times the changes of the first and -W times those of the second. With the activation "relu" there is only the first.
-What is constant is sent once, when the layer's window opens: pixels by a Delta process and a synapse, biases and the host's current by a
+Two SigmaDelta processes stand for a layer, ReLU(z) - ReLU(z - 2**(q + s)) (see ir/stock_delta.py). Both receive the same messages, and
+the targets receive W times the changes of the first and -W times those of the second. With the activation "relu", only the first exists.
+Constants are sent once, when the layer's window opens: pixels by a Delta process and a synapse, biases and the host's current by a
 RingBuffer.
 """
 
@@ -33,15 +33,15 @@ from fsnn_lava.ir.stock_network import Lowered
 from fsnn_lava.limits import STATE_FRACTION_BITS
 
 FIRST = 2  # the Lava step at which layer 1's window opens: a source takes one step
-CHANGE_BITS = 24  # of a message
-SIGNS = (1, -1)  # with which the neurons of a layer enter: ReLU(z) and, where rates are clipped, ReLU(z - 1)
+CHANGE_BITS = 24  # per message
+SIGNS = (1, -1)  # of a layer's neurons: ReLU(z) and, if rates are clipped, ReLU(z - 1)
 
 
 class StockDeltaGraph:
     """Stock processes for one sample, connected, with a probe on each neuron. Rebuilt for every sample, so that no state carries over."""
 
     def __init__(self, lowered: Lowered, sample: NDArray[np.uint8], current: NDArray[np.int32] | None, *, steps: int) -> None:
-        """`current` [*shape of the first layer], units 2**-6: what the host computes, bias included; None for pixels."""
+        """`current` [*shape of the first layer], in units of 2**-6, is computed by the host, bias included; None for pixels."""
         chip = lowered.chip
         if chip.delta is None:
             raise BadArgument("this network uses rate coding; use StockGraph")
@@ -67,17 +67,17 @@ class StockDeltaGraph:
         self._readout = self._classifier()
 
     def heartbeat(self) -> int:
-        """A counter that advances as long as the stock graph makes progress."""
+        """Return a counter that advances as long as the stock graph makes progress."""
         return int(self._beat[0])
 
     def run(self, session: Session) -> float:
-        """Run all windows; returns the seconds that the steps took."""
+        """Run all windows, and return the seconds that the steps took."""
         start = time.perf_counter()
         session.run(self._total)
         return time.perf_counter() - start
 
     def recorded(self, chip: ChipNetwork) -> RecordedChanges:
-        """What the probes recorded, in the network's own layout."""
+        """Return what the probes recorded, in the network's own layout."""
         found: list[list[NDArray[Any]]] = [[], [], []]
         for layer, ((lower, state), *other) in zip(chip.layers, self._probes, strict=True):
             upper = other[0][0] if other else np.zeros_like(lower)
@@ -104,7 +104,7 @@ class StockDeltaGraph:
         return packed(current.astype(np.int64), current.shape, self._factors[layer.name])
 
     def _send_constants(self, index: int, layer: Layer, drive: NDArray[np.int64]) -> None:
-        """Send the drive to the neurons of a layer when its window opens; the second is one rate lower."""
+        """Send the drive to the neurons of a layer when its window opens; for the second neuron it is lower by a rate of 1."""
         one = layer.per_neuron(layer.threshold).astype(np.int64) << self._delta.rate_bits
         for neuron, constant in zip(self._neurons[layer.name], (drive, drive - one), strict=False):
             self._send_once(to_stock_order(constant), neuron.a_in, step=self._opens(index), name=f"constants of {neuron.name}")
@@ -118,9 +118,9 @@ class StockDeltaGraph:
         self.processes.append(source)
 
     def _send_pixels(self, synapse: Synapse, sample: NDArray[np.uint8]) -> None:
-        """Pixels from the step before the target's window opens; Delta sends them once, in units in which the synapse has exponent 0."""
+        """Send pixels from the step before the target's window opens; Delta sends them once, scaled so that the synapse has exponent 0."""
         target = self._chip.layer(synapse.target)
-        first = self._opens(self._chip.index(synapse.target)) - 2  # from 0
+        first = self._opens(self._chip.index(synapse.target)) - 2  # counted from 0
         values = to_stock_order(sample).astype(np.int32)
         data = np.zeros((*values.shape, self._total), dtype=np.int32)
         data[..., first:] = values[..., None]
@@ -150,7 +150,7 @@ class StockDeltaGraph:
             self.processes.append(process)
 
     def _port(self, name: str, which: int, late: int) -> Any:
-        """The port that delivers the changes of a neuron `late` steps after they were sent, through that many relays."""
+        """Return the port that delivers the changes of a neuron `late` steps after they were sent, through that many relays."""
         if late == 0:
             return self._neurons[name][which].s_out
         if (name, which, late) not in self._delayed:
@@ -161,7 +161,7 @@ class StockDeltaGraph:
         return self._delayed[name, which, late]
 
     def _probe(self, index: int, neuron: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Memory for every message [T, *shape] and the final state of a neuron, which a probe fills."""
+        """Attach a probe, and return the memory that it fills: every message [T, *shape] and the final state of a neuron."""
         shape = neuron.sigma.shape
         messages, state = shared_array((self._steps, *shape), np.int32), shared_array(shape, np.int32)
         probe = Probe(spikes=messages, potential=state, beat=self._beat, window=self._window(index), name=f"probe {neuron.name}")
@@ -171,7 +171,7 @@ class StockDeltaGraph:
         return messages, state
 
     def _classifier(self) -> NDArray[np.int32]:
-        """The readout's sums; its window opens one step after the last layer's."""
+        """Build the readout, and return its sums; its window opens one step after the last layer's."""
         chip, last, index = self._chip, self._chip.layers[-1], len(self._chip.layers)
         classes = Sigma(shape=(chip.readout.classes,))
         classes.name = "readout"

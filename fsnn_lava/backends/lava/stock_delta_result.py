@@ -20,10 +20,10 @@ from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecordedChanges:
-    """One sample, each layer in its own time; every layer is a pair of neurons, or a single one with the activation "relu"."""
+    """The recorded changes of one sample, each layer in its own time; a layer is a pair of neurons, or one with the activation "relu"."""
 
-    lower: Sequence[NDArray[Any]]  # [T, *shape] per layer: messages of ReLU(z), units of 2**-q
-    upper: Sequence[NDArray[Any]]  # and of ReLU(z - 1), which are subtracted; 0 where there is no such neuron
+    lower: Sequence[NDArray[Any]]  # [T, *shape] per layer: messages of ReLU(z), in units of 2**-q
+    upper: Sequence[NDArray[Any]]  # the same for ReLU(z - 1), which are subtracted; 0 if there is no such neuron
     states: Sequence[NDArray[Any]]  # [*shape] per layer: S + D
     readout: NDArray[np.int32]  # [classes]
 
@@ -31,9 +31,9 @@ class RecordedChanges:
 def stock_delta_result(
     chip: ChipNetwork, values: NDArray[np.uint8], recorded: RecordedChanges, *, steps: int, spikes: bool, seconds: float
 ) -> Result:
-    """The Result of one sample. A pair of neurons is one neuron, whose messages are those of both.
+    """Return the Result of one sample. A pair of neurons counts as one neuron that sends the messages of both.
 
-    Lava's neurons do not clip, but a sum or drive that exceeds the 24 bits of E15 at the end is flagged all the same.
+    Lava's neurons do not clip, but a sum or drive that exceeds the 24 bits of E15 at the end is still flagged.
     """
     trains = [(a.astype(np.int64) - b)[None] for a, b in zip(recorded.lower, recorded.upper, strict=True)]
     sent = [((a != 0).astype(np.int32) + (b != 0))[None] for a, b in zip(recorded.lower, recorded.upper, strict=True)]
@@ -73,7 +73,7 @@ def stock_delta_result(
 
 
 def _drive(chip: ChipNetwork, position: int, values: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """D of E15, [1, *shape], not clipped."""
+    """Return D of E15, [1, *shape], not clipped."""
     bits = chip.delta.rate_bits if chip.delta is not None else 0
     return input_current(chip, values, position=position).astype(np.int64) << (bits - STATE_FRACTION_BITS)
 
@@ -83,6 +83,6 @@ def _outside(values: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _hashes(trains: Sequence[NDArray[np.int64]]) -> NDArray[np.uint64]:
-    """[1, T] of the rates after each step."""
+    """Return hashes of the rates after each step, [1, T]."""
     told = np.concatenate([np.cumsum(train.reshape(1, train.shape[1], -1), axis=1) for train in trains], axis=2)
     return (told.astype(np.uint64) * hash_keys(told.shape[2])).sum(axis=2, dtype=np.uint64)

@@ -45,11 +45,11 @@ class StockGraph:
         self._readout = self._classifier()
 
     def heartbeat(self) -> int:
-        """A counter that advances as long as the stock graph makes progress."""
+        """Return a counter that advances as long as the stock graph makes progress."""
         return int(self._beat[0])
 
     def run(self, session: Session) -> float:
-        """Run all windows, pausing only where a neuron must be woken; returns the seconds that the steps took."""
+        """Run all windows, pausing only where a neuron must be woken, and return the seconds that the steps took."""
         done, seconds = 0, 0.0
         stops = {self._opens(i) - 1: neuron for i, neuron in enumerate(self._neurons) if neuron.late}
         for stop in [*sorted(stops), self._total]:
@@ -63,7 +63,7 @@ class StockGraph:
         return seconds
 
     def recorded(self, chip: ChipNetwork) -> Recorded:
-        """What the probes recorded, in the network's own layout."""
+        """Return what the probes recorded, in the network's own layout."""
         trains, potentials = [], []
         for layer, neuron, (spikes, potential) in zip(chip.layers, self._neurons, self._probes, strict=True):
             factor = self._factors[layer.name]
@@ -85,7 +85,7 @@ class StockGraph:
         return StockNeuron(layer, bias, before=self._opens(index) - 1, steps=self._steps)
 
     def _source(self, sample: NDArray[np.uint8], late: int) -> RingBuffer:
-        """Sends the events [T, *shape] from step `late` on, and zeros before and afterwards."""
+        """Return a source that sends the events [T, *shape] from step `late` on, and zeros before and after."""
         silence = [(0, 0)] * (sample.ndim - 1) + [(late, max(0, self._total - len(sample) - late))]
         moved = np.moveaxis(sample, 0, -1).astype(np.int32)
         lava = moved if moved.ndim == 2 else moved.transpose(2, 1, 0, 3)
@@ -113,7 +113,7 @@ class StockGraph:
         self.processes.append(connect_stock(synapse, before=before, after=after, source=source, target=target, bits=bits, delay=delay))
 
     def _port(self, name: str, late: int, sample: NDArray[np.uint8]) -> Any:
-        """The port that delivers the messages of a source `late` steps after they were sent, through that many relays."""
+        """Return the port that delivers the messages of a source `late` steps after they were sent, through that many relays."""
         if late == 0 and name != INPUT:
             return self._ports[name]
         if (name, late) not in self._delayed:
@@ -139,7 +139,7 @@ class StockGraph:
         return spikes, potential
 
     def _classifier(self) -> NDArray[np.int32]:
-        """The readout's potentials; its window opens one step after the last layer's."""
+        """Build the readout, and return its potentials; its window opens one step after the last layer's."""
         chip, last = self._chip, self._chip.layers[-1]
         index = len(chip.layers)
         synapse = stock_dense_process(chip.readout.weight, chip.readout.exponent, last.shape, 0, "synapse to readout")

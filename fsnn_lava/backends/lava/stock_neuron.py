@@ -1,4 +1,4 @@
-"""A layer as one of Lava's own neurons: LIF where it resets to zero, ATRLIF where it subtracts."""
+"""A layer as one of Lava's own neurons: LIF if it resets to zero, ATRLIF if it subtracts."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from fsnn_lava.ir.network import Layer, Readout
 from fsnn_lava.ir.stock_network import stock_network_bias, stock_network_mantissa, stock_network_offset
 from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS, STATE_MAX, STOCK_BIAS_MANTISSA_MAX, THRESHOLD_MAX
 
-NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current such that nothing of the last step is left
+NO_MEMORY = (DECAY_UNIT - 1) / DECAY_UNIT  # decay of the current, so that nothing remains from the last step
 _BIAS_TOO_LARGE = f"a stock process can hold a bias of at most {STOCK_BIAS_MANTISSA_MAX} weight units; use the batched graph"
 
 
 class StockNeuron:
-    """The process, started in the state that gives a potential of zero when its window opens `before` steps later.
+    """A stock process for a layer, started in the state that gives a potential of zero when its window opens `before` steps later.
 
-    `bias` [*shape] (units 2**-6) may include a sample's input current. ATRLIF's sum of currents never decreases on a spike and is
-    clipped, so neurons with a positive drive start as far below zero as `steps` steps of firing need, both v and r. If the state
-    that compensates the bias would fire or be clipped, the process starts at rest without a bias, `late` is set, and `wake` writes
+    `bias` [*shape] (units 2**-6) may include a sample's input current. ATRLIF's sum of currents is not lowered by spikes and is
+    clipped, so neurons with a positive drive start, in both v and r, as far below zero as `steps` steps of firing require. If the state
+    that compensates for the bias would fire or be clipped, the process starts at rest without a bias, `late` is set, and `wake` writes
     bias and state when the window opens. `excess_bias` [W, H, C] is the part of the bias that does not fit in 16 bits, in whole weight
     units to be sent to the process at every step, or None.
     """
@@ -60,7 +60,7 @@ class StockNeuron:
 
 
 def readout_neuron(readout: Readout, *, before: int) -> LIF:
-    """The readout as a stock neuron: integrators that do not fire, LIF with a threshold just above the highest potential."""
+    """Return the readout as a stock neuron: integrators that do not fire, LIF with a threshold just above the highest potential."""
     bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
     mant, exponent, excess = _split(bias)
     if excess is not None:
@@ -79,18 +79,18 @@ def readout_neuron(readout: Readout, *, before: int) -> LIF:
 
 
 def _subtracting(threshold: NDArray[np.int64], decay: int, r: NDArray[np.int64], common: dict[str, Any]) -> ATRLIF:
-    """Spike where v - r >= 32 vth, then r += 64 vth: with u = v - r + 32 vth that is E9."""
+    """Return an ATRLIF that spikes where v - r >= 32 vth, then r += 64 vth; with u = v - r + 32 vth, this is E9."""
     theta, leak = _one_or_all(threshold / 2.0), decay / DECAY_UNIT
     return ATRLIF(delta_i=NO_MEMORY, delta_v=leak, delta_r=leak, delta_theta=0, theta_0=theta, theta_step=0, r=r, **common)
 
 
 def _one_or_all(values: NDArray[Any]) -> Any:
-    """One number if all are equal, as documented for these processes; they also accept one per neuron."""
+    """Return a single number if all are equal, as these processes document; they also accept one per neuron."""
     return values.flat[0].item() if np.all(values == values.flat[0]) else values
 
 
 def _split(bias: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | None]:
-    """16-bit mantissa and exponent per neuron, and the excess of the biases that do not fit, in whole weight units."""
+    """Return the 16-bit mantissa and exponent per neuron, and the excess of the biases that do not fit, in whole weight units."""
     mant, exponent = stock_network_mantissa(bias)
     large = mant << exponent != bias
     if not large.any():
@@ -100,13 +100,13 @@ def _split(bias: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 def _room_below(threshold: NDArray[np.int64], bias: NDArray[np.int64], steps: int) -> NDArray[np.int64]:
-    """How far below zero a driven neuron must start, so that firing at every step does not clip its sum of currents."""
+    """Return how far below zero a driven neuron must start so that firing at every step does not clip its sum of currents."""
     highest = np.maximum(threshold << STATE_FRACTION_BITS, bias) * (steps + 1)
     return np.where(bias > 0, np.clip(highest - STATE_MAX, 0, STATE_MAX - (threshold << STATE_FRACTION_BITS)), 0)
 
 
 def _backwards(end: NDArray[np.int64], bias: NDArray[np.int64], decay: int, steps: int) -> NDArray[np.int64]:
-    """The state from which `steps` steps with only a bias lead to `end`. It always exists, since a leak skips no integer."""
+    """Return the state from which `steps` steps with only a bias lead to `end`. It always exists, since a leak skips no integer."""
     keep = DECAY_UNIT - decay
     state = end
     for _ in range(steps):
@@ -116,7 +116,7 @@ def _backwards(end: NDArray[np.int64], bias: NDArray[np.int64], decay: int, step
 
 
 def _highest(start: NDArray[np.int64], bias: NDArray[np.int64], decay: int, steps: int) -> NDArray[np.int64]:
-    """The largest state within `steps` steps, not counting the start."""
+    """Return the largest state within `steps` steps, not counting the start."""
     highest = np.full_like(start, -STATE_MAX)
     state = start
     for _ in range(steps):

@@ -24,7 +24,7 @@ Arrays = Sequence[NDArray[Any]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recorded:
-    """One sample, each layer in its own time."""
+    """The record of one sample, each layer in its own time."""
 
     spikes: Sequence[NDArray[np.uint8]]  # [T, *shape] per layer
     potentials: Sequence[NDArray[np.int32]]  # [*shape] per layer, units 2**-6
@@ -32,7 +32,7 @@ class Recorded:
 
 
 def stock_result(chip: ChipNetwork, values: NDArray[np.uint8], recorded: Recorded, *, steps: int, spikes: bool, seconds: float) -> Result:
-    """The Result of one sample. Stock processes do not report clipping, but missing charge reveals it where charge is conserved (E10)."""
+    """Return the Result of a sample. Stock processes do not report clipping, but missing charge reveals it if charge is conserved (E10)."""
     trains = [train[None] for train in recorded.spikes]
     counts = tuple(train.sum(axis=1).astype(np.int32) for train in trains)
     late = [trains[chip.index(s.source)][:, max(0, steps - chip.delay(s)) :] for s in chip.feedback]
@@ -64,7 +64,7 @@ def stock_result(chip: ChipNetwork, values: NDArray[np.uint8], recorded: Recorde
 def _missing_charge(
     chip: ChipNetwork, values: NDArray[np.uint8], counts: Arrays, late: Arrays, potentials: Arrays, steps: int
 ) -> tuple[NDArray[np.uint8], ...]:
-    """[1, *shape] per layer: CLIPPED_HIGH where charge was lost, CLIPPED_LOW where there is too much (E10; subtracting IF only)."""
+    """Return [1, *shape] per layer: CLIPPED_HIGH where charge is missing, CLIPPED_LOW where it is in excess (E10; subtracting IF only)."""
     flags = []
     for layer, count, potential in zip(chip.layers, counts, potentials, strict=True):
         if layer.decay or layer.reset != "subtract":
@@ -79,7 +79,7 @@ def _missing_charge(
 def _arrived_charge(
     chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], counts: Arrays, late: Arrays, steps: int
 ) -> NDArray[np.int64]:
-    """The sum of all currents into the layer, [1, *shape], units 2**-6. No exponent is negative here, so sums may be shifted last."""
+    """Return the sum of all currents into the layer, [1, *shape], units 2**-6. No exponent is negative, so sums may be shifted last."""
     missed = dict(zip(map(id, chip.feedback), late, strict=True))
     if layer is chip.layers[0] and chip.input.kind == "current":
         total = input_current(chip, values).astype(np.int64) * steps

@@ -1,4 +1,4 @@
-"""Run a ChipNetwork on the processes that Lava ships, one sample at a time; the chip runs the same graph."""
+"""Run a ChipNetwork on the stock processes that Lava ships, one sample at a time; the chip runs the same graph."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A connection as one of Lava's own processes: Dense, Conv, or Sparse for a transposed convolution.
+"""A synapse as one of Lava's own processes: Dense, Conv, or Sparse for a transposed convolution.
 
-Each delivers one step later, DelayDense after any number of steps; convolutions have no delay, so relays hold their spikes back.
+Each delivers one step later, and DelayDense after any number of steps; convolutions have no delay, so relays hold back their spikes.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, Synapse, TransposedC
 from fsnn_lava.limits import DECAY_UNIT
 
 Shape = tuple[int, ...]
-GRADED_BITS = 8  # of an input message; 0 for spikes, which are binary
+GRADED_BITS = 8  # per input message; 0 for spikes, which are binary
 _RELAYED = 64  # the weight of a spike to its relay
 
 
 def connect_stock(synapse: Synapse, *, before: Any, after: Any, source: Shape, target: Shape, bits: int, delay: int = 1) -> Any:
-    """The process, connected from out port `before` to in port `after`, or to several; shapes in the network's order.
+    """Create a stock synapse from out port `before` to in port `after`, or to several; shapes are in the network's order.
 
-    `bits` are those of a message, 0 for spikes. Only dense ones have a `delay`.
+    `bits` is the number of bits in a message, 0 for spikes. Only dense synapses have a `delay`.
     """
     name = f"synapse {synapse.source} -> {synapse.target}"
     if isinstance(synapse, ConvSynapse):
@@ -50,7 +50,7 @@ def connect_stock(synapse: Synapse, *, before: Any, after: Any, source: Shape, t
 
 
 def stock_dense_process(weight: NDArray[np.int8], exponent: int, source: Shape, bits: int, name: str, *, delay: int = 1) -> Dense:
-    """A stock Dense synapse: it drops the lowest bit of a signed weight, so it gets twice the weight and an exponent one lower."""
+    """Create a stock Dense synapse: it drops the lowest bit of a signed weight, so it gets twice the weight and an exponent one lower."""
     doubled = weight[:, stock_index(source)].astype(np.int32) * 2
     if delay == 1:
         return Dense(weights=doubled, weight_exp=exponent - 1, num_message_bits=bits, name=name)
@@ -58,7 +58,7 @@ def stock_dense_process(weight: NDArray[np.int8], exponent: int, source: Shape, 
 
 
 def _identity(shape: Shape, weight: int, bits: int, name: str) -> Any:
-    """A synapse that passes every message on, times `weight`."""
+    """Create a synapse that passes every message on, times `weight`."""
     if len(shape) == 3:
         kernel = np.full((shape[0], 1, 1, 1), weight, dtype=np.int32)  # one tap per channel
         return Conv(weight=kernel, input_shape=stock_shape(shape), groups=shape[0], num_message_bits=bits, name=name)
@@ -78,10 +78,10 @@ class GradedRelay:
 
 
 class Relay:
-    """Neurons that repeat the spikes of their source one step later: every spike raises a neuron above its threshold, which resets it."""
+    """Neurons that repeat the spikes of their source one step later: every spike lifts a neuron above its threshold, and it resets."""
 
     def __init__(self, before: Any, shape: Shape, name: str, *, window: int | None = None) -> None:
-        """`before` is the out port of the source, `shape` its shape in the network's order; `window` is that of the chip's reset."""
+        """`before` is the out port of the source, `shape` its shape in the network's order; `window` is the period of the chip's reset."""
         synapse = _identity(shape, _RELAYED, 0, f"synapse to {name}")
         options = {"shape": stock_shape(shape), "du": DECAY_UNIT - 1, "dv": 0, "vth": _RELAYED // 2, "name": name}
         neuron = LIF(**options) if window is None else LIFReset(reset_interval=window, reset_offset=1, **options)
@@ -91,7 +91,7 @@ class Relay:
 
 
 def _convolution(synapse: ConvSynapse, source: Shape, bits: int, name: str) -> Conv:
-    """Lava convolves (kernel flipped) over (W, H, C). Its CPU model ignores weight_exp, so the exponent is applied to the weights."""
+    """Create a Conv process. Lava flips the kernel and uses (W, H, C); its CPU model ignores weight_exp, so the weights are scaled."""
     kernel = synapse.weight.astype(np.int32)[:, :, ::-1, ::-1].transpose(0, 3, 2, 1) << synapse.exponent
     return Conv(
         weight=np.ascontiguousarray(kernel),
@@ -106,7 +106,7 @@ def _convolution(synapse: ConvSynapse, source: Shape, bits: int, name: str) -> C
 
 
 def transposed_matrix(synapse: TransposedConvSynapse, source: Shape, target: Shape) -> csr_matrix:
-    """[n_target, n_source] weights of a synapse that runs as stock Sparse, in the order of flattened Lava processes."""
+    """Return the weights [n_target, n_source] of a synapse that runs as stock Sparse, in the order of flattened Lava processes."""
     inner, outer, height, width = synapse.weight.shape
     to, of = np.argsort(stock_index(target)).reshape(target), np.argsort(stock_index(source)).reshape(source)
     rows, columns, values = [], [], []
@@ -123,7 +123,7 @@ def transposed_matrix(synapse: TransposedConvSynapse, source: Shape, target: Sha
 
 
 def _tap_positions(source: int, target: int, stride: int, shift: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Source positions and the target positions that one tap maps them to, inside the target only."""
+    """Return source positions and the target positions that one tap maps them to, limited to those inside the target."""
     positions = np.arange(source)
     hits = positions * stride + shift
     inside = (hits >= 0) & (hits < target)

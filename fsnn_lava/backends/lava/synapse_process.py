@@ -1,4 +1,4 @@
-"""Base of the dense, convolutional and transposed synapses: messages in, currents out one step later."""
+"""Base class of the dense, convolutional and transposed synapse processes: messages in, currents out one step later."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fsnn_lava.backends.lava.window import Window
 
 
 class SynapseProcess(AbstractProcess):
-    """a_out[t] = shift(weight @ s_in[t - delay], 6 + exponent), [B, n_target], units 2**-6 (E9).
+    """A synapse: a_out[t] = shift(weight @ s_in[t - delay], 6 + exponent), [B, n_target], units 2**-6 (E9).
 
     Neurons are in (H, W, C) order. The last message of feedback arrives at the first step of the next period, when every layer is
-    inactive; a longer delay ends with its target's window. With `constant`, the message of the first step of a period is used for all
-    of it, whatever the delay.
+    inactive; with a longer delay, the last message arrives at the end of the target's window. With `constant`, the message of the
+    first step of a period is used for the whole period, whatever the delay.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class SynapseProcess(AbstractProcess):
 
 
 class SynapseModel(PyLoihiProcessModel):
-    """Sends before it receives, so that cycles of synapses and neurons do not deadlock."""
+    """A synapse model that sends before it receives, so that cycles of synapses and neurons do not deadlock."""
 
     s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.uint8)
     a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int32)
@@ -57,7 +57,7 @@ class SynapseModel(PyLoihiProcessModel):
         self._current: NDArray[Any] | None = None
 
     def run_spk(self) -> None:
-        """One Lava step of a synapse process: send the current of the last messages, then receive new ones."""
+        """Run one Lava step of a synapse process: send the current of the last messages, then receive new ones."""
         if self._current is None:
             self._current = np.zeros(self.a_out.shape, dtype=self.a_out._d_type)
         self.a_out.send(self._current)

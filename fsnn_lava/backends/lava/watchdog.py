@@ -16,7 +16,7 @@ _DOING = dict.fromkeys(("wait", "get", "recv"), "is waiting for a message") | di
 
 
 class Watch:
-    """Distinguishes a long computation from a deadlock."""
+    """A watch that distinguishes a long computation from a deadlock."""
 
     def __init__(self, actors: Sequence[Any], heartbeat: Callable[[], int], patience: float, idle_polls: int) -> None:
         self._pids = [actor.pid for actor in actors]
@@ -26,7 +26,7 @@ class Watch:
         self._beat, self._since = heartbeat(), time.monotonic()
 
     def stuck(self) -> str:
-        """The reason why the watchdog gives up the run, or "". Called once per poll."""
+        """Return the reason why the watchdog gives up on the run, or "". Called once per poll."""
         ticks = [child_process_cpu_ticks(pid) for pid in self._pids]
         idle = ticks == self._ticks and not any(map(child_process_wants_to_work, self._pids))
         self._idle = self._idle + 1 if idle else 0
@@ -40,7 +40,7 @@ class Watch:
 
 
 def watch_for_failure(names: Sequence[str], actors: Sequence[Any], when: str, *, wait: float = 0.0) -> None:
-    """BackendFailed if a watched process has raised or died; checks for `wait` seconds, and one more to find the cause of a death."""
+    """Raise BackendFailed if a watched process has raised or died; check for `wait` seconds, plus one to find the cause of a death."""
     deadline = time.monotonic() + wait
     while True:
         pairs = list(zip(names, actors, strict=False))
@@ -59,7 +59,7 @@ def watch_for_failure(names: Sequence[str], actors: Sequence[Any], when: str, *,
 
 
 def watchdog_report(names: Sequence[str], actors: Sequence[Any]) -> str:
-    """The watched processes that are inside a step, and where in it; those that wait for their next step are left out."""
+    """Report which watched processes are inside a step, and where; those that wait for their next step are left out."""
     lines = []
     for name, actor in zip(names, actors, strict=False):
         frames = child_process_stack(actor.pid) if actor.is_alive() else []
@@ -73,11 +73,11 @@ def watchdog_report(names: Sequence[str], actors: Sequence[Any]) -> str:
 
 
 class RemoteError(Exception):
-    """The traceback of a model, as text."""
+    """The traceback of a model, as a string."""
 
 
 def model_failed(name: str, error: BaseException, trace: str, when: str) -> BackendFailed:
-    """The error of the watchdog for a process model that raised `error`."""
+    """Return the watchdog's error for a process model that raised `error`."""
     failed = BackendFailed(f"Lava process {name!r} raised {type(error).__name__} {when}: {error}")
     failed.__cause__ = RemoteError(f"\n{trace}")
     return failed

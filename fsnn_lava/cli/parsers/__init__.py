@@ -1,1 +1,1 @@
-"""The options of every command, without what the commands import, so that --help is quick."""
+"""The options of every command, without importing what the commands need, so that --help is quick."""

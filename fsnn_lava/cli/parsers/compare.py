@@ -9,7 +9,7 @@ from fsnn_lava.cli.parsers.threshold_options import add_threshold_options
 
 
 def compare_parser() -> Parser:
-    """The parser of fsnn-compare."""
+    """Return the parser of fsnn-compare."""
     options = Parser(
         prog="fsnn-compare",
         description="Check the results of a finished run, link by link. With two runs, also put them side by side.",
@@ -26,7 +26,7 @@ def compare_parser() -> Parser:
     options.add_argument("--figures", type=Path, metavar="DIR", help="with --report: also write every figure as PNG and its data as CSV")
     options.add_argument("--limit", type=int, metavar="N", help="compare only the first N samples")
     options.add_argument(
-        "--equilibria", type=int, metavar="N", help="samples to solve a* for, from the first (default: some, spread over the run)"
+        "--equilibria", type=int, metavar="N", help="solve for a* of the first N samples (default: of some samples spread over the run)"
     )
     options.add_argument("--json", action="store_true", help="print the verdict as JSON")
     add_threshold_options(options)

@@ -6,7 +6,7 @@ from fsnn_lava.cli.parsers.parser import Parser
 
 
 def doctor_parser() -> Parser:
-    """The parser of fsnn-doctor."""
+    """Return the parser of fsnn-doctor."""
     options = Parser(
         prog="fsnn-doctor", description="Show what is installed, which backends can run here, and what the others are missing."
     )

@@ -13,7 +13,7 @@ SUFFIXES = {"netx": (".h5", ".hdf5", ".net"), "nir": (".nir",)}
 
 
 def export_parser() -> Parser:
-    """The parser of fsnn-export."""
+    """Return the parser of fsnn-export."""
     options = Parser(
         prog="fsnn-export", description="Convert a trained model to an integer network, and check that it is still the same network."
     )
@@ -43,7 +43,7 @@ def export_parser() -> Parser:
         "--steps",
         type=int,
         metavar="T",
-        help="steps per run (default: as trained; with --encoding delta, as many as the network needs, unless it was trained for it)",
+        help="steps per run (default: as trained; as many as needed with --encoding delta, unless the model was trained with it)",
     )
     options.add_argument(
         "--encoding", choices=("rate", "delta"), help="send spikes, or graded changes of the rates (default: as trained, usually rate)"
@@ -56,7 +56,7 @@ def export_parser() -> Parser:
         help="with --encoding delta: the smallest change that is sent, spikes per step; one number, or one per layer "
         "(default: as trained, or the largest that keeps the rates as close to the equilibrium as spikes would)",
     )
-    add_data_options(options, purpose="data set to calibrate and test on: ", default="what the model was trained on, if it is found here")
+    add_data_options(options, purpose="data set to calibrate and test on: ", default="what the model was trained on, if found")
     options.add_argument("--limit", type=int, metavar="N", help="test samples to check on (default 500, fewer for a large network)")
     options.add_argument(
         "--max-drop", type=float, default=1.0, metavar="P", help="percentage points of accuracy that may be lost (default 1)"

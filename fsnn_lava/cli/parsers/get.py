@@ -6,7 +6,7 @@ from fsnn_lava.cli.parsers.parser import Parser
 
 
 def get_parser() -> Parser:
-    """The parser of fsnn-get."""
+    """Return the parser of fsnn-get."""
     options = Parser(
         prog="fsnn-get",
         description="Download a trained network of this release and verify the SHA-256 of its files. The package contains net.h5 of every "

@@ -9,7 +9,7 @@ from fsnn_lava.placement.board import board_names
 
 
 def map_parser() -> Parser:
-    """The parser of fsnn-map."""
+    """Return the parser of fsnn-map."""
     options = Parser(prog="fsnn-map", description="Place a network on a board; the board itself is not needed.")
     options.add_argument("network", help="net.h5, written by fsnn-export, or the name of a shipped network")
     options.add_argument("--board", default="oheo-gulch", help=f"{', '.join(board_names())}, or a .toml file (default: %(default)s)")

@@ -1,4 +1,4 @@
-"""The argument parser of every command: a wrong argument is one line on stderr, with exit code 2."""
+"""The argument parser of every command: a wrong argument gives one line on stderr and exit code 2."""
 
 from __future__ import annotations
 
@@ -6,17 +6,10 @@ import argparse
 import difflib
 import re
 from collections.abc import Sequence
-from contextvars import ContextVar
 from typing import Any, NoReturn
 
+from fsnn_lava.cli.command import spelled
 from fsnn_lava.version import __version__
-
-UNDER_ONE_NAME: ContextVar[bool] = ContextVar("UNDER_ONE_NAME", default=False)  # started as `fsnn run`, not as `fsnn-run`
-
-
-def spelled(name: str) -> str:
-    """The name of a command as the user typed it, for the parser's messages: `fsnn-run` or `fsnn run`."""
-    return name.replace("-", " ", 1) if UNDER_ONE_NAME.get() else name
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,6 +38,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """The end of the parser's message, "; did you mean …?", if one of `known` is close to `word`, else nothing."""
+    """Return the end of the parser's message, "; did you mean …?", if one of `known` is close to `word`, else nothing."""
     close = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean {close[0]}?" if close else ""

@@ -13,14 +13,14 @@ DEFAULT = "digits"
 
 
 def run_parser() -> Parser:
-    """The parser of fsnn-run."""
+    """Return the parser of fsnn-run."""
     options = Parser(prog="fsnn-run", description="Run a network on samples and check the results.")
     options.add_argument("network", nargs="?", default=DEFAULT, help="net.h5, or the name of a shipped network (default: %(default)s)")
     options.add_argument(
         "--backend", choices=tuple(BACKENDS), default="sim", help="where to run (default: %(default)s); there is no fallback"
     )
     add_data_options(options, default="what the network was trained on")
-    options.add_argument("--steps", type=int, metavar="T", help="steps per sample (default: the network's)")
+    options.add_argument("--steps", type=int, metavar="T", help="steps per sample (default: as exported)")
     options.add_argument("--limit", type=int, metavar="N", help="run only the first N test samples")
     options.add_argument("--batch", type=int, metavar="B", help="samples per batch (default: as many as fit in memory)")
     options.add_argument(
@@ -32,11 +32,11 @@ def run_parser() -> Parser:
         "--detail",
         type=int,
         metavar="N",
-        help="number of samples for which --out keeps every neuron (default: 1000, fewer if they are large)",
+        help="number of samples for which --out stores every neuron (default: 1000, fewer if they are large)",
     )
-    options.add_argument("--spikes", action="store_true", help="also keep the spike trains of the samples in --detail")
+    options.add_argument("--spikes", action="store_true", help="also store the spike trains of the samples in --detail")
     options.add_argument(
-        "--residual", action="store_true", help="also compute the residual ||f(a) - a|| after every step, and keep it in --out"
+        "--residual", action="store_true", help="also compute the residual ||f(a) - a|| after every step, and store it in --out"
     )
     options.add_argument("--report", type=Path, metavar="report.html", help="write a report of the comparison")
     options.add_argument("--figures", type=Path, metavar="DIR", help="with --report: also write every figure as PNG and its data as CSV")

@@ -18,13 +18,13 @@ def add_threshold_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--contraction", choices=("none", "local", "certified"), default="none", help="the weakest form of contraction that is accepted"
     )
-    group.add_argument("--accuracy-min", type=float, metavar="P", help="share of correct answers, 0 … 1")
-    group.add_argument("--agreement-min", type=float, metavar="P", help="share of answers equal to the float network's, 0 … 1")
-    group.add_argument("--dead-max", type=float, metavar="P", help="share of neurons that never spike, 0 … 1")
+    group.add_argument("--accuracy-min", type=float, metavar="P", help="smallest fraction of correct answers, 0 … 1")
+    group.add_argument("--agreement-min", type=float, metavar="P", help="smallest fraction of answers equal to the float network's, 0 … 1")
+    group.add_argument("--dead-max", type=float, metavar="P", help="largest fraction of neurons that never spike, 0 … 1")
 
 
 def thresholds(args: argparse.Namespace) -> Thresholds:
-    """Thresholds from parsed options; BadArgument if one is out of range."""
+    """Return the thresholds from parsed options; raise BadArgument if one is out of range."""
     return Thresholds(
         residual_max=args.residual_max,
         distance_max=args.distance_max,

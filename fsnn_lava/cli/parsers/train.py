@@ -9,7 +9,7 @@ from fsnn_lava.cli.parsers.parser import Parser
 
 
 def train_parser() -> Parser:
-    """The parser of fsnn-train."""
+    """Return the parser of fsnn-train."""
     options = Parser(
         prog="fsnn-train",
         description="Train a feedback spiking network from a recipe. Every epoch updates best.pt, last.pt, state.pt and the log.",
@@ -19,7 +19,7 @@ def train_parser() -> Parser:
     options.add_argument("--list", action="store_true", help="list the shipped recipes")
     options.add_argument("--init", type=Path, metavar="my.toml", help="write an editable copy of the recipe (default: digits), and exit")
     options.add_argument("--out", type=Path, metavar="DIR", help="output folder of the run (default: runs/<name of the recipe>)")
-    add_data_options(options, default="the recipe's")
+    add_data_options(options, default="as in the recipe")
     options.add_argument("--resume", action="store_true", help="continue the run in the output folder; the result is bit-identical")
     options.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="changes", help="override a key of the recipe, such as seed=2"

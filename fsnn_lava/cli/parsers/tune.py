@@ -11,7 +11,7 @@ from fsnn_lava.placement.board import board_names
 
 
 def tune_parser() -> Parser:
-    """The parser of fsnn-tune."""
+    """Return the parser of fsnn-tune."""
     options = Parser(
         prog="fsnn-tune",
         description="Search encoding, steps or dead band, and bits for the cheapest network on a board that keeps the accuracy.",

@@ -1,1 +1,1 @@
-"""One file per framework: which of its modules are neurons, how to run them from rest, and where their recurrent weights are."""
+"""One file per source framework: which of its modules are neurons, how to run them from rest, and where their recurrent weights are."""

@@ -1,4 +1,4 @@
-"""The framework that a network comes from, found by the classes of its modules."""
+"""Find out from the classes of a network's modules which known framework it comes from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FRAMEWORKS: tuple[Framework, ...] = (SnnTorch(), SpikingJelly(), Norse(), Sinabs
 
 
 def framework_of(module: nn.Module) -> Framework | None:
-    """The framework of a network's neurons; None if it has no spiking neurons that are known. Packages are not imported for this."""
+    """Return the known framework of a network's neurons; None if it has no known spiking neurons. No package is imported for this."""
     loaded = [one for one in FRAMEWORKS if one.package in sys.modules]
     found = [one for one in loaded if any(one.is_neuron(part) for part in module.modules())]
     if len(found) > 1:

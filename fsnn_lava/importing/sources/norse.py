@@ -1,4 +1,4 @@
-"""norse: cells without a time axis, such as LIFBoxCell, in nn.Sequential or norse.torch.SequentialState."""
+"""Run norse neurons: cells without a time axis, such as LIFBoxCell, in nn.Sequential or norse.torch.SequentialState."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from fsnn_lava.importing.sources.framework import Framework, Ran, Recurrence
 
 
 class Norse(Framework):
-    """A cell takes its state and returns the next one."""
+    """Neurons of norse: a cell takes its state and returns the next one."""
 
     package: ClassVar[str] = "norse"
     title: ClassVar[str] = "norse"
     remedy: ClassVar[str] = "LIFBoxCell(LIFBoxParameters(reset_method=reset_subtract))"
 
     def is_neuron(self, module: nn.Module) -> bool:
-        """Whether it is a cell without recurrent weights."""
+        """Return whether a module is a norse cell without recurrent weights."""
         from norse.torch.module.snn import SNNCell
 
         return isinstance(module, SNNCell)
 
     def is_container(self, module: nn.Module) -> bool:
-        """Whether it is a SequentialState, which passes states beside the values."""
+        """Return whether a module is a SequentialState, which passes states along with the values."""
         from norse.torch import SequentialState
 
         return type(module) is SequentialState
 
     def run(self, module: Any, currents: Tensor) -> Ran:
-        """Step by step, from the cell's own initial state."""
+        """Run a norse cell step by step from its own initial state."""
         state, spikes = None, []
         for current in currents:
             out, state = module(current, state)
@@ -39,13 +39,13 @@ class Norse(Framework):
         return Ran(torch.stack(spikes).to(currents.dtype), potential)
 
     def recurrence(self, _module: nn.Module) -> Recurrence | None:
-        """None: its recurrent cells filter their input, which an FSNN does not."""
+        """Return None: norse's recurrent cells filter their input, which an FSNN does not."""
         return None
 
     def without_recurrence(self, module: nn.Module) -> nn.Module:
-        """The cell itself."""
+        """Return the cell itself."""
         return module
 
     def stated_threshold(self, module: Any) -> float | None:
-        """`p.v_th`."""
+        """Return the cell's `p.v_th`."""
         return float(torch.as_tensor(module.p.v_th).flatten()[0])

@@ -1,4 +1,4 @@
-"""sinabs: IAF, LIF and their recurrent variants."""
+"""Run sinabs neurons: IAF, LIF and their recurrent variants."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from fsnn_lava.importing.sources.framework import Framework, Ran, Recurrence
 
 
 class Sinabs(Framework):
-    """A layer takes all steps at once, [B, T, *shape]."""
+    """Neurons of sinabs: a layer takes all steps at once, [B, T, *shape]."""
 
     package: ClassVar[str] = "sinabs"
     title: ClassVar[str] = "sinabs"
     remedy: ClassVar[str] = "IAF or LIF with spike_fn=SingleSpike, reset_fn=MembraneSubtract() and no min_v_mem"
 
     def is_neuron(self, module: nn.Module) -> bool:
-        """Whether it is a layer with a time axis and a spike function."""
+        """Return whether a module is a sinabs layer with a time axis and a spike function."""
         from sinabs.layers import StatefulLayer
 
         squeezed = type(module).__name__.endswith("Squeeze")  # without a time axis
         return isinstance(module, StatefulLayer) and not squeezed and getattr(module, "spike_fn", None) is not None
 
     def copied(self, module: Any) -> nn.Module:
-        """Made anew if it is recurrent: sinabs cannot copy such layers."""
+        """Return a copy; a recurrent layer is rebuilt, since sinabs cannot copy one."""
         if getattr(module, "rec_connect", None) is None:
             return super().copied(module)
         return type(module)(**copy.deepcopy({**module._param_dict, "rec_connect": module.rec_connect, "shape": None}))
 
     def run(self, module: Any, currents: Tensor) -> Ran:
-        """All steps at once, from a state of zeros."""
+        """Run a sinabs layer on all steps at once, from a state of zeros."""
         module.init_state_with_shape((currents.shape[1], *currents.shape[2:]))
         module.double()
         if getattr(module, "rec_connect", None) is not None:
@@ -41,24 +41,24 @@ class Sinabs(Framework):
         return Ran(spikes.to(currents.dtype), module.v_mem.clone())
 
     def recurrence(self, module: Any) -> Recurrence | None:
-        """`rec_connect`."""
+        """Return the recurrent part of a sinabs layer, its `rec_connect`."""
         own = getattr(module, "rec_connect", None)
         return None if own is None else Recurrence(own)
 
     def without_recurrence(self, module: Any) -> nn.Module:
-        """With a recurrent current of zero."""
+        """Return the sinabs layer with a recurrent current of zero."""
         if getattr(module, "rec_connect", None) is not None:
             module.rec_connect = _Nothing()
         module.init_state_with_shape((1, 1))
         return module
 
     def stated_threshold(self, module: Any) -> float | None:
-        """`spike_threshold`."""
+        """Return the layer's `spike_threshold`."""
         return float(module.spike_threshold)
 
 
 class _InDouble(nn.Module):
-    """A recurrent connection for spikes that are always float32."""
+    """A recurrent connection for spikes, which are always float32."""
 
     def __init__(self, connection: nn.Module) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""snnTorch: Leaky, RLeaky and the other neurons of its package."""
+"""Run snnTorch neurons: Leaky, RLeaky and the others in its package."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from fsnn_lava.importing.sources.framework import Framework, Ran, Recurrence
 
 
 class SnnTorch(Framework):
-    """Neurons are called once per step; with `init_hidden` they keep their own state."""
+    """Neurons of snnTorch are called once per step; with `init_hidden` they keep their own state."""
 
     package: ClassVar[str] = "snntorch"
     title: ClassVar[str] = "snnTorch"
     remedy: ClassVar[str] = 'snn.Leaky(…, reset_mechanism="subtract")'
 
     def is_neuron(self, module: nn.Module) -> bool:
-        """Whether it is a SpikingNeuron."""
+        """Return whether a module is snnTorch's SpikingNeuron."""
         import snntorch
 
         return isinstance(module, snntorch.SpikingNeuron)
 
     def run(self, module: Any, currents: Tensor) -> Ran:
-        """Step by step."""
+        """Run an snnTorch neuron step by step."""
         module.init_hidden, module.output = True, False
         module.spike_grad = _in_input_dtype(module.spike_grad)
         module.reset_mem()
@@ -33,21 +33,21 @@ class SnnTorch(Framework):
         return Ran(spikes.to(currents.dtype), module.mem.clone())
 
     def recurrence(self, module: nn.Module) -> Recurrence | None:
-        """A matrix, a convolution, or a factor for each neuron."""
+        """Return the recurrent part of an snnTorch layer: a matrix, a convolution, or one factor per neuron."""
         own: Any = getattr(module, "recurrent", None)
         if own is None or isinstance(own, (nn.Linear, nn.Conv2d)):
             return None if own is None else Recurrence(own)
         return Recurrence(own.V.detach())
 
     def without_recurrence(self, module: Any) -> nn.Module:
-        """With a recurrent current of zero."""
+        """Return the snnTorch neuron with a recurrent current of zero."""
         if getattr(module, "recurrent", None) is not None:
             module.recurrent = _Nothing()
         module.reset_mem()
         return module
 
     def stated_threshold(self, module: Any) -> float | None:
-        """`threshold`."""
+        """Return the neuron's `threshold`."""
         return float(module.threshold.flatten()[0])
 
 
@@ -57,5 +57,5 @@ class _Nothing(nn.Module):
 
 
 def _in_input_dtype(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """A spike function whose spikes have the dtype of the potential, and not always float32."""
+    """Wrap a spike function so that its spikes have the dtype of the potential instead of always float32."""
     return lambda potential: function(potential).to(potential.dtype)

@@ -1,4 +1,4 @@
-"""The right side of E10: the charge that arrived at every neuron, and how much of it rounding may have removed."""
+"""The right-hand side of E10: the charge that arrived at every neuron, and how much of it rounding may have removed."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.ir.connections import incoming_synapses, synaptic_shift
 from fsnn_lava.ir.network import Layer, Readout, Synapse
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.charge_rounding import charge_float_error, charge_truncation_loss
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, synaptic_shift, synaptic_sum, synaptic_sum_with
+from fsnn_lava.verify.synaptic_sums import synaptic_sum, synaptic_sum_with
 
 
 @dataclass(frozen=True)
 class ArrivedCharge:
-    """The right side of E10 for some neurons, [B, ...] in units of 2**-6: what arrived, and how much of it rounding may have removed (R).
+    """The right-hand side of E10 for some neurons, [B, ...] in units of 2**-6: arrived charge, and how much rounding may have removed (R).
 
-    int64 for IF, float64 for a leak. u[T] + theta <s> must lie between arrived - lost[1] and arrived - lost[0].
+    int64 for IF, float64 with a leak. u[T] + theta <s> must lie between arrived - lost[1] and arrived - lost[0].
     """
 
-    arrived: NDArray[Any]  # <D> + sum 2**n w.<s>_arrived; for IF and n < 0 already rounded down
-    lost: tuple[Any, Any]  # the least and the most of R
+    arrived: NDArray[Any]  # <D> + sum 2**n w.<s>_arrived; already rounded down for IF and n < 0
+    lost: tuple[Any, Any]  # lower and upper limit of R
 
     @property
     def low(self) -> NDArray[Any]:
@@ -40,13 +41,13 @@ class ArrivedCharge:
         return float(np.max(self.lost[1] - self.lost[0], initial=0.0))
 
     def violation(self, measured: NDArray[Any]) -> NDArray[Any]:
-        """0 inside the interval; otherwise how far above (positive) or below (negative) it."""
+        """Return 0 inside the interval, otherwise how far above (positive) or below (negative) it the value is."""
         off = measured - self.arrived
         return off if self.width == 0.0 else off - np.clip(off, -self.lost[1], -self.lost[0])
 
 
 def layer_charge(batch: Batch, layer: Layer) -> ArrivedCharge:
-    """The right side of E10 for the neurons of a layer, [B, *shape]."""
+    """Return the charge that arrived at the neurons of a layer, the right-hand side of E10, [B, *shape]."""
     return batch.once("charge", layer, _layer_charge)
 
 
@@ -58,7 +59,7 @@ def _layer_charge(batch: Batch, layer: Layer) -> ArrivedCharge:
 
 
 def readout_charge(batch: Batch) -> ArrivedCharge:
-    """The right side of E10 for the readout, [B, classes]."""
+    """Return the charge that arrived at the readout, the right-hand side of E10, [B, classes]."""
     chip, readout = batch.chip, batch.chip.readout
     spikes = batch.result.counts[-1].astype(np.int64) if chip.decay == 0 else batch.result.traces[-1]
     bias = readout.bias.astype(np.int64) << STATE_FRACTION_BITS
@@ -77,13 +78,13 @@ def _total(
 
 
 def _through(batch: Batch, synapse: Synapse | Readout, arrived: NDArray[Any], total: NDArray[Any], steps: int) -> ArrivedCharge:
-    """2**n w.<s>_arrived of one synapse, from `total` = w.<s>_arrived, and what floors can remove if spikes arrive in `steps` steps."""
+    """Return 2**n w.<s>_arrived of one synapse, given `total` = w.<s>_arrived, and what flooring can remove in `steps` steps."""
     bits, chip = synaptic_shift(synapse), batch.chip
     if chip.decay:
         return ArrivedCharge(total * 2.0**bits, (0.0, chip.weight_sum(steps) * (1 - 2.0**bits) if bits < 0 else 0.0))
     if bits >= 0:
         return ArrivedCharge(total << bits, (0, 0))
-    spikes = synaptic_sum_with(synapse, (synapse.weight != 0).astype(np.int8), arrived)  # nothing is floored in the other steps
+    spikes = synaptic_sum_with(synapse, (synapse.weight != 0).astype(np.int8), arrived)  # flooring removes nothing in the other steps
     lost = np.minimum(spikes, steps) * ((1 << -bits) - 1)
     whole = total >> -bits
     return ArrivedCharge(whole, (0, whole + ((lost - total) >> -bits)))  # a sum of floors is an integer too: round the lower end up

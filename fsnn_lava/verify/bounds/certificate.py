@@ -9,7 +9,7 @@ from fsnn_lava.ir.rate_map import RateMap
 
 
 class Certificate:
-    """The gains M between layers (E11). Certified if their spectral radius is below 1."""
+    """A certificate from the gains M between layers (E11): the network is certified if their spectral radius is below 1."""
 
     def __init__(self, rate_map: RateMap) -> None:
         self.gains = rate_map.gains()
@@ -17,9 +17,9 @@ class Certificate:
         self.certified = self.radius < 1.0
 
     def amplification(self) -> NDArray[np.float64]:
-        """(1 - M)**-1: from residuals to distances, layer by layer; valid only if `certified`. Rounding cannot make an entry negative."""
+        """Return (1 - M)**-1, from residuals to distances by layer; valid only if `certified`. Rounding cannot make an entry negative."""
         return np.maximum(np.linalg.inv(np.eye(len(self.gains)) - self.gains), 0.0)
 
     def distance_bound(self, residuals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """[N, B] largest distances that [N, B] residuals allow, Euclidean per layer; includes room for float64 rounding."""
+        """Return the largest Euclidean distance per layer that residuals [N, B] allow, [N, B], with a margin for float64 rounding."""
         return self.amplification() @ residuals * (1 + 1e-9) + 1e-12

@@ -1,4 +1,4 @@
-"""Which neurons were clipped, and for which of them clipping may have changed the rate (E10)."""
+"""Find which neurons were clipped, and for which of them clipping may have changed the rate (E10)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fsnn_lava.verify.bounds.rate_offset import rate_offset
 
 
 def clipped_neurons(batch: Batch, index: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Neurons of a layer that were clipped at the bottom, and at the top, [B, *shape] each."""
+    """Return which neurons of a layer were clipped at the bottom, and which at the top, [B, *shape] each."""
     flags = batch.result.clipped[index]
     return (flags & CLIPPED_LOW) > 0, (flags & CLIPPED_HIGH) > 0
 
 
 def harmfully_clipped(batch: Batch, index: int) -> NDArray[np.bool_]:
-    """Clipped neurons for which E11 need not hold: clipping removed or added charge, which may have changed their rate."""
+    """Return the clipped neurons for which E11 need not hold: clipping added or removed charge, which may have changed their rate."""
     low, high = clipped_neurons(batch, index)
     if not (low | high).any():
         return low

@@ -1,4 +1,4 @@
-"""What the sums and rates of a run with delta encoding must be, from its final state alone (E15).
+"""The expected sums and rates of a run with delta encoding, from its final state alone (E15).
 
 Shares no code with the backends. All numbers are integers in units of 2**-q spikes per step or of 2**-q weight units.
 """
@@ -8,28 +8,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.ir.connections import incoming_synapses
 from fsnn_lava.ir.input_current import input_current
 from fsnn_lava.ir.network import INPUT, Layer, Synapse
 from fsnn_lava.limits import FRAME_BITS, STATE_FRACTION_BITS, STATE_MAX
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, synaptic_sum
+from fsnn_lava.verify.synaptic_sums import synaptic_sum
 
 Ints = NDArray[np.int64]
 
 
 def told_rates(batch: Batch, index: int) -> Ints:
-    """What the targets of a layer were told, [B, *shape]."""
+    """Return the rates that a layer sent to its targets, [B, *shape]."""
     return np.rint(batch.result.traces[index]).astype(np.int64)
 
 
 def delta_sums_under_way(batch: Batch, synapse: Synapse) -> Ints | None:
-    """The changes of a synapse's source that had not arrived at the end, [B, *shape of the source]; None if none can be."""
+    """Return the changes of a synapse's source that had not arrived at the end, [B, *shape of the source]; None if it is not feedback."""
     position = next((i for i, s in enumerate(batch.chip.feedback) if s is synapse), None)
     return None if position is None else batch.result.late[position].astype(np.int64)
 
 
 def expected_sums(batch: Batch, layer: Layer) -> Ints:
-    """S of E15: the sum over all connections of 2**exponent (weight @ what arrived), [B, *shape]."""
+    """Return S of E15: the sum over all connections of 2**exponent (weight @ what arrived), [B, *shape]."""
     return batch.once("sums", layer, _expected_sums)
 
 
@@ -42,14 +43,14 @@ def _expected_sums(batch: Batch, layer: Layer) -> Ints:
 
 
 def expected_delta_readout(batch: Batch) -> Ints:
-    """2**exponent (weight @ rates) + 2**q bias, [B, classes]."""
+    """Return the expected sums of the readout, 2**exponent (weight @ rates) + 2**q bias, [B, classes]."""
     readout, last = batch.chip.readout, told_rates(batch, len(batch.chip.layers) - 1)
     product = last.reshape(batch.samples, -1) @ readout.weight.astype(np.int64).T
     return (product << readout.exponent) + (readout.bias.astype(np.int64) << batch.delta.rate_bits)
 
 
 def delta_sums_of_drive(batch: Batch, layer: Layer) -> Ints:
-    """2**q times input and bias, [B, *shape] or [1, *shape]; not clipped."""
+    """Return 2**q times input and bias, [B, *shape] or [1, *shape]; not clipped."""
     return batch.once("drive", layer, _drive_sums)
 
 
@@ -67,7 +68,7 @@ def _drive_sums(batch: Batch, layer: Layer) -> Ints:
 
 
 def _frame_sums(batch: Batch, layer: Layer) -> Ints:
-    """The same for events: every frame with its weight, shifted once, after all of them were added up."""
+    """Return the same for events: frames are multiplied by their weights and summed, and the sum is shifted once."""
     bits, synapses = batch.delta.rate_bits, [synapse for synapse in batch.chip.into(layer) if synapse.source == INPUT]
     drive = layer.bias[None].astype(np.int64) << bits
     if not synapses:
@@ -79,7 +80,7 @@ def _frame_sums(batch: Batch, layer: Layer) -> Ints:
 
 
 def rates_of_delta_sums(batch: Batch, layer: Layer) -> Ints:
-    """y = clip(z >> s, 0, the largest rate) of the sums that the backend recorded, [B, *shape]."""
+    """Return y = clip(z >> s, 0, the largest rate) for the sums that the backend recorded, [B, *shape]."""
     sums = batch.result.potentials[batch.chip.index(layer.name)].astype(np.int64)
     z = sums + np.clip(delta_sums_of_drive(batch, layer), -STATE_MAX, STATE_MAX)
     return np.clip(z // layer.per_neuron(layer.threshold).astype(np.int64), 0, batch.delta.ceiling)

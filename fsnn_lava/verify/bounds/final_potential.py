@@ -1,24 +1,26 @@
-"""The highest potential that a neuron can end with: one that reached its threshold and did not fire ends above it (E9)."""
+"""Bound the final potential of a neuron: one that reached its threshold and did not fire ends above the bound (E9)."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fsnn_lava.ir.connections import incoming_synapses, synaptic_shift
+from fsnn_lava.ir.input_current import input_synapses
 from fsnn_lava.ir.network import Layer
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.verify.batch import Batch
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, input_synapses, largest_synaptic_sum, synaptic_shift, synaptic_sum_with
+from fsnn_lava.verify.synaptic_sums import largest_synaptic_sum, synaptic_sum_with
 
 _FLOAT_SLACK = 1.0  # unit of 2**-6: the sums below are exact to far less
-_ATRLIF_SLACK = 3.0  # per step: the roundings of v, of r and of the offset's leak
+_ATRLIF_SLACK = 3.0  # per step, for rounding v, r and the leak of the offset
 
 
-Places = tuple[NDArray[np.intp], ...]  # of some neurons in [B, *shape]
+Places = tuple[NDArray[np.intp], ...]  # indices of some neurons in [B, *shape]
 
 
 def above_highest_potential(batch: Batch, layer: Layer) -> tuple[Places, NDArray[np.float64]]:
-    """Neurons whose final potential is impossible, and the highest possible one. Only those above their threshold are examined."""
+    """Return the neurons whose final potential is impossible, and its upper bound. Only those above their threshold are examined."""
     potentials = batch.result.potentials[batch.chip.index(layer.name)]
     places = np.nonzero(potentials > _highest_without_spike(layer))
     highest = highest_potential(batch, layer, places)
@@ -27,11 +29,11 @@ def above_highest_potential(batch: Batch, layer: Layer) -> tuple[Places, NDArray
 
 
 def highest_potential(batch: Batch, layer: Layer, places: Places) -> NDArray[np.float64]:
-    """The highest possible final potential of the neurons at `places`, units 2**-6.
+    """Return the highest possible final potential of the neurons at `places`, units 2**-6.
 
     A step without a spike leaves u below the threshold; every later step with a spike adds a current and subtracts the threshold.
-    So u[T] <= theta - 1 + n max(0, I - theta) after n spikes in a row, at most all that were counted, for currents up to I; n is 0 where
-    the recorded train ends without a spike, and with reset to zero. Clipping only lowers it.
+    So u[T] <= theta - 1 + n max(0, I - theta) after n spikes in a row, at most all that were counted, for currents up to I; n is 0 if
+    the recorded train ends without a spike, and with reset to zero. Clipping only lowers the potential.
     """
     index, shape = batch.chip.index(layer.name), (batch.samples, *layer.shape)
     below = np.broadcast_to(_highest_without_spike(layer), shape)[places]
@@ -46,12 +48,12 @@ def highest_potential(batch: Batch, layer: Layer, places: Places) -> NDArray[np.
 
 
 def _highest_without_spike(layer: Layer) -> NDArray[np.float64]:
-    """[*shape] the highest potential of a neuron that did not fire, units 2**-6."""
+    """Return the highest potential of a neuron that did not fire, [*shape], units 2**-6."""
     return layer.per_neuron(layer.threshold).astype(np.float64) * 2.0**STATE_FRACTION_BITS - 1 + layer.strict
 
 
 def _highest_current(batch: Batch, layer: Layer, places: Places) -> NDArray[np.float64]:
-    """The most that one step can add, if exactly the sources with positive weights fire."""
+    """Return the most that one step can add, reached if all and only the sources with positive weights fire."""
     chip, shape = batch.chip, (batch.samples, *layer.shape)
     if chip.input.kind == "events":
         most_from_input = layer.bias.astype(np.float64) * 2.0**STATE_FRACTION_BITS
@@ -60,7 +62,7 @@ def _highest_current(batch: Batch, layer: Layer, places: Places) -> NDArray[np.f
             most_from_input = most_from_input + largest * 2.0 ** synaptic_shift(synapse)
         total = np.broadcast_to(most_from_input, shape)[places]
     else:
-        total = np.broadcast_to(batch.drives[chip.index(layer.name)], shape)[places] / chip.weight_sum(batch.steps)  # of every step
+        total = np.broadcast_to(batch.drives[chip.index(layer.name)], shape)[places] / chip.weight_sum(batch.steps)  # per step
     for synapse in incoming_synapses(chip, layer):
         most = largest_synaptic_sum(synapse, chip.layer(synapse.source).shape) * 2.0 ** synaptic_shift(synapse)
         total = total + np.broadcast_to(most.reshape(layer.shape), shape)[places]

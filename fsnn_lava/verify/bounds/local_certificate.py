@@ -1,4 +1,4 @@
-"""A certificate for each sample (E18): the derivative of its loop, how far it holds, and the distance to an equilibrium that follows."""
+"""A local certificate per sample (E18): the derivative of its loop, how far it holds, and the implied distance to an equilibrium."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from fsnn_lava.verify.linearised_loop import LinearisedLoop, Loop
 Floats = NDArray[np.float64]
 
 FAILURE = 1e-12  # probability that one norm is wrong; at most 1000 norms enter a verdict
-POWERS = (1, 2, 4, 8)  # of J, tried in this order until one has a norm below 1
-STEPS_MAX = 60  # of Lanczos's method per norm
-STEPS_MIN = 12  # with fewer, a bound is too loose to try
-_ROUNDING = 1e-12  # per neuron, of rates computed in float64
-_TURNS = 60  # of the search for a radius
+POWERS = (1, 2, 4, 8)  # powers of J, tried in this order until one has a norm below 1
+STEPS_MAX = 60  # Lanczos steps per norm
+STEPS_MIN = 12  # with fewer steps, the bound is too loose to be useful
+_ROUNDING = 1e-12  # per neuron, for rates computed in float64
+_TURNS = 60  # iterations of the search for a radius
 
 
 @dataclass(frozen=True)
 class LocalCertificates:
-    """One entry per sample, [B]."""
+    """Local certificates, one entry per sample, [B]."""
 
     norm: Floats  # an upper bound of ||J|| at the centre
     power: NDArray[np.int64]  # the k of POWERS that gave the certificate, with ||J**k|| < 1; 0 if not certified
-    spectral_radius: Floats  # an upper bound of that of J at the centre: the smallest ||J**k||**(1/k) of those that were tried
-    radius: Floats  # around the centre's sources: an equilibrium lies within it; infinite if not certified
+    spectral_radius: Floats  # upper bound for J at the centre: the smallest ||J**k||**(1/k) of those that were tried
+    radius: Floats  # an equilibrium lies within it around the centre's sources; infinite if not certified
     unique_radius: Floats  # there is no other equilibrium within it; 0 if not certified
-    undecided: NDArray[np.int64]  # neurons that may change their piece of sigma within `radius`
+    undecided: NDArray[np.int64]  # neurons that may move to another piece of sigma within `radius`
     distance: Floats  # [N, B] bounds of ||a - a*|| layer by layer; infinite if not certified
     norms: int  # norms that each hold except with probability FAILURE
 
@@ -43,9 +43,9 @@ class LocalCertificates:
 
 
 class LocalCertifier:
-    """Certifies samples of one network. Higher powers of J help where ||J|| >= 1 although its spectral radius is below 1.
+    """Certifies samples of one network locally. Higher powers of J help if ||J|| >= 1 although its spectral radius is below 1.
 
-    `passes`: how often each certificate may apply J or its transpose. With fewer, norms are looser and fewer powers are tried.
+    `passes`: how often each certificate may apply J or its transpose. With fewer passes, norms are looser and fewer powers are tried.
     """
 
     def __init__(self, rate_map: RateMap, *, passes: int | None = None) -> None:
@@ -56,9 +56,9 @@ class LocalCertifier:
     def certify(
         self, centre: Rates, rates: Rates, drive: Drive, *, samples: NDArray[np.intp], powers: tuple[int, ...] = POWERS
     ) -> LocalCertificates:
-        """Certificates around `centre`, and from there the distance of the run's `rates`, one [B, *shape] per layer each.
+        """Certify samples around `centre`, and bound the distance of the run's `rates` from there; each is one [B, *shape] per layer.
 
-        `samples` are the numbers of the samples within the run; they seed the random starts, so that batches make no difference.
+        `samples` are the indices of the samples in the run; they seed the random starts, so that the result does not depend on batches.
         """
         loop, start = self.loop, self.loop.join(centre)
         swept, inputs = loop.sweep(start, drive)
@@ -85,9 +85,9 @@ class LocalCertifier:
     def _inverse(
         self, jacobian: LinearisedLoop, samples: NDArray[np.intp], powers: tuple[int, ...], radius: Callable[[Floats], Floats]
     ) -> _Inverse:
-        """||(1 - J)**-1|| <= ||1 + J + … + J**(k-1)|| / (1 - ||J**k||), for the first k with ||J**k|| < 1.
+        """Bound ||(1 - J)**-1|| by ||1 + J + … + J**(k-1)|| / (1 - ||J**k||), for the first k with ||J**k|| < 1.
 
-        It is at least 1/(1 + ||J||): a sample that has no finite `radius` even with that is given up after the first power.
+        It is at least 1/(1 + ||J||): if a sample has no finite `radius` even with that value, it is given up after the first power.
         """
         found, left = _Inverse(len(samples)), self.passes
         for k in powers:
@@ -101,7 +101,7 @@ class LocalCertifier:
             if k > 1 and (below := np.flatnonzero(of_power < 1.0)).size:
                 of_sum[below] = self._norm(_PowerSum(at_missing.at(below), k), numbers[below], steps)
                 found.norms += below.size
-            left = None if left is None else left - 2 * k * steps  # steps allowed, not steps taken: these depend on the other samples
+            left = None if left is None else left - 2 * k * steps  # steps allowed, since steps taken depend on the other samples
             found.take(missing, k, of_power, of_sum)
             if k == 1:
                 found.open &= np.isfinite(radius(1.0 / (1.0 + found.norm)))
@@ -110,13 +110,13 @@ class LocalCertifier:
         return found
 
     def _norm(self, operator: _Power, samples: NDArray[np.intp], steps: int, enough: float | None = None) -> Floats:
-        """[B] upper bounds. Every sample, power and operator has a random start of its own."""
+        """Return upper bounds on the norms, [B]. Every sample, power and operator has its own random start."""
         key = int(isinstance(operator, _PowerSum)), operator.number
         start = np.stack([np.random.default_rng([*key, int(sample)]).standard_normal(self.loop.size) for sample in samples])
         return norm_bounds(operator.apply, operator.transpose, start, failure=FAILURE, max_steps=max(1, steps), enough=enough).upper
 
     def _undecided(self, inputs: Rates, radius: Floats) -> list[NDArray[np.bool_]]:
-        """Neurons whose input may cross 0 or the largest rate while the sources stay within `radius` [B] of the centre."""
+        """Return the neurons whose input may cross 0 or the largest rate while the sources stay within `radius` [B] of the centre."""
         found = []
         for value, row in zip(inputs, self.gains.rows, strict=True):
             reach = row * radius.reshape(-1, *[1] * row.ndim)
@@ -124,13 +124,13 @@ class LocalCertifier:
         return found
 
     def _left(self, inputs: Rates, inverse: Floats, radius: Floats) -> Floats:
-        """1 - ||(1 - J)**-1|| * (the most that J changes within `radius`): if this is positive, Newton's step is a contraction there."""
+        """Return 1 - ||(1 - J)**-1|| * (the most that J changes within `radius`); if positive, Newton's step is a contraction there."""
         with np.errstate(invalid="ignore"):
             left = 1.0 - inverse * self.gains.change_of_jacobian(self._undecided(inputs, radius))
         return np.where(np.isnan(left), -np.inf, left)
 
     def _radius(self, inputs: Rates, inverse: Floats, residual: Floats) -> Floats:
-        """[B] the smallest R found with inverse * residual <= R * left(R); infinite if there is none."""
+        """Return the smallest R found with inverse * residual <= R * left(R), [B]; infinite if there is none."""
         step = np.where(np.isfinite(inverse), inverse * residual, 0.0)
         radius, good = step.copy(), np.isfinite(inverse)
         for _ in range(_TURNS):
@@ -143,7 +143,7 @@ class LocalCertifier:
         return np.where(good & ~short, radius, np.inf)
 
     def _unique_radius(self, inputs: Rates, inverse: Floats, least: Floats) -> Floats:
-        """[B] the largest R found with left(R) > 0, at least `least`: two equilibria within it would be the same."""
+        """Return the largest R found with left(R) > 0, at least `least`, [B]: there is at most one equilibrium within it."""
         furthest = 2.0 * self.loop.rate_map.rate_max * np.sqrt(self.loop.size)
         low, high = np.maximum(least, np.finfo(float).tiny), np.full(len(least), furthest)
         everywhere = self._left(inputs, inverse, high) > 0.0
@@ -154,7 +154,7 @@ class LocalCertifier:
         return np.where(everywhere, np.inf, low)
 
     def _distances(self, start: Floats, swept: Rates, rates: Rates, radius: Floats) -> Floats:
-        """[N, B]: from the run's rates to the centre, plus what the sources' `radius` lets a layer move."""
+        """Return the distances [N, B] from the run's rates to the centre, plus how far a layer can move within the sources' `radius`."""
         own = self.loop.split(start)
         found = []
         for position, rate in enumerate(rates):
@@ -165,18 +165,18 @@ class LocalCertifier:
 
 
 class _Inverse:
-    """What is known of ||(1 - J)**-1||, one entry per sample."""
+    """Bounds on ||(1 - J)**-1||, one entry per sample."""
 
     def __init__(self, samples: int) -> None:
         self.inverse = np.full(samples, np.inf)  # upper bounds
-        self.power = np.zeros(samples, np.int64)  # the k that gave it; 0 for none
+        self.power = np.zeros(samples, np.int64)  # the k that gave the bound; 0 if none
         self.norm = np.full(samples, np.inf)  # upper bounds of ||J||
-        self.spectral_radius = np.full(samples, np.inf)  # upper bounds of that of J
-        self.open = np.ones(samples, dtype=bool)  # for which another power may help
+        self.spectral_radius = np.full(samples, np.inf)  # upper bounds for J
+        self.open = np.ones(samples, dtype=bool)  # samples for which another power may help
         self.norms = 0
 
     def take(self, rows: NDArray[np.intp], k: int, of_power: Floats, of_sum: Floats) -> None:
-        """Enter ||J**k|| and ||1 + … + J**(k - 1)|| of some samples."""
+        """Record ||J**k|| and ||1 + … + J**(k - 1)|| of some samples."""
         if k == 1:
             self.norm[rows] = of_power
         self.spectral_radius[rows] = np.minimum(self.spectral_radius[rows], of_power ** (1.0 / k))

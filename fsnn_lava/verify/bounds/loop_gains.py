@@ -1,4 +1,4 @@
-"""How far a change of the feedback's sources can reach (E18): through whole layers, single neurons, and sets of neurons."""
+"""Loop gains: how far a change of the feedback's sources can reach (E18), through whole layers, single neurons, and sets of neurons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 class LoopGains:
-    """Upper bounds that hold for any set of active neurons.
+    """Upper bounds on gains around the loop that hold for any set of active neurons.
 
     reach[l]: ||change of layer l|| per ||change of the sources||. rows[l]: the same for the input of every single neuron, [*shape].
     """
@@ -37,12 +37,12 @@ class LoopGains:
         self.onto_sources = self._onto_sources()
 
     def _source_reach(self, synapse: Synapse, position: int) -> float:
-        """How much a synapse's source changes: 1 if the synapse is feedback, because changes are measured there, else its `reach`."""
+        """Return how much a synapse's source changes: 1 for feedback, because changes are measured there, else its `reach`."""
         k = self.loop.chip.index(synapse.source)
         return float(self.reach[k]) if k < position else 1.0
 
     def _onto_sources(self) -> Floats:
-        """[N, N] how much a change in layer k changes the rates of layer l in the same pass: (1 - forward gains)**-1."""
+        """Return how much a change in layer k changes the rates of layer l in the same pass, [N, N]: (1 - forward gains)**-1."""
         chip = self.loop.chip
         forward = np.zeros((len(chip.layers),) * 2)
         for synapse in self._synapses:
@@ -51,7 +51,7 @@ class LoopGains:
         return np.maximum(np.linalg.inv(np.eye(len(forward)) - forward), 0.0)
 
     def change_of_jacobian(self, undecided: list[NDArray[np.bool_]]) -> Floats:
-        """[B] the most that J changes if only the neurons in `undecided` change their piece: sum over layers of out(U) * in(U) (E18)."""
+        """Bound the change of J if only neurons in `undecided` switch pieces, [B]: sum of out(U) * in(U) over layers (E18)."""
         total = np.zeros(len(undecided[0]))
         for position, chosen in enumerate(undecided):
             if chosen.any():
@@ -59,7 +59,7 @@ class LoopGains:
         return total
 
     def _in_to(self, position: int, chosen: NDArray[np.bool_]) -> Floats:
-        """||rows U of the input of a layer|| per ||change of the sources||: norms of the rows together, or of the whole connection."""
+        """Return ||rows U of a layer's input|| per ||change of the sources||, from the norms of rows or of the whole connection."""
         total = np.zeros(len(chosen))
         for synapse in self.loop.into[position]:
             together = np.sqrt(_sum_over(chosen, self._row_squares[id(synapse)]))
@@ -67,7 +67,7 @@ class LoopGains:
         return total
 
     def _out_of(self, position: int, chosen: NDArray[np.bool_]) -> Floats:
-        """||change of the sources after the pass|| per ||change of the neurons U of a layer||."""
+        """Return ||change of the sources after the pass|| per ||change of the neurons U of a layer||."""
         chip, loop = self.loop.chip, self.loop
         parts = np.zeros((len(loop.sources), len(chosen)))
         for index, source in enumerate(loop.sources):
@@ -79,7 +79,7 @@ class LoopGains:
         return np.sqrt(np.square(parts).sum(axis=0))
 
     def _squares(self, synapse: Synapse, *, back: bool) -> Floats:
-        """Squared lengths of the rows of weight / threshold, [*target]; with `back` of its columns, [*source]."""
+        """Return the squared lengths of the rows of weight / threshold, [*target]; with `back`, of its columns, [*source]."""
         chip = self.loop.chip
         source, target = chip.layer(synapse.source), chip.index(synapse.target)
         operator, weight = operator_of(synapse, source.shape), torch.square(self.loop.weight(synapse))
@@ -92,7 +92,7 @@ class LoopGains:
 
 
 def loop_gain(chip: ChipNetwork, gains: NDArray[np.float64]) -> float | None:
-    """L: the gain around the loop, if there is exactly one feedback connection: the sum over its paths of the product of their gains."""
+    """Return L, the loop gain if there is exactly one feedback connection: the sum over its paths of the product of their gains."""
     if len(chip.feedback) != 1:
         return None
     first, last = chip.index(chip.feedback[0].target), chip.index(chip.feedback[0].source)
@@ -104,5 +104,5 @@ def loop_gain(chip: ChipNetwork, gains: NDArray[np.float64]) -> float | None:
 
 
 def _sum_over(chosen: NDArray[np.bool_], values: Floats) -> Floats:
-    """[B] sums of `values` [*shape] over the chosen neurons [B, *shape]."""
+    """Sum `values` [*shape] over the chosen neurons [B, *shape]; returns [B]."""
     return chosen.reshape(len(chosen), -1) @ values.reshape(-1)

@@ -1,4 +1,4 @@
-"""How much charge a neuron in its equilibrium may lack or hold because its sources fire at unrelated moments (E11)."""
+"""Phase noise: how much charge a neuron at equilibrium may lack or hold because its sources fire at unrelated times (E11)."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from fsnn_lava.ir.connections import incoming_synapses
 from fsnn_lava.ir.network import ChipNetwork, Layer
 from fsnn_lava.ir.synapse_operator import operator_of
-from fsnn_lava.verify.synaptic_currents import incoming_synapses
 
-CHANCE = 1e-6  # with which the sources of one neuron, firing independently, add up to more
+CHANCE = 1e-6  # probability that the independently firing sources of a neuron add up to more
 
 
 def equilibrium_charge(chip: ChipNetwork, layer: Layer) -> NDArray[np.float64]:
-    """[*shape] in spikes: 1 for the charge below the threshold, plus sqrt(2 ln(1/CHANCE)) ||w||/theta (E11).
+    """Return the phase noise in spikes, [*shape]: 1 for the charge below the threshold, plus sqrt(2 ln(1/CHANCE)) ||w||/theta (E11).
 
-    Every source is at a phase between two of its spikes. A change of all phases changes the sum of what arrived by w times numbers in
-    [-1, 1]; by Hoeffding's inequality it exceeds y with a probability of at most exp(-y**2/(2 ||w||**2)) if they are independent.
+    Every source is at some phase between two of its spikes. Changing all phases changes the arrived sum by w times numbers in [-1, 1]; by
+    Hoeffding's inequality, it exceeds y with a probability of at most exp(-y**2/(2 ||w||**2)) if the phases are independent.
     """
     squares = np.zeros(layer.shape)
     for synapse in incoming_synapses(chip, layer):

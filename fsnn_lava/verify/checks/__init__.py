@@ -1,1 +1,1 @@
-"""The checks of the comparator, one file each."""
+"""The checks that the comparator makes, one file each."""

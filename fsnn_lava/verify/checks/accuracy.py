@@ -1,6 +1,6 @@
-"""How good the answers are: accuracy and agreement with their intervals, margins, dead and saturated neurons, clips.
+"""Measure the accuracy: correct answers and agreement with their intervals, margins, dead and saturated neurons, clips.
 
-Samples for which a file keeps only the answers are counted separately, since those answers cannot be verified.
+Samples for which a file stores only the answers are counted separately, since those answers cannot be verified.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fsnn_lava.verify.thresholds import Thresholds
 from fsnn_lava.verify.wilson_interval import wilson_interval
 
 LINK = "float network → backend"
-ERRORS_KEPT = 500  # samples answered wrongly, or unlike the float network, that are listed for a report
+ERRORS_KEPT = 500  # listed samples that are answered wrongly, or differently from the float network
 
 
 class AccuracyCheck(MergedFindings):
@@ -48,7 +48,7 @@ class AccuracyCheck(MergedFindings):
         self.errors: list[list[float]] = []  # sample, label, answer, float answer, margin; -1 for an unknown label or answer
 
     def add(self, batch: Batch, float_answers: NDArray[np.int64] | None) -> None:
-        """`float_answers`: the answers of the float network, [B]."""
+        """Add a batch; `float_answers` are the answers of the float network, [B]."""
         result = batch.result
         answers, logits = result.predictions, np.sort(result.logits, axis=1)
         margins = logits[:, -1] - logits[:, -2] if logits.shape[1] > 1 else np.abs(logits[:, -1])
@@ -74,7 +74,7 @@ class AccuracyCheck(MergedFindings):
     def _add_errors(
         self, batch: Batch, answers: NDArray[np.int64], float_answers: NDArray[np.int64] | None, margins: NDArray[np.float64]
     ) -> None:
-        """List the samples that are answered wrongly, or not as the float network answers them."""
+        """List the samples that are answered wrongly, or differently from the float network."""
         labels = np.full(len(answers), -1) if batch.labels is None else batch.labels
         others = np.full(len(answers), -1) if float_answers is None else float_answers
         listed = ((labels >= 0) & (answers != labels)) | ((others >= 0) & (answers != others))
@@ -94,13 +94,13 @@ class AccuracyCheck(MergedFindings):
             self.float_right += int(np.count_nonzero(float_answers == labels))
 
     def add_rows(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
-        """Add samples of which only the recorded answers are known; labels below 0 are unknown."""
+        """Add samples for which only the recorded answers are known; labels below 0 are unknown."""
         self.recorded += len(answers)
         self.recorded_labelled += int(np.count_nonzero(labels >= 0))
         self.recorded_right += int(np.count_nonzero((answers == labels) & (labels >= 0)))
 
     def accurate(self) -> Accurate | None:
-        """The answer in numbers; None without labels."""
+        """Return the accuracy in numbers; None without labels."""
         if not self.labelled:
             return None
         return Accurate(
@@ -114,11 +114,11 @@ class AccuracyCheck(MergedFindings):
         )
 
     def dead(self) -> float:
-        """Share of neurons that spiked in no sample."""
+        """Return the fraction of neurons that never spiked in any sample."""
         return float(np.mean(np.concatenate([~s.reshape(-1) for s in self.spiked]))) if self.samples else 0.0
 
     def check(self) -> Check:
-        """The finding on the accuracy."""
+        """Return the finding on the accuracy."""
         problems = []
         accuracy = self.right / self.labelled if self.labelled else None
         agreement = self.agreeing / self.judged if self.judged else None

@@ -1,4 +1,4 @@
-"""Which samples have a certified equilibrium near their rates (E18), how far away it can be, and within what distance it is unique."""
+"""Check which samples have a certificate (E18) of an equilibrium near their rates: a bound on its distance, and a radius of uniqueness."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fsnn_lava.verify.merged_findings import MergedFindings, merge_total
 from fsnn_lava.verify.sampling import multiplications_per_sample
 
 LINK = "equilibrium of the integer network"
-_LARGEST_WORK = 2e10  # multiplications for the two certificates of one sample, at most
+_LARGEST_WORK = 2e10  # maximal number of multiplications for the two certificates of one sample
 
 Floats = NDArray[np.float64]
 
@@ -23,8 +23,8 @@ Floats = NDArray[np.float64]
 class CertificateCheck(MergedFindings):
     """Never fails, since a sample without a certificate may be just as good. Its statements hold except with the stated probability.
 
-    Three ways are tried for each sample, and the smallest bound counts: the gains of the whole network (E11), the derivative of the
-    loop on the run's own active neurons, and that at the equilibrium that was solved for.
+    Three methods are tried for each sample, and the smallest bound counts: the gains of the whole network (E11), the derivative of the
+    loop with the neurons that were active in the run, and the derivative at the equilibrium that was solved for.
     """
 
     RULES = dict.fromkeys(("samples", "certified", "norms", "at_run", "run_norms", "bounds", "global_bounds", "unique_radii"), merge_total)
@@ -36,13 +36,13 @@ class CertificateCheck(MergedFindings):
         self.samples = self.certified = self.at_run = self.norms = 0
         self.run_norms: list[float] = []  # bounds of ||J|| on the run's own active neurons, per sample
         self.bounds: list[float] = []  # of ||a - a*|| over all neurons, per certified sample
-        self.global_bounds: list[float] = []  # the same by the gains alone, if they certify the network
-        self.unique_radii: list[float] = []  # finite ones only
+        self.global_bounds: list[float] = []  # the same from the gains alone, if they certify the network
+        self.unique_radii: list[float] = []  # only finite radii
 
     def add(self, batch: Batch, equilibria: Equilibria) -> Floats | None:
         """Examine samples whose equilibria were solved for.
 
-        Returns upper bounds of the spectral radius of the loop's derivative there, [B]; None without feedback.
+        Returns upper bounds on the spectral radius of the loop's derivative there, [B]; None without feedback.
         """
         if self.certifier is None:
             return None
@@ -68,7 +68,7 @@ class CertificateCheck(MergedFindings):
         return solved.spectral_radius
 
     def _by_gains(self, batch: Batch) -> Floats:
-        """[B] the bound of E11 over all layers; infinite if the gains do not certify the network."""
+        """Return the bound of E11 over all layers, [B]; infinite if the gains do not certify the network."""
         if not self.certificate.certified:
             return np.full(batch.samples, np.inf)
         gaps = [(f - a).reshape(batch.samples, -1) for f, a in zip(batch.mapped, batch.rates, strict=True)]
@@ -80,7 +80,7 @@ class CertificateCheck(MergedFindings):
         return self.norms * FAILURE
 
     def check(self) -> Check:
-        """The finding on the certificates."""
+        """Return the finding on the certificates."""
         if self.certifier is None:
             return not_done("certificate", LINK, "no feedback: the equilibrium is unique and is reached in one pass")
         if self.samples == 0:
@@ -110,5 +110,5 @@ class CertificateCheck(MergedFindings):
 
 
 def _over_layers(distances: Floats) -> Floats:
-    """[B] Euclidean norm over the layers of [N, B]."""
+    """Return the Euclidean norm over the layers of [N, B], [B]."""
     return np.sqrt(np.square(distances).sum(axis=0))

@@ -1,4 +1,4 @@
-"""Charge conservation (E10): charge that entered a neuron is in its potential or left as spikes. Exact for IF, an interval with a leak."""
+"""Check charge conservation (E10): charge that entered a neuron is in its potential or left as spikes. Exact for IF, else an interval."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.arrived_charge import ArrivedCharge, layer_charge, readout_charge
 from fsnn_lava.verify.bounds.clipping import clipped_neurons, harmfully_clipped
 from fsnn_lava.verify.bounds.final_potential import above_highest_potential
-from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
-from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
-from fsnn_lava.verify.neuron_index import by_place, first_layer, first_neuron_indices, neuron_offender
+from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender, first_offender_layer
+from fsnn_lava.verify.merged_findings import MergedFindings, by_place, merge_first, merge_largest, merge_total
+from fsnn_lava.verify.neuron_index import first_neuron_indices, neuron_offender
 
 LINK = "integer spikes → backend"
 
 
 class ChargeCheck(MergedFindings):
-    """E10 for every neuron of every sample, and for the readout."""
+    """Checks E10 for every neuron of every sample, and for the readout."""
 
     RULES = {
         **dict.fromkeys(("samples", "neurons", "violated", "harmless", "harmful", "stuck"), merge_total),
@@ -70,7 +70,7 @@ class ChargeCheck(MergedFindings):
             self.offenders.append(neuron_offender(self.chip, batch.sample(row), index, flat, kind="clip", what=what))
 
     def _add_stuck(self, batch: Batch, index: int, layer: Layer) -> None:
-        """Neurons that hold more than one that fires at its threshold can."""
+        """Add neurons that end with more charge than a neuron that fires at its threshold can have."""
         places, highest = above_highest_potential(batch, layer)
         self.stuck += len(highest)
         for place, most in list(zip(zip(*places, strict=True), highest, strict=True))[:OFFENDERS_KEPT]:
@@ -107,7 +107,7 @@ class ChargeCheck(MergedFindings):
         self.offenders.append({**neuron_offender(self.chip, batch.sample(row), position, flat, kind="charge", what=what), **numbers})
 
     def _count(self, violation: NDArray[Any], expected: ArrivedCharge) -> int:
-        """How many there are, the worst of them, and how wide the intervals were."""
+        """Count violations, and update the worst one and the width of the intervals."""
         number = int(np.count_nonzero(violation))
         self.neurons += violation.size
         self.violated += number
@@ -117,10 +117,10 @@ class ChargeCheck(MergedFindings):
         return number
 
     def check(self) -> Check:
-        """The finding on the charge."""
+        """Return the finding on the charge."""
         numbers = {
             "samples": self.samples,
-            "neurons": self.neurons,  # times samples, the readout included
+            "neurons": self.neurons,  # neurons times samples, including the readout
             "exact": self.neurons - self.harmless - self.harmful if self.width == 0 else 0,
             "violated": self.violated,
             "worst": self.worst,
@@ -141,7 +141,7 @@ class ChargeCheck(MergedFindings):
                 f"charge is not conserved in {self.violated} of {self.neurons} neurons x samples, "
                 f"by up to {self.worst:.6g} units of 2^-6 (E10)"
             )
-            sentence += first_layer(self.offenders, "charge")
+            sentence += first_offender_layer(self.offenders, "charge")
         elif self.stuck:
             sentence = f"{self.stuck} neurons x samples end above their threshold although they could have fired (E9)"
         elif self.harmful:

@@ -1,4 +1,4 @@
-"""Does the feedback contract (E6, E11)? Certified by operator norms, or at the equilibria by the loop's derivative, or not at all."""
+"""Check whether the feedback contracts (E6, E11): certified by norms, shown at the equilibria by the loop's derivative, or neither."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_
 from fsnn_lava.verify.thresholds import Contraction, Thresholds
 
 LINK = "equilibrium of the integer network"
-_LISTED = 3  # samples without an equilibrium
+_LISTED = 3  # samples without an equilibrium that are listed
 _RANK: dict[Contraction, int] = {"none": 0, "local": 1, "certified": 2}
 
 
 class ContractionCheck(MergedFindings):
-    """Whether the network contracts: certified, local or none. A property of the network; it fails only if the user requires more."""
+    """Whether the network contracts: certified, local or none. It is a property of the network and fails only if the user requires more."""
 
     RULES = {**dict.fromkeys(("solved", "unsolved", "radii"), merge_total), "residual": merge_largest, "offenders": merge_first(_LISTED)}
 
@@ -33,7 +33,7 @@ class ContractionCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch, equilibria: Equilibria, radii: NDArray[np.float64] | None) -> None:
-        """Add the equilibria of a batch, and for some of them upper bounds of the spectral radius of the loop's derivative (E18)."""
+        """Add the equilibria of a batch and, for some of them, upper bounds on the spectral radius of the loop's derivative (E18)."""
         converged = equilibria.converged
         self.solved += int(np.count_nonzero(converged))
         self.unsolved += int(np.count_nonzero(~converged))
@@ -45,13 +45,13 @@ class ContractionCheck(MergedFindings):
             self.offenders.append({"sample": batch.sample(row), "what": what})
 
     def state(self) -> Contraction:
-        """How the contraction is shown: "certified", "local" (at the equilibria found), or "none"."""
+        """Return how contraction is shown: "certified", "local" (at the equilibria found), or "none"."""
         if self.certificate.certified:
             return "certified"
         return "local" if self.unsolved == 0 and self.radii and max(self.radii) < 1.0 else "none"
 
     def check(self) -> Check:
-        """The finding on the contraction."""
+        """Return the finding on the contraction."""
         state, radius, wanted = self.state(), self.certificate.radius, self.thresholds.contraction
         missed = () if _RANK[state] >= _RANK[wanted] else (f"contraction must be {wanted}",)
         numbers = {

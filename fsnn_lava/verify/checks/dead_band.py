@@ -1,4 +1,4 @@
-"""Delta encoding (E14): the rate that every neuron sent is within its dead band of the rate that it reached. Exact, in integers."""
+"""Check the dead band (E14): the rate that every neuron sent is within its dead band of the rate that it reached. Exact, in integers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ LINK = "integer spikes → backend"
 
 
 class DeadBandCheck(MergedFindings):
-    """|y - told| is less than the dead band for every neuron of every sample, and the rate sent lies between 0 and the largest rate.
+    """Checks for every neuron of every sample that |y - told| is less than the dead band, and the rate sent is between 0 and the largest.
 
-    With `stock` neurons it may differ by what their two dead bands and the bits they drop account for (ir/stock_delta.py).
+    For `stock` neurons it may differ by the amount that their two dead bands and the dropped bits explain (ir/stock_delta.py).
     """
 
     RULES = {
@@ -53,7 +53,7 @@ class DeadBandCheck(MergedFindings):
                     self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron, "what": what})
 
     def check(self) -> Check:
-        """The finding on the dead bands."""
+        """Return the finding on the dead bands."""
         allowed = "what the dead bands and dropped bits of Lava's neurons allow" if self.stock else "its dead band"
         if self.violated:
             summary = f"in {self.violated} of {self.neurons} neurons x samples, the rate reported is not within {allowed} (E14)"

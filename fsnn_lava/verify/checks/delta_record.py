@@ -1,4 +1,4 @@
-"""Is what a backend recorded of a run with delta encoding consistent? Messages, rates, clips and totals of every sample."""
+"""Check that the record of a run with delta encoding is consistent: messages, rates, clips and totals of every sample."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fsnn_lava.verify.checks.record import RecordCheck, Rows
 
 
 class DeltaRecordCheck(RecordCheck):
-    """RecordCheck for delta encoding: counts are messages, traces are the rates that were sent, and trains their changes.
+    """RecordCheck for delta encoding: counts are messages, traces are the rates that were sent, and trains are their changes.
 
-    With `stock` a neuron may be a pair of neurons, which may both send in one step (ir/stock_delta.py).
+    With `stock`, a neuron may be a pair of neurons, both of which may send in the same step (ir/stock_delta.py).
     """
 
     def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
@@ -25,7 +25,7 @@ class DeltaRecordCheck(RecordCheck):
         self.senders = stock_neurons(chip.delta) if stock and chip.delta is not None else 1
 
     def add(self, batch: Batch, mapped: Rates) -> None:
-        """`mapped` is f(a)."""
+        """Add a batch; `mapped` is f(a)."""
         for index in range(len(self.chip.layers)):
             self._add_messages(batch, index)
             self._add_trains(batch, index)
@@ -74,13 +74,13 @@ class DeltaRecordCheck(RecordCheck):
             self._note(batch, (result.messages != each).any(axis=1), "the messages per step are not those of the recorded changes")
 
     def add_rows(self, rows: Rows, *, steps: int, first: int, readout_scale: float) -> None:
-        """Check the columns of samples `first` … against each other; `rows` has the messages of every step too."""
+        """Cross-check the columns of the samples from `first` on; `rows` also has the messages of every step."""
         super().add_rows(rows, steps=steps, first=first, readout_scale=readout_scale)
         wrong = rows["messages"].sum(axis=1, dtype=np.int64) != rows["layer_spikes"].sum(axis=1)
         self._note_rows(wrong, "the messages per step do not add up to those of the layers", first)
 
     def _missed(self, batch: Batch, position: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The fewest and the most messages of a feedback synapse that can have been in flight at the end, [B, *source] each."""
+        """Return the fewest and the most messages of a feedback synapse that can have been in flight at the end, [B, *source] each."""
         result, synapse = batch.result, self.chip.feedback[position]
         index, on_time = self.chip.index(synapse.source), self._on_time(batch, synapse)
         counts = result.counts[index].astype(np.int64)
@@ -92,5 +92,5 @@ class DeltaRecordCheck(RecordCheck):
         return fewest, most
 
     def _on_time(self, batch: Batch, synapse: Synapse) -> int:
-        """How many of the first steps of a synapse's source reach the target before the end."""
+        """Return how many of the first steps of a synapse's source reach the target before the end."""
         return max(0, batch.steps - self.chip.delay(synapse))

@@ -1,4 +1,4 @@
-"""The residual and the distance to a* of a run with delta encoding, against E16."""
+"""Check the residual of a run with delta encoding and its distance to a* against E16."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DeltaResidualCheck(ResidualCheck):
         return delta_residual_bound(batch, layer)
 
     def _excused(self, batch: Batch, index: int) -> NDArray[np.bool_]:
-        """Neurons that were clipped: the sums check reports them, and f does not clip its drive."""
+        """Return the neurons that were clipped: the sums check reports them, and f does not clip its drive."""
         return batch.result.clipped[index] != 0
 
     def _sentence(self, worst: float) -> str:

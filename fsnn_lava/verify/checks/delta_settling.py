@@ -1,4 +1,4 @@
-"""Has a run with delta encoding settled? Compares residuals with the dead bands, and counts samples that fell silent (E16)."""
+"""Has a run with delta encoding settled? Compare its residuals with the dead bands, and count the samples that fell silent (E16)."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _ROUNDING = 1e-9  # relative rounding error of a residual in float64
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaSettled(Settled):
-    """Settled for delta encoding: the resolution of a layer is its dead band and one unit of rounding.
+    """Settled for delta encoding: the resolution of a layer is its dead band plus one unit of rounding.
 
     Attributes:
-        silent: share of the samples that sent nothing for the longest delay, 0 to 1.
-        cycles: samples that ended in a limit cycle.
+        silent: fraction of the samples that sent nothing for the longest delay, 0 to 1.
+        cycles: number of samples that ended in a limit cycle.
     """
 
     silent: float
     cycles: int
 
     def sentence(self) -> str:
-        """The finding in one sentence."""
+        """Return the finding in one sentence."""
         cycles = f", {self.cycles} ended in a limit cycle" if self.cycles else ""
         return f"{super().sentence()}; {self.silent:.2%} of the samples fell silent{cycles}"
 
@@ -42,12 +42,13 @@ class DeltaSettled(Settled):
     def _level(self) -> str:
         return super()._level() if self.demanded else f"the dead band of their layer, up to {self.level:.4g}"
 
-    def _trend(self) -> str:
+    def outlook(self) -> str:
+        """Return an empty string: E11's 1/A does not apply to delta encoding, and E16 predicts no number of steps."""
         return ""
 
 
 class DeltaSettlingCheck(MergedFindings):
-    """Only measures; the user's thresholds are judged by the residual check."""
+    """Measures only; the user's thresholds are judged by the residual check."""
 
     RULES = {
         **dict.fromkeys(("samples", "unsettled", "active", "beyond", "squares", "silent", "cycles"), merge_total),
@@ -62,7 +63,7 @@ class DeltaSettlingCheck(MergedFindings):
         self.squares = self.residual_max = 0.0
 
     def add(self, batch: Batch, mapped: Rates) -> None:
-        """`mapped` is f(a)."""
+        """Add a batch; `mapped` is f(a)."""
         unsettled, squares = np.zeros(batch.samples, dtype=bool), 0.0
         for level, after, rate in zip(self.levels, mapped, batch.rates, strict=True):
             residual = np.abs(after - rate)
@@ -81,7 +82,7 @@ class DeltaSettlingCheck(MergedFindings):
             self.cycles += int(np.count_nonzero(cycles))
 
     def settled(self, *, distance: float | None, without: int) -> DeltaSettled:
-        """`distance`: the largest |a - a*|; `without`: samples for which no a* was found."""
+        """Return how far the rates have settled; `distance` is the largest |a - a*|, `without` counts samples for which no a* was found."""
         typical, resolution = sqrt(self.squares / self.active) if self.active else 0.0, max(self.levels)
         level = resolution if self.wanted is None else self.wanted
         return DeltaSettled(
@@ -100,6 +101,6 @@ class DeltaSettlingCheck(MergedFindings):
         )
 
     def check(self, settled: Settled) -> Check:
-        """The finding on whether the rates settled."""
+        """Return the finding on whether the rates settled."""
         numbers = {name: getattr(settled, name) for name in settled.__dataclass_fields__}
         return Check(name="settled", link=LINK, passed=True, judges=False, summary=str(settled), numbers=numbers)

@@ -1,4 +1,4 @@
-"""The first link: do the float network's spikes reach its own equilibrium (E11 in float64)?"""
+"""Check the first link: do the float network's spikes reach its own equilibrium (E11 in float64)?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINK = "float equilibrium → float spikes"
 
 
 class FloatSpikesCheck(MergedFindings):
-    """|f(a) - a| of the float network's spikes is within its bound; also measures how far its rates are from a*."""
+    """Checks that |f(a) - a| of the float network's spikes is within its bound; also measures how far its rates are from a*."""
 
     RULES = {
         **dict.fromkeys(("samples", "above", "solved"), merge_total),
@@ -34,7 +34,7 @@ class FloatSpikesCheck(MergedFindings):
 
     @torch.no_grad()
     def add(self, batch: Batch, equilibria: Equilibria) -> None:
-        """`equilibria` are those of the float network for the samples of the batch."""
+        """Add a batch; `equilibria` are those of the float network for its samples."""
         folded, steps = self.network.folded, batch.steps
         values = torch.from_numpy(batch.values)
         trace = folded.simulate(values, steps, schedule=self.network.schedule)
@@ -50,7 +50,7 @@ class FloatSpikesCheck(MergedFindings):
         self.solved += int(np.count_nonzero(equilibria.converged))
 
     def _bound(self, index: int, rate: Tensor, potential: Tensor, steps: int) -> Tensor:
-        """(|u| + sum |W| A_d) / (vth A): spikes in flight change a trace by at most A_d (E11). Clipped to rates in [0, 1]."""
+        """Return (|u| + sum |W| A_d) / (vth A), clipped to rates in [0, 1]; spikes in flight change a trace by at most A_d (E11)."""
         folded = self.network.folded
         total = folded.neuron.weight_sum(steps)
         late: Tensor | float = 0.0
@@ -76,7 +76,7 @@ class FloatSpikesCheck(MergedFindings):
             self.offenders.append({"sample": batch.sample(row), "layer": layer.name, "neuron": neuron_index(layer, flat), "what": what})
 
     def check(self) -> Check:
-        """The finding on the float network's spikes."""
+        """Return the finding on the float network's spikes."""
         summary = f"the float network's residual exceeds its bound in {self.above} neurons x samples (E11)"
         if self.above == 0:
             residual = f"in float, |f(a) - a| is at most {self.residual_max:.4g}, within its bound (E11; {self.samples} samples)"

@@ -1,4 +1,4 @@
-"""Delta encoding: every message, sum and rate of a backend against the emulator, and some samples against a plain reference."""
+"""Check every message, sum and rate of a backend against the emulator with delta encoding, and some samples against a plain reference."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _STATES = ("counts", "traces", "potentials")  # messages, rates and sums at the 
 
 
 class MessagesCheck(ReferencedRun):
-    """ReferencedRun for delta encoding: `spikes` are messages.
+    """ReferencedRun for delta encoding, where `spikes` are messages.
 
-    With `stock` the backend ran Lava's own neurons, which only the reference computes, so it takes the emulator's place.
+    With `stock`, the backend ran Lava's own neurons, which only the reference computes, so the reference replaces the emulator.
     """
 
     def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
@@ -48,7 +48,7 @@ class MessagesCheck(ReferencedRun):
         return {"sample": sample, **self._where(got, expected, "the reference")}
 
     def _where(self, got: Result, expected: Result, against: str) -> Offender:
-        """The first message that differs, if messages were recorded, else what differs at the end."""
+        """Return the first message that differs, if messages were recorded, else what differs at the end."""
         if got.spikes is not None and expected.spikes is not None:
             found = first_divergence(got.spikes, expected.spikes)
             if found is not None:
@@ -60,7 +60,7 @@ class MessagesCheck(ReferencedRun):
         return self._at_end(got, expected, against)
 
     def _at_end(self, got: Result, expected: Result, against: str) -> Offender:
-        """What differs in the final states; a layer is named if all other differences can follow from its own."""
+        """Return what differs in the final states; a layer is named if its differences may explain all others."""
         states = {
             index: [(getattr(got, name)[index].reshape(-1), getattr(expected, name)[index].reshape(-1)) for name in _STATES]
             for index in range(len(self.chip.layers))

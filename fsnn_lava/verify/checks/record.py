@@ -1,6 +1,6 @@
-"""Is what the backend recorded possible and consistent? Counts, traces, late spikes and totals of every sample.
+"""Check that the record of a run is possible and consistent: counts, traces, late spikes and totals of every sample.
 
-The charge check would miss a count and a potential that are wrong together. Derived numbers are computed again: predictions,
+The charge check would miss a count and a potential that are wrong together. Derived numbers are recomputed: predictions,
 logits, the totals of every layer, operations and updates.
 """
 
@@ -19,28 +19,28 @@ from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_total
 from fsnn_lava.verify.neuron_index import neuron_index
-from fsnn_lava.verify.synaptic_currents import synaptic_fan_out
+from fsnn_lava.verify.synaptic_sums import synaptic_sum_fan_out
 
 LINK = "integer spikes → backend"
-Rows = dict[str, NDArray[Any]]  # columns of /rows by name, of some samples
-_RELATIVE = 1e-9  # tolerance for a residual that is computed again: float64 sums in another order
+Rows = dict[str, NDArray[Any]]  # columns of /rows by name, for some samples
+_RELATIVE = 1e-9  # tolerance for a recomputed residual: float64 sums in another order
 
 
 class RecordCheck(MergedFindings):
-    """Counts what is impossible or inconsistent."""
+    """Counts entries of the record that are impossible or inconsistent."""
 
     RULES = {**dict.fromkeys(("samples", "rows", "wrong"), merge_total), "offenders": merge_first(OFFENDERS_KEPT)}
 
     def __init__(self, chip: ChipNetwork, *, stock: bool = False) -> None:
         """`stock`: potentials are differences of two states of Lava's neuron, each of which may use the whole range."""
         self.chip, self.potential_max = chip, 2 * STATE_MAX + 1 if stock else STATE_MAX
-        self.senders = 1  # how many neurons of the backend make one of the network
-        self.fan_out = {id(s): synaptic_fan_out(chip, s) for s in chip.synapses}
+        self.senders = 1  # number of backend neurons per neuron of the network
+        self.fan_out = {id(s): synaptic_sum_fan_out(chip, s) for s in chip.synapses}
         self.samples = self.rows = self.wrong = 0
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch, mapped: Rates) -> None:
-        """`mapped` is f(a)."""
+        """Add a batch; `mapped` is f(a)."""
         for index in range(len(self.chip.layers)):
             self._add_counts(batch, index)
             self._add_trains(batch, index)
@@ -63,7 +63,7 @@ class RecordCheck(MergedFindings):
         self._note_outside(batch, batch.result.potentials[index], -most, most, f"a potential exceeds {most}", index)
 
     def _add_late(self, batch: Batch, position: int) -> None:
-        """Late spikes must be among the last d steps, all others among the first T - d."""
+        """Check that late spikes fit in the last d steps, and all others in the first T - d."""
         synapse, result, steps = self.chip.feedback[position], batch.result, batch.steps
         source, delay = self.chip.index(synapse.source), min(self.chip.delay(synapse), steps)
         counts, late = result.counts[source], result.late[position]
@@ -87,14 +87,14 @@ class RecordCheck(MergedFindings):
     def _note_traces(
         self, batch: Batch, counts: NDArray[Any], traces: NDArray[Any], steps: int, since: int, what: str, position: int
     ) -> None:
-        """Note the traces that so many spikes in `steps` steps, `since` steps before the end, cannot have."""
+        """Note the traces that this many spikes in `steps` steps, `since` steps before the end, cannot produce."""
         low, high = self._possible_traces(counts, steps, since)
-        self._note(batch, ~((traces >= low) & (traces <= high)), what, position)  # so that NaN is noted too
+        self._note(batch, ~((traces >= low) & (traces <= high)), what, position)  # negated, so that NaN is noted too
 
     def _possible_traces(self, counts: NDArray[Any], steps: int, since: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The least and the most that so many spikes in `steps` steps can weigh, `since` steps before the end, with a leak."""
+        """Return the smallest and largest trace of this many spikes in `steps` steps, `since` steps before the end, with a leak."""
         leak = self.chip.leak
-        sums = np.concatenate([[0.0], np.cumsum(leak ** np.arange(steps, dtype=np.float64))])  # of the last 0, 1, … steps
+        sums = np.concatenate([[0.0], np.cumsum(leak ** np.arange(steps, dtype=np.float64))])  # sums over the last 0, 1, … steps
         number = np.clip(counts, 0, steps)
         room = (8 * (steps + since) * 2.0**-53) * max(1.0, float(sums[-1]))
         return (sums[-1] - sums[steps - number]) * leak**since - room, sums[number] * leak**since + room
@@ -112,7 +112,7 @@ class RecordCheck(MergedFindings):
                 self._note(batch, tail != result.late[position], "the spike train does not end with the late spikes", index)
 
     def _add_clips(self, batch: Batch, index: int, each: int) -> None:
-        """`each`: how often one neuron can be clipped."""
+        """Check the clips of a layer; each neuron can be clipped at most `each` times."""
         flags, number = batch.result.clipped[index], batch.result.clip_count[:, index]
         flagged = np.count_nonzero(flags.reshape(batch.samples, -1), axis=1)
         most = each * self.chip.layers[index].size
@@ -138,9 +138,9 @@ class RecordCheck(MergedFindings):
         return steps * (sum(layer.size for layer in self.chip.layers) + self.chip.readout.classes)
 
     def _operations(self, batch: Batch, late: Sequence[NDArray[Any]], input_steps: int) -> NDArray[np.int64]:
-        """[B] weights touched by every message that arrived.
+        """Return the number of weights touched by all messages that arrived, [B].
 
-        `late`: per feedback synapse, how many messages did not arrive, [B, *source]; a static input is sent in `input_steps` steps.
+        `late`: the messages per feedback synapse that did not arrive, [B, *source]; a static input is sent in `input_steps` steps.
         """
         result, chip = batch.result, self.chip
         total = result.counts[-1].reshape(batch.samples, -1).sum(axis=1, dtype=np.int64) * chip.readout.classes
@@ -155,7 +155,7 @@ class RecordCheck(MergedFindings):
         return total
 
     def add_rows(self, rows: Rows, *, steps: int, first: int, readout_scale: float) -> None:
-        """Check the columns of samples `first` … against each other: everything that follows from other columns."""
+        """Check the columns of the samples from `first` on against each other: everything that follows from other columns."""
         logits = rows["readout"] * (readout_scale / 64 / self.chip.weight_sum(steps))
         most = np.array([layer.size * self.senders for layer in self.chip.layers])  # messages per step
         found = {
@@ -175,7 +175,7 @@ class RecordCheck(MergedFindings):
         self._note_rows((recorded != own).any(axis=1), "the recorded spikes of the layers do not match those of their neurons", first)
 
     def add_changed(self, columns: list[str]) -> None:
-        """Add columns of a file that have changed since they were written."""
+        """Report columns of a file that have changed since they were written."""
         for name in columns:
             self.wrong += 1
             what = "values or labels are not those of the run" if name == "data" else f"/{name} is not what the run wrote"
@@ -187,7 +187,7 @@ class RecordCheck(MergedFindings):
             self.offenders.append({"sample": first + int(row), "what": what})
 
     def _note(self, batch: Batch, wrong: NDArray[Any], what: str, position: int | None = None) -> None:
-        """Add the set entries of [B] or [B, *shape]; `position` is that of the layer, the readout comes last."""
+        """Note the set entries of [B] or [B, *shape]; `position` is the index of the layer, and the readout comes last."""
         number = int(np.count_nonzero(wrong))
         if number == 0:
             return
@@ -202,7 +202,7 @@ class RecordCheck(MergedFindings):
             self.offenders.append(offender)
 
     def check(self) -> Check:
-        """The finding on the consistency of the record."""
+        """Return the finding on the consistency of the record."""
         rest = f", and the rows of {self.rows} samples are consistent" if self.rows else ""
         summary = f"counts, traces, late spikes and totals of {self.samples} samples are possible and consistent{rest}"
         if self.wrong:

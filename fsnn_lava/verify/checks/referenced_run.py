@@ -1,7 +1,7 @@
-"""A repeated run of which some samples are also computed by a plain reference. The base of the spikes and the messages check.
+"""A repeated run with some samples also computed by a plain reference. Base of the spikes and messages checks.
 
-The emulator shares its arithmetic with our Lava processes, and a run of the emulator itself can only be repeated on it. The references
-share nothing with either.
+The emulator shares its arithmetic with our Lava processes, and a run on the emulator can only be repeated on the emulator. The
+references share nothing with either.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fsnn_lava.verify.sampling import referenced_samples
 
 
 class ReferencedRun(RepeatedRun):
-    """RepeatedRun, and a reference for some samples."""
+    """A RepeatedRun that also compares some samples with a reference."""
 
     RULES = {**RepeatedRun.RULES, **dict.fromkeys(("referenced", "unlike_reference"), merge_total)}
 
@@ -36,7 +36,7 @@ class ReferencedRun(RepeatedRun):
             self._refer(batch.at(rows))
 
     def _refer(self, batch: Batch) -> None:
-        """Compare with the reference."""
+        """Compare some samples with the reference."""
         expected = self._reference(batch.values, batch.steps)
         got = self._as_reported(batch.result, expected)
         wrong = differing_samples(got, expected)
@@ -54,13 +54,13 @@ class ReferencedRun(RepeatedRun):
         return self.different == 0 and self.unlike_reference == 0
 
     def _difference(self) -> str:
-        """What differs, and where first."""
+        """Describe what differs, and where first."""
         if self.different:
             return f"{self.different} of {self.samples} samples differ from {self.name}, {self._place()}"
         return f"{self.unlike_reference} of {self.referenced} samples differ from the reference, not from the emulator, {self._place()}"
 
     def _confirmation(self, equation: str) -> str:
-        """What the reference adds to the agreement with the emulator."""
+        """Describe what the reference adds to the agreement with the emulator."""
         if not self.referenced:
             return ""
         samples = "one sample" if self.referenced == 1 else f"{self.referenced} samples"
@@ -68,8 +68,8 @@ class ReferencedRun(RepeatedRun):
 
     @abstractmethod
     def _reference(self, values: NDArray[np.uint8], steps: int) -> Result:
-        """The result of the reference, with every message."""
+        """Return the result of the reference, with every message."""
 
     @abstractmethod
     def _locate_from_reference(self, got: Result, expected: Result, sample: int) -> Offender:
-        """Where one sample first differs from the reference."""
+        """Return where one sample first differs from the reference."""

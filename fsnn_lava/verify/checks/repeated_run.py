@@ -1,4 +1,4 @@
-"""Run a backend's samples again on the emulator: which differ, and where first? The base of the spikes and the messages check."""
+"""Repeat a backend's run on the emulator: which samples differ, and where first? Base of the spikes and messages checks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_
 from fsnn_lava.verify.sampling import ACTIVITY, affordable
 
 LINK = "integer spikes → backend"
-LOCATED = 3  # samples for which the first divergence is searched
-REPEATED_SAMPLES = 256  # run again from the first, at most, if the emulator itself made the run
+LOCATED = 3  # samples for which the first divergence is located
+REPEATED_SAMPLES = 256  # at most this many are run again, from the first, if the emulator itself made the run
 
 
 class AnyEmulator(Protocol):
-    """An emulator, of spikes or of changes of rates."""
+    """An emulator, for spikes or for changes of rates."""
 
     chip: ChipNetwork
 
@@ -30,7 +30,7 @@ class AnyEmulator(Protocol):
 
 
 class RepeatedRun(MergedFindings, ABC):
-    """Runs the emulator on the same input: on every sample, or, if the emulator itself made the run, on some of them."""
+    """Repeats a run on the emulator: every sample, or only some of them if the emulator itself made the run."""
 
     RULES = {
         **dict.fromkeys(("samples", "repeated", "different", "recorded", "spikes", "distance"), merge_total),
@@ -38,7 +38,7 @@ class RepeatedRun(MergedFindings, ABC):
     }
 
     def __init__(self, emulator: AnyEmulator, *, name: str = "the emulator") -> None:
-        """`name`: what findings call the emulator."""
+        """`name` is what findings call the emulator."""
         self.emulator, self.chip, self.name = emulator, emulator.chip, name
         self.samples = self.repeated = self.different = self.recorded = 0
         self.spikes = self.distance = 0  # all spikes, and the sum of the differences in counts
@@ -66,22 +66,22 @@ class RepeatedRun(MergedFindings, ABC):
             self.offenders.append(self._locate(batch.values[one], part.part(one), batch.sample(row)))
 
     def _as_reported(self, got: Result, expected: Result) -> Result:
-        """`got`, with what its neurons cannot report taken from the emulator."""
+        """Return `got`, with values that its neurons cannot report taken from the emulator."""
         return got
 
     @abstractmethod
     def _locate(self, values: NDArray[np.uint8], got: Result, sample: int) -> Offender:
-        """Where one sample first differs from the emulator."""
+        """Return where one sample first differs from the emulator."""
 
     def _agreement(self, message: str, state: str) -> str:
-        """What was compared, if nothing differs."""
+        """Describe what was compared, if nothing differs."""
         what = message if self.recorded == self.samples else f"{message} count"
         if self.repeated == self.samples:
             return f"repeatable: every {what} and {state} is the same when {self.name} runs again ({self.samples} samples)"
         return f"every {what} and {state} matches {self.name} ({self.samples} samples, {self.spikes} {message}s)"
 
     def _place(self) -> str:
-        """Where the first difference is."""
+        """Describe where the first difference is."""
         first = self.offenders[0]
         place = f"layer {first['layer']!r}, neuron {tuple(first['neuron'])}" if "neuron" in first else first["what"].split(":")[0]
         step = f", step {first['step']}" if "step" in first else ""

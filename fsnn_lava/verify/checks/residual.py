@@ -1,4 +1,4 @@
-"""The equilibrium residual of a run against its bound (E11), neuron by neuron, and the distance to the equilibrium a*."""
+"""Check the equilibrium residual of a run against its bound (E11), neuron by neuron, and the distance to the equilibrium a*."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "equilibrium → integer spikes"
 SCATTER_KEPT = 4000  # points (a*, a) that a report plots
-_SAME = 1e-9  # two ways to compute f(a) in float64 may differ by this
+_SAME = 1e-9  # allowed difference between two ways to compute f(a) in float64
 
 
 class ResidualCheck(MergedFindings):
-    """|f(a) - a| is within E11 for every neuron; ||a - a*|| is within (1 - M)**-1 ||f(a) - a|| if the network is certified.
+    """Checks that |f(a) - a| is within E11 for every neuron, and ||a - a*|| within (1 - M)**-1 ||f(a) - a|| if the network is certified.
 
     Samples for which no a* was found have no distance. The user's thresholds on both are counted separately.
     """
@@ -54,14 +54,14 @@ class ResidualCheck(MergedFindings):
         self.bound_per_sample: list[float] = []
         self.scatter: list[list[float]] = []
         self.offenders: list[Offender] = []
-        self.distance_share = 0.0  # the largest share of the bound
+        self.distance_share = 0.0  # largest distance relative to its bound
 
     @property
     def bounded(self) -> bool:
         return all(layer.reset == "subtract" for layer in self.chip.layers)
 
     def add(self, batch: Batch, mapped: Rates) -> None:
-        """`mapped` is f(a)."""
+        """Add a batch; `mapped` is f(a)."""
         residuals = [np.abs(f - a) for f, a in zip(mapped, batch.rates, strict=True)]
         sample_bound = np.zeros(batch.samples)
         for index, layer in enumerate(self.chip.layers):
@@ -73,7 +73,7 @@ class ResidualCheck(MergedFindings):
         self.bound_per_sample += list(sample_bound)
 
     def add_again(self, batch: Batch, again: Rates) -> None:
-        """Compare f(a) of some samples, which comes from the sums of the charge check, with `again`, computed without them."""
+        """Compare f(a) of some samples, which uses the sums of the charge check, with `again`, computed without them."""
         self.mapped_again += batch.samples
         for layer, one, other in zip(self.chip.layers, batch.mapped, again, strict=True):
             wrong = np.abs(one - other) > _SAME
@@ -88,7 +88,7 @@ class ResidualCheck(MergedFindings):
         return residual_bound(batch, layer)
 
     def _excused(self, batch: Batch, index: int) -> NDArray[np.bool_]:
-        """Neurons for which the bound need not hold; the charge check reports them."""
+        """Return the neurons for which the bound need not hold; the charge check reports them."""
         return harmfully_clipped(batch, index)
 
     def _add_layer(self, batch: Batch, index: int, layer: Layer, residual: NDArray[np.float64], bound: NDArray[np.float64]) -> None:
@@ -146,7 +146,7 @@ class ResidualCheck(MergedFindings):
         distances: list[NDArray[np.float64]],
         solver: NDArray[np.float64],
     ) -> None:
-        """[N, B] Euclidean lengths: e <= (1 - M)**-1 (r + r*), where r* is the residual that the solver left in a*."""
+        """Check the distances, [N, B] Euclidean lengths: e <= (1 - M)**-1 (r + r*), where r* is the residual that the solver left in a*."""
         lengths = np.array([np.linalg.norm(r.reshape(len(found), -1), axis=1) for r in residuals])
         left = np.array([np.sqrt(layer.size) * solver for layer in self.chip.layers])
         most = self.certificate.distance_bound(lengths + left)
@@ -228,7 +228,7 @@ class ResidualCheck(MergedFindings):
 
     @property
     def distance(self) -> float | None:
-        """The largest |a - a*| of the samples whose a* was found."""
+        """Return the largest |a - a*| of the samples for which a* was found."""
         return float(self.distance_max.max()) if self.solved else None
 
     def _numbers(self, index: int, layer: Layer) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Has the run settled? Compares the residuals with what T steps can resolve, and estimates how many steps it would take (E11)."""
+"""Has the run settled? Compare its residuals with what T steps can resolve, and estimate how many steps it would take (E11)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fsnn_lava.backends.emulator.run import Emulator
+from fsnn_lava.ir.connections import incoming_synapses, synaptic_shift
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.ir.rate_map import Rates, rate_vector_length
 from fsnn_lava.limits import STATE_FRACTION_BITS
@@ -18,17 +19,16 @@ from fsnn_lava.verify.check import Check
 from fsnn_lava.verify.merged_findings import MergedFindings, merge_largest, merge_total
 from fsnn_lava.verify.sampling import slope_samples
 from fsnn_lava.verify.settled import Answer, Settled, answer_of, steps_to_settle
-from fsnn_lava.verify.synaptic_currents import incoming_synapses, synaptic_shift
 from fsnn_lava.verify.thresholds import Thresholds
 
 LINK = "equilibrium → integer spikes"
 SLOPE_STEPS_MIN = 8
-_PARTS = (4, 2, 1)  # T divided by these: where the residual is measured
+_PARTS = (4, 2, 1)  # the residual is measured after T divided by each of these
 _ROUNDING = 1e-9  # relative rounding error of a residual and of 1/A in float64
 
 
 class SettlingCheck(MergedFindings):
-    """Only measures; the user's thresholds are judged by the residual check."""
+    """Measures only; the user's thresholds are judged by the residual check."""
 
     RULES = {
         **dict.fromkeys(("samples", "unsettled", "active", "beyond", "unexplained", "squares", "lengths", "sloped"), merge_total),
@@ -44,7 +44,7 @@ class SettlingCheck(MergedFindings):
         self.lengths = np.zeros(len(_PARTS))  # sums over samples of ||f(a) - a|| after T/4, T/2 and T steps
 
     def add(self, batch: Batch, mapped: Rates) -> None:
-        """`mapped` is f(a)."""
+        """Add a batch; `mapped` is f(a)."""
         self.steps = batch.steps
         limit = self._level() * (1 + _ROUNDING)
         unsettled, squares = np.zeros(batch.samples, dtype=bool), 0.0
@@ -67,7 +67,7 @@ class SettlingCheck(MergedFindings):
             self.lengths += [self._length(first, batch.steps // part) for part in _PARTS]
 
     def _explained(self, batch: Batch, index: int, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The residuals that the chosen neurons of a layer may have in their equilibrium (E11): spikes under way, phases of the sources."""
+        """Return the residuals that the chosen neurons of a layer may have at equilibrium (E11), given spikes in flight and phases."""
         layer, total = self.chip.layers[index], self.chip.weight_sum(batch.steps)
         explained = np.broadcast_to(self.charges[index] / total, chosen.shape)[chosen]
         unit = np.broadcast_to(layer.per_neuron(layer.threshold) * (total * 2.0**STATE_FRACTION_BITS), chosen.shape)[chosen]
@@ -77,7 +77,7 @@ class SettlingCheck(MergedFindings):
         return explained
 
     def _length(self, batch: Batch, steps: int) -> float:
-        """||f(a) - a|| after so many steps, summed over samples: of the run itself after all of them."""
+        """Return ||f(a) - a|| after this many steps, summed over samples; after all steps, it is that of the run itself."""
         if steps < batch.steps:
             values = batch.values[:, :steps] if self.chip.input.kind == "events" else batch.values
             batch = replace(batch, result=self.emulator.run(values, steps=steps), values=values)
@@ -87,11 +87,11 @@ class SettlingCheck(MergedFindings):
         return 1.0 / self.chip.weight_sum(max(1, self.steps))
 
     def _level(self) -> float:
-        """What the residuals are compared with: the user's, or what the run can resolve."""
+        """Return what the residuals are compared with: the user's level, or what the run can resolve."""
         return self._resolution() if self.demanded is None else self.demanded
 
     def settled(self, *, distance: float | None, without: int) -> Settled:
-        """`distance`: the largest |a - a*|; `without`: samples for which no a* was found."""
+        """Return how far the rates have settled; `distance` is the largest |a - a*|, `without` counts samples for which no a* was found."""
         slope, expected = self._slopes()
         return Settled(
             answer=self._answer(without),
@@ -113,7 +113,7 @@ class SettlingCheck(MergedFindings):
         )
 
     def check(self, settled: Settled) -> Check:
-        """The finding on whether the rates settled."""
+        """Return the finding on whether the rates settled."""
         numbers = {name: getattr(settled, name) for name in settled.__dataclass_fields__}
         return Check(name="settled", link=LINK, passed=True, judges=False, summary=str(settled), numbers=numbers)
 
@@ -132,11 +132,11 @@ class SettlingCheck(MergedFindings):
         return steps_to_settle(self.residual_max, self._level(), weight_sum=self.chip.weight_sum(self.steps), leak=self.chip.leak)
 
     def _floor(self) -> float | None:
-        """The largest residual times A_T/A_infinity."""
+        """Return the largest residual times A_T/A_infinity."""
         return self.residual_max * self.chip.weight_sum(self.steps) * (1.0 - self.chip.leak) if self._subtracts else None
 
     def _slopes(self) -> tuple[float | None, float | None]:
-        """(measured, predicted by E11): the slopes of log length and of log 1/A over log T."""
+        """Return the slopes of log length (measured) and of log 1/A (predicted by E11) over log T."""
         if self.steps < SLOPE_STEPS_MIN:
             return None, None
         moments = [self.steps // part for part in _PARTS]
@@ -145,6 +145,6 @@ class SettlingCheck(MergedFindings):
 
 
 def _slope(steps: list[int], lengths: list[float]) -> float:
-    """The slope of the least-squares line through (log steps, log lengths)."""
+    """Return the slope of the least-squares line through (log steps, log lengths)."""
     x, y = np.array([log(t) for t in steps]), np.array([log(length) for length in lengths])
     return float(((x - x.mean()) * (y - y.mean())).sum() / np.square(x - x.mean()).sum())

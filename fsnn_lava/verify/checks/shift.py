@@ -1,4 +1,4 @@
-"""Quantisation shift against E12: how far the integer equilibrium is from the float one, and whether every integer is a rounded float."""
+"""Check the quantisation shift (E12): how far the integer equilibrium is from the float one, and that every integer is a rounded float."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINK = "float equilibrium → integer equilibrium"
 
 
 class ShiftCheck(MergedFindings):
-    """||a*_q - a*|| is within (1 - M_q)**-1 ||f_q(a*) - a*||, layer by layer, if certified; every integer is its float, rounded."""
+    """Checks that ||a*_q - a*|| is within (1 - M_q)**-1 ||f_q(a*) - a*||, per layer, if certified, and every integer is a rounded float."""
 
     RULES = {
         **dict.fromkeys(("samples", "above", "shifts_missed"), merge_total),
@@ -39,7 +39,7 @@ class ShiftCheck(MergedFindings):
         self.offenders: list[Offender] = []
 
     def add(self, batch: Batch, integer: Equilibria, exact: Equilibria, drive: Drive) -> None:
-        """`integer` is a*_q, `exact` is a*, of the samples of the batch; `drive` is that of the integer network."""
+        """Add a batch; `integer` is a*_q, `exact` is a*, for its samples, and `drive` is that of the integer network."""
         found = np.flatnonzero(integer.converged & exact.converged)
         rows = len(found)
         if rows == 0:
@@ -84,7 +84,7 @@ class ShiftCheck(MergedFindings):
             self.offenders.append({"sample": batch.sample(row), **where, "what": what})
 
     def check(self) -> Check:
-        """The finding on the shift of the equilibrium."""
+        """Return the finding on the shift of the equilibrium."""
         wrong, farthest = self.rounding.wrong, float(self.shift_max.max())
         if wrong:
             first = wrong[0]["what"]

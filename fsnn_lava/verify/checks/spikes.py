@@ -1,4 +1,4 @@
-"""Compares every spike and potential of a backend with the emulator, and some samples with a plain reference, and locates differences."""
+"""Compare all spikes and potentials of a backend with the emulator, and some samples with a plain reference, and locate differences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SpikesCheck(ReferencedRun):
     emulator: Emulator
 
     def __init__(self, chip: ChipNetwork, *, stock: bool = False, emulator: Emulator | None = None) -> None:
-        """`stock`: the backend runs Lava's own neurons, so the emulator computes as they do."""
+        """`stock`: the backend runs Lava's own neurons, so the emulator computes what they do."""
         super().__init__(Emulator(chip, stock=stock) if emulator is None else emulator)
         self.stock = stock
 
@@ -41,7 +41,7 @@ class SpikesCheck(ReferencedRun):
         return locate_divergence(self.emulator, values, got, sample=sample)
 
     def check(self) -> Check:
-        """The finding on the spikes."""
+        """Return the finding on the spikes."""
         numbers = {
             "samples": self.samples,
             "different": self.different,
@@ -56,7 +56,7 @@ class SpikesCheck(ReferencedRun):
         return Check(name="spikes", link=LINK, passed=self.passed, summary=sentence, numbers=numbers, offenders=tuple(self.offenders))
 
     def _silent_layers(self) -> list[str]:
-        """Layers whose neurons do not report that they were clipped."""
+        """Return the layers whose neurons do not report that they were clipped."""
         return [layer.name for layer in self.chip.layers if self.stock and runs_as_atrlif(layer)]
 
     def _sentence(self) -> str:
@@ -67,7 +67,7 @@ class SpikesCheck(ReferencedRun):
 
 
 def _with_unreported_clips(got: Result, expected: Result, chip: ChipNetwork) -> Result:
-    """`got` with the emulator's flags for the layers whose stock neuron does not report clipping (ATRLIF with a leak)."""
+    """Return `got` with the emulator's flags for the layers whose stock neuron does not report clipping (ATRLIF with a leak)."""
     silent = [runs_as_atrlif(layer) for layer in chip.layers]
     clipped = tuple(b if quiet else a for a, b, quiet in zip(got.clipped, expected.clipped, silent, strict=True))
     return replace(got, clipped=clipped, clip_count=np.where([*silent, False], expected.clip_count, got.clip_count))

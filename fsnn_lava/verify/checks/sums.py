@@ -1,4 +1,4 @@
-"""Delta encoding (E15): every neuron's sum is W times what arrived, exactly."""
+"""Check the sums of delta encoding (E15): every neuron's sum is W times what arrived, exactly."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from fsnn_lava.ir.network import ChipNetwork
 from fsnn_lava.verify.batch import Batch
 from fsnn_lava.verify.bounds.delta_sums import expected_delta_readout, expected_sums
-from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender
-from fsnn_lava.verify.merged_findings import MergedFindings, merge_first, merge_largest, merge_total
-from fsnn_lava.verify.neuron_index import by_place, first_layer, first_neuron_indices, neuron_offender
+from fsnn_lava.verify.check import OFFENDERS_KEPT, Check, Offender, first_offender_layer
+from fsnn_lava.verify.merged_findings import MergedFindings, by_place, merge_first, merge_largest, merge_total
+from fsnn_lava.verify.neuron_index import first_neuron_indices, neuron_offender
 
 LINK = "integer spikes → backend"
 
 
 class SumsCheck(MergedFindings):
-    """S = sum of 2**n W (what arrived) for every neuron of every sample, and the readout's; a clip of S is a failure."""
+    """Checks S = sum of 2**n W (what arrived) for every neuron of every sample, and for the readout; a clip of S is a failure."""
 
     RULES = {
         **dict.fromkeys(("samples", "neurons", "violated", "clips"), merge_total),
@@ -48,7 +48,7 @@ class SumsCheck(MergedFindings):
         del self.offenders[OFFENDERS_KEPT:]
 
     def _add(self, batch: Batch, position: int, got: NDArray[Any], expected: NDArray[np.int64], clipped: NDArray[np.bool_]) -> None:
-        off = np.where(clipped, 0, got.astype(np.int64) - expected)  # clips are reported as such
+        off = np.where(clipped, 0, got.astype(np.int64) - expected)  # clips are reported separately
         self.neurons += off.size
         self.violated += int(np.count_nonzero(off))
         self.worst = max(self.worst, int(np.abs(off).max(initial=0)))
@@ -58,10 +58,10 @@ class SumsCheck(MergedFindings):
             self.offenders.append(neuron_offender(self.chip, batch.sample(row), position, flat, kind="sum", what=what))
 
     def check(self) -> Check:
-        """The finding on the sums."""
+        """Return the finding on the sums."""
         numbers = {
             "samples": self.samples,
-            "neurons": self.neurons,  # times samples, the readout included
+            "neurons": self.neurons,  # neurons times samples, including the readout
             "violated": self.violated,
             "worst": self.worst,
             "clips": self.clips,
@@ -72,7 +72,7 @@ class SumsCheck(MergedFindings):
     def _sentence(self) -> str:
         if self.violated:
             wrong = f"the sum of what arrived is wrong in {self.violated} of {self.neurons} neurons x samples (E15), by up to {self.worst}"
-            return wrong + first_layer(self.offenders, "sum")
+            return wrong + first_offender_layer(self.offenders, "sum")
         if self.clips:
             return f"sums were clipped {self.clips} times (E15): export with fewer bits, or with a larger vth"
         each = self.neurons // max(1, self.samples)

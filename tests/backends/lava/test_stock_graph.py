@@ -102,7 +102,7 @@ def test_a_dense_skip_waits_in_its_synapse_and_the_input_in_its_source():
 def test_pixels_into_a_later_layer_are_refused():
     chip = skip_network()
     extra = replace(chip.synapses[0], target="l3")
-    with pytest.raises(BadNetwork, match="'input' -> 'l3': stock processes take pixels as a bias of the first layer, by one connection"):
+    with pytest.raises(BadNetwork, match="'input' -> 'l3': stock processes take pixels as a bias of the first layer, via one connection"):
         stock_equivalent(replace(chip, synapses=(*chip.synapses, extra)))
 
 

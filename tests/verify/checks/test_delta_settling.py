@@ -28,6 +28,7 @@ def test_a_limit_cycle_is_not_settled_but_faithful():
     verdict = compare(run(chip, pixels((20, 0))), chip, pixels((20, 0)))
     assert verdict.faithful and verdict.settled is not None and verdict.settled.answer == "no"
     assert "1 ended in a limit cycle" in str(verdict.settled)
+    assert verdict.settled.outlook() == "" and "reset to zero" not in str(verdict.settled)
 
 
 def test_a_run_that_ends_too_early_has_messages_in_transit():

@@ -1,4 +1,4 @@
-"""Backend "loihi2". The job runs in a separate process, so that a board that hangs or dies leads to one clear error."""
+"""Backend "loihi2". The job runs in a separate process, so a board that hangs or dies causes one clear error."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run_on_loihi2(
     timeout: float | None = None,
     profile: str | Path | None = None,
 ) -> Result:
-    """Backend 'loihi2': run `stock_equivalent(chip)` on a chip, sample by sample; the Result has that network's digest. No fallback.
+    """Run `stock_equivalent(chip)` on a Loihi 2, sample by sample; the Result has that network's digest. There is no fallback.
 
     With delta encoding the chip runs Lava's sigma-delta neurons, as the stock graph does (ir/stock_delta.py).
 
@@ -92,7 +92,7 @@ def _seconds(timeout: float | None) -> float:
 
 
 def _execute(folder: Path, samples: int, timeout: float) -> None:
-    """Run the job in a separate process; raises if it fails or hangs. Either way, none of its processes keeps running."""
+    """Run the job in a separate process; raise if it fails or hangs. In either case, none of its processes is left running."""
     command = [sys.executable, "-m", "fsnn_lava.backends.lava.loihi2.worker", str(folder)]
     with open(folder / "log.txt", "w", encoding="utf-8") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True, env=_environment())
@@ -126,7 +126,7 @@ def _no_answer(folder: Path, timeout: float, done: int, samples: int) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of this process, with the folder that this package was imported from on the path."""
+    """Return this process's environment, with the folder from which this package was imported on the path."""
     root = str(Path(__file__).resolve().parents[4])
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
 
@@ -138,7 +138,7 @@ def _read_lines(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None
 
 
 def _count(line: str, done: int) -> int:
-    """The samples done after this line: "sample k" counts them, "note …" is printed for the user, and the vendor's output is ignored."""
+    """Return the number of samples done after this line: "sample k" counts, "note …" goes to the user, vendor output is ignored."""
     words = line.split(maxsplit=1)
     if words[:1] == ["note"]:
         print(f"loihi2: {words[1].strip()}", file=sys.stderr)
@@ -167,7 +167,7 @@ def _last_message(folder: Path) -> str:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End the job's whole session, Lava's forked processes included; SIGTERM first, so that their shared memory is freed."""
+    """End the job's whole session, including Lava's forked processes; SIGTERM comes first, so that their shared memory is freed."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)

@@ -1,9 +1,9 @@
-"""A network with delta encoding on the chip: the processes of the stock graph, used for one sample after another.
+"""A network with delta encoding on Loihi 2: the processes of the stock graph, reused for one sample after another.
 
-What is constant is written into the sums of a layer right before its window opens: 2**q times bias and input, which the host computes. Its
+The constants, 2**q times bias and input, are computed by the host and written into the sums of a layer right before its window opens. Its
 neurons are at rest until then. Changes come back through the vendor's adapters, and sums are read while the run is paused at the end of
-each window. Before the next sample all sums are set so low that changes in flight have no effect, which is checked, and then to zero;
-nothing depends on the chip's own reset, so a sample takes only the steps that it needs.
+each window. Before the next sample, all sums are set so low that changes in flight have no effect, which is checked, and then to zero.
+Nothing depends on the chip's own reset, so a sample takes only the steps that it needs.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from fsnn_lava.ir.stock_network import lower_to_stock
 from fsnn_lava.limits import STATE_FRACTION_BITS, STATE_MAX
 from fsnn_lava.placement.chip_window import DeltaWindow
 
-_DEEP = 2**22  # half of a sum's range; a change in flight that lifts a neuron above zero even from there is reported
+_DEEP = 2**22  # half of a sum's range; an error is raised if a change in flight lifts a neuron above zero even from there
 Sums = dict[int, NDArray[np.int64]]  # per layer, from 1, in Lava's order
 Action = Callable[[Sums], None]
 
 
 class ChipDeltaGraph:
-    """Processes of one network with delta encoding and a static input."""
+    """The delta graph on the chip: processes of one network with delta encoding and a static input."""
 
     def __init__(self, network: ChipNetwork, adapters: Any, *, steps: int) -> None:
         if network.delta is None or network.input.kind == "events":
@@ -71,11 +71,11 @@ class ChipDeltaGraph:
 
     @property
     def process(self) -> Any:
-        """One of the graph's connected processes; running it runs all of them."""
+        """Return one of the graph's connected processes; running it runs all of them."""
         return self.neurons[0][0]
 
     def idle(self, run: RunSteps) -> None:
-        """Run the graph as long as a sample takes without input or bias, in which nothing may be sent; then a sample can start."""
+        """Run the graph for one sample's duration without input or bias; check that it sends nothing, so a sample can start."""
         run(self.window.length)
         self._check_silence(0, "a network at rest")
         self._rest()
@@ -125,7 +125,7 @@ class ChipDeltaGraph:
             self.synapses.append(process)
 
     def _port(self, name: str, which: int, late: int) -> Any:
-        """The port that delivers the changes of a neuron `late` steps after they were sent, through that many relays."""
+        """Return the port that delivers the changes of a neuron `late` steps after they were sent, through that many relays."""
         if late == 0:
             return self._of(name)[which].s_out
         if (name, which, late) not in self._delayed:
@@ -146,7 +146,7 @@ class ChipDeltaGraph:
             self.synapses.append(synapse)
 
     def _record(self, neuron: SigmaDelta) -> NDArray[np.int32]:
-        """[window, *Lava's shape]: every change of the current sample."""
+        """Record every change of the current sample, [window, *Lava's shape]."""
         length = self.window.length
         changes = shared_array((length, *neuron.s_out.shape), np.int32)
         adapter = self._adapters.NxToPyAdapter(shape=neuron.s_out.shape, num_message_bits=CHANGE_BITS)
@@ -159,7 +159,7 @@ class ChipDeltaGraph:
     # --- running -----------------------------------------------------------------------------------------------------------
 
     def _drives(self, values: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
-        """D of E15 of every layer and of the readout, in Lava's order."""
+        """Return D of E15 for every layer and the readout, in Lava's order."""
         bits, found = self._delta.rate_bits, []
         for position, layer in enumerate(self._network.layers):
             current = input_current(self._network, values[None], position=position)[0].astype(np.int64)
@@ -168,7 +168,7 @@ class ChipDeltaGraph:
         return [*found, self._chip.readout.bias.astype(np.int64) << bits]
 
     def _stops(self, drives: list[NDArray[np.int64]]) -> dict[int, list[Action]]:
-        """Actions by the step they follow: read sums when a window closes, wake neurons before their window opens."""
+        """Return the actions after each step: read sums when a window closes, wake neurons before their window opens."""
         stops: dict[int, list[Action]] = {}
         for number, (neurons, drive) in enumerate(zip([*self.neurons, [self.readout]], drives, strict=True), start=1):
             stops.setdefault(self.window.closes(number), []).append(_read_sums(number, neurons[0]))
@@ -177,7 +177,7 @@ class ChipDeltaGraph:
         return stops
 
     def _ones(self, position: int) -> list[int]:
-        """What is taken off the drive of each neuron of a layer: nothing, and a rate of 1 for the second."""
+        """Return the offset to subtract from the drive of each neuron in a layer: 0 for the first, a rate of 1 for the second."""
         one = self._delta.one << stock_delta_shift(self._chip.layers[position])
         return [which * one for which in range(len(self._signs))]
 
@@ -207,7 +207,7 @@ class ChipDeltaGraph:
 
 
 def _write(neuron: SigmaDelta, *, sigma: Any) -> None:
-    """Set the sum; the neuron forgets what it has sent."""
+    """Set a neuron's sum, and clear its record of what it has sent."""
     for variable, value in ((neuron.sigma, sigma), (neuron.act, 0), (neuron.residue, 0)):
         variable.set(np.broadcast_to(np.asarray(value, dtype=np.int32), variable.shape).copy())
 

@@ -1,8 +1,8 @@
-"""The stock graph on the chip, used for one sample after another.
+"""The stock graph on Loihi 2, reused for one sample after another.
 
-Each layer has no bias until its window opens, then its bias is written; a static image is the bias of layer 1. Spikes come back
-through the vendor's adapters, potentials are read while the run is paused at the end of each window, and the remaining steps up to a
-power of two pass without spikes.
+A layer has no bias until its window opens; then its bias is written. A static image is the bias of layer 1. Spikes come back through
+the vendor's adapters, potentials are read while the run is paused at the end of each window, and the remaining steps up to a power of
+two pass without spikes.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from fsnn_lava.ir.stock_network import lower_to_stock
 from fsnn_lava.limits import STATE_FRACTION_BITS
 from fsnn_lava.placement.chip_window import ChipWindow
 
-RELAYS_VARIABLE = "FSNN_RELAYS"  # "1": skips wait in relay neurons even where synapses could have a delay
+RELAYS_VARIABLE = "FSNN_RELAYS"  # "1": skips wait in relay neurons even if synapses could have a delay
 RunSteps = Callable[[int], None]
 Potentials = dict[int, NDArray[np.int64]]  # per layer, from 1
 Action = Callable[[Potentials], None]
 
 
 class ChipGraph:
-    """Processes of one network; `network` is a stock equivalent (ir/stock_network.py)."""
+    """The graph on the chip: processes of one network, where `network` is a stock equivalent (ir/stock_network.py)."""
 
     def __init__(self, network: ChipNetwork, adapters: Any, *, steps: int) -> None:
         lowered = lower_to_stock(network)
@@ -58,7 +58,7 @@ class ChipGraph:
         self.readout = ChipReadout(self._chip.readout, window=length)
         self.synapses: list[Any] = []
         self._ports = {layer.name: neuron.process.s_out for layer, neuron in zip(self._chip.layers, self.neurons, strict=True)}
-        self._messages: dict[tuple[int, bool], NDArray[np.int32]] = {}  # [window, *Lava's shape] by steps of delay, and if to convolutions
+        self._messages: dict[tuple[int, bool], NDArray[np.int32]] = {}  # [window, *Lava's shape], by delay and by whether to convolutions
         self._feeds: dict[tuple[int, bool], Any] = {}
         self._delayed: dict[tuple[str, int], Any] = {}  # ports that repeat a layer some steps later
         for synapse in self._chip.synapses:
@@ -69,11 +69,11 @@ class ChipGraph:
 
     @property
     def process(self) -> Any:
-        """One of the graph's connected processes; running it runs all of them."""
+        """Return one of the graph's connected processes; running it runs all of them."""
         return self.neurons[0].process
 
     def idle(self, run: RunSteps) -> None:
-        """Run the graph for one window without input or bias, in which nothing may spike; then a sample can start."""
+        """Run the graph for one window without input or bias; check that nothing spikes, so that a sample can start."""
         run(self.window.length)
         self._check_silence(0, "a network at rest")
         self._rest()
@@ -104,7 +104,7 @@ class ChipGraph:
     # --- building ----------------------------------------------------------------------------------------------------------
 
     def _feed(self, late: int, *, to_convolution: bool) -> Any:
-        """The port of a source whose messages come `late` steps late; the vendor's adapter differs for convolutions."""
+        """Return the port of a source whose messages arrive `late` steps late; convolutions need a different vendor adapter."""
         key = late, to_convolution
         if key not in self._messages:
             self._messages[key] = shared_array((self.window.length, *stock_shape(self._chip.input.shape)), np.int32)
@@ -131,7 +131,7 @@ class ChipGraph:
         )
 
     def _port(self, name: str, late: int) -> Any:
-        """The port that delivers the spikes of a layer `late` steps after they were sent, through that many relays."""
+        """Return the port that delivers the spikes of a layer `late` steps after they were sent, through that many relays."""
         if late == 0:
             return self._ports[name]
         if (name, late) not in self._delayed:
@@ -149,7 +149,7 @@ class ChipGraph:
         self.synapses.append(synapse)
 
     def _record(self, layer: Layer, neuron: ChipNeuron) -> NDArray[np.uint8]:
-        """[window, *Lava's shape]: every spike of the current window."""
+        """Record every spike of the current window, [window, *Lava's shape]."""
         length = self.window.length
         spikes = shared_array((length, *stock_shape(layer.shape)), np.uint8)
         adapter = self._adapters.NxToPyAdapter(shape=neuron.process.s_out.shape)
@@ -168,7 +168,7 @@ class ChipGraph:
             messages[late : late + len(moved)] = moved
 
     def _biases(self, values: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
-        """The biases of every layer and the readout, units 2**-6, packed like the layers."""
+        """Return the biases of every layer and the readout, units 2**-6, packed like the layers."""
         found = [layer.bias.astype(np.int64) << STATE_FRACTION_BITS for layer in self._chip.layers]
         if not self._events:
             current = input_current(self._network, values[None])[0].astype(np.int64)
@@ -177,7 +177,7 @@ class ChipGraph:
         return [*found, self._chip.readout.bias.astype(np.int64) << STATE_FRACTION_BITS]
 
     def _stops(self, biases: list[NDArray[np.int64]]) -> dict[int, list[Action]]:
-        """Actions by the step they follow: read a potential when a window closes, wake a neuron before its window opens."""
+        """Return the actions after each step: read a potential when a window closes, wake a neuron before its window opens."""
         stops: dict[int, list[Action]] = {}
         neurons = [*self.neurons, self.readout]
         for number, neuron in enumerate(neurons, start=1):
@@ -221,7 +221,7 @@ def _ordered(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def loihi2_graph_latency() -> int:
-    """Steps that a message takes from the chip to the host's record, as the user has measured them."""
+    """Return the steps that a message takes from Loihi 2 to the host's record, as measured by the user."""
     return _latency("FSNN_OUTPUT_LATENCY")
 
 

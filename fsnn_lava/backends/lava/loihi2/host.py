@@ -1,4 +1,4 @@
-"""How to reach a board: through a SLURM queue or a host on the network, from arguments or the environment, opened by lava.utils.loihi."""
+"""Choose the host of a board, a SLURM queue or a network address, from arguments or the environment, and open it with lava.utils.loihi."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_GENERATION = "N3B3"  # used by most INRC systems, according to lava.util
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """Where the chip is: "slurm" allocates `board` or any board of `partition`, "ethernet" connects to `address`."""
+    """The host of a board: "slurm" allocates `board` or any board of `partition`, "ethernet" connects to `address`."""
 
     kind: Literal["slurm", "ethernet"]
     generation: str = DEFAULT_GENERATION
@@ -37,7 +37,7 @@ def choose_host(
     generation: str | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Host:
-    """The requested host; missing arguments come from BOARD, PARTITION, NXSDKHOST and LOIHI_GEN."""
+    """Return the requested host; missing arguments are taken from BOARD, PARTITION, NXSDKHOST and LOIHI_GEN."""
     given = partition or board or address
     partition = partition or (None if given else environment.get("PARTITION"))
     board = board or (None if given else environment.get("BOARD"))
@@ -69,7 +69,7 @@ def _check_generation(generation: str) -> None:
 
 
 def open_host(host: Host) -> None:
-    """Make Lava send its jobs to this host; BackendMissing says what SLURM or the network answered."""
+    """Make Lava send its jobs to this host; raise BackendMissing with the reply from SLURM or the network if it cannot."""
     from lava.utils import loihi
 
     generation = loihi.ChipGeneration(host.generation)
@@ -89,7 +89,7 @@ def open_host(host: Host) -> None:
 
 
 def _check_queue(host: Host) -> None:
-    """ValueError unless SLURM knows the board or partition and it is up. Lava 0.10.0's own check fails on the empty last line of sinfo."""
+    """Raise ValueError unless SLURM lists the board or partition as up. Lava 0.10.0's own check fails on the empty last line of sinfo."""
     from lava.utils import slurm
 
     if not (host.board or host.partition):

@@ -1,4 +1,4 @@
-"""The files of a job on the chip, all in one folder: network, inputs, options and the result."""
+"""Read and write the files of a job on the chip, all in one folder: network, inputs, options and the result."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def write_result(folder: Path, result: Result) -> None:
 
 
 def read_result(folder: Path, chip: ChipNetwork, steps: int) -> Result:
-    """Read the Result of a finished job from its files; BackendFailed if there is none."""
+    """Read the Result of a finished job from its files; raise BackendFailed if there is none."""
     try:
         with np.load(folder / "result.npz") as file:
             found = dict(file)

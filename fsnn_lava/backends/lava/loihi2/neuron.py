@@ -1,4 +1,4 @@
-"""A layer as a stock neuron that is reused for every sample: it has no bias until its window opens, and is silenced once it has closed."""
+"""A layer as a stock neuron on the chip, reused for every sample: no bias until its window opens, and silenced after it has closed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fsnn_lava.ir.stock_network import stock_network_offset
 from fsnn_lava.limits import CHIP_BIAS_EXPONENT_MAX, DECAY_UNIT, THRESHOLD_MAX
 from fsnn_lava.placement.chip_bias import split_bias, written_bias
 
-_QUIET = -(2**12)  # mantissa, with the largest exponent: 8192 weight units down at every step
+_QUIET = -(2**12)  # mantissa; with the largest exponent, 8192 weight units down at every step
 _DEEP = 2**22  # half of the state's range, units 2**-6
 
 
 class ChipNeuron:
-    """LIFReset where the layer resets to zero, ATRLIF where it subtracts. The layer has been checked (`placement.obstacles`)."""
+    """LIFReset if the layer resets to zero, ATRLIF if it subtracts. The layer has been checked (`placement.obstacles`)."""
 
     def __init__(self, layer: Layer, *, window: int) -> None:
         self.name = f"layer {layer.name!r}"
@@ -56,12 +56,12 @@ class ChipNeuron:
             self.process.r.set(self.offset.astype(np.int32))
 
     def silence(self) -> None:
-        """Lower the potential so far that no spike in flight can make the neuron fire."""
+        """Lower the potential so far that no spike in flight can make the neurons fire."""
         self._write(_QUIET, CHIP_BIAS_EXPONENT_MAX)
         self.process.v.set(np.full(self.process.v.shape, -_DEEP, dtype=np.int32))
 
     def potential(self) -> NDArray[np.int64]:
-        """The neurons' u in Lava's order, units 2**-6."""
+        """Return the neurons' u in Lava's order, units 2**-6."""
         v = np.asarray(self.process.v.get()).astype(np.int64)
         return v - np.asarray(self.process.r.get()).astype(np.int64) + self.offset if self.subtracts else v
 
@@ -89,7 +89,7 @@ class ChipReadout(ChipNeuron):
 
 
 def _chip_mantissa(value: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The exact (mantissa, exponent) of each number; BadNetwork if one does not fit in 13 and 3 bits."""
+    """Return the exact (mantissa, exponent) of each number; raise BadNetwork if one does not fit in 13 and 3 bits."""
     mantissa, exponent, wrong = split_bias(value)
     if np.any(wrong):
         worst = int(np.abs(value[wrong]).max())

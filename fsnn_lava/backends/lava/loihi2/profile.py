@@ -1,4 +1,4 @@
-"""Measurements of the vendor's profilers as plain numbers."""
+"""Convert the measurements of the vendor's profilers to plain numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIELDS = {
 
 
 def make_profilers(steps: int) -> dict[str, Any]:
-    """The profilers that this lava-loihi provides, set up for a run of `steps` steps."""
+    """Create the profilers that the installed lava-loihi provides, for a run of `steps` steps."""
     from lava.utils import loihi2_profiler
 
     made: dict[str, Any] = {}
@@ -30,7 +30,7 @@ def make_profilers(steps: int) -> dict[str, Any]:
 
 
 def measured_profile(profilers: dict[str, Any]) -> dict[str, Any]:
-    """Everything that the profilers measured; watts, microseconds and counts as the vendor reports them."""
+    """Return everything that the profilers measured: watts, microseconds and counts, as the vendor reports them."""
     found: dict[str, Any] = {"units": "power in watts, time in microseconds, as lava-loihi's profilers report them"}
     for name, profiler in profilers.items():
         fields = {field: _plain(getattr(profiler, field)) for field in _FIELDS[name] if hasattr(profiler, field)}
@@ -39,7 +39,7 @@ def measured_profile(profilers: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Lists and numbers; a long series as mean, standard deviation and length."""
+    """Convert to lists and numbers; a long series becomes its mean, standard deviation and length."""
     array = np.asarray(value)
     if array.dtype.kind not in "iufb":
         return None

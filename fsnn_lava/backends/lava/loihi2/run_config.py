@@ -1,4 +1,4 @@
-"""Select the model of each process on the chip. A neuron without a neuro-core model is rejected: Lava would silently run it on the CPU."""
+"""Select the model of each process on the chip. A neuron without a neuro-core model is an error: Lava would silently run it on the CPU."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OnChip(Loihi2HwCfg):
         super().__init__(select_sub_proc_model=True, exception_proc_model_map=_named_models(), callback_fxs=list(callbacks))
 
     def select(self, process: Any, proc_models: list[Any]) -> Any:
-        """Called by Lava for this run config: our own processes get the model with their tag, others the one that Loihi2HwCfg selects."""
+        """Select a model for Lava: our own processes get the one with their tag, others the one that Loihi2HwCfg selects."""
         tag = process.proc_params.get("tag")
         tagged = [model for model in proc_models if tag is not None and tag in getattr(model, "tags", ())]
         model = tagged[0] if tagged else super().select(process, proc_models)
@@ -42,12 +42,12 @@ def _no_model_message(name: str) -> str:
     if name == "ATRLIF":
         return f"{start}, which resets by subtraction; set {MODEL_VARIABLE} to your own model (module:Class), or export with --reset zero"
     if name == "DelayDense":
-        return f"{start}, in which dense skips wait; set FSNN_RELAYS=1 to let them wait in relay neurons"
-    return f"{start}; use a version that has one"
+        return f"{start}, which holds back dense skips; set FSNN_RELAYS=1 to use relay neurons instead"
+    return f"{start}; use a version of lava-loihi that has one"
 
 
 def _named_models() -> dict[Any, Any]:
-    """The user's own model of ATRLIF, FSNN_NEURON_MODEL=module:Class."""
+    """Return the user's own model of ATRLIF, FSNN_NEURON_MODEL=module:Class."""
     text = os.environ.get(MODEL_VARIABLE)
     if not text:
         return {}

@@ -28,7 +28,7 @@ _STOP_LIMIT = 30  # seconds that the vendor's runtime may take to stop, once the
 
 
 def _main(folder: Path) -> int:
-    """The worker process: read the job in `folder`, run it on the chip, and write its result."""
+    """Run the worker process: read the job in `folder`, run it on the chip, and write its result."""
     require_lava()
     job, network, values = read_job(folder)
     try:
@@ -73,7 +73,7 @@ def _work(folder: Path, job: ChipJob, network: ChipNetwork, values: NDArray[np.u
     write_result(folder, concatenate_results(results))
     if job.profile:
         (folder / "profile.json").write_text(json.dumps({"host": str(host), **measured_profile(profilers)}), encoding="utf-8")
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))  # the results are written: the parent ends a runtime that does not stop
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))  # results are written; the parent ends a runtime that hangs
     signal.alarm(_STOP_LIMIT)
     graph.process.stop()
     signal.alarm(0)

@@ -1,1 +1,1 @@
-"""One folder per process. Lava executes every file in the folder of a process to find its models, so keep them free of side effects."""
+"""One folder per Lava process. Lava executes every file in a process's folder to find its models, so keep them free of side effects."""

@@ -37,7 +37,7 @@ def test_package_check_run_and_compare(tmp_path, capsys):
     assert fsnn_run([str(tmp_path / "net.h5"), "--data", str(tmp_path / "data.npz"), "--package", str(job)]) == 0
     checked = in_the_cloud(job, "--check")
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "backend loihi2 has what it needs here" in checked.stdout
+    assert "backend loihi2 has everything it needs here" in checked.stdout
     done = in_the_cloud(job)
     assert done.returncode == 0, done.stderr
     assert (job / "results.profile.json").is_file()

@@ -30,7 +30,7 @@ class PyDeltaClassifier(PyLoihiProcessModel):
         self._received = np.zeros(self._sums.shape, dtype=np.int64)
 
     def run_spk(self) -> None:
-        """One Lava step of the delta readout: add the changes of the last layer to the sums."""
+        """Run one Lava step of the delta readout: add the changes of the last layer to the sums."""
         changes = self.s_in.recv()
         tau = self._window.own_time(self.time_step)
         if tau == 1:

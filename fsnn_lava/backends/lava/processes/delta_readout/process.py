@@ -10,9 +10,9 @@ from fsnn_lava.backends.lava.window import Window
 
 
 class DeltaClassifier(AbstractProcess):
-    """The readout of delta encoding (E15): sums the changes of the last layer, in its own time.
+    """The readout with delta encoding (E15): it sums the changes of the last layer, in that layer's own time.
 
-    At the end of a window, `sums` [B, classes] with the `bias` [classes] and `clip_count` [B] hold the result.
+    At the end of a window, `sums` [B, classes] (including the `bias` [classes]) and `clip_count` [B] hold the result.
     """
 
     def __init__(

@@ -15,14 +15,14 @@ from fsnn_lava.backends.lava.synapse_process import SynapseModel
 @requires(CPU)
 @tag("fixed_pt")
 class PyDense(SynapseModel):
-    """Currents of 32 bits."""
+    """Dense synapse with 32-bit currents."""
 
 
 @implements(proc=Dense, protocol=LoihiProtocol)
 @requires(CPU)
 @tag("wide")
 class PyDenseWide(SynapseModel):
-    """Currents of 64 bits, for a layer whose currents may exceed 32 bits."""
+    """Dense synapse with 64-bit currents, for a layer whose currents may exceed 32 bits."""
 
     a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int64)
 
@@ -31,7 +31,7 @@ class PyDenseWide(SynapseModel):
 @requires(CPU)
 @tag("changes")
 class PyDenseChanges(SynapseModel):
-    """Graded changes of delta encoding (E15)."""
+    """Dense synapse for graded changes, with delta encoding (E15)."""
 
     s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32)
     a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int64)

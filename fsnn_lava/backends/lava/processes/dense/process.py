@@ -4,4 +4,4 @@ from fsnn_lava.backends.lava.synapse_process import SynapseProcess
 
 
 class Dense(SynapseProcess):
-    """Every source neuron onto every target neuron."""
+    """A dense synapse from every source neuron to every target neuron."""

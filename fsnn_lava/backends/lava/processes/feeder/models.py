@@ -24,5 +24,5 @@ class PyFeeder(PyLoihiProcessModel):
         self._messages = proc_params["messages"]
 
     def run_spk(self) -> None:
-        """One Lava step of the feeder: send this step's messages."""
+        """Run one Lava step of the feeder: send this step's messages."""
         self.s_out.send(self._messages[(self.time_step - 1) % len(self._messages)])

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class Feeder(AbstractProcess):
-    """Sends events to stock processes: `messages` [P, *shape] in shared memory, one per step, repeated every P steps."""
+    """Feeds events to stock processes: `messages` [P, *shape] in shared memory, one per step, repeated every P steps."""
 
     def __init__(self, *, messages: NDArray[np.int32], name: str) -> None:
         super().__init__(messages=messages, tag="fixed_pt", name=name)

@@ -22,7 +22,7 @@ from fsnn_lava.limits import DECAY_UNIT, STATE_FRACTION_BITS
 
 
 class _Model(PyLoihiProcessModel):
-    """Runs only inside the window and keeps the record; the arithmetic is in `_step`."""
+    """A neuron that runs only inside its window and keeps the record; the arithmetic is in `_step`."""
 
     a_in: PyInPort
     s_out: PyOutPort
@@ -93,7 +93,7 @@ class _Integer(_Model):
 @requires(CPU)
 @tag("fixed_pt")
 class PySoftResetNeuron(_Integer):
-    """The chip's integers (E9), currents of 32 bits."""
+    """The chip's integer arithmetic (E9) with 32-bit currents."""
 
     a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32)
 
@@ -102,7 +102,7 @@ class PySoftResetNeuron(_Integer):
 @requires(CPU)
 @tag("wide")
 class PySoftResetNeuronWide(_Integer):
-    """The same with currents of 64 bits."""
+    """The same with 64-bit currents."""
 
     a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int64)
 
@@ -111,7 +111,7 @@ class PySoftResetNeuronWide(_Integer):
 @requires(CPU)
 @tag("floating_pt")
 class PySoftResetNeuronFloat(_Model):
-    """E1 in float64, weight units: the same neuron without rounding or clipping."""
+    """E1 in float64 and weight units: the same neuron without rounding or clipping."""
 
     a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, float)
     s_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, float)

@@ -11,9 +11,9 @@ from fsnn_lava.ir.network import Layer
 
 
 class SoftResetNeuron(AbstractProcess):
-    """A layer of the chip (E9), B samples at once, in (H, W, C) order; awake in its window, at rest (u = 0, silent) outside.
+    """A layer of neurons (E9), B samples at once, in (H, W, C) order; active in its window, at rest (u = 0, silent) outside.
 
-    fixed_pt: `a_in` is everything that arrives except the bias, units 2**-6. floating_pt: E1, `a_in` in the layer's weight units.
+    fixed_pt: `a_in` is everything that arrives except the bias, in units of 2**-6. floating_pt: E1, `a_in` in the layer's weight units.
     `driven` is set if `a_in` already includes the bias. The results are written to `record`.
     """
 

@@ -48,10 +48,10 @@ class PyProbe(_Model):
 @requires(CPU)
 @tag("fixed_pt")
 class PyResetProbe(_Model):
-    """Reads v and r."""
+    """Reads v and r, for ATRLIF."""
 
     r: PyRefPort = LavaPyType(PyRefPort.VEC_DENSE, np.int32)
 
     def run_post_mgmt(self) -> None:
-        """Called by Lava after a step in which the probe must read: record the potential v - r."""
+        """Record the potential v - r; Lava calls this after a step in which the probe must read."""
         self._potential[...] = self.v.read() - self.r.read()

@@ -11,7 +11,7 @@ from fsnn_lava.backends.lava.window import Window
 class Probe(AbstractProcess):
     """Records a stock neuron without changing it: its spikes, and its potential `v` at the end of its window.
 
-    Everything goes to shared memory: `spikes` [T, *shape], `potential` [*shape], `beat` [1] counts the steps of the run.
+    Everything goes to shared memory: `spikes` [T, *shape], `potential` [*shape], and `beat` [1], which counts the steps of the run.
     """
 
     def __init__(

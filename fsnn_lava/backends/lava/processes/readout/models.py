@@ -33,7 +33,7 @@ class PyClassifier(PyLoihiProcessModel):
         self._current = np.zeros(self._potentials.shape, dtype=np.int64)
 
     def run_spk(self) -> None:
-        """One Lava step of the readout: integrate what the last layer sent."""
+        """Run one Lava step of the readout: integrate the last layer's messages."""
         spikes = self.s_in.recv()
         tau = self._window.own_time(self.time_step)
         if tau == 1:

@@ -41,6 +41,6 @@ class PyRecorder(_Model):
 @requires(CPU)
 @tag("stock")
 class PyStockRecorder(_Model):
-    """Also records the graded changes of our own neurons."""
+    """A recorder for stock processes, which also records the graded changes of our own neurons."""
 
     s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32)

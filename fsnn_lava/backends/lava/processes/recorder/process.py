@@ -9,9 +9,9 @@ from fsnn_lava.backends.lava.window import Window
 
 
 class Recorder(AbstractProcess):
-    """Records the spikes of a layer's window in `spikes` [T, *shape], shared memory.
+    """Records the spikes in a layer's window in `spikes` [T, *shape], in shared memory.
 
-    `shape` is that of the messages: (B, n) from our neurons, the process's own shape from a stock process (tag "stock").
+    `shape` is the shape of the messages: (B, n) from our neurons, the process's own shape from a stock process (tag "stock").
     `beat` [1] counts the steps of the run.
     """
 

@@ -72,7 +72,7 @@ class _Model(PyLoihiProcessModel):
         self.s_out.send(self._changes)
 
     def _take_drive(self, given: NDArray[np.int64]) -> None:
-        """D of E15, from what the input gives in units of 2**-q; clipped, and every clip is counted."""
+        """Set D of E15 from the input in units of 2**-q; it is clipped, and every clip is counted."""
         raw = given + self._bias
         low, high = raw < -STATE_MAX, raw > STATE_MAX
         self._record.clipped[...] |= (low * CLIPPED_LOW + high * CLIPPED_HIGH).astype(np.uint8)
@@ -84,7 +84,7 @@ class _Model(PyLoihiProcessModel):
 @requires(CPU)
 @tag("fixed_pt")
 class PySigmaDeltaNeuron(_Model):
-    """The input in 32 bits."""
+    """A sigma-delta neuron with 32-bit input."""
 
     a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int64)
     d_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32)
@@ -94,7 +94,7 @@ class PySigmaDeltaNeuron(_Model):
 @requires(CPU)
 @tag("wide")
 class PySigmaDeltaNeuronWide(_Model):
-    """The input in 64 bits."""
+    """A sigma-delta neuron with 64-bit input."""
 
     a_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int64)
     d_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int64)

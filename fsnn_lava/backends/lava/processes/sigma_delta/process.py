@@ -11,11 +11,11 @@ from fsnn_lava.ir.network import Layer
 
 
 class SigmaDeltaNeuron(AbstractProcess):
-    """A layer with delta encoding (E15), B samples at once, in (H, W, C) order; awake in its window, silent outside.
+    """A layer of sigma-delta neurons (E15), B samples at once, in (H, W, C) order; active in its window, silent outside.
 
-    `a_in` is what a step adds to the sum S, `d_in` the input in units of 2**-6 weight units, read in the first step of the window: a
-    static input is sent once. With `frames`, `d_in` is what a frame of events adds, in whole units of its own, in every step. `driven` is
-    set if `d_in` already includes the bias. No rate exceeds `ceiling`, units of 2**-q. The results are written to `record`.
+    `a_in` is what a step adds to the sum S. `d_in` is the input in units of 2**-6 weight units, read in the first step of the window: a
+    static input is sent once. With `frames`, `d_in` is what a frame of events adds in every step, in whole units of its own. `driven` is
+    set if `d_in` already includes the bias. No rate exceeds `ceiling`, in units of 2**-q. The results are written to `record`.
     """
 
     def __init__(

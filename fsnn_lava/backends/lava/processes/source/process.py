@@ -9,10 +9,10 @@ from fsnn_lava.backends.lava.window import Window
 
 
 class Source(AbstractProcess):
-    """Sends the network's input from shared memory: `values` [B, n] at every step, or [B, T, n] one message per step.
+    """Sends the network's input from shared memory: `values` [B, n] at every step, or [B, T, n], one message per step.
 
-    `beat` [1] counts the steps of the run, so that the parent sees its progress. Tag "messages": 8-bit messages for a synapse;
-    "fixed_pt" or "wide": currents for the neurons, units 2**-6.
+    `beat` [1] counts the steps of the run, so that the parent can see its progress. Tag "messages": 8-bit messages for a synapse;
+    "fixed_pt" or "wide": currents for the neurons, in units of 2**-6.
     """
 
     def __init__(self, *, values: NDArray[np.generic], beat: NDArray[np.int64], window: Window, tag: str, name: str) -> None:

@@ -15,14 +15,14 @@ from fsnn_lava.backends.lava.synapse_process import SynapseModel
 @requires(CPU)
 @tag("fixed_pt")
 class PyTransposedConv(SynapseModel):
-    """Currents of 32 bits."""
+    """Transposed convolution with 32-bit currents."""
 
 
 @implements(proc=TransposedConv, protocol=LoihiProtocol)
 @requires(CPU)
 @tag("wide")
 class PyTransposedConvWide(SynapseModel):
-    """Currents of 64 bits, for a layer whose currents may exceed 32 bits."""
+    """Transposed convolution with 64-bit currents, for a layer whose currents may exceed 32 bits."""
 
     a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int64)
 
@@ -31,7 +31,7 @@ class PyTransposedConvWide(SynapseModel):
 @requires(CPU)
 @tag("changes")
 class PyTransposedConvChanges(SynapseModel):
-    """Graded changes of delta encoding (E15)."""
+    """Transposed convolution of graded changes, for delta encoding (E15)."""
 
     s_in: PyInPort = LavaPyType(PyInPort.VEC_DENSE, np.int32)
     a_out: PyOutPort = LavaPyType(PyOutPort.VEC_DENSE, np.int64)

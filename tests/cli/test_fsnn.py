@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fsnn_lava.cli.main import COMMANDS, enter, main
-from fsnn_lava.cli.parsers.parser import UNDER_ONE_NAME
+from fsnn_lava.cli.command import UNDER_ONE_NAME
+from fsnn_lava.cli.fsnn import COMMANDS, enter, main
 from fsnn_lava.version import __version__
 
 ROOT = Path(__file__).parents[2]
@@ -30,13 +30,13 @@ def test_every_command_has_its_own_program_and_stands_in_the_list():
     programs = dict(line.split(" = ") for line in config["options.entry_points"]["console_scripts"].split("\n") if line)
     assert set(programs) == {"fsnn", *(f"fsnn-{name}" for name in COMMANDS)}
     for name in COMMANDS:
-        assert programs[f"fsnn-{name}"].removeprefix("fsnn_lava.cli.main:").rstrip("_") == name
+        assert programs[f"fsnn-{name}"].removeprefix("fsnn_lava.cli.fsnn:").rstrip("_") == name
 
 
 def test_help_of_every_command_imports_nothing_slow():
     script = (
         "import sys, io, contextlib\n"
-        "from fsnn_lava.cli.main import COMMANDS, main\n"
+        "from fsnn_lava.cli.fsnn import COMMANDS, main\n"
         "for arguments in ([], ['--version'], *([name, '--help'] for name in COMMANDS)):\n"
         "    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
         "        main(arguments)\n"
@@ -68,8 +68,8 @@ def test_without_a_command_the_commands_are_listed(capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["rum"], "fsnn: there is no command rum; did you mean run? (see fsnn --help)\n"),
-        (["xyzzy"], "fsnn: there is no command xyzzy (see fsnn --help)\n"),
+        (["rum"], "fsnn: there is no command named rum; did you mean run? (see fsnn --help)\n"),
+        (["xyzzy"], "fsnn: there is no command named xyzzy (see fsnn --help)\n"),
         (["run", "--stepz", "3"], "fsnn run: unknown argument --stepz; did you mean --steps? (see fsnn run --help)\n"),
         (["export", "a.pt", "b.h5", "--reset=substract"], "did you mean subtract? (see fsnn export --help)\n"),
     ],

@@ -1,4 +1,4 @@
-"""Synaptic currents, exact in integers, else in float64; shares no code with the backends that it checks."""
+"""Compute synaptic sums, weight @ messages: exact in integers, else in float64; shares no code with the backends that it checks."""
 
 from __future__ import annotations
 
@@ -15,27 +15,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fsnn_lava.compiled.weighted_sums import Taps
-from fsnn_lava.ir.input_current import input_current
-from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, Layer, Readout, Synapse, TransposedConvSynapse
-from fsnn_lava.limits import STATE_FRACTION_BITS
+from fsnn_lava.ir.network import INPUT, ChipNetwork, ConvSynapse, Readout, Synapse, TransposedConvSynapse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_BUSY = 0.15  # share of non-zero messages above which a dense float32 sum is faster than going message by message
-
-
-def synaptic_shift(synapse: Synapse | Readout) -> int:
-    """n = 6 + exponent: a current is 2**n (weight @ messages) in units of 2**-6, floored where n < 0 (E9)."""
-    return STATE_FRACTION_BITS + synapse.exponent
+_BUSY = 0.15  # fraction of non-zero messages above which a dense float32 sum is faster than summing message by message
 
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """What the sums of one synapse need, computed from its weights once and freed with the synapse."""
+    """Data for the sums of one synapse, computed from its weights once and freed with the synapse."""
 
     kernel: Tensor  # its weights in float32
     row_sum: float
-    taps: dict[tuple[int, ...], Taps] = field(default_factory=dict)  # by the shape of the source, as is `largest`
+    taps: dict[tuple[int, ...], Taps] = field(default_factory=dict)  # by the shape of the source, like `largest`
     largest: dict[tuple[int, ...], Floats] = field(default_factory=dict)
 
 
@@ -43,7 +36,7 @@ _PREPARED: WeakKeyDictionary[Synapse | Readout, _Prepared] = WeakKeyDictionary()
 
 
 def synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> NDArray[Any]:
-    """weight @ messages, [B, *target] from [B, *source], neither shifted nor scaled: int64 and exact for integers, else float64."""
+    """Return weight @ messages, [B, *target] from [B, *source], neither shifted nor scaled: int64 and exact for integers, else float64."""
     prepared = _prepared(synapse)
     source = messages.shape[1:]
     if source not in prepared.taps:
@@ -57,12 +50,12 @@ def synaptic_sum(synapse: Synapse | Readout, messages: NDArray[Any]) -> NDArray[
 
 
 def synaptic_sum_with(synapse: Synapse | Readout, weight: NDArray[Any], messages: NDArray[Any]) -> NDArray[Any]:
-    """`synaptic_sum` with `weight` in place of the synapse's own, message by message."""
+    """Compute `synaptic_sum` with `weight` in place of the synapse's own, message by message."""
     return _sums(synapse, _taps(synapse, weight, messages.shape[1:]), messages)
 
 
 def largest_synaptic_sum(synapse: Synapse, source: tuple[int, ...]) -> Floats:
-    """[*target] the largest sum that one step can give: exactly the sources with positive weights fire. Not shifted."""
+    """Return the largest sum that one step can give, [*target], if all and only the sources with positive weights fire. Not shifted."""
     prepared = _prepared(synapse)
     if source not in prepared.largest:
         prepared.largest[source] = synaptic_sum_with(synapse, np.maximum(synapse.weight, 0), np.ones((1, *source)))[0]
@@ -72,7 +65,7 @@ def largest_synaptic_sum(synapse: Synapse, source: tuple[int, ...]) -> Floats:
 def _prepared(synapse: Synapse | Readout) -> _Prepared:
     found = _PREPARED.get(synapse)
     if found is None:
-        found = _PREPARED[synapse] = _Prepared(torch.from_numpy(np.asarray(synapse.weight).astype(np.float32)), row_sum(synapse))
+        found = _PREPARED[synapse] = _Prepared(torch.from_numpy(np.asarray(synapse.weight).astype(np.float32)), synaptic_row_sum(synapse))
     return found
 
 
@@ -82,7 +75,7 @@ def _sums(synapse: Synapse | Readout, taps: Taps, messages: NDArray[Any]) -> NDA
 
 
 def _taps(synapse: Synapse | Readout, weight: NDArray[Any], source: tuple[int, ...]) -> Taps:
-    """The operation of a synapse for the compiled sums."""
+    """Return the operation of a synapse for the compiled sums."""
     if isinstance(synapse, ConvSynapse):
         split = weight.reshape(synapse.groups, -1, *weight.shape[1:])  # [groups, C_out / groups, C_in / groups, kH, kW]
         return Taps(
@@ -113,7 +106,7 @@ def _space(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _suits_float32(row_sum: float, messages: NDArray[Any]) -> bool:
-    """Whether every partial sum is an integer that float32 holds, and enough neurons sent something that summing all of them is faster."""
+    """Return whether float32 holds every partial sum exactly, and enough neurons sent messages that a dense sum is faster."""
     if np.count_nonzero(messages) < _BUSY * messages.size:
         return False
     return row_sum * max(abs(int(messages.max(initial=0))), abs(int(messages.min(initial=0)))) < 2**24
@@ -125,7 +118,7 @@ def _in_float32(synapse: Synapse | Readout, kernel: Tensor, messages: NDArray[An
 
 
 def _linear_operation(synapse: Synapse | Readout) -> Callable[[Tensor, Tensor], Tensor]:
-    """The function (messages, weight) -> weight @ messages of a synapse."""
+    """Return the function (messages, weight) -> weight @ messages of a synapse."""
     if isinstance(synapse, ConvSynapse):
         return partial(nnf.conv2d, stride=synapse.stride, padding=synapse.padding, dilation=synapse.dilation, groups=synapse.groups)
     if isinstance(synapse, TransposedConvSynapse):
@@ -133,75 +126,16 @@ def _linear_operation(synapse: Synapse | Readout) -> Callable[[Tensor, Tensor], 
     return lambda messages, weight: nnf.linear(messages.flatten(1), weight)
 
 
-def row_sum(synapse: Synapse | Readout) -> float:
-    """The largest synaptic sum of |weight| over what one neuron of the target can receive."""
+def synaptic_row_sum(synapse: Synapse | Readout) -> float:
+    """Return the largest synaptic sum of |weight| over what one target neuron can receive."""
     size = np.abs(synapse.weight.astype(np.float64))
     if isinstance(synapse, TransposedConvSynapse):  # [C_in, C_out, kH, kW]
         return float(size.sum(axis=(0, 2, 3)).max())
     return float(size.reshape(len(size), -1).sum(axis=1).max())
 
 
-def fan_in(synapse: Synapse | Readout) -> int:
-    """The most messages that the synaptic current of one target neuron sums."""
-    shape = synapse.weight.shape
-    return int(np.prod(shape)) // (shape[1] if isinstance(synapse, TransposedConvSynapse) else shape[0])
-
-
-def incoming_synapses(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
-    """Synapses from other layers (or itself) into `layer`; those from the input are part of its drive."""
-    return [s for s in chip.into(layer) if s.source != INPUT]
-
-
-def input_synapses(chip: ChipNetwork, layer: Layer) -> list[Synapse]:
-    """Synapses from the input into `layer`."""
-    return [s for s in chip.into(layer) if s.source == INPUT]
-
-
-def drive_current_trace(chip: ChipNetwork, layer: Layer, values: NDArray[np.uint8], steps: int) -> Ints | Floats:
-    """<D> of E10: the leak-weighted sum of the currents from bias and input over the window, [B, *shape] (or [1, *shape]), units 2**-6.
-
-    int64 and exact for IF, float64 for a leak.
-    """
-    bias = layer.bias[None].astype(np.int64) << STATE_FRACTION_BITS
-    synapses = input_synapses(chip, layer)
-    weights = chip.leak ** np.arange(steps - 1, -1, -1, dtype=np.float64)
-    if chip.input.kind == "events":
-        total = _accumulated(bias, weights, chip.decay)
-        for synapse in synapses:
-            total = total + _events_trace(chip, synapse, values, weights)
-        return total
-    if layer is chip.layers[0] and chip.input.kind == "current":
-        return _accumulated(input_current(chip, values).astype(np.int64), weights, chip.decay)
-    for synapse in synapses:
-        bias = bias + _shifted(synaptic_sum(synapse, values), synaptic_shift(synapse))
-    return _accumulated(bias, weights, chip.decay)
-
-
-def _events_trace(chip: ChipNetwork, synapse: Synapse, values: NDArray[np.uint8], weights: Floats) -> Ints | Floats:
-    """<shift(w x[tau], n)>: every step is floored, so only a shift to the left can be moved out of the sum."""
-    bits = synaptic_shift(synapse)
-    if bits >= 0:
-        if chip.decay == 0:
-            return synaptic_sum(synapse, values.sum(axis=1, dtype=np.int64)) << bits
-        return synaptic_sum(synapse, np.tensordot(weights, values.astype(np.float64), axes=(0, 1))) * 2.0**bits
-    total: Any = 0
-    for step, weight in enumerate(weights):
-        current = _shifted(synaptic_sum(synapse, values[:, step]), bits)
-        total = total + (current if chip.decay == 0 else weight * current)
-    return total
-
-
-def _accumulated(static: Ints, weights: Floats, decay: int) -> Ints | Floats:
-    """The (leak-weighted) sum of a current that is the same in every step."""
-    return static * len(weights) if decay == 0 else static.astype(np.float64) * float(weights.sum())
-
-
-def _shifted(x: Ints, bits: int) -> Ints:
-    return x << bits if bits >= 0 else x >> -bits
-
-
-def synaptic_fan_out(chip: ChipNetwork, synapse: Synapse) -> Ints:
-    """How many weights a message from each source neuron touches, [*source]: the derivative of the synaptic sum with all weights 1."""
+def synaptic_sum_fan_out(chip: ChipNetwork, synapse: Synapse) -> Ints:
+    """Return how many synaptic sums a message from each source neuron enters, [*source]: their derivative with all weights 1."""
     shape = chip.input.shape if synapse.source == INPUT else chip.layer(synapse.source).shape
     source = torch.zeros(1, *shape, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():

@@ -1,4 +1,4 @@
-"""fsnn COMMAND …: every command under one name; `fsnn run …` is the same as `fsnn-run …`."""
+"""The command fsnn, which has every command under one name (`fsnn run …` is `fsnn-run …`), and the entry points of all programs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from argparse import RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from functools import partial
 
-from fsnn_lava.cli.command import run_command
-from fsnn_lava.cli.parsers.parser import UNDER_ONE_NAME, Parser, did_you_mean
+from fsnn_lava.cli.command import UNDER_ONE_NAME, run_command
+from fsnn_lava.cli.parsers.parser import Parser, did_you_mean
 
 COMMANDS = {
     "train": "train a network from a recipe",
@@ -18,41 +18,41 @@ COMMANDS = {
     "compare": "check the results of a finished run",
     "map": "place a network on a board (no board needed)",
     "tune": "find the cheapest network for a board that keeps the accuracy",
-    "import": "convert a trained network of another framework and compare it with its source",
+    "import": "convert a trained network from another framework and compare it with its source",
     "get": "download a trained network and verify its hash",
     "doctor": "show what is installed and which backends can run here",
 }
-MODULES = {"import": "importing"}  # where a command cannot have a module of its own name
+MODULES = {"import": "importing"}  # for a command whose name cannot be that of a module
 SHELLS = ("bash", "zsh", "fish")
 
 
 def module_of(command: str) -> str:
-    """The name of a command's module, in fsnn_lava.cli and in fsnn_lava.cli.parsers."""
+    """Return the name of a command's module, in fsnn_lava.cli and in fsnn_lava.cli.parsers."""
     return MODULES.get(command, command)
 
 
-def command_parser(command: str) -> Parser:
-    """The parser of a command: `run_parser` for run, and so on."""
+def fsnn_command_parser(command: str) -> Parser:
+    """Return the parser of a command of fsnn: `run_parser` for run, and so on."""
     options: Parser = getattr(importlib.import_module(f"fsnn_lava.cli.parsers.{module_of(command)}"), f"{command}_parser")()
     return options
 
 
 def enter(name: str, argv: Sequence[str] | None = None) -> int:
     """Parse the arguments of the command `name`, import what it needs, and run it; every installed program calls this."""
-    args = command_parser(name).parse_args(argv)
+    args = fsnn_command_parser(name).parse_args(argv)
     execute = getattr(importlib.import_module(f"fsnn_lava.cli.{module_of(name)}"), f"execute_{name}")
     return run_command(f"fsnn-{name}", execute, args)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """fsnn with these arguments: run the command that the first one names."""
+    """Run fsnn with these arguments: the first one names the command."""
     given = list(sys.argv[1:] if argv is None else argv)
     if given and given[0] in COMMANDS:
         UNDER_ONE_NAME.set(True)
         return enter(given[0], given[1:])
     options = _parser()
     if given and not given[0].startswith("-"):
-        options.error(f"there is no command {given[0]}{did_you_mean(given[0], list(COMMANDS))}")
+        options.error(f"there is no command named {given[0]}{did_you_mean(given[0], list(COMMANDS))}")
     args = options.parse_args(given)
     if args.completion:
         from fsnn_lava.cli.completion import completion_script
@@ -77,7 +77,7 @@ def _parser() -> Parser:
     return options
 
 
-# the entry points of setup.cfg: fsnn-train, fsnn-export, …
+# entry points in setup.cfg: fsnn-train, fsnn-export, …
 train, export, run, compare = (partial(enter, name) for name in ("train", "export", "run", "compare"))
 map_, tune, import_, get, doctor = (partial(enter, name) for name in ("map", "tune", "import", "get", "doctor"))
 

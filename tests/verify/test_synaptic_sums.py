@@ -1,4 +1,4 @@
-"""Currents of the comparator: exact in integers, whatever a library's convolution does."""
+"""Synaptic sums of the comparator: exact in integers, whatever a library's convolution does."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fsnn_lava.ir.network import ConvSynapse, DenseSynapse, TransposedConvSynapse
-from fsnn_lava.verify import synaptic_currents
-from fsnn_lava.verify.synaptic_currents import synaptic_sum
+from fsnn_lava.verify import synaptic_sums
+from fsnn_lava.verify.synaptic_sums import synaptic_sum
 
 RNG = np.random.default_rng(5)
 SYNAPSES = [
@@ -31,8 +31,8 @@ def test_dense_and_sparse_messages_have_the_same_exact_sums(synapse, largest):
 
 def test_a_library_whose_convolution_is_not_exact_is_not_believed(monkeypatch):
     synapse, messages = SYNAPSES[1], RNG.integers(1, 31, (3, 2, 3, 3))
-    expected, given = synaptic_sum(synapse, messages), synaptic_currents._in_float32
+    expected, given = synaptic_sum(synapse, messages), synaptic_sums._in_float32
     tried = []
-    monkeypatch.setattr(synaptic_currents, "_in_float32", lambda *args: tried.append(1) or given(*args) + 1)
+    monkeypatch.setattr(synaptic_sums, "_in_float32", lambda *args: tried.append(1) or given(*args) + 1)
     np.testing.assert_array_equal(synaptic_sum(synapse, messages), expected)
     assert tried
