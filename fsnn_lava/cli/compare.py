@@ -25,7 +25,7 @@ JUDGED_ROWS = ("predictions", "logits", "readout", "layer_spikes", "updates", "c
 
 
 def fsnn_compare(argv: Sequence[str] | None = None) -> int:
-    """Run the command `compare` with these arguments. Exit code 0: the run passes; 1: it does not; 2: bad input."""
+    """Run the `compare` command with these arguments. Exit code 0: the run passes; 1: it does not; 2: bad input."""
     return run_command("fsnn-compare", execute_compare, compare_parser().parse_args(argv))
 
 

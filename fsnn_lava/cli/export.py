@@ -34,7 +34,7 @@ REPORT_SAMPLES = 256
 
 
 def fsnn_export(argv: Sequence[str] | None = None) -> int:
-    """Run the command `export` with these arguments."""
+    """Run the `export` command with these arguments."""
     return run_command("fsnn-export", execute_export, export_parser().parse_args(argv))
 
 

@@ -14,7 +14,7 @@ from fsnn_lava.models.find import find_downloads_folder, shipped_models
 
 
 def fsnn_get(argv: Sequence[str] | None = None) -> int:
-    """Run the command `get` with these arguments."""
+    """Run the `get` command with these arguments."""
     return run_command("fsnn-get", execute_get, get_parser().parse_args(argv))
 
 

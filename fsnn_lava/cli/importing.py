@@ -42,7 +42,7 @@ ENDINGS = {FSNN: (".pt",), ChipNetwork: (".h5", ".hdf5", ".net")}
 
 
 def fsnn_import(argv: Sequence[str] | None = None) -> int:
-    """Run the command `import` with these arguments."""
+    """Run the `import` command with these arguments."""
     return run_command("fsnn-import", execute_import, import_parser().parse_args(argv))
 
 

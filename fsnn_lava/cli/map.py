@@ -80,7 +80,7 @@ def _text(args: argparse.Namespace, placement: Placement, metrics: dict[str, Any
 
 
 def fsnn_map(argv: Sequence[str] | None = None) -> int:
-    """Run the command `map` with these arguments."""
+    """Run the `map` command with these arguments."""
     return run_command("fsnn-map", execute_map, map_parser().parse_args(argv))
 
 

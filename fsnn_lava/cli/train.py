@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def fsnn_train(argv: Sequence[str] | None = None) -> int:
-    """Run the command `train` with these arguments: 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
+    """Run the `train` command with these arguments: 0 done, 1 diverged, 2 bad input, 130 interrupted with the last full epoch on disk."""
     return run_command("fsnn-train", execute_train, train_parser().parse_args(argv))
 
 

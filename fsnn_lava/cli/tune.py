@@ -45,7 +45,7 @@ MARKS = "* chosen, + keeps the accuracy, - keeps it, but the board cannot run it
 
 
 def fsnn_tune(argv: Sequence[str] | None = None) -> int:
-    """Run the command `tune` with these arguments."""
+    """Run the `tune` command with these arguments."""
     return run_command("fsnn-tune", execute_tune, tune_parser().parse_args(argv))
 
 

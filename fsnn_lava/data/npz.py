@@ -74,7 +74,7 @@ def _dataset(archive: zipfile.ZipFile, source: Path, *, targets: bool, shape: Se
     )
     if train.shape != test.shape:
         raise BadData(
-            f"{source}: the samples of x_train have shape {list(train.shape)}, those of x{tested} {list(test.shape)}; they must be the same"
+            f"{source}: x_train has samples of shape {list(train.shape)}, but x{tested} has {list(test.shape)}; they must match"
         )
     return Dataset(
         name=source.stem,

@@ -62,7 +62,7 @@ class ResultsReader:
         return column.stored(self._root, self.samples)[first : self.samples if end is None else end]
 
     def changed_columns(self) -> list[str]:
-        """Return the columns whose SHA-256 has changed since they were written, and "data" if values or labels are not those of the run.
+        """Return the columns whose SHA-256 has changed since they were written, and "data" if values or labels differ from the run.
 
         Older files keep only the hash of the data, which needs the values of every sample.
         """

@@ -64,7 +64,7 @@ class Proof:
         return f"equal spikes in float64: {sum(self.spikes)} of them in {self.samples} samples and {self.steps} steps{rest}"
 
     def checked(self) -> Proof:
-        """Return this proof; raise CheckFailed if a spike differs."""
+        """Return self if every spike matches; raise CheckFailed otherwise."""
         if self.divergence is not None:
             raise CheckFailed(f"the imported network differs from the source: {self}")
         return self

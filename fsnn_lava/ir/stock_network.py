@@ -136,7 +136,7 @@ def stock_network_bias(layer: Layer, bias: NDArray[np.int64]) -> NDArray[np.int6
 
 
 def atrlif_error(decay: int) -> float:
-    """Return how far a stock network may be off: a bound on |u(ATRLIF) - u(E9)| in 2**-6 units, if both spike in the same steps.
+    """Return a bound on the error of a stock network, |u(ATRLIF) - u(E9)|, in units of 2**-6, if both spike at the same steps.
 
     With k = 1 - decay/4096, each step multiplies the difference by k and adds less than 1 for each of three roundings towards zero
     (of v, of r, of E9's u) and at most 1/2 for that of the offset: 3.5 / (1 - k).

@@ -60,7 +60,7 @@ class Operator(ABC):
         """Return a guaranteed upper bound on the operator's norm, zero padding included (E6)."""
 
     def per_target(self, values: Tensor) -> Tensor:
-        """Return [channels] in a shape that broadcasts against the operator's weight."""
+        """Reshape per-channel values, [channels], so that they broadcast against the operator's weight."""
         return values.view([-1 if axis == self.target_axis else 1 for axis in range(len(self.weight_shape))])
 
     def per_source(self, values: Tensor) -> Tensor:

@@ -110,7 +110,7 @@ class ConnectionMemory:
         return channels * groups // self.groups * min(rows, spread[0]) * min(columns, spread[1])
 
     def use(self, tile: Shape3, target: Shape3, board: Board) -> MemoryUse:
-        """Return the in-axons and synapse words on a core that holds `tile` [c, h, w] of a target layer [C, H, W]."""
+        """Return the number of in-axons and of synapse words on a core that holds `tile` [c, h, w] of a target layer [C, H, W]."""
         if self.form == "dense":
             sources = prod(self.source_shape)
             return MemoryUse(axon_in=sources, synapses=sources * _dense_words(tile[0], self.bits, board))

@@ -71,7 +71,7 @@ def count_cost_of_messages(
 
 
 def _cores(placement: Placement) -> dict[str, int | None]:
-    """Return the number of cores by layer, counting both neurons of a pair together; None if a neuron does not fit on a core."""
+    """Return the number of cores per layer, counting both neurons of a pair together; None if a neuron does not fit on a core."""
     found: dict[str, int | None] = {}
     for placed in placement.layers:
         name, before = placed.name.removesuffix(CLIP_PART), found.get(placed.name.removesuffix(CLIP_PART), 0)

@@ -187,7 +187,7 @@ def parse_recipe(values: dict[str, Any], *, where: str = "recipe") -> Recipe:
         _check_augmentation(plan, where)
     starts = [phase.after for phase in recipe.phases]
     if starts != sorted(set(starts)):
-        raise BadFile(f"{where}: the phases' 'after' must be in increasing order, got {starts}")
+        raise BadFile(f"{where}: the 'after' values of the phases must increase, got {starts}")
     return recipe
 
 

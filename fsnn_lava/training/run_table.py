@@ -72,7 +72,7 @@ def _at_limit(alpha: float | None, limit: float | None) -> bool:
 
 
 def run_table_remark(history: Sequence[dict[str, Any]], limit: float | None) -> str | None:
-    """Return a remark below the table of a run, made once, when alpha has been at its limit for PATIENCE consecutive epochs."""
+    """Return the note to print below the table, only once, when alpha has been at its limit for PATIENCE consecutive epochs."""
     at = [_at_limit(record.get("alpha"), limit) for record in history]
     if limit is None or len(at) < PATIENCE or not all(at[-PATIENCE:]) or all(at[-PATIENCE - 1 : -PATIENCE] or [False]):
         return None

@@ -182,7 +182,7 @@ class Comparator:
         return solved_samples(self.chip, steps) if self.equilibrium_samples is None else Sampling(self.equilibrium_samples)
 
     def add_answers(self, answers: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
-        """Add samples of the run for which only the answers were stored.
+        """Add samples of the run that were stored with their answers only.
 
         Args:
             answers: [B], the recorded classes; they are counted separately, because they cannot be verified.

@@ -101,7 +101,7 @@ def test_flat_samples_share_one_mean_and_events_are_taken_as_they_are(tmp_path):
     [
         ({"x": X, "y": Y, "x_train": X}, "the array 'y_train' is missing"),
         ({"x": X, "y": Y, "y_train": Y}, "the array 'x_train' is missing"),
-        ({"x": X, "y": Y, "x_train": X[:, :, 1:], "y_train": Y}, r"x_train have shape \[1, 3, 5\], those of x \[1, 4, 5\]"),
+        ({"x": X, "y": Y, "x_train": X[:, :, 1:], "y_train": Y}, r"x_train has samples of shape \[1, 3, 5\], but x has \[1, 4, 5\]"),
         ({"x": X, "y": Y, "x_train": X, "y_train": Y[:1]}, "y_train must be a vector of 3 class numbers"),
         ({"y": Y}, "the array 'x' is missing; write it with numpy.savez"),
         ({"x": X}, "the array 'y' is missing"),

@@ -110,7 +110,7 @@ def test_the_recipes_say_what_the_paper_says(path):
         ({"phases": {"after": 1}}, r"'phases' must be a list of tables, .*; write the keys of each under \[\[phases\]\]"),
         ({"phases": [{"steps": 3}]}, "key 'phases 1: after' is missing; it must be a whole number >= 1"),
         ({"phases": [{"after": 1}, {"after": 2, "step": 3}]}, r"unknown key 'phases 2: step'; did you mean 'phases 2: steps'\?"),
-        ({"phases": [{"after": 2}, {"after": 1}]}, r"'after' must be in increasing order, got \[2, 1\]"),
+        ({"phases": [{"after": 2}, {"after": 1}]}, r"'after' values of the phases must increase, got \[2, 1\]"),
         ({"data": "cifar10", "augment": True, "phases": [{"after": 1, "shift": 2}]}, "'augment' already shifts images"),
     ],
 )

@@ -19,7 +19,7 @@ _CURRENT = {"fixed_pt": np.int32, "wide": np.int64}  # what a model with this ta
 
 
 class BatchedGraph(BatchedProcesses[NeuronRecord]):
-    """The batched graph for rate coding: processes for B samples of T steps, with neurons that spike (E9)."""
+    """The batched graph for rate coding: processes for B samples of T steps, with spiking neurons (E9)."""
 
     def __init__(self, chip: ChipNetwork, *, batch: int, steps: int, spikes: bool) -> None:
         super().__init__(chip, batch=batch, steps=steps, trains=np.uint8 if spikes else None, recorder="fixed_pt")

@@ -145,7 +145,7 @@ class BatchedProcesses(ABC, Generic[Record]):
 
     @abstractmethod
     def _neuron(self, index: int, layer: Layer) -> Any:
-        """Return the process of a layer."""
+        """Return the process that implements a layer."""
 
     @abstractmethod
     def _scatter(self, synapse: Synapse, source: tuple[int, ...]) -> Scatter:

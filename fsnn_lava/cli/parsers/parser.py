@@ -13,7 +13,7 @@ from fsnn_lava.version import __version__
 
 
 class Parser(argparse.ArgumentParser):
-    """Adds --version, and reports a wrong argument as one line on stderr with exit code 2, like all bad input.
+    """Adds --version, and reports an invalid argument in one line on stderr with exit code 2, as for any bad input.
 
     For a misspelt option or choice, the message suggests the closest one.
     """
