@@ -20,22 +20,28 @@ from random import Random
 import torch
 
 from fsnn_lava.cli.run import fsnn_run
+from fsnn_lava.running.journal import Journal
 from tests.helpers.run_files import arguments, content, write_inputs
 
 WAIT = 0.002  # seconds between looks
-TRIES = 20
+HELD = 120.0  # seconds that a run waits for a signal
 ONE_BY_ONE = ("--batch", "1", "--steps", "400")  # enough work for each sample to be ended in the middle of it
 
 
 class Child:
-    """fsnn-run into r.h5, one sample a batch, in a process of its own; what it says goes to files."""
+    """fsnn-run into r.h5, one sample a batch, in a process of its own; what it says goes to files.
 
-    def __init__(self, folder: Path, *more: str, name: str = "child", **environment: str) -> None:
+    With `hold`, it waits for a signal once so many parts are there, so that it cannot be over before it is ended.
+    """
+
+    def __init__(self, folder: Path, *more: str, name: str = "child", hold: int = 0, **environment: str) -> None:
         self.files = [folder.parent / f"{name}.out", folder.parent / f"{name}.err"]
         self.code: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
             os.environ.update(environment)
+            if hold:
+                hold_after(folder, hold)
             for number, path in enumerate(self.files, start=1):
                 os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
             code = 1
@@ -75,6 +81,18 @@ def parts(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "r.h5.part").glob("0*.h5"))
 
 
+def hold_after(folder: Path, number: int) -> None:
+    """Make every journal of this process wait after a part if there are `number` of them."""
+    add = Journal.add
+
+    def held(self: Journal, *args: object, **options: object) -> None:
+        add(self, *args, **options)  # type: ignore[arg-type]
+        if len(parts(folder)) >= number:
+            time.sleep(HELD)
+
+    Journal.add = held  # type: ignore[assignment]
+
+
 def check(holds: bool, what: str) -> None:
     if not holds:
         raise SystemExit(what)
@@ -96,31 +114,24 @@ def kills(folder: Path, chance: Random) -> int:
 
 def ended_by(folder: Path, sent: int) -> tuple[int, list[str]]:
     """Exit code and what was said when a run is ended politely."""
-    for _ in range(TRIES):
-        child = Child(folder)
-        child.until(folder, 3)
-        code = child.end(sent)
-        if (folder / "r.h5.part").exists():  # else it was faster than we
-            return code, child.said()
-    raise SystemExit("it was always over before it could be ended")
+    child = Child(folder, hold=3)
+    child.until(folder, 3)
+    code = child.end(sent)
+    check((folder / "r.h5.part").exists(), f"no part was kept: exit code {code}; {child.said()}")
+    return code, child.said()
 
 
 def pair(folder: Path, *more: str) -> tuple[list[int], list[str], str]:
     """Two processes, killed, and gone on with: exit codes, what the first said, what the first printed."""
 
-    def both(*options: str) -> list[Child]:
+    def both(*options: str, hold: int = 0) -> list[Child]:
         ranks = [{"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_PORT": "29533"} for rank in (0, 1)]
-        return [Child(folder, *options, name=f"rank {rank['RANK']}", **rank) for rank in ranks]
+        return [Child(folder, *options, name=f"rank {rank['RANK']}", hold=hold, **rank) for rank in ranks]
 
-    for _ in range(TRIES):
-        children = both(*more)
-        children[0].until(folder, 6)
-        if [child.end(signal.SIGKILL) for child in children] == [-signal.SIGKILL] * 2:
-            break
-        shutil.rmtree(folder / "r.h5.part", ignore_errors=True)  # it was faster than we
-        (folder / "r.h5").unlink(missing_ok=True)
-    else:
-        raise SystemExit("it was always over before it could be killed")
+    children = both(*more, hold=6)
+    children[0].until(folder, 6)
+    killed = [child.end(signal.SIGKILL) for child in children]
+    check(killed == [-signal.SIGKILL] * 2, f"they ended before they were killed: {killed}; {[child.said() for child in children]}")
     children = both(*more, "--json", "--resume")
     codes = [child.wait() for child in children]
     check((folder / "r.h5").exists(), f"no results: exit codes {codes}; {[child.said() for child in children]}")
