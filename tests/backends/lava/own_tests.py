@@ -1,7 +1,8 @@
 """Run Lava's own tests of what we use, with our fixes in place, and print how many pass: python -m tests.backends.lava.own_tests [FOLDER …]
 
-lava-nc installs its tests as the package `tests` beside `lava`. Every file runs in a session of its own, outside this repository, and
-nothing of it is left afterwards: a test of Lava's that fails may leave processes behind that wait for ever.
+lava-nc installs its tests as the package `tests` beside `lava`. Our set-up removes them, so they are unpacked from the pinned wheel again,
+into a temporary folder. Every file runs in a session of its own, outside this repository, and nothing of it is left afterwards: a test of
+Lava's that fails may leave processes behind that wait for ever.
 """
 
 from __future__ import annotations
@@ -26,31 +27,43 @@ FOLDERS = (
     *(f"magma/{name}" for name in ("core", "compiler", "runtime")),
 )
 ROOT = Path(__file__).parents[3]
+PIN = ROOT / "fsnn_lava" / "backends" / "lava" / "pins" / "lava-nc.txt"
 TEST_SECONDS, FILE_SECONDS = 120, 900
 KINDS = ("passed", "skipped", "failed")
 
 
 def main(folders: list[str]) -> int:
+    if importlib.util.find_spec("lava") is None:
+        sys.exit("lava-nc is not installed: run fsnn-doctor --install-lava")
+    with tempfile.TemporaryDirectory() as wheel:
+        return run_folders(unpacked_tests(Path(wheel)), folders or list(FOLDERS))
+
+
+def unpacked_tests(folder: Path) -> Path:
+    """Unpack the pinned wheel into `folder`, and return where its tests are."""
+    unpack = ["pip", "install", "-q", "--no-deps", "--ignore-requires-python", "--require-hashes", "--target", str(folder), "-r", str(PIN)]
+    subprocess.run([sys.executable, "-m", *unpack], check=True)
+    return folder / "tests" / "lava"
+
+
+def run_folders(tests: Path, folders: list[str]) -> int:
+    """Run the tests of these folders and return the exit code: 1 if one fails. A folder without tests ends it with a sentence."""
     totals = dict.fromkeys(KINDS, 0)
-    for folder in folders or FOLDERS:
+    for folder in folders:
         counts = dict.fromkeys(KINDS, 0)
-        for file in sorted((_lava_tests() / folder).rglob("test_*.py")):
+        files = sorted((tests / folder).rglob("test_*.py"))
+        if not files:
+            sys.exit(f"there are no tests in {folder} of lava-nc")
+        for file in files:
             for kind, case, reason in run_file(file):
                 counts[kind] += 1
                 if kind == "failed":
-                    print(f"  {file.relative_to(_lava_tests())} {case}: {reason}", flush=True)
+                    print(f"  {file.relative_to(tests)} {case}: {reason}", flush=True)
         print(f"{folder:<20}" + ", ".join(f"{counts[kind]} {kind}" for kind in KINDS), flush=True)
         totals = {kind: totals[kind] + counts[kind] for kind in KINDS}
     versions = f"Python {platform.python_version()}, numpy {np.__version__}"
     print(f"{versions}: " + ", ".join(f"{totals[kind]} {kind}" for kind in KINDS))
     return 1 if totals["failed"] else 0
-
-
-def _lava_tests() -> Path:
-    spec = importlib.util.find_spec("lava")
-    if spec is None or not spec.submodule_search_locations:
-        sys.exit("lava-nc is not installed: run fsnn-doctor --install-lava")
-    return Path(next(iter(spec.submodule_search_locations))).parent / "tests" / "lava"
 
 
 def run_file(file: Path) -> Iterator[tuple[str, str, str]]:
