@@ -57,7 +57,7 @@ class DeltaOutputs(NamedTuple):
     """The outputs of a run, initially zero: B samples, M neurons, in the network's own order. Trains are not recorded if empty."""
 
     counts: Any  # [B, M] int32: messages sent
-    told: Any  # [B, M] int32: the rates that were sent, units of 2**-q
+    told: Any  # [B, M] float64: the rates that were sent, units of 2**-q
     late: Any  # [B, late neurons] int32: changes in flight at the end
     sums: Any  # [B, M] int32: S
     readout: Any  # [B, classes] int32
@@ -70,26 +70,30 @@ class DeltaOutputs(NamedTuple):
 
 
 @compiled
-def _limited(value: Any, flags: Any, i: Any) -> Any:
-    """Return `value` clipped to the state's range; mark a clip in flags[i]."""
-    if value > STATE_MAX:
-        flags[i] |= CLIPPED_HIGH
-        return np.int64(STATE_MAX)
-    if value < -STATE_MAX:
-        flags[i] |= CLIPPED_LOW
-        return np.int64(-STATE_MAX)
-    return np.int64(value)
+def _clip_states(states: Any, flags: Any) -> int:
+    """Clip `states` to the chip's range and mark those that were clipped in `flags`; return their number, which is nearly always 0."""
+    outside = 0
+    for i in range(len(states)):
+        outside |= int(np.abs(states[i]) > STATE_MAX)
+    clips = 0
+    for i in range(len(states) if outside else 0):
+        if states[i] > STATE_MAX:
+            states[i] = STATE_MAX
+            flags[i] |= CLIPPED_HIGH
+            clips += 1
+        elif states[i] < -STATE_MAX:
+            states[i] = -STATE_MAX
+            flags[i] |= CLIPPED_LOW
+            clips += 1
+    return clips
 
 
 @compiled
 def _scale_drive(constant: Any, rate_bits: int, drive: Any, flags: Any) -> int:
     """Convert `constant` (units of 2**-6) to units of 2**-q in `drive`; return the number of clips."""
-    clips = 0
     for i in range(len(constant)):
-        wide = np.int64(constant[i]) << (rate_bits - STATE_FRACTION_BITS)
-        drive[i] = _limited(wide, flags, i)
-        clips += wide != drive[i]
-    return clips
+        drive[i] = np.int64(constant[i]) << (rate_bits - STATE_FRACTION_BITS)
+    return _clip_states(drive, flags)
 
 
 @compiled
@@ -110,43 +114,25 @@ def _collect_frame(collected: Any, scratch: Any, synapse: Any, program: Any, fra
 @compiled
 def _frame_drive(collected: Any, bias: Any, exponent: int, rate_bits: int, drive: Any, flags: Any) -> int:
     """Set `drive` to the bias (units of 2**-6) plus the frames so far, in units of 2**-q, shifted only now; return the number of clips."""
-    clips = 0
     for i in range(len(collected)):
-        wide = (np.int64(bias[i]) << (rate_bits - STATE_FRACTION_BITS)) + shift(collected[i], rate_bits + exponent - FRAME_BITS)
-        drive[i] = _limited(wide, flags, i)
-        clips += wide != drive[i]
-    return clips
+        so_far = shift(collected[i], rate_bits + exponent - FRAME_BITS)
+        drive[i] = (np.int64(bias[i]) << (rate_bits - STATE_FRACTION_BITS)) + so_far
+    return _clip_states(drive, flags)
 
 
 @compiled
-def _receive_changes(total: Any, scratch: Any, synapse: Any, program: Any, indices: Any, changes: Any) -> int:
-    """Add 2**exponent (weight @ changes) of one synapse to `total`; return the operations. `scratch` is zero before and afterwards."""
+def _receive_changes(sums: Any, scratch: Any, synapse: Any, program: Any, indices: Any, changes: Any) -> int:
+    """Add 2**exponent (weight @ changes) of one synapse to S, not yet clipped; return the operations. `scratch` stays zero."""
     weight = program.weight[synapse[WEIGHT] : synapse[WEIGHT_END]]
     row_spans = program.spans[synapse[ROW_SPANS] : synapse[ROW_SPANS_END]]
     column_spans = program.spans[synapse[COLUMN_SPANS] : synapse[COLUMN_SPANS_END]]
     bits = synapse[SHIFT] - STATE_FRACTION_BITS
     current = scratch[: synapse[TARGET_SIZE]]
     operations = scatter(current, weight, indices, changes, synapse[FORM_START:], row_spans, column_spans)
-    for i in range(len(total)):
-        total[i] += np.int64(current[i]) << bits
+    for i in range(len(sums)):
+        sums[i] += np.int64(current[i]) << bits
         current[i] = 0
     return operations
-
-
-@compiled
-def _add_to_sums(sums: Any, total: Any, flags: Any) -> int:
-    """Add `total` to S, clip S, and reset `total` to zero; return the number of clips."""
-    outside = 0
-    for i in range(len(sums)):
-        sums[i] += total[i]
-        outside |= int(np.abs(sums[i]) > STATE_MAX)
-        total[i] = 0
-    clips = 0
-    for i in range(len(sums) if outside else 0):
-        wide = sums[i]
-        sums[i] = _limited(wide, flags, i)
-        clips += wide != sums[i]
-    return clips
 
 
 @compiled
@@ -212,7 +198,7 @@ def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: 
     """Run one sample for `steps` steps from rest; `scratch` [M] is zero, and `out` are the sample's rows of DeltaOutputs."""
     layers, number_of_layers, slots, neurons = program.layers, len(program.layers), program.slots, len(program.bias)
     constant, constant_drive = np.empty_like(scratch), np.empty(neurons, np.int64)
-    sums, total, told = np.zeros(neurons, np.int64), np.zeros(program.largest_layer, np.int64), np.zeros(neurons, np.int64)
+    sums, told = np.zeros(neurons, np.int64), np.zeros(neurons, np.int64)
     mask = np.zeros(program.largest_layer + 8, np.uint8)
     words = mask[: (program.largest_layer + 7) // 8 * 8].view(np.uint64)
     lists, changes = np.empty(slots * neurons, np.int32), np.zeros(slots * neurons, np.int16)  # of the last `slots` steps
@@ -231,7 +217,7 @@ def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: 
         for layer in range(number_of_layers):
             offset, size = layers[layer, OFFSET], layers[layer, SIZE]
             end = offset + size
-            received, before, framed = total[:size], out.operations[0], False
+            before, framed = out.operations[0], False
             for s in range(layers[layer, FIRST_SYNAPSE], layers[layer, END_SYNAPSE]):
                 synapse = program.synapses[s]
                 then, source = tau - synapse[DELAY], synapse[SOURCE]
@@ -245,7 +231,7 @@ def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: 
                 start, which = then % slots * neurons + layers[source, OFFSET], then % slots * number_of_layers + source
                 if lengths[which] > 0:
                     events, amounts = lists[start : start + lengths[which]], changes[start : start + layers[source, SIZE]]
-                    out.operations[0] += _receive_changes(received, scratch, synapse, program, events, amounts)
+                    out.operations[0] += _receive_changes(sums[offset:end], scratch, synapse, program, events, amounts)
             which = now * number_of_layers + layer
             if framed:
                 exponent = delta.frame_exponents[layer]
@@ -256,7 +242,7 @@ def _run_delta_sample(program: Any, delta: Any, steps: int, drive: Any, values: 
                 lengths[which] = 0
                 continue
             if out.operations[0] != before:
-                out.clip_count[layer] += _add_to_sums(sums[offset:end], received, flags[offset:end])
+                out.clip_count[layer] += _clip_states(sums[offset:end], flags[offset:end])
             sent, at = changes[now * neurons + offset : now * neurons + end], lists[now * neurons + offset : now * neurons + end]
             number = _find_changes(
                 sums[offset:end],
@@ -304,7 +290,8 @@ def _store_delta_results(program: Any, delta: Any, sums: Any, told: Any, readout
         order = program.order[offset:end]
         to_network_order(sums[offset:end], order, out.sums[offset:end])
         to_network_order(told[offset:end], order, out.told[offset:end])
-        to_network_order(flags[offset:end], order, out.clipped[offset:end])
+        if out.clip_count[layer] > 0:
+            to_network_order(flags[offset:end], order, out.clipped[offset:end])
     for c in range(len(readout)):
         exponent = program.readout_shift - STATE_FRACTION_BITS
         bias = (np.int64(program.readout_bias[c]) >> STATE_FRACTION_BITS) << delta.rate_bits

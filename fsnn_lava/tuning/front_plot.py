@@ -14,6 +14,7 @@ from fsnn_lava.report import svg_figure
 from fsnn_lava.tuning.trial import Trial
 
 SUFFIXES = (".png", ".svg", ".pdf")
+MOST_SHOWN = 0.12  # accuracy below the best that the figure shows; lower trials are of no interest
 
 
 def write_front(path: Path, trials: Sequence[Trial], best: Sequence[Trial], chosen: Trial | None, *, reference: float) -> None:
@@ -51,10 +52,17 @@ def draw_front(trials: Sequence[Trial], best: Sequence[Trial], chosen: Trial | N
     svg_figure.logarithmic_figure_axis(axes, "x", subs=(1.0, 2.0, 5.0))
     axes.set_xlabel("estimated energy per sample without host I/O, µJ (middle of its range)" if known else "synaptic operations per sample")
     axes.set_ylabel("accuracy on held-out training samples, %")
-    highest = max([reference, *(trial.accuracy for trial in made)])
-    axes.set_ylim(bottom=100 * max(0.0, highest - 0.12), top=100 * highest + 0.8)
-    axes.legend(loc="lower right")
+    axes.set_ylim(*_accuracy_range([reference, *(trial.accuracy for trial in made)]))
+    axes.legend(loc="best")
     return figure
+
+
+def _accuracy_range(accuracies: Sequence[float]) -> tuple[float, float]:
+    """Return the axis limits in percent: all accuracies with a margin, except those more than MOST_SHOWN below the best."""
+    highest = max(accuracies)
+    lowest = max(min(accuracies), highest - MOST_SHOWN)
+    margin = max(0.001, 0.08 * (highest - lowest))
+    return 100 * (lowest - margin), 100 * (highest + margin)
 
 
 def _place(trial: Trial, known: bool) -> float:

@@ -46,6 +46,12 @@ def test_a_neuron_without_a_change_sends_nothing():
     assert trace.counts[0].tolist() == [[0], [0]] and trace.rates[0].tolist() == [[0], [0]]
 
 
+def test_the_residual_of_every_step_is_that_of_the_rates_sent_so_far():
+    trace = single(0.5, dead_band=0.0).simulate(torch.zeros(1, 1, dtype=torch.float64), steps=4, residuals=True)
+    # a[t] = 1/2 + a[t - 1]/4 from a[0] = 0, so |f(a[t]) - a[t]| = 4**-t / 2, exact in binary
+    assert [float(residual) for residual in trace.residuals] == [0.125, 0.03125, 0.0078125, 0.001953125]
+
+
 @pytest.mark.parametrize("schedule", ["sequential", "pipelined"])
 @pytest.mark.parametrize("activation", ["clip", "relu"])
 @pytest.mark.parametrize(("architecture", "shape"), CASES)

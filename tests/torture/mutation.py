@@ -32,7 +32,7 @@ FILES = {  # what is changed, by folder
         *("arithmetic", "atrlif", "convolution", "delta_run", "float_run", "integer_run", "norm_bound", "patches", "program"),
         *("residual_bounds", "row_sums", "row_vectors", "scatter", "spike_list", "weighted_sums"),
     ],
-    "nn": ["architecture", "event_layout", "event_simulation", "notation", "operators"],
+    "nn": ["architecture", "delta_simulation", "event_layout", "event_simulation", "notation", "operators"],
     "ir": ["connections", "delta_encoding", "input_current", "layers", "network", "rate_map", "compiled_synapse"],
     "quantisation": [
         *("chip_parts", "dead_band", "delta_rounding", "fake_quantise", "fold", "layer_problem", "quantise", "quantise_options"),
@@ -43,6 +43,7 @@ FILES = {  # what is changed, by folder
     "verify": [],  # all of it
 }
 TESTS = [  # that are watched: which of them runs a line is asked when that line is changed; compiled lines cannot be watched
+    "tests/nn/test_delta_simulation.py",
     "tests/nn/test_event_simulation.py",
     "tests/nn/test_notation.py",
     "tests/ir",

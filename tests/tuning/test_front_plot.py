@@ -19,6 +19,15 @@ def test_all_trials_are_drawn_and_the_chosen_one_is_marked(energy):
     assert ("energy" in axes.get_xlabel()) == (energy is not None)
 
 
+@pytest.mark.parametrize(("right", "lowest", "highest"), [((99, 98), 97.9, 99.1), ((99, 20), 86.04, 99.96)], ids=["close", "far apart"])
+def test_the_accuracies_fill_the_picture_except_those_far_below_the_best(right, lowest, highest):
+    trials = [trial(4 + number, right=number) for number in right]  # of 100
+    with svg_figure.report_figure_style():
+        axes = draw_front(trials, trials, None, reference=0.985).axes[0]
+    # the margin is 8 % of the range, which is at most 12 points, but at least 0.1 points
+    assert axes.get_ylim() == pytest.approx((lowest, highest))
+
+
 def test_the_picture_is_written_by_its_suffix(tmp_path):
     trials = [trial(4), trial(8, right=95)]
     write_front(tmp_path / "front.svg", trials, trials, None, reference=0.9)

@@ -39,7 +39,7 @@ class DeltaEmulator(LaidOutEmulator[DeltaOutputs]):
         neurons, late = len(self.layout.program.bias), self.layout.late_size
         return DeltaOutputs(
             counts=np.zeros((samples, neurons), np.int32),
-            told=np.zeros((samples, neurons), np.int32),
+            told=np.zeros((samples, neurons), np.float64),
             late=np.zeros((samples, late), np.int32),
             sums=np.zeros((samples, neurons), np.int32),
             readout=np.zeros((samples, self.chip.readout.classes), np.int32),
@@ -52,7 +52,7 @@ class DeltaEmulator(LaidOutEmulator[DeltaOutputs]):
         )
 
     def _states(self, out: DeltaOutputs) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        return out.told.astype(np.float64), out.late.astype(np.float64), out.sums
+        return out.told, out.late.astype(np.float64), out.sums
 
     def _result(self, out: DeltaOutputs, steps: int, seconds: float) -> Result:
         longest = max([self.chip.delay(synapse) for synapse in self.chip.feedback], default=0)
